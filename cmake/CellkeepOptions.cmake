@@ -1,0 +1,38 @@
+# The options every target of ours is compiled with. Link PRIVATE: they are ours, not our users'.
+add_library(cellkeep_options INTERFACE)
+add_library(cellkeep::options ALIAS cellkeep_options)
+target_compile_features(cellkeep_options INTERFACE cxx_std_20)
+target_include_directories(cellkeep_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(
+    cellkeep_options
+    INTERFACE -Wall
+              -Wextra
+              -Wpedantic
+              -Wshadow
+              -Wconversion
+              -Wsign-conversion
+              -Wnon-virtual-dtor
+              -Woverloaded-virtual
+              -fstack-protector-strong
+              -fno-omit-frame-pointer)
+if(CELLKEEP_WERROR)
+    target_compile_options(cellkeep_options INTERFACE -Werror)
+endif()
+
+# Sanitizers live here, not in CMAKE_CXX_FLAGS, so that programs that run inside the sandbox (which
+# cannot reserve sanitizer shadow memory under their limits) can be built without them.
+add_library(cellkeep_sanitizers INTERFACE)
+if(CELLKEEP_SANITIZE)
+    target_compile_options(
+        cellkeep_sanitizers INTERFACE -fsanitize=${CELLKEEP_SANITIZE} -fno-sanitize-recover=all)
+    target_link_options(cellkeep_sanitizers INTERFACE -fsanitize=${CELLKEEP_SANITIZE})
+else()
+    target_compile_definitions(cellkeep_sanitizers INTERFACE $<$<CONFIG:Release,RelWithDebInfo>:_FORTIFY_SOURCE=2>)
+endif()
+target_link_libraries(cellkeep_options INTERFACE cellkeep_sanitizers)
+
+find_program(CELLKEEP_CCACHE ccache)
+if(CELLKEEP_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CELLKEEP_CCACHE})
+    set(CMAKE_C_COMPILER_LAUNCHER ${CELLKEEP_CCACHE})
+endif()

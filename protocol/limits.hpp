@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every bound on what crosses a wire, in one table. Each is enforced where the name is used and
+// tested at the limit and one past it (tests name the constant). Bounds on what a session may consume
+// are its policy (sandbox/policy.hpp, session/limits.hpp), not here.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace cellkeep::limits {
+
+// --- Jupyter messages ------------------------------------------------------------------------------
+/// One message on the kernel link, all parts together. Room for a 50 MB picture in base64.
+inline constexpr std::size_t kFrameBytesMax = 128ULL << 20U;
+/// Binary buffers in one message.
+inline constexpr std::size_t kBuffersMax = 1024;
+/// header and parent_header, as JSON text, each.
+inline constexpr std::size_t kHeaderBytesMax = 64ULL << 10U;
+/// Nesting of a JSON document that we parse; deeper ones are refused before recursion can hurt.
+inline constexpr int kJsonDepthMax = 256;
+/// msg_id, session, username and msg_type, each.
+inline constexpr std::size_t kHeaderFieldBytesMax = 1024;
+
+// --- ZeroMQ ----------------------------------------------------------------------------------------
+/// Frames in one multipart message: identities, delimiter, signature, four JSON parts, buffers.
+inline constexpr std::size_t kZmqFramesMax = kBuffersMax + 16;
+/// Signatures remembered against replay, per connection file.
+inline constexpr std::size_t kReplayHistoryMax = 65'536;
+/// Messages that ZeroMQ may hold for one slow subscriber before the session waits for it.
+inline constexpr int kZmqHighWaterMark = 10'000;
+/// How long a session waits for a subscriber that is at the high-water mark before it goes on without
+/// it (its messages are then dropped and counted).
+inline constexpr std::chrono::seconds kZmqStallMax{30};
+
+// --- Kernel link and output ------------------------------------------------------------------------
+/// Shell requests waiting in one session, all clients together.
+inline constexpr std::size_t kShellQueueMax = 1024;
+/// Bytes of the requests waiting in one session.
+inline constexpr std::size_t kShellQueueBytesMax = 256ULL << 20U;
+/// Bytes waiting to be written to one kernel.
+inline constexpr std::size_t kLinkWriteQueueBytesMax = 256ULL << 20U;
+/// Output messages that one session's journal keeps.
+inline constexpr std::size_t kJournalMessagesMax = 20'000;
+/// Bytes of output that one session's journal keeps.
+inline constexpr std::size_t kJournalBytesMax = 16ULL << 20U;
+/// Bytes read from a kernel's fd 1 or 2 before they are published as one stream message.
+inline constexpr std::size_t kStreamChunkBytesMax = 64ULL << 10U;
+
+// --- HTTP ------------------------------------------------------------------------------------------
+/// Request line and headers.
+inline constexpr std::size_t kHttpHeadBytesMax = 32ULL << 10U;
+/// A JSON request body.
+inline constexpr std::size_t kHttpBodyBytesMax = 32ULL << 20U;
+/// An uploaded file's bytes, per request (the workspace's own size bounds it again).
+inline constexpr std::uint64_t kUploadBytesMax = 1ULL << 30U;
+/// Open connections.
+inline constexpr std::size_t kHttpConnectionsMax = 12'000;
+/// A client must deliver its request head within this, from its first byte.
+inline constexpr std::chrono::seconds kHttpHeadTimeout{15};
+/// Longest silence while a body is on its way.
+inline constexpr std::chrono::seconds kHttpBodyTimeout{30};
+/// An idle keep-alive connection is closed after this.
+inline constexpr std::chrono::seconds kHttpIdleTimeout{120};
+
+// --- Agent API -------------------------------------------------------------------------------------
+/// Source code of one execution.
+inline constexpr std::size_t kCodeBytesMax = 8ULL << 20U;
+/// Standard input given with one execution.
+inline constexpr std::size_t kStdinBytesMax = 8ULL << 20U;
+/// Files named in one request.
+inline constexpr std::size_t kFilesPerRequestMax = 256;
+/// Environment variables of one session.
+inline constexpr std::size_t kEnvironmentVariablesMax = 128;
+inline constexpr std::size_t kEnvironmentBytesMax = 32ULL << 10U;
+/// Serialized metadata of one session or execution.
+inline constexpr std::size_t kMetadataBytesMax = 16ULL << 10U;
+/// Executions waiting or running in one session.
+inline constexpr std::size_t kExecutionsQueuedMax = 256;
+/// Answers remembered per session for idempotency keys and for GET of an execution.
+inline constexpr std::size_t kExecutionHistoryMax = 256;
+inline constexpr std::size_t kExecutionHistoryBytesMax = 16ULL << 20U;
+inline constexpr std::size_t kIdempotencyKeyBytesMax = 255;
+
+}  // namespace cellkeep::limits

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Signed multipart messages for ZeroMQ (Jupyter messaging specification 5.5, "The Wire Protocol"):
+// [identities…] "<IDS|MSG>" hex-HMAC header parent_header metadata content [buffers…]. This file
+// knows no ZeroMQ: it works on byte strings. Order of work on input: structure, signature (length,
+// then constant-time comparison), replay, only then JSON.
+// One Signer serves one connection file; not thread-safe.
+#pragma once
+
+#include "protocol/message.hpp"
+#include "protocol/support/result.hpp"
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace cellkeep::protocol {
+
+/// What came over a ZeroMQ socket: the routing identities and the message.
+struct SignedMessage {
+    std::vector<std::string> identities;
+    Message message;
+};
+
+class Signer {
+  public:
+    /// scheme: "hmac-sha256", "hmac-sha512" or "hmac-md5" (JEP 106). An empty key turns signing off, as
+    /// the specification says; Cellkeep itself never makes one.
+    static Result<Signer> create(std::string_view scheme, std::string key);
+
+    Signer(Signer&& other) noexcept;
+    Signer& operator=(Signer&& other) noexcept;
+    Signer(const Signer&) = delete;
+    Signer& operator=(const Signer&) = delete;
+    ~Signer();
+
+    /// Lower-case hexadecimal HMAC over the four JSON texts, in order; "" without a key.
+    std::string sign(
+        std::string_view header,
+        std::string_view parent_header,
+        std::string_view metadata,
+        std::string_view content) const;
+
+    /// Frames to send after the identities: delimiter, signature, the four JSON texts, buffers. Views
+    /// into message, into this Signer's constants and into signature, which the caller keeps.
+    std::vector<std::string_view> frames(const Message& message, const std::string& signature) const;
+
+    /// Verifies and decodes what arrived on channel. kProtocol for a bad structure, a wrong or missing
+    /// signature, a repeated signature (replay), bad JSON; kLimitExceeded past a bound.
+    Result<SignedMessage> open(Channel channel, std::span<const std::string_view> frames);
+
+  private:
+    struct Mac;
+    Signer(std::unique_ptr<Mac> mac);
+    bool remember(std::string_view signature);
+
+    std::unique_ptr<Mac> mac_;
+    std::unordered_set<std::string> seen_;
+    std::deque<std::string> seen_order_;
+};
+
+}  // namespace cellkeep::protocol

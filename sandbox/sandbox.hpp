@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A sandbox: one set of namespaces, a private root, a cgroup, and a pid 1 of ours that starts and
+// reaps the processes of the session. It outlives the interpreters it runs: a restarted kernel gets
+// a new process in the same sandbox, with the same files.
+//
+// Owns: the pid 1 process (killed and reaped by the destructor, and with it everything inside), the
+// cgroup (removed), the control socket to pid 1. Never: reads a byte that the guest wrote. The
+// control socket belongs to pid 1, which is undumpable and which the guest cannot signal or trace.
+// Not thread-safe: one thread owns a Sandbox. create() blocks for some milliseconds; start() for the
+// time of a fork and an exec.
+#pragma once
+
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+#include "sandbox/isolation.hpp"
+#include "sandbox/policy.hpp"
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::sandbox {
+
+/// Identifies a process started by Sandbox::start, unique within its sandbox.
+using WorkerId = std::uint32_t;
+
+/// A program to run inside. Its descriptor 0 is /dev/null, 1 and 2 are stdout_fd and stderr_fd, and 3
+/// is link_fd (if valid); every other descriptor is closed.
+struct WorkerSpec {
+    std::vector<std::string> argv;  // argv[0] is an absolute path inside the sandbox
+    std::vector<std::string> env;   // "NAME=value"; this is the whole environment
+    std::string working_directory = kWorkspacePath;
+    UniqueFd stdout_fd;
+    UniqueFd stderr_fd;
+    UniqueFd link_fd;
+};
+inline constexpr int kWorkerLinkFd = 3;
+
+struct Worker {
+    WorkerId id = 0;
+    UniqueFd pidfd;  // for pidfd_send_signal(2); the pid itself never leaves the sandbox library
+};
+
+/// How a worker, or the whole sandbox, ended.
+struct WorkerExit {
+    WorkerId id = 0;
+    bool signaled = false;  // true: status is a signal number; false: an exit code
+    int status = 0;
+};
+
+struct SandboxEvent {
+    enum class Kind { kWorkerExited, kSandboxDied } kind = Kind::kWorkerExited;
+    WorkerExit worker;  // for kWorkerExited
+};
+
+/// Counters since the sandbox was made. A counter whose control is absent stays 0.
+struct Usage {
+    std::chrono::microseconds cpu_time{0};
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t memory_peak_bytes = 0;
+    std::uint64_t oom_kills = 0;
+    std::uint64_t processes = 0;
+};
+
+class Sandbox {
+  public:
+    /// Makes the namespaces, the root and the cgroup and starts pid 1, fully locked down. Fails closed:
+    /// kUnavailable, naming the control and the fix, if a control cannot be applied and
+    /// policy.allow_degraded does not list it; kSystem, naming the step, if a step fails.
+    static Result<Sandbox> create(const Policy& policy);
+
+    Sandbox(Sandbox&& other) noexcept;
+    Sandbox& operator=(Sandbox&& other) noexcept;
+    Sandbox(const Sandbox&) = delete;
+    Sandbox& operator=(const Sandbox&) = delete;
+    /// destroy(), with its failure logged by nobody: call destroy() to learn it.
+    ~Sandbox();
+
+    /// Forks a worker from pid 1 and execs it. An exec that fails is reported here, by step.
+    Result<Worker> start(WorkerSpec spec);
+
+    /// Readable when next_event() has something. Level-triggered; valid until destroy().
+    int event_fd() const;
+    /// The next event, or nothing. Never blocks. After kSandboxDied there are no more events.
+    Result<std::optional<SandboxEvent>> next_event();
+
+    /// SIGKILL to one worker and all its descendants inside, keeping pid 1 (used before a restart).
+    /// Returns when the cgroup holds only pid 1, or kTimeout.
+    Status kill_workers(std::chrono::milliseconds patience);
+
+    Status freeze();
+    Status thaw();
+
+    Result<Usage> usage() const;
+    const IsolationReport& isolation() const;
+
+    /// The session's /workspace as a directory descriptor (O_PATH). Only for openat2 with RESOLVE_BENEATH |
+    /// RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS: see sandbox/workspace.hpp. Valid until destroy().
+    int workspace_fd() const;
+    /// The host uid and gid that own files in the workspace.
+    uid_t file_uid() const;
+    gid_t file_gid() const;
+
+    /// Kills everything inside, reaps pid 1, removes the cgroup. Idempotent. Blocks until the kernel
+    /// has let go, at most about a second.
+    Status destroy();
+
+  private:
+    struct State;
+    explicit Sandbox(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+/// Removes what a server that was killed left behind: cgroups named for a server process that is no
+/// longer alive. (Processes need no sweep: pid 1 dies with its server.) Call once at start.
+Status sweep_leftovers();
+
+}  // namespace cellkeep::sandbox
