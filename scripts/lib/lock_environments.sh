@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Makes every requirements.lock again from its requirements.in: the newest releases that run on
+# Debian 12's CPython 3.11, with the hash of every file. For maintainers; nothing else runs it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+/usr/bin/python3 -m venv "$scratch/venv"
+"$scratch/venv/bin/python" -m pip install --quiet uv
+
+for folder in kernels/python/environment tests/environment; do
+    (
+        cd "$folder"
+        # Neither an index's address nor a folder of this machine may enter the file.
+        "$scratch/venv/bin/uv" pip compile --quiet --upgrade --python /usr/bin/python3 \
+            --python-version 3.11 --python-platform x86_64-manylinux_2_28 --only-binary :all: \
+            --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
+            --output-file requirements.lock requirements.in
+    )
+done
