@@ -15,8 +15,13 @@ from matplotlib import font_manager
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    font_manager.findSystemFonts = lambda *_args, **_kwargs: []
+    find_fonts = font_manager.findSystemFonts
+    font_manager.findSystemFonts = lambda fontpaths=None, fontext="ttf": (
+        find_fonts(fontpaths, fontext) if fontpaths else []
+    )
     fonts = font_manager.FontManager()
+    if not any(font.name == "DejaVu Sans" for font in fonts.ttflist):
+        sys.exit("matplotlib's own fonts were not found")
     font_manager.json_dump(fonts, folder / f"fontlist-v{fonts.__version__}.json")
 
 
