@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Jupyter connection files (jupyter_client "kernels" documentation; JEP 106 schema). Written 0600 and
-// atomically; the directory must belong to us. Ports may be numbers or numeric strings when read.
+// Jupyter connection files (jupyter_client "kernels" documentation; JEP 106 schema). Written 0600
+// and atomically; the directory must belong to us. Ports may be numbers or numeric strings when
+// read.
 #pragma once
 
 #include "protocol/support/result.hpp"

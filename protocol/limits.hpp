@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every bound on what crosses a wire, in one table. Each is enforced where the name is used and
-// tested at the limit and one past it (tests name the constant). Bounds on what a session may consume
-// are its policy (sandbox/policy.hpp, session/limits.hpp), not here.
+// tested at the limit and one past it (tests name the constant). Bounds on what a session may
+// consume are its policy (sandbox/policy.hpp, session/limits.hpp), not here.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,8 @@
 
 namespace cellkeep::limits {
 
-// --- Jupyter messages ------------------------------------------------------------------------------
+// --- Jupyter messages
+// ------------------------------------------------------------------------------
 /// One message on the kernel link, all parts together. Room for a 50 MB picture in base64.
 inline constexpr std::size_t kFrameBytesMax = 128ULL << 20U;
 /// Binary buffers in one message.
@@ -23,18 +24,25 @@ inline constexpr int kJsonDepthMax = 256;
 /// msg_id, session, username and msg_type, each.
 inline constexpr std::size_t kHeaderFieldBytesMax = 1024;
 
-// --- ZeroMQ ----------------------------------------------------------------------------------------
+// --- Connection files
+// -------------------------------------------------------------------------------
+/// A connection file's text when read.
+inline constexpr std::size_t kConnectionFileBytesMax = 64ULL << 10U;
+
+// --- ZeroMQ
+// ----------------------------------------------------------------------------------------
 /// Frames in one multipart message: identities, delimiter, signature, four JSON parts, buffers.
 inline constexpr std::size_t kZmqFramesMax = kBuffersMax + 16;
 /// Signatures remembered against replay, per connection file.
 inline constexpr std::size_t kReplayHistoryMax = 65'536;
 /// Messages that ZeroMQ may hold for one slow subscriber before the session waits for it.
 inline constexpr int kZmqHighWaterMark = 10'000;
-/// How long a session waits for a subscriber that is at the high-water mark before it goes on without
-/// it (its messages are then dropped and counted).
+/// How long a session waits for a subscriber that is at the high-water mark before it goes on
+/// without it (its messages are then dropped and counted).
 inline constexpr std::chrono::seconds kZmqStallMax{30};
 
-// --- Kernel link and output ------------------------------------------------------------------------
+// --- Kernel link and output
+// ------------------------------------------------------------------------
 /// Shell requests waiting in one session, all clients together.
 inline constexpr std::size_t kShellQueueMax = 1024;
 /// Bytes of the requests waiting in one session.
@@ -48,7 +56,8 @@ inline constexpr std::size_t kJournalBytesMax = 16ULL << 20U;
 /// Bytes read from a kernel's fd 1 or 2 before they are published as one stream message.
 inline constexpr std::size_t kStreamChunkBytesMax = 64ULL << 10U;
 
-// --- HTTP ------------------------------------------------------------------------------------------
+// --- HTTP
+// ------------------------------------------------------------------------------------------
 /// Request line and headers.
 inline constexpr std::size_t kHttpHeadBytesMax = 32ULL << 10U;
 /// A JSON request body.
@@ -64,7 +73,8 @@ inline constexpr std::chrono::seconds kHttpBodyTimeout{30};
 /// An idle keep-alive connection is closed after this.
 inline constexpr std::chrono::seconds kHttpIdleTimeout{120};
 
-// --- Agent API -------------------------------------------------------------------------------------
+// --- Agent API
+// -------------------------------------------------------------------------------------
 /// Source code of one execution.
 inline constexpr std::size_t kCodeBytesMax = 8ULL << 20U;
 /// Standard input given with one execution.

@@ -10,6 +10,9 @@
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <span>
@@ -27,9 +30,9 @@ struct SignedMessage {
 };
 
 class Signer {
-  public:
-    /// scheme: "hmac-sha256", "hmac-sha512" or "hmac-md5" (JEP 106). An empty key turns signing off, as
-    /// the specification says; Cellkeep itself never makes one.
+ public:
+    /// scheme: "hmac-sha256", "hmac-sha512" or "hmac-md5" (JEP 106). An empty key turns signing
+    /// off, as the specification says; Cellkeep itself never makes one.
     static Result<Signer> create(std::string_view scheme, std::string key);
 
     Signer(Signer&& other) noexcept;
@@ -45,22 +48,31 @@ class Signer {
         std::string_view metadata,
         std::string_view content) const;
 
-    /// Frames to send after the identities: delimiter, signature, the four JSON texts, buffers. Views
-    /// into message, into this Signer's constants and into signature, which the caller keeps.
-    std::vector<std::string_view> frames(const Message& message, const std::string& signature) const;
+    /// Frames to send after the identities: delimiter, signature, the four JSON texts, buffers.
+    /// Views into message, into this Signer's constants and into signature, which the caller keeps.
+    std::vector<std::string_view> frames(
+        const Message& message, const std::string& signature) const;
 
-    /// Verifies and decodes what arrived on channel. kProtocol for a bad structure, a wrong or missing
-    /// signature, a repeated signature (replay), bad JSON; kLimitExceeded past a bound.
+    /// Verifies and decodes what arrived on channel. kProtocol for a bad structure, a wrong or
+    /// missing signature, a repeated signature (replay), bad JSON; kLimitExceeded past a bound.
     Result<SignedMessage> open(Channel channel, std::span<const std::string_view> frames);
 
-  private:
+ private:
     struct Mac;
-    Signer(std::unique_ptr<Mac> mac);
-    bool remember(std::string_view signature);
+    /// 128 bits of a verified HMAC identify a message: whoever could find two messages that agree
+    /// in them has the key.
+    using Fingerprint = std::array<std::uint64_t, 2>;
+    struct FingerprintHash {
+        std::size_t operator()(const Fingerprint& value) const { return value[0]; }
+    };
+
+    explicit Signer(std::unique_ptr<Mac> mac);
+    Status verify(std::string_view signature, std::span<const std::string_view> parts);
+    bool remember(const Fingerprint& fingerprint);
 
     std::unique_ptr<Mac> mac_;
-    std::unordered_set<std::string> seen_;
-    std::deque<std::string> seen_order_;
+    std::unordered_set<Fingerprint, FingerprintHash> seen_;
+    std::deque<Fingerprint> seen_order_;
 };
 
 }  // namespace cellkeep::protocol

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/header.hpp"
+
+#include "protocol/limits.hpp"
+#include "protocol/support/syscall.hpp"
+#include "protocol/support/time.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <utility>
+
+namespace cellkeep::protocol {
+
+namespace {
+
+using nlohmann::json;
+
+std::string* find_field(Header& header, std::string_view name) {
+    if (name == "msg_id") {
+        return &header.msg_id;
+    }
+    if (name == "session") {
+        return &header.session;
+    }
+    if (name == "username") {
+        return &header.username;
+    }
+    if (name == "date") {
+        return &header.date;
+    }
+    if (name == "msg_type") {
+        return &header.msg_type;
+    }
+    if (name == "version") {
+        return &header.version;
+    }
+    return nullptr;
+}
+
+// Receives the parser's events and keeps the known members of the outermost object.
+class FieldPicker {
+ public:
+    bool null() { return scalar(); }
+    bool boolean(bool /*value*/) { return scalar(); }
+    bool number_integer(json::number_integer_t /*value*/) { return scalar(); }
+    bool number_unsigned(json::number_unsigned_t /*value*/) { return scalar(); }
+    bool number_float(json::number_float_t /*value*/, const std::string& /*text*/) {
+        return scalar();
+    }
+    bool binary(json::binary_t& /*value*/) { return false; }  // not a thing in JSON text
+
+    bool string(std::string& value) {
+        if (depth_ == 1 && (field_ != nullptr || is_subshell_)) {
+            if (value.size() > limits::kHeaderFieldBytesMax) {
+                reason_ = "a field is too long";
+                return false;
+            }
+            if (is_subshell_) {
+                header_.subshell_id = std::move(value);
+            } else {
+                *field_ = std::move(value);
+            }
+            return true;
+        }
+        return scalar();
+    }
+
+    bool key(std::string& name) {
+        if (depth_ != 1) {
+            return true;
+        }
+        // Of a repeated key the last one counts, so what an earlier one set goes first.
+        field_ = find_field(header_, name);
+        is_subshell_ = name == "subshell_id";
+        if (field_ != nullptr) {
+            field_->clear();
+        }
+        if (is_subshell_) {
+            header_.subshell_id.reset();
+        }
+        return true;
+    }
+
+    bool start_object(std::size_t /*size*/) { return open(); }
+    bool end_object() { return close(); }
+    bool start_array(std::size_t /*size*/) { return depth_ > 0 ? open() : scalar(); }
+    bool end_array() { return close(); }
+
+    bool parse_error(
+        std::size_t /*position*/,
+        const std::string& /*token*/,
+        const nlohmann::detail::exception& /*e*/) {
+        reason_ = "not valid JSON";
+        return false;
+    }
+
+    Header take() { return std::move(header_); }
+    std::string_view reason() const { return reason_; }
+
+ private:
+    bool scalar() {
+        if (depth_ == 0) {
+            reason_ = "not a JSON object";
+            return false;
+        }
+        return true;
+    }
+
+    bool open() {
+        if (depth_ >= limits::kJsonDepthMax) {
+            reason_ = "nested too deep";
+            return false;
+        }
+        ++depth_;
+        return true;
+    }
+
+    bool close() {
+        --depth_;
+        return true;
+    }
+
+    Header header_;
+    int depth_ = 0;
+    std::string* field_ = nullptr;
+    bool is_subshell_ = false;
+    std::string_view reason_;
+};
+
+Result<Header> pick_fields(std::string_view text, std::string_view what) {
+    if (text.size() > limits::kHeaderBytesMax) {
+        return Error(
+            ErrorCode::kProtocol,
+            std::string(what) + ": longer than " + std::to_string(limits::kHeaderBytesMax) +
+                " bytes");
+    }
+    FieldPicker picker;
+    if (!json::sax_parse(text, &picker)) {
+        return Error(ErrorCode::kProtocol, std::string(what) + ": " + std::string(picker.reason()));
+    }
+    return picker.take();
+}
+
+}  // namespace
+
+json to_json(const Header& header) {
+    json value = {
+        {"msg_id", header.msg_id},
+        {"session", header.session},
+        {"username", header.username},
+        {"date", header.date},
+        {"msg_type", header.msg_type},
+        {"version", header.version}};
+    if (header.subshell_id) {
+        value["subshell_id"] = *header.subshell_id;
+    }
+    return value;
+}
+
+Result<Header> parse_header(std::string_view json) {
+    BOOST_OUTCOME_TRY(auto header, pick_fields(json, "header"));
+    if (header.msg_id.empty()) {
+        return Error(ErrorCode::kProtocol, "header: msg_id is missing or not a string");
+    }
+    if (header.msg_type.empty()) {
+        return Error(ErrorCode::kProtocol, "header: msg_type is missing or not a string");
+    }
+    return header;
+}
+
+Result<Header> parse_parent_header(std::string_view json) {
+    if (json == "{}") {
+        return Header{};  // the usual case of a request
+    }
+    return pick_fields(json, "parent_header");
+}
+
+Header make_header(std::string_view msg_type, std::string_view session, std::string_view username) {
+    auto random = random_hex(16);
+    CELLKEEP_CHECK(random.has_value());  // getrandom(2) of 16 bytes cannot fail once it exists
+    std::string id = std::move(random).value();
+    // RFC 9562 section 5.4: version 4, variant 10.
+    static constexpr std::string_view kVariants = "89ab";
+    const auto variant = static_cast<unsigned char>(id[16]);
+    id[12] = '4';
+    id[16] = kVariants[variant & 3U];
+    for (const std::size_t dash : {8U, 13U, 18U, 23U}) {
+        id.insert(dash, 1, '-');
+    }
+    return Header{
+        .msg_id = std::move(id),
+        .session = std::string(session),
+        .username = std::string(username),
+        .date = to_iso8601(std::chrono::system_clock::now()),
+        .msg_type = std::string(msg_type),
+        .version = std::string(kProtocolVersion),
+        .subshell_id = std::nullopt};
+}
+
+}  // namespace cellkeep::protocol

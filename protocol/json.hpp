@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// JSON text to values and back, the only two ways in Cellkeep: bounded, strict, never throwing.
+// What comes from a peer goes through parse_json; nothing else calls nlohmann's own parser.
+// Thread-safe: pure functions.
+#pragma once
+
+#include "protocol/support/result.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace cellkeep::protocol {
+
+/// JSON text to a value (RFC 8259): strict, bounded depth (limits::kJsonDepthMax), never throws.
+/// kProtocol says what and at which byte. Invalid UTF-8, lone surrogates, NaN, numbers that do not
+/// fit a double and anything after the value are refused; of a repeated key the last one counts.
+Result<nlohmann::json> parse_json(std::string_view text, std::string_view what);
+
+/// The same, and the value must be an object.
+Result<nlohmann::json> parse_json_object(std::string_view text, std::string_view what);
+
+/// JSON to text. Invalid UTF-8 in strings is replaced by U+FFFD, never thrown.
+std::string dump_json(const nlohmann::json& value);
+
+}  // namespace cellkeep::protocol

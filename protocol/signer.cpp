@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/signer.hpp"
+
+#include "protocol/limits.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace cellkeep::protocol {
+
+namespace {
+
+constexpr std::string_view kDelimiter = "<IDS|MSG>";
+// Signed: header, parent_header, metadata, content. Buffers are not (specification, "The Wire
+// Protocol").
+constexpr std::size_t kSignedParts = 4;
+
+struct MacDeleter {
+    void operator()(EVP_MAC* mac) const { EVP_MAC_free(mac); }
+};
+struct MacContextDeleter {
+    void operator()(EVP_MAC_CTX* context) const { EVP_MAC_CTX_free(context); }
+};
+using MacContext = std::unique_ptr<EVP_MAC_CTX, MacContextDeleter>;
+
+const char* find_digest(std::string_view scheme) {
+    if (scheme == "hmac-sha256") {
+        return "SHA256";
+    }
+    if (scheme == "hmac-sha512") {
+        return "SHA512";
+    }
+    if (scheme == "hmac-md5") {
+        return "MD5";
+    }
+    return nullptr;
+}
+
+std::string to_hex(std::span<const unsigned char> bytes) {
+    static constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string text;
+    text.reserve(bytes.size() * 2);
+    for (const unsigned char byte : bytes) {
+        text += kDigits[byte >> 4U];
+        text += kDigits[byte & 15U];
+    }
+    return text;
+}
+
+}  // namespace
+
+struct Signer::Mac {
+    struct Digest {
+        std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+        std::size_t size = 0;
+
+        std::span<const unsigned char> view() const { return {bytes.data(), size}; }
+    };
+
+    // Keyed once; each message works on a copy, which spares it the two key blocks of HMAC. None if
+    // the key is empty.
+    MacContext keyed;
+
+    Digest compute(std::span<const std::string_view> parts) const {
+        const MacContext context(EVP_MAC_CTX_dup(keyed.get()));
+        CELLKEEP_CHECK(context != nullptr);
+        for (const std::string_view part : parts) {
+            const auto* bytes = reinterpret_cast<const unsigned char*>(part.data());
+            CELLKEEP_CHECK(EVP_MAC_update(context.get(), bytes, part.size()) == 1);
+        }
+        Digest digest;
+        CELLKEEP_CHECK(
+            EVP_MAC_final(context.get(), digest.bytes.data(), &digest.size, digest.bytes.size()) ==
+            1);
+        return digest;
+    }
+};
+
+Signer::Signer(std::unique_ptr<Mac> mac) : mac_(std::move(mac)) {}
+Signer::Signer(Signer&& other) noexcept = default;
+Signer& Signer::operator=(Signer&& other) noexcept = default;
+Signer::~Signer() = default;
+
+Result<Signer> Signer::create(std::string_view scheme, std::string key) {
+    const char* digest = find_digest(scheme);
+    if (digest == nullptr) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "signature_scheme: must be hmac-sha256, hmac-sha512 or hmac-md5");
+    }
+    auto mac = std::make_unique<Mac>();
+    if (key.empty()) {
+        return Signer(std::move(mac));
+    }
+    const std::unique_ptr<EVP_MAC, MacDeleter> algorithm(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
+    if (algorithm == nullptr) {
+        return Error(ErrorCode::kUnavailable, "EVP_MAC_fetch(HMAC): not offered by this OpenSSL");
+    }
+    mac->keyed.reset(EVP_MAC_CTX_new(algorithm.get()));
+    const std::array<OSSL_PARAM, 2> params{
+        // The parameter is read only; the API has one type for both directions.
+        OSSL_PARAM_construct_utf8_string("digest", const_cast<char*>(digest), 0),
+        OSSL_PARAM_construct_end()};
+    const auto* key_bytes = reinterpret_cast<const unsigned char*>(key.data());
+    const bool keyed = mac->keyed != nullptr &&
+                       EVP_MAC_init(mac->keyed.get(), key_bytes, key.size(), params.data()) == 1;
+    OPENSSL_cleanse(key.data(), key.size());
+    if (!keyed) {
+        return Error(
+            ErrorCode::kUnavailable,
+            "EVP_MAC_init(" + std::string(digest) + "): refused by this OpenSSL");
+    }
+    return Signer(std::move(mac));
+}
+
+std::string Signer::sign(
+    std::string_view header,
+    std::string_view parent_header,
+    std::string_view metadata,
+    std::string_view content) const {
+    if (mac_->keyed == nullptr) {
+        return {};
+    }
+    const std::array<std::string_view, kSignedParts> parts{
+        header, parent_header, metadata, content};
+    return to_hex(mac_->compute(parts).view());
+}
+
+std::vector<std::string_view> Signer::frames(
+    const Message& message, const std::string& signature) const {
+    std::vector<std::string_view> frames;
+    frames.reserve(2 + kSignedParts + message.buffer_count());
+    frames.insert(
+        frames.end(),
+        {kDelimiter,
+         signature,
+         message.header_json(),
+         message.parent_header_json(),
+         message.metadata_json(),
+         message.content_json()});
+    for (std::size_t i = 0; i < message.buffer_count(); ++i) {
+        frames.push_back(message.buffer(i));
+    }
+    return frames;
+}
+
+Status Signer::verify(std::string_view signature, std::span<const std::string_view> parts) {
+    if (mac_->keyed == nullptr) {
+        return ok();  // no key, no check: the specification's rule
+    }
+    const Mac::Digest digest = mac_->compute(parts);
+    const std::string expected = to_hex(digest.view());
+    if (signature.size() != expected.size()) {
+        return Error(ErrorCode::kProtocol, "signature: wrong length");
+    }
+    // Constant time, so that a peer cannot find the right bytes one after the other.
+    if (CRYPTO_memcmp(signature.data(), expected.data(), expected.size()) != 0) {
+        return Error(ErrorCode::kProtocol, "signature: does not match");
+    }
+    Fingerprint fingerprint{};
+    static_assert(sizeof(fingerprint) <= 16);  // the length of the shortest digest, MD5
+    std::memcpy(fingerprint.data(), digest.bytes.data(), sizeof(fingerprint));
+    if (!remember(fingerprint)) {
+        return Error(ErrorCode::kProtocol, "signature: seen before");
+    }
+    return ok();
+}
+
+bool Signer::remember(const Fingerprint& fingerprint) {
+    if (!seen_.insert(fingerprint).second) {
+        return false;
+    }
+    seen_order_.push_back(fingerprint);
+    if (seen_order_.size() > limits::kReplayHistoryMax) {
+        seen_.erase(seen_order_.front());
+        seen_order_.pop_front();
+    }
+    return true;
+}
+
+Result<SignedMessage> Signer::open(Channel channel, std::span<const std::string_view> frames) {
+    if (frames.size() > limits::kZmqFramesMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "multipart: more than " + std::to_string(limits::kZmqFramesMax) + " frames");
+    }
+    std::size_t bytes_left = limits::kFrameBytesMax;
+    for (const std::string_view frame : frames) {
+        if (frame.size() > bytes_left) {
+            return Error(
+                ErrorCode::kLimitExceeded,
+                "multipart: more than " + std::to_string(limits::kFrameBytesMax) + " bytes");
+        }
+        bytes_left -= frame.size();
+    }
+    const auto delimiter = std::find(frames.begin(), frames.end(), kDelimiter);
+    if (delimiter == frames.end()) {
+        return Error(ErrorCode::kProtocol, "multipart: no <IDS|MSG> delimiter");
+    }
+    const auto identity_count = static_cast<std::size_t>(delimiter - frames.begin());
+    const auto signed_frames = frames.subspan(identity_count + 1);
+    if (signed_frames.size() < 1 + kSignedParts) {
+        return Error(ErrorCode::kProtocol, "multipart: fewer than five frames after the delimiter");
+    }
+    const auto parts = signed_frames.subspan(1, kSignedParts);
+    const auto buffers = signed_frames.subspan(1 + kSignedParts);
+    BOOST_OUTCOME_TRY(verify(signed_frames[0], parts));
+    BOOST_OUTCOME_TRY(
+        auto message,
+        Message::create(MessageParts{
+            .channel = channel,
+            .header = parts[0],
+            .parent_header = parts[1],
+            .metadata = parts[2],
+            .content = parts[3],
+            .buffers = {buffers.begin(), buffers.end()}}));
+    return SignedMessage{.identities = {frames.begin(), delimiter}, .message = std::move(message)};
+}
+
+}  // namespace cellkeep::protocol
