@@ -164,17 +164,15 @@ std::string_view Message::frame() const {
     return body_->frame;
 }
 
-Message Message::with_channel(Channel channel) const {
-    auto decoded = decode_frame(body_->frame);
-    CELLKEEP_CHECK(decoded.has_value());
-    FrameParts parts = std::move(decoded).value();
+Result<Message> Message::with_channel(Channel channel) const {
+    BOOST_OUTCOME_TRY(auto parts, decode_frame(body_->frame));
     parts.front() = to_string(channel);
-    auto encoded = encode_frame(parts);
-    // The names differ by at most two bytes, and a message at the very limit is not moved by us.
-    CELLKEEP_CHECK(encoded.has_value());
-    auto body = std::make_shared<Body>(*body_);
+    BOOST_OUTCOME_TRY(auto frame, encode_frame(parts));
+    auto body = std::make_shared<Body>();
+    body->frame = std::move(frame);
     body->channel = channel;
-    body->frame = std::move(encoded).value();
+    body->header = body_->header;
+    body->parent = body_->parent;
     return Message(std::move(body));
 }
 

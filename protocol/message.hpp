@@ -78,8 +78,9 @@ class Message {
     /// The v1 frame's bytes, as on the kernel link (after the length prefix) and on a v1 WebSocket.
     std::string_view frame() const;
 
-    /// This message on another channel; copies the bytes.
-    Message with_channel(Channel channel) const;
+    /// This message on another channel; copies the bytes. kLimitExceeded if the longer name of the
+    /// channel takes the frame past limits::kFrameBytesMax.
+    Result<Message> with_channel(Channel channel) const;
 
  private:
     struct Body;

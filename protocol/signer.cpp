@@ -153,11 +153,13 @@ Status Signer::verify(std::string_view signature, std::span<const std::string_vi
     if (mac_->keyed == nullptr) {
         return ok();  // no key, no check: the specification's rule
     }
-    const Mac::Digest digest = mac_->compute(parts);
-    const std::string expected = to_hex(digest.view());
-    if (signature.size() != expected.size()) {
+    // Two characters for each byte of the digest. First, because it is free and the HMAC is not.
+    if (signature.size() != 2 * EVP_MAC_CTX_get_mac_size(mac_->keyed.get())) {
         return Error(ErrorCode::kProtocol, "signature: wrong length");
     }
+    const Mac::Digest digest = mac_->compute(parts);
+    const std::string expected = to_hex(digest.view());
+    CELLKEEP_CHECK(expected.size() == signature.size());
     // Constant time, so that a peer cannot find the right bytes one after the other.
     if (CRYPTO_memcmp(signature.data(), expected.data(), expected.size()) != 0) {
         return Error(ErrorCode::kProtocol, "signature: does not match");
