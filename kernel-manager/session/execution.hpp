@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One execution asked for by a front end that wants one whole answer: the request and the result,
+// as values. Wire names and meaning: the session API, "Executions".
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cellkeep::session {
+
+/// A file to put into the workspace before code runs.
+struct InputFile {
+    std::string path;   // relative to the workspace
+    std::string bytes;
+};
+
+struct ExecutionRequest {
+    std::string code;
+    std::string stdin_text;                           // answers input(), line by line, then EOF
+    std::optional<std::chrono::milliseconds> timeout;  // wall; at most the session's limit
+    std::vector<InputFile> files;
+    std::string reasoning;        // recorded with the execution, not interpreted
+    std::string idempotency_key;  // empty: none
+    bool store_history = true;
+};
+
+/// Exactly one per execution.
+enum class ExecutionStatus {
+    kOk,
+    kError,        // the code raised
+    kTimeout,      // wall or cpu: error.kind says which
+    kInterrupted,  // by request
+    kOom,
+    kDiskFull,
+    kOutputLimit,
+    kDenied,
+    kDead,  // the kernel died: error says why
+};
+
+std::string_view to_string(ExecutionStatus status);
+
+struct ExecutionError {
+    std::string kind;  // "syntax", "runtime", "import", "wall_timeout", "cpu_timeout", "oom", "disk_full", "dead", …
+    std::string name;  // the exception's class
+    std::string message;
+    std::optional<int> line;    // 1-based, in the submitted code
+    std::optional<int> column;  // 1-based
+    std::vector<std::string> traceback;  // plain text, no terminal colours
+    std::string hint;           // one sentence an agent can act on; may be empty
+};
+
+struct Truncation {
+    std::uint64_t kept = 0;   // bytes in the answer
+    std::uint64_t total = 0;  // bytes written
+    std::string saved_to;     // file in the workspace with the whole text; empty if it did not fit
+};
+
+struct ExecutionMetrics {
+    std::chrono::microseconds wall{0};
+    std::chrono::microseconds cpu{0};
+    std::uint64_t memory_peak_bytes = 0;
+    std::chrono::microseconds queued{0};
+};
+
+struct ExecutionResult {
+    std::string id;  // "exe_…"
+    std::string session_id;
+    ExecutionStatus status = ExecutionStatus::kOk;
+    std::optional<std::int64_t> execution_count;
+    std::string stdout_text;
+    std::string stderr_text;
+    nlohmann::json result;    // MIME bundle of the last expression, or null
+    nlohmann::json displays = nlohmann::json::array();  // [{data, metadata}]
+    std::optional<ExecutionError> error;
+    std::optional<int> exit_code;  // 0 ok, 1 the code raised; nothing if it did not come to an end
+    bool state_kept = true;        // false: the interpreter was replaced, its variables are gone
+    std::map<std::string, Truncation> truncated;  // by stream name
+    ExecutionMetrics metrics;
+    /// The same output as a list of nbformat 4 outputs, in order, for notebooks.
+    nlohmann::json outputs = nlohmann::json::array();
+};
+
+}  // namespace cellkeep::session

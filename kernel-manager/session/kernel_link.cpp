@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/kernel_link.hpp"
+
+#include "protocol/limits.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace cellkeep::session {
+
+namespace {
+
+/// One read; also how much one wake-up reads before other sessions get their turn.
+constexpr std::size_t kReadBytes = 256ULL << 10U;
+
+}  // namespace
+
+std::shared_ptr<KernelLink> KernelLink::create(
+    boost::asio::io_context& io, UniqueFd socket, Events events) {
+    return std::shared_ptr<KernelLink>(new KernelLink(io, std::move(socket), std::move(events)));
+}
+
+KernelLink::KernelLink(boost::asio::io_context& io, UniqueFd socket, Events events)
+    : socket_(io, socket.release()), events_(std::move(events)), read_buffer_(kReadBytes, '\0') {}
+
+void KernelLink::start() {
+    wait_readable();
+}
+
+Status KernelLink::send(const protocol::Message& message) {
+    if (closed_) {
+        return Error(ErrorCode::kConflict, "kernel link: closed");
+    }
+    const std::string_view frame = message.frame();
+    if (write_bytes_ + frame.size() > limits::kLinkWriteQueueBytesMax) {
+        return Error(
+            ErrorCode::kLimitExceeded, "kernel link: too much is waiting to be read by the kernel");
+    }
+    std::string bytes = protocol::encode_link_prefix(frame.size());
+    bytes.append(frame);
+    write_bytes_ += bytes.size();
+    writes_.push_back(std::move(bytes));
+    flush();
+    return ok();
+}
+
+void KernelLink::pause_reading() {
+    paused_ = true;
+}
+
+void KernelLink::resume_reading() {
+    if (!std::exchange(paused_, false) || closed_) {
+        return;
+    }
+    // Frames that were already here when reading stopped come first.
+    boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
+        if (self->closed_ || self->paused_) {
+            return;
+        }
+        if (self->hand_out()) {
+            self->wait_readable();
+        }
+    });
+}
+
+void KernelLink::drain() {
+    paused_ = false;
+    if (!hand_out()) {
+        return;
+    }
+    while (!closed_ && read_some() == ReadOutcome::kMore) {
+    }
+}
+
+void KernelLink::close() {
+    if (std::exchange(closed_, true)) {
+        return;
+    }
+    boost::system::error_code ignored;  // closing a descriptor that we own cannot fail usefully
+    socket_.close(ignored);
+    writes_.clear();
+    write_bytes_ = 0;
+}
+
+void KernelLink::wait_readable() {
+    if (waiting_readable_ || closed_ || paused_) {
+        return;
+    }
+    waiting_readable_ = true;
+    socket_.async_wait(
+        boost::asio::posix::stream_descriptor::wait_read,
+        [self = shared_from_this()](const boost::system::error_code& error) {
+            self->waiting_readable_ = false;
+            if (error || self->closed_ || self->paused_) {
+                return;
+            }
+            // One read per turn: a kernel that floods gets its share, not the thread.
+            if (self->read_some() != ReadOutcome::kClosed) {
+                self->wait_readable();
+            }
+        });
+}
+
+KernelLink::ReadOutcome KernelLink::read_some() {
+    const ssize_t got = ::read(socket_.native_handle(), read_buffer_.data(), read_buffer_.size());
+    if (got > 0) {
+        decoder_.append({read_buffer_.data(), static_cast<std::size_t>(got)});
+        return hand_out() ? ReadOutcome::kMore : ReadOutcome::kClosed;
+    }
+    if (got == 0) {
+        fail(Error(ErrorCode::kProtocol, "kernel link: closed by the kernel"));
+        return ReadOutcome::kClosed;
+    }
+    const int saved_errno = errno;
+    if (saved_errno == EAGAIN || saved_errno == EINTR) {
+        return ReadOutcome::kEmpty;
+    }
+    fail(Error::from_errno(saved_errno, "kernel link: read"));
+    return ReadOutcome::kClosed;
+}
+
+bool KernelLink::hand_out() {
+    const auto self = shared_from_this();  // an event may let go of the link
+    while (!closed_ && !paused_) {
+        auto frame = decoder_.next();
+        if (frame.has_error()) {
+            fail(std::move(frame).error().with_context("kernel link"));
+            return false;
+        }
+        if (!frame.value().has_value()) {
+            return true;
+        }
+        auto message = protocol::Message::from_frame(std::move(*std::move(frame).value()));
+        if (message.has_error()) {
+            fail(std::move(message).error().with_context("kernel link"));
+            return false;
+        }
+        events_.on_message(std::move(message).value());
+    }
+    return !closed_;
+}
+
+void KernelLink::flush() {
+    while (!writes_.empty() && !waiting_writable_ && !closed_) {
+        const std::string& front = writes_.front();
+        const ssize_t wrote = ::write(
+            socket_.native_handle(), front.data() + write_offset_, front.size() - write_offset_);
+        if (wrote < 0) {
+            const int saved_errno = errno;
+            if (saved_errno == EINTR) {
+                continue;
+            }
+            if (saved_errno == EAGAIN) {
+                wait_writable();
+                return;
+            }
+            // The reader sees the end too, after what the kernel said last: it reports the close.
+            writes_.clear();
+            write_bytes_ = 0;
+            write_offset_ = 0;
+            return;
+        }
+        write_offset_ += static_cast<std::size_t>(wrote);
+        if (write_offset_ == front.size()) {
+            write_bytes_ -= front.size();
+            writes_.pop_front();
+            write_offset_ = 0;
+        }
+    }
+}
+
+void KernelLink::wait_writable() {
+    waiting_writable_ = true;
+    socket_.async_wait(
+        boost::asio::posix::stream_descriptor::wait_write,
+        [self = shared_from_this()](const boost::system::error_code& error) {
+            self->waiting_writable_ = false;
+            if (!error && !self->closed_) {
+                self->flush();
+            }
+        });
+}
+
+void KernelLink::fail(const Error& error) {
+    if (closed_) {
+        return;
+    }
+    close();
+    events_.on_closed(error);
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server's end of the kernel link: one stream socket carrying length-prefixed frames
+// (protocol/PROTOCOL.md). Owns the socket. The peer is hostile until proven otherwise: a malformed frame
+// closes the link. Reading can be paused, which is the back-pressure a flooding kernel feels; writes
+// are queued up to limits::kLinkWriteQueueBytesMax. io_context thread only.
+#pragma once
+
+#include "protocol/frame.hpp"
+#include "protocol/message.hpp"
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace cellkeep::session {
+
+class KernelLink : public std::enable_shared_from_this<KernelLink> {
+  public:
+    struct Events {
+        std::function<void(protocol::Message)> on_message;
+        /// Once, when the peer has closed or broke the protocol. Not after close().
+        std::function<void(const Error&)> on_closed;
+    };
+
+    /// The socket must be non-blocking. Call start() to begin reading.
+    static std::shared_ptr<KernelLink> create(
+        boost::asio::io_context& io, UniqueFd socket, Events events);
+
+    KernelLink(const KernelLink&) = delete;
+    KernelLink& operator=(const KernelLink&) = delete;
+    ~KernelLink() = default;
+
+    void start();
+    /// kLimitExceeded when too much waits already; kConflict after the link has closed.
+    Status send(const protocol::Message& message);
+    void pause_reading();
+    void resume_reading();
+    /// Handles what the kernel still has for us, without waiting: used when its process has ended.
+    void drain();
+    /// No event after this returns.
+    void close();
+
+  private:
+    KernelLink(boost::asio::io_context& io, UniqueFd socket, Events events);
+    void wait_readable();
+    enum class ReadOutcome { kMore, kEmpty, kClosed };
+    ReadOutcome read_some();
+    bool hand_out();
+    void flush();
+    void wait_writable();
+    void fail(const Error& error);
+
+    boost::asio::posix::stream_descriptor socket_;
+    Events events_;
+    protocol::LinkDecoder decoder_;
+    std::string read_buffer_;
+    std::deque<std::string> writes_;  // whole prefixed frames; the first may be partly written
+    std::size_t write_offset_ = 0;
+    std::size_t write_bytes_ = 0;
+    bool paused_ = false;
+    bool waiting_readable_ = false;
+    bool waiting_writable_ = false;
+    bool closed_ = false;
+};
+
+}  // namespace cellkeep::session

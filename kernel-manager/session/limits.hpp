@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one session may consume; the defaults are the safe profile of the session API. Values only:
+// sizes and processes are enforced by the sandbox, times and counts by the session.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace cellkeep::session {
+
+struct SessionLimits {
+    double cpu_cores = 1.0;
+    std::uint64_t memory_mb = 512;
+    std::uint64_t disk_mb = 200;   // /workspace
+    std::uint32_t processes = 64;  // processes and threads
+    /// Per execution, whoever asked for it. A request may ask for less, never for more.
+    std::chrono::milliseconds wall{30'000};
+    std::chrono::milliseconds cpu{30'000};
+    /// Text of one execution's answer, stdout and stderr each. More is cut in the middle and saved.
+    std::uint64_t output_bytes = 1'000'000;
+    std::uint64_t artifact_bytes = 5'000'000;
+    std::optional<std::uint64_t> executions;  // budget of the session's life
+    std::chrono::seconds idle{1800};          // without a request: culled
+    std::chrono::seconds lifetime{86'400};    // since creation: culled
+};
+
+/// The most a request may ask for; the operator may lower them.
+struct LimitCeilings {
+    double cpu_cores = 64.0;
+    std::uint64_t memory_mb = 65'536;
+    std::uint64_t disk_mb = 16'384;
+    std::uint32_t processes = 4096;
+    std::chrono::milliseconds wall{24LL * 3600 * 1000};
+    std::chrono::milliseconds cpu{24LL * 3600 * 1000};
+    std::uint64_t output_bytes = 64'000'000;
+    std::uint64_t artifact_bytes = 1'000'000'000;
+    std::chrono::seconds idle{7LL * 86'400};
+    std::chrono::seconds lifetime{30LL * 86'400};
+};
+
+}  // namespace cellkeep::session

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session: one sandbox, the kernel in it, its limits, its output journal and the queue of what
+// clients ask of it. Every front end works through this interface and knows nothing of sandboxes or
+// links. All calls on the server's one io_context thread. Made by Service; alive while anyone holds
+// the shared_ptr, but after close() every request is answered with an error.
+#pragma once
+
+#include "kernel-manager/session/execution.hpp"
+#include "kernel-manager/session/journal.hpp"
+#include "kernel-manager/session/kernel_state.hpp"
+#include "kernel-manager/session/limits.hpp"
+#include "protocol/message.hpp"
+#include "protocol/support/result.hpp"
+#include "sandbox/isolation.hpp"
+#include "sandbox/workspace.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session {
+
+/// Where the answers to one client's requests go. Called on the io_context thread, never from inside
+/// submit(). The session keeps it alive until the request it came with is answered.
+class ReplySink {
+  public:
+    ReplySink() = default;
+    ReplySink(const ReplySink&) = delete;
+    ReplySink& operator=(const ReplySink&) = delete;
+    virtual ~ReplySink() = default;
+    /// A reply (shell or control channel) or an input_request (stdin channel).
+    virtual void deliver(const protocol::Message& message) = 0;
+};
+
+/// Sees every iopub message of a session, in order.
+class OutputObserver {
+  public:
+    OutputObserver() = default;
+    OutputObserver(const OutputObserver&) = delete;
+    OutputObserver& operator=(const OutputObserver&) = delete;
+    virtual ~OutputObserver() = default;
+    virtual void on_output(const OutputEntry& entry) = 0;
+    /// True while this observer cannot take more. The session stops reading its kernel until
+    /// Session::resume_output(); the observer must bound how long that lasts (limits::kZmqStallMax).
+    virtual bool congested() const { return false; }
+};
+
+struct EnvironmentInfo {
+    std::string name;
+    std::string digest;  // "sha256:…" of what the environment was locked to
+};
+
+/// What is asked for when a session is created.
+struct SessionOptions {
+    std::string language = "python";
+    std::string environment = "default";
+    SessionLimits limits;
+    std::map<std::string, std::string> env;
+    std::vector<InputFile> files;
+    nlohmann::json metadata = nlohmann::json::object();
+    std::string owner;  // principal; front ends fill it in
+};
+
+/// A session as anyone may see it, now.
+struct SessionInfo {
+    std::string id;         // "ses_" and 24 hexadecimal digits
+    std::string kernel_id;  // UUID: the same session for Jupyter front ends
+    std::string language;
+    KernelState state = KernelState::kStarting;
+    std::optional<Death> death;  // of the last kernel, if it is dead
+    SessionLimits limits;
+    EnvironmentInfo environment;
+    sandbox::IsolationReport isolation;
+    nlohmann::json metadata;
+    std::string owner;
+    std::chrono::system_clock::time_point created_at;
+    std::chrono::system_clock::time_point last_activity;
+    std::uint64_t executions = 0;       // accepted so far
+    std::uint64_t restarts = 0;
+    std::string connection_file;        // empty: no ZeroMQ front
+    std::uint64_t output_dropped = 0;   // journal entries no longer kept
+};
+
+class Session {
+  public:
+    Session() = default;
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+    virtual ~Session() = default;
+
+    virtual const std::string& id() const = 0;
+    virtual SessionInfo info() const = 0;
+
+    // --- Jupyter front ends --------------------------------------------------------------------------
+    /// Takes a message of the shell, control or stdin channel. Shell requests queue behind one another;
+    /// control requests are answered at once, also by a busy kernel: kernel_info_request,
+    /// interrupt_request, shutdown_request; what no kernel of ours supports gets an error reply or, where
+    /// the specification says so, none. Every accepted request is answered exactly once through
+    /// origin, also when the kernel dies; one that is not accepted (queue full, session closed) gets an
+    /// error reply. An input_reply goes to the waiting cell if origin's client was asked.
+    virtual void submit(protocol::Message request, std::shared_ptr<ReplySink> origin) = 0;
+
+    /// The observer must outlive the subscription.
+    virtual void subscribe(OutputObserver* observer) = 0;
+    virtual void unsubscribe(OutputObserver* observer) = 0;
+    /// To be called by an observer that was congested and no longer is.
+    virtual void resume_output() = 0;
+    virtual const OutputJournal& journal() const = 0;
+    /// The ZeroMQ front says where its connection file is.
+    virtual void set_connection_file(std::string path) = 0;
+
+    // --- agent front ends ----------------------------------------------------------------------------
+    /// Runs code and gives one whole answer, within the deadline plus a grace, whatever the code does. A
+    /// failing program is a successful execution; an Error means that nothing ran: kConflict (session
+    /// closed, kernel dead for good), kLimitExceeded (queue or budget), kInvalidArgument. Cancelling the
+    /// coroutine does not cancel the run. An idempotency_key seen before gives the first answer again.
+    virtual boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request) = 0;
+    /// An execution that ended, if it is still remembered.
+    virtual std::optional<ExecutionResult> find_execution(const std::string& execution_id) const = 0;
+
+    /// SIGINT to the running code. kConflict if the kernel is dead. An idle kernel is not disturbed.
+    virtual Status interrupt() = 0;
+    /// A fresh interpreter in the same sandbox, with the same files; ready when this returns. What was
+    /// running or queued is answered with an error.
+    virtual boost::asio::awaitable<Status> restart() = 0;
+
+    /// For files. Valid until close().
+    virtual Result<sandbox::Workspace> workspace() = 0;
+
+    /// Counts as activity for idle culling, as a request does.
+    virtual void touch() = 0;
+
+    /// Ends everything: running and queued requests are answered with `reason`, the sandbox is
+    /// destroyed. Idempotent. Service::remove calls it.
+    virtual void close(Death reason) = 0;
+};
+
+}  // namespace cellkeep::session
