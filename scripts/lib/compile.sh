@@ -1,0 +1,21 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Configures and builds one CMake preset.
+
+# compile PRESET TITLE [-DNAME=VALUE...] [TARGET...]: without targets, everything.
+compile() {
+    local preset="$1" title="$2"
+    shift 2
+    local settings=() targets=()
+    while [ "$#" -gt 0 ]; do
+        case "$1" in
+            -D*) settings+=("$1") ;;
+            *) targets+=(--target "$1") ;;
+        esac
+        shift
+    done
+    stage "configure-$preset" "Configuring the $title" \
+        cmake --preset "$preset" --log-level=NOTICE "${settings[@]}"
+    stage "build-$preset" "Building the $title" cmake --build "$build/$preset" "${targets[@]}"
+}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes report.md from an executed notebook and tells the newcomer what to look at next.
+
+The notebook's last application/json output names its key figures. The address and token come from
+the server's own state file, the session from the notebook's metadata.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+
+
+def key_figures(notebook: nbformat.NotebookNode) -> tuple[str, dict[str, str]]:
+    """The title and key figures that the notebook's last JSON output holds."""
+    for cell in reversed(notebook.cells):
+        for output in reversed(cell.get("outputs", [])):
+            found = output.get("data", {}).get("application/json")
+            if isinstance(found, dict) and "key_figures" in found:
+                return found["title"], found["key_figures"]
+    sys.exit("error: the executed notebook holds no key figures")
+
+
+def write_report(path: Path, title: str, figures: dict[str, str], pictures: list[Path]) -> None:
+    lines = [f"# {title}", "", "| | |", "|---|---|"]
+    lines += [f"| {name} | {value} |" for name, value in figures.items()]
+    lines += ["", "Computed in a sandboxed Cellkeep session; the cells and all their outputs are in"]
+    lines += ["[seattle-weather.ipynb](seattle-weather.ipynb).", ""]
+    for picture in pictures:
+        lines += [f"![{picture.stem}]({picture.relative_to(path.parent)})", ""]
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def connection_file(cellkeep: Path, session: str, state: Path) -> str:
+    """Where the session's Jupyter connection file is: the line of `connect` that names one."""
+    answer = subprocess.run(
+        [cellkeep, "connect", session, "--state-dir", state],
+        check=True, text=True, capture_output=True, timeout=30,
+    )
+    for line in answer.stdout.splitlines():
+        if line.strip().endswith(".json") and Path(line.strip()).is_file():
+            return line.strip()
+    sys.exit(f"error: no connection file in the answer of connect: {answer.stdout!r}")
+
+
+def short(path: Path) -> str:
+    """As the newcomer would type it, from where they stand."""
+    relative = os.path.relpath(path)
+    return relative if not relative.startswith("..") else str(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("results", "state", "cellkeep", "console"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    options = parser.parse_args()
+
+    executed = options.results / "seattle-weather.ipynb"
+    notebook = nbformat.read(executed, as_version=4)
+    title, figures = key_figures(notebook)
+    pictures = sorted((options.results / "figures").glob("*.png"))
+    if len(pictures) < 2:
+        sys.exit(f"error: the notebook drew {len(pictures)} pictures, expected at least 2")
+    write_report(options.results / "report.md", title, figures, pictures)
+
+    server = json.loads((options.state / "server.json").read_text(encoding="utf-8"))
+    session = notebook.metadata["cellkeep"]["session_id"]
+    url = server["url"].rstrip("/")
+    file = connection_file(options.cellkeep, session, options.state)
+
+    width = max(map(len, figures))
+    print(f"\n{title}\n")
+    for name, value in figures.items():
+        print(f"  {name:<{width}}  {value}")
+    print("\nWritten")
+    for path in (options.results / "report.md", executed, *pictures):
+        print(f"  {short(path)}")
+    print("\nThe session still holds every variable. Ask it more:\n")
+    print(f"  curl -s {url}/v1/sessions/{session}/executions \\")
+    print(f"    -H 'Authorization: Bearer {server['token']}' -H 'Content-Type: application/json' \\")
+    print("    -d '{\"code\": \"years.round(1)\"}'\n")
+    print(f"  {short(options.console)} --existing {short(Path(file))}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs clang-tidy over every source file of a build, and never twice over the same text.
+
+A file that passed leaves a stamp named by the hash of everything the verdict depends on: the
+tool, the configuration, the compile command, the file and every header of the project that it
+read when it was compiled (ninja remembers them). A build must have run first.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def header_map(build: Path) -> dict[str, list[Path]]:
+    """For each object file, what it was made from, as ninja recorded it."""
+    listing = subprocess.run(
+        ["ninja", "-C", build, "-t", "deps"], check=True, text=True, capture_output=True
+    ).stdout
+    found: dict[str, list[Path]] = {}
+    current: list[Path] = []
+    for line in listing.splitlines():
+        if line.startswith("    "):
+            current.append((build / line.strip()).resolve())
+        elif ": #deps" in line:
+            current = found.setdefault(line.split(": #deps")[0], [])
+    return found
+
+
+def configurations(source: Path) -> list[Path]:
+    """The .clang-tidy files in force for a source, nearest first."""
+    folders = [folder for folder in source.parents if folder == ROOT or ROOT in folder.parents]
+    return [folder / ".clang-tidy" for folder in folders if (folder / ".clang-tidy").is_file()]
+
+
+def verdict_key(tool: str, command: dict, headers: list[Path]) -> str:
+    digest = hashlib.sha256()
+    source = Path(command["file"])
+    words = shlex.split(command["command"])
+    digest.update("\0".join([tool, *words]).encode())
+    ours = {path for path in headers if ROOT in path.parents and path.is_file()}
+    for path in sorted({source, *ours, *configurations(source)}):
+        digest.update(f"\0{path.relative_to(ROOT)}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def check(tidy: str, build: Path, source: Path) -> tuple[int, str]:
+    answer = subprocess.run(
+        [tidy, "-p", str(build), "--quiet", str(source)],
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+    )
+    return answer.returncode, answer.stdout
+
+
+def write_junit(path: Path, verdicts: dict[str, tuple[int, str]]) -> None:
+    suite = ElementTree.Element("testsuite", name="clang-tidy", tests=str(len(verdicts)))
+    for name, (status, output) in sorted(verdicts.items()):
+        case = ElementTree.SubElement(suite, "testcase", name=name)
+        if status != 0:
+            ElementTree.SubElement(case, "failure", message=output[-4000:])
+    ElementTree.ElementTree(suite).write(path, encoding="unicode")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--junit", type=Path)
+    parser.add_argument("files", nargs="*", type=Path, help="default: every file of the build")
+    options = parser.parse_args()
+    build = options.build.resolve()
+    options.cache.mkdir(parents=True, exist_ok=True)
+
+    tidy = shutil.which("clang-tidy") or sys.exit("error: clang-tidy is not installed")
+    tool = subprocess.run([tidy, "--version"], check=True, text=True, capture_output=True).stdout
+    headers = header_map(build)
+    chosen = {path.resolve() for path in options.files}
+    verdicts: dict[str, tuple[int, str]] = {}
+    pending: dict[str, tuple[Path, Path]] = {}
+    for command in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        source = Path(command["file"]).resolve()
+        if ROOT not in source.parents or build in source.parents or (chosen and source not in chosen):
+            continue
+        name = str(source.relative_to(ROOT))
+        stamp = options.cache / verdict_key(tool, command, headers.get(command.get("output", ""), []))
+        if stamp.exists():
+            os.utime(stamp)
+            verdicts[name] = (0, "")
+        else:
+            pending[name] = (source, stamp)
+
+    print(f"    {len(verdicts)} files unchanged, {len(pending)} to read", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        running = {pool.submit(check, tidy, build, source): name for name, (source, _) in pending.items()}
+        for count, done in enumerate(concurrent.futures.as_completed(running), 1):
+            name = running[done]
+            status, output = verdicts[name] = done.result()
+            if status == 0:
+                pending[name][1].touch()
+            print(f"    {count} of {len(pending)} {name}{'' if status == 0 else ': FAILED'}", flush=True)
+            if status != 0:
+                print(output, flush=True)
+
+    forget_old_stamps(options.cache)
+    if options.junit:
+        write_junit(options.junit, verdicts)
+    return 1 if not verdicts or any(status for status, _ in verdicts.values()) else 0
+
+
+def forget_old_stamps(cache: Path, days: int = 30) -> None:
+    oldest = time.time() - days * 86400
+    for stamp in cache.iterdir():
+        if stamp.stat().st_mtime < oldest:
+            stamp.unlink()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
