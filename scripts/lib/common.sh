@@ -32,32 +32,38 @@ fail() {
 # The two faces of progress: a terminal sees one line that moves, a log file sees every tenth part.
 # Reads a command's output, understands ninja's "[3/120]"; everything is already in the log.
 show_progress() {
-    local terminal=0
-    [ -t 1 ] && [ -z "${CI:-}" ] && terminal=1
-    awk -v terminal="$terminal" '
-        match($0, /^\[[0-9]+\/[0-9]+\]/) {
-            split(substr($0, 2, RLENGTH - 2), part, "/")
-            if (terminal) {
-                printf "\r\033[K    %d of %d", part[1], part[2]
-                moved = 1
-            } else if (part[2] >= 10) {
-                tenth = int(10 * part[1] / part[2])
-                if (tenth > told) { printf "    %d of %d\n", part[1], part[2]; told = tenth }
-            }
-            fflush()
-            next
-        }
-        terminal { printf "\r\033[K    %s", substr($0, 1, 72); moved = 1; fflush() }
-        END { if (moved) printf "\r\033[K" }'
+    local line terminal=no told=0 tenth
+    [ -t 1 ] && [ -z "${CI:-}" ] && terminal=yes
+    while IFS= read -r line; do
+        if [[ "$line" =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+            if [ "$terminal" = yes ]; then
+                printf '\r\033[K    %d of %d' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+            elif [ "${BASH_REMATCH[2]}" -ge 10 ]; then
+                tenth=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+                if [ "$tenth" -gt "$told" ]; then
+                    printf '    %d of %d\n' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+                    told=$tenth
+                fi
+            fi
+        elif [ "$terminal" = yes ]; then
+            printf '\r\033[K    %s' "${line:0:72}"
+        fi
+    done
+    [ "$terminal" = no ] || printf '\r\033[K'
 }
 
 # stage LOG TITLE COMMAND...: runs the command with no standard input.
 stage() {
-    local log="$logs/$1.log" title="$2" status=0
+    local log="$logs/$1.log" title="$2" status
     shift 2
     say "==> $title"
     local began=$SECONDS
-    { "$@" 2>&1 </dev/null | tee "$log" | show_progress; } || status=${PIPESTATUS[0]}
+    # Not `pipeline || status=...`: bash would then ignore every failure inside the command's
+    # function but the last.
+    set +e
+    (set -e; "$@") 2>&1 </dev/null | tee "$log" | show_progress
+    status=${PIPESTATUS[0]}
+    set -e
     if [ "$status" -ne 0 ]; then
         say "    failed; the end of $log:"
         tail -n 40 "$log" | sed 's/^/    | /'
