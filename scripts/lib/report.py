@@ -28,7 +28,10 @@ def key_figures(notebook: nbformat.NotebookNode) -> tuple[str, dict[str, str]]:
 def write_report(path: Path, title: str, figures: dict[str, str], pictures: list[Path]) -> None:
     lines = [f"# {title}", "", "| | |", "|---|---|"]
     lines += [f"| {name} | {value} |" for name, value in figures.items()]
-    lines += ["", "Computed in a sandboxed Cellkeep session; the cells and all their outputs are in"]
+    lines += [
+        "",
+        "Computed in a sandboxed Cellkeep session; the cells and all their outputs are in",
+    ]
     lines += ["[seattle-weather.ipynb](seattle-weather.ipynb).", ""]
     for picture in pictures:
         lines += [f"![{picture.stem}]({picture.relative_to(path.parent)})", ""]
@@ -39,7 +42,10 @@ def connection_file(cellkeep: Path, session: str, state: Path) -> str:
     """Where the session's Jupyter connection file is: the line of `connect` that names one."""
     answer = subprocess.run(
         [cellkeep, "connect", session, "--state-dir", state],
-        check=True, text=True, capture_output=True, timeout=30,
+        check=True,
+        text=True,
+        capture_output=True,
+        timeout=30,
     )
     for line in answer.stdout.splitlines():
         if line.strip().endswith(".json") and Path(line.strip()).is_file():
@@ -81,8 +87,10 @@ def main() -> None:
         print(f"  {short(path)}")
     print("\nThe session still holds every variable. Ask it more:\n")
     print(f"  curl -s {url}/v1/sessions/{session}/executions \\")
-    print(f"    -H 'Authorization: Bearer {server['token']}' -H 'Content-Type: application/json' \\")
-    print("    -d '{\"code\": \"years.round(1)\"}'\n")
+    print(
+        f"    -H 'Authorization: Bearer {server['token']}' -H 'Content-Type: application/json' \\"
+    )
+    print('    -d \'{"code": "years.round(1)"}\'\n')
     print(f"  {short(options.console)} --existing {short(Path(file))}", flush=True)
 
 

@@ -58,7 +58,10 @@ def verdict_key(tool: str, command: dict, headers: list[Path]) -> str:
 def check(tidy: str, build: Path, source: Path) -> tuple[int, str]:
     answer = subprocess.run(
         [tidy, "-p", str(build), "--quiet", str(source)],
-        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
     )
     return answer.returncode, answer.stdout
 
@@ -90,10 +93,16 @@ def main() -> int:
     pending: dict[str, tuple[Path, Path]] = {}
     for command in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
         source = Path(command["file"]).resolve()
-        if ROOT not in source.parents or build in source.parents or (chosen and source not in chosen):
+        if (
+            ROOT not in source.parents
+            or build in source.parents
+            or (chosen and source not in chosen)
+        ):
             continue
         name = str(source.relative_to(ROOT))
-        stamp = options.cache / verdict_key(tool, command, headers.get(command.get("output", ""), []))
+        if (made_from := headers.get(command["output"])) is None:
+            sys.exit(f"error: {name} was never compiled in {build}; build first")
+        stamp = options.cache / verdict_key(tool, command, made_from)
         if stamp.exists():
             os.utime(stamp)
             verdicts[name] = (0, "")
@@ -102,13 +111,18 @@ def main() -> int:
 
     print(f"    {len(verdicts)} files unchanged, {len(pending)} to read", flush=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        running = {pool.submit(check, tidy, build, source): name for name, (source, _) in pending.items()}
+        running = {
+            pool.submit(check, tidy, build, source): name for name, (source, _) in pending.items()
+        }
         for count, done in enumerate(concurrent.futures.as_completed(running), 1):
             name = running[done]
             status, output = verdicts[name] = done.result()
             if status == 0:
                 pending[name][1].touch()
-            print(f"    {count} of {len(pending)} {name}{'' if status == 0 else ': FAILED'}", flush=True)
+            print(
+                f"    {count} of {len(pending)} {name}{'' if status == 0 else ': FAILED'}",
+                flush=True,
+            )
             if status != 0:
                 print(output, flush=True)
 

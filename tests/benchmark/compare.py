@@ -80,7 +80,9 @@ def measure_round_trips(
     return found
 
 
-def measure_lines(cellkeep: Cellkeep, session: str, kernel: Ipykernel, rounds: int) -> dict[str, list[tuple[float, int]]]:
+def measure_lines(
+    cellkeep: Cellkeep, session: str, kernel: Ipykernel, rounds: int
+) -> dict[str, list[tuple[float, int]]]:
     """Seconds until LINES printed lines and idle are here, and how many of the lines came."""
     peers = {"Cellkeep, ZeroMQ": cellkeep.attach(session), "ipykernel, ZeroMQ": kernel.attach()}
     found: dict[str, list[tuple[float, int]]] = {name: [] for name in peers}
@@ -99,8 +101,13 @@ def measure_lines(cellkeep: Cellkeep, session: str, kernel: Ipykernel, rounds: i
 
 def machine() -> dict[str, str]:
     model = next(
-        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-         if line.startswith("model name")), platform.machine())
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
     return {
         "machine": f"{os.cpu_count()} cores, {model}, Linux {platform.release()}",
         "ipykernel": importlib.metadata.version("ipykernel"),
@@ -114,7 +121,12 @@ def milliseconds(seconds: float) -> str:
 
 
 def spread_table(title: str, found: dict[str, list[float]]) -> list[str]:
-    lines = [f"## {title}", "", "| | p50 | p99 | worst | measurements |", "|---|---:|---:|---:|---:|"]
+    lines = [
+        f"## {title}",
+        "",
+        "| | p50 | p99 | worst | measurements |",
+        "|---|---:|---:|---:|---:|",
+    ]
     for name, seconds in found.items():
         cells = [percentile(seconds, 0.5), percentile(seconds, 0.99), max(seconds)]
         lines.append(f"| {name} | {' | '.join(map(milliseconds, cells))} | {len(seconds):,} |")
@@ -122,7 +134,12 @@ def spread_table(title: str, found: dict[str, list[float]]) -> list[str]:
 
 
 def lines_table(found: dict[str, list[tuple[float, int]]]) -> list[str]:
-    lines = [f"## {LINES:,} printed lines", "", "| | lines a second, median | delivered |", "|---|---:|---:|"]
+    lines = [
+        f"## {LINES:,} printed lines",
+        "",
+        "| | lines a second, median | delivered |",
+        "|---|---:|---:|",
+    ]
     for name, runs in found.items():
         seconds, delivered = sorted(runs)[len(runs) // 2][0], min(count for _, count in runs)
         lines.append(f"| {name} | {LINES / seconds:,.0f} | {100 * delivered / LINES:.4g} % |")
@@ -156,10 +173,14 @@ def main() -> None:
     finally:
         cellkeep.close()
 
-    report = ["# Cellkeep beside ipykernel", "",
-              f"{about['machine']}; {about['date']}. {about['cellkeep']}; ipykernel {about['ipykernel']}, "
-              f"Python {about['python']}. One interleaved run of `./scripts/bench"
-              f"{' --quick' if options.quick else ''}`.", ""]
+    report = [
+        "# Cellkeep beside ipykernel",
+        "",
+        f"{about['machine']}; {about['date']}. {about['cellkeep']}; "
+        f"ipykernel {about['ipykernel']}, Python {about['python']}. One interleaved run of `./scripts/bench"
+        f"{' --quick' if options.quick else ''}`.",
+        "",
+    ]
     report += spread_table("Session start to first result of `1+1`", start)
     report += spread_table("Execute `1+1`: request to reply and idle", trips)
     report += lines_table(lines)

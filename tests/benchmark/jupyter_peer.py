@@ -31,7 +31,7 @@ class JupyterPeer:
         self._iopub.close(linger=0)
 
     def wait_until_subscribed(self) -> None:
-        """Returns when iopub delivers: an execution's idle status arrived together with its reply."""
+        """Returns when iopub delivers: an execution's idle status arrived beside its reply."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             if self.execute("0", silence_ms_max=1_000)["idle"]:
@@ -45,8 +45,14 @@ class JupyterPeer:
         came), `stdout` text as delivered.
         """
         session = self._client.session
-        content = {"code": code, "silent": False, "store_history": False, "user_expressions": {},
-                   "allow_stdin": False, "stop_on_error": True}
+        content = {
+            "code": code,
+            "silent": False,
+            "store_history": False,
+            "user_expressions": {},
+            "allow_stdin": False,
+            "stop_on_error": True,
+        }
         began = time.perf_counter()
         sent = session.send(self._shell, "execute_request", content)["header"]["msg_id"]
         reply, idle, text = None, False, []

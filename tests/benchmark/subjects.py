@@ -23,13 +23,18 @@ class Cellkeep:
         with open(state / "server.log", "wb") as log:
             self._server = subprocess.Popen(
                 [binary, "serve", "--state-dir", state, "--ready-fd", str(says_ready)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[says_ready],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[says_ready],
             )
         os.close(says_ready)
         with open(ready, encoding="utf-8") as pipe:
             if pipe.readline() != "READY\n":
                 self._server.wait()
-                raise RuntimeError(f"the server did not start: {(state / 'server.log').read_text()}")
+                raise RuntimeError(
+                    f"the server did not start: {(state / 'server.log').read_text()}"
+                )
         server = json.loads((state / "server.json").read_text(encoding="utf-8"))
         self._url = server["url"].rstrip("/")
         self._http = requests.Session()  # One connection, kept alive.
@@ -59,13 +64,18 @@ class Cellkeep:
     def attach(self, session: str) -> JupyterPeer:
         answer = subprocess.run(
             [self._binary, "connect", session, "--state-dir", self._state],
-            check=True, text=True, capture_output=True, timeout=30,
+            check=True,
+            text=True,
+            capture_output=True,
+            timeout=30,
         )
         paths = (Path(line.strip()) for line in answer.stdout.splitlines())
         return JupyterPeer(next(path for path in paths if path.suffix == ".json"))
 
     def version(self) -> str:
-        answer = subprocess.run([self._binary, "version"], check=True, text=True, capture_output=True)
+        answer = subprocess.run(
+            [self._binary, "version"], check=True, text=True, capture_output=True
+        )
         return answer.stdout.splitlines()[0]
 
 

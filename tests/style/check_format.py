@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every C++ file is formatted as .clang-format says; prints the command that mends those that are not."""
+"""Every C++ file is formatted as .clang-format says; prints the command that mends the rest."""
 
 import subprocess
 import sys
@@ -13,7 +13,9 @@ def main() -> int:
     files = [source.name for source in sources(root) if source.suffix in CPP]
     wrong = []
     for name in files:
-        formatted = subprocess.run(["clang-format", name], cwd=root, check=True, capture_output=True)
+        formatted = subprocess.run(
+            ["clang-format", name], cwd=root, check=True, capture_output=True
+        )
         if formatted.stdout != (root / name).read_bytes():
             wrong.append(name)
     if wrong:

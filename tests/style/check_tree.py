@@ -14,8 +14,24 @@ from pathlib import Path
 
 LINES_MAX = 400
 SKIPPED_FOLDERS = {".git", "build", "__pycache__", ".pytest_cache", ".ipynb_checkpoints"}
-TEXT_SUFFIXES = {"", ".cpp", ".hpp", ".h", ".py", ".sh", ".md", ".txt", ".cmake", ".json", ".toml",
-                 ".yml", ".yaml", ".in", ".lock", ".ipynb"}
+TEXT_SUFFIXES = {
+    "",
+    ".cpp",
+    ".hpp",
+    ".h",
+    ".py",
+    ".sh",
+    ".md",
+    ".txt",
+    ".cmake",
+    ".json",
+    ".toml",
+    ".yml",
+    ".yaml",
+    ".in",
+    ".lock",
+    ".ipynb",
+}
 CPP = {".cpp", ".hpp", ".h"}
 
 # Who may include whom: a layer is a folder, the longest matching prefix wins. None is everything.
@@ -50,7 +66,7 @@ WRAPPED = {
 
 @dataclass(frozen=True)
 class Ban:
-    """A pattern banned in C++ (outside comments and literals), where it is allowed, what instead."""
+    """A pattern banned in C++ code (not comments or literals), what instead, where allowed."""
 
     pattern: str
     instead: str
@@ -58,31 +74,48 @@ class Ban:
 
 
 BANS = (
-    Ban(r"\b(sleep_for|sleep_until|usleep|nanosleep)\s*\(", "wait on a descriptor, a state or a deadline"),
-    Ban(r"(?<![.>\w])(std::)?system\s*\(|\bpopen\s*\(", "start programs through sandbox/ or posix_spawn"),
-    Ban(r"\bcatch\s*\(\s*\.\.\.\s*\)", "catch the library's exception type where it is wrapped",
-        ("kernel-manager/main.cpp", "kernels/python/")),
+    Ban(
+        r"\b(sleep_for|sleep_until|usleep|nanosleep)\s*\(",
+        "wait on a descriptor, a state or a deadline",
+    ),
+    Ban(
+        r"(?<![.>\w])(std::)?system\s*\(|\bpopen\s*\(",
+        "start programs through sandbox/ or posix_spawn",
+    ),
+    Ban(
+        r"\bcatch\s*\(\s*\.\.\.\s*\)",
+        "catch the library's exception type where it is wrapped",
+        ("kernel-manager/main.cpp", "kernels/python/"),
+    ),
     Ban(r"^using namespace (?!\S*literals\b)", "name what you use"),
-    Ban(r"\bstd::(cout|cerr|clog)\b", "log (protocol/support/log.hpp) or answer the caller",
-        ("kernel-manager/cli/", "kernel-manager/main.cpp", "protocol/support/log.", "tests/")),
-    Ban(r"(?<![.>\w:])(v?fork|clone)\s*\(\s*\)", "start processes through sandbox/",
-        ("sandbox/", "protocol/support/", "kernels/common/", "tests/")),
+    Ban(
+        r"\bstd::(cout|cerr|clog)\b",
+        "log (protocol/support/log.hpp) or answer the caller",
+        ("kernel-manager/cli/", "kernel-manager/main.cpp", "protocol/support/log.", "tests/"),
+    ),
+    Ban(
+        r"(?<![.>\w:])(v?fork|clone)\s*\(\s*\)",
+        "start processes through sandbox/",
+        ("sandbox/", "protocol/support/", "kernels/common/", "tests/"),
+    ),
     Ban(r"\bassert\s*\(", "return an Error, or abort on purpose: releases compile assert away"),
 )
 
 CMAKE_BANS = {
-    r"^\s*(include_directories|add_definitions|add_compile_options|link_libraries)\s*\(":
-        "set it on the target (target_*)",
+    r"^\s*(include_directories|add_definitions|add_compile_options|link_libraries)\s*\(": (
+        "set it on the target (target_*)"
+    ),
     r"\bFetchContent|\bExternalProject": "use Debian's package (scripts/lib/packages.txt)",
     r"\bGLOB(_RECURSE)?\b": "list the sources",
     r"\bCMAKE_CXX_FLAGS\b": "use cellkeep_options in cmake/CellkeepOptions.cmake",
 }
 
-# Written in parts, so that this file does not name what it bans.
+# Written with character classes, so that this file does not name what it bans.
 PLACES = {
-    r"py" r"pi\.(org|python)|python" r"hosted\.org|registry\.npm" r"js|crates" r"\.io":
-        "name the package, never a registry's host",
-    r"(?<![\w.-])/wo" r"rk/|(?<![\w.-])/ro" r"ot/(?!\.)": "make the path relative to the project",
+    r"p[y]pi\.(org|python)|p[y]thonhosted\.org|registry\.n[p]mjs|c[r]ates\.io": (
+        "name the package, never a registry's host"
+    ),
+    r"(?<![\w.-])/(w[o]rk|r[o]ot)/(?!\.)": "make the path relative to the project",
 }
 PLACES_ALLOWED = ("tests/sandbox/",)
 
@@ -144,25 +177,45 @@ def check_includes(source: Source, names: set[str]) -> Iterator[Finding]:
             target = found.group(1)
             layer = layer_of(target)
             if target not in names:
-                yield Finding(source.name, number, f'"{target}" is not in the tree; name it from the root')
+                yield Finding(
+                    source.name, number, f'"{target}" is not in the tree; name it from the root'
+                )
             elif own is not None and LAYERS[own] is not None and layer not in LAYERS[own]:
                 allowed = ", ".join(sorted(LAYERS[own]))
-                yield Finding(source.name, number, f"{own} may not include {layer}; it may include {allowed}")
+                yield Finding(
+                    source.name, number, f"{own} may not include {layer}; it may include {allowed}"
+                )
         elif found := re.match(r"\s*#\s*include\s+<([^>]+)>", line):
             for header, owners in WRAPPED.items():
                 wrapped = re.fullmatch(header, found.group(1))
                 if wrapped and not source.within(tuple(owner + "/" for owner in owners)):
-                    yield Finding(source.name, number, f"<{found.group(1)}> is wrapped by {', '.join(owners)}; use that")
+                    yield Finding(
+                        source.name,
+                        number,
+                        f"<{found.group(1)}> is wrapped by {', '.join(owners)}; use that",
+                    )
 
 
 def check_bans(source: Source) -> Iterator[Finding]:
     for number, line in enumerate(source.code, 1):
         for ban in BANS:
-            if (found := re.search(ban.pattern, line)) and not (ban.allowed and source.within(ban.allowed)):
-                yield Finding(source.name, number, f"'{found.group().strip()}' is banned; {ban.instead}")
+            if (found := re.search(ban.pattern, line)) and not (
+                ban.allowed and source.within(ban.allowed)
+            ):
+                yield Finding(
+                    source.name, number, f"'{found.group().strip()}' is banned; {ban.instead}"
+                )
     for number, line in enumerate(source.lines, 1):
-        if source.code and re.search(r"\bNOLINT\w*(?!\w*\()", line) and not re.search(r"\bNOLINT\w*\([\w.,\s-]+\)", line):
-            yield Finding(source.name, number, "NOLINT without the check's name; write NOLINT(check-name): why")
+        if (
+            source.code
+            and re.search(r"\bNOLINT\w*(?!\w*\()", line)
+            and not re.search(r"\bNOLINT\w*\([\w.,\s-]+\)", line)
+        ):
+            yield Finding(
+                source.name,
+                number,
+                "NOLINT without the check's name; write NOLINT(check-name): why",
+            )
 
 
 def check_cmake(source: Source) -> Iterator[Finding]:
@@ -171,7 +224,9 @@ def check_cmake(source: Source) -> Iterator[Finding]:
     for number, line in enumerate(source.lines, 1):
         for pattern, instead in CMAKE_BANS.items():
             if found := re.search(pattern, line.split("#")[0]):
-                yield Finding(source.name, number, f"'{found.group().strip()}' is banned; {instead}")
+                yield Finding(
+                    source.name, number, f"'{found.group().strip()}' is banned; {instead}"
+                )
 
 
 def check_python(source: Source) -> Iterator[Finding]:
@@ -183,8 +238,16 @@ def check_python(source: Source) -> Iterator[Finding]:
         yield Finding(source.name, error.lineno or 1, f"does not parse: {error.msg}")
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("time.sleep", "os.system", "os.popen"):
-            yield Finding(source.name, node.lineno, f"{ast.unparse(node.func)} is banned; wait on an event, use subprocess.run")
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in (
+            "time.sleep",
+            "os.system",
+            "os.popen",
+        ):
+            yield Finding(
+                source.name,
+                node.lineno,
+                f"{ast.unparse(node.func)} is banned; wait on an event, use subprocess.run",
+            )
         if isinstance(node, ast.ExceptHandler) and node.type is None:
             yield Finding(source.name, node.lineno, "bare except; name the exception")
 
@@ -195,7 +258,7 @@ def check_text(source: Source) -> Iterator[Finding]:
             yield Finding(source.name, number, "trailing whitespace; remove it")
         if source.code and "\t" in line:
             yield Finding(source.name, number, "a tab; indent with spaces")
-        if re.search(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b", line) and source.suffix != ".ipynb":
+        if re.search(r"\b(T[O]DO|F[I]XME|X[X]X)\b", line) and source.suffix != ".ipynb":
             yield Finding(source.name, number, "a note to self; do it or write an issue")
         for pattern, instead in PLACES.items():
             if re.search(pattern, line) and not source.within(PLACES_ALLOWED):
@@ -204,8 +267,14 @@ def check_text(source: Source) -> Iterator[Finding]:
         yield Finding(source.name, len(source.lines), "no newline at the end of the file; add it")
     is_script = source.suffix in {".py", ".sh"} or source.text.startswith("#!")
     if (source.code or is_script) and len(source.lines) - 1 > LINES_MAX:
-        yield Finding(source.name, LINES_MAX + 1, f"{len(source.lines) - 1} lines, at most {LINES_MAX}; split it by noun")
-    if (source.code or is_script) and not any("SPDX-License-Identifier: Apache-2.0" in line for line in source.lines[:2]):
+        yield Finding(
+            source.name,
+            LINES_MAX + 1,
+            f"{len(source.lines) - 1} lines, at most {LINES_MAX}; split it by noun",
+        )
+    if (source.code or is_script) and not any(
+        "SPDX-License-Identifier: Apache-2.0" in line for line in source.lines[:2]
+    ):
         yield Finding(source.name, 1, "no licence; begin with the SPDX-License-Identifier line")
 
 
@@ -226,8 +295,10 @@ def check_built(every: list[Source]) -> Iterator[Finding]:
             continue
         path = Path(source.name)
         named = any(
-            re.search(rf"(?<![\w/.-]){re.escape(path.relative_to(folder).as_posix())}(?![\w.])",
-                      lists.get((folder / "CMakeLists.txt").as_posix(), ""))
+            re.search(
+                rf"(?<![\w/.-]){re.escape(path.relative_to(folder).as_posix())}(?![\w.])",
+                lists.get((folder / "CMakeLists.txt").as_posix(), ""),
+            )
             for folder in path.parents
         )
         beside = lists.get((path.parent / "CMakeLists.txt").as_posix(), "")
@@ -238,13 +309,21 @@ def check_built(every: list[Source]) -> Iterator[Finding]:
 
 def check_limits(every: list[Source]) -> Iterator[Finding]:
     """A limit that no test names is a limit that nothing holds."""
-    tests = "\n".join(s.text for s in every if s.name.startswith("tests/") and s.suffix in {".cpp", ".py"})
+    tests = "\n".join(
+        s.text for s in every if s.name.startswith("tests/") and s.suffix in {".cpp", ".py"}
+    )
     for source in every:
         if source.name != "protocol/limits.hpp":
             continue
         for number, line in enumerate(source.code, 1):
-            if (found := re.search(r"\bconstexpr\b[^=({]*\b(k[A-Z]\w*)", line)) and not re.search(rf"\b{found.group(1)}\b", tests):
-                yield Finding(source.name, number, f"{found.group(1)} is in no test; test it at the limit and one beyond")
+            if (found := re.search(r"\bconstexpr\b[^=({]*\b(k[A-Z]\w*)", line)) and not re.search(
+                rf"\b{found.group(1)}\b", tests
+            ):
+                yield Finding(
+                    source.name,
+                    number,
+                    f"{found.group(1)} is in no test; test it at the limit and one beyond",
+                )
 
 
 def check(root: Path) -> list[Finding]:

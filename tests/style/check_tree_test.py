@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants a violation of each rule in a small clean tree and expects exactly that finding.
 
-What is planted is written in parts ("sleep" "_for"), so that this file is clean itself.
+What is banned in any text is written in parts ("TO" + "DO"), so that this file is clean itself.
 """
 
 import tempfile
@@ -84,15 +84,15 @@ class CheckTreeTest(unittest.TestCase):
 
     def test_banned_calls_are_found(self) -> None:
         banned = [
-            "std::this_thread::sleep" "_for(delay);",
-            "u" "sleep(10);",
-            "auto status = sys" "tem(command);",
-            "FILE* pipe = po" "pen(command, mode);",
-            "} catch" " (...) {",
-            "using" " namespace std;",
-            "std::" "cerr << 1;",
-            "const pid_t child = fo" "rk();",
-            "ass" "ert(ready);",
+            "std::this_thread::sleep_for(delay);",
+            "usleep(10);",
+            "auto status = system(command);",
+            "FILE* pipe = popen(command, mode);",
+            "} catch (...) {",
+            "using namespace std;",
+            "std::cerr << 1;",
+            "const pid_t child = fork();",
+            "assert(ready);",
         ]
         for line in banned:
             self.expect("protocol/frame.cpp", SPDX + line + "\n", 2, "is banned")
@@ -100,30 +100,35 @@ class CheckTreeTest(unittest.TestCase):
     def test_banned_words_in_comments_literals_and_allowed_places_are_no_findings(self) -> None:
         self.write(
             "protocol/frame.cpp",
-            SPDX + "// never u" "sleep(1)\nauto a = \"sys" "tem(x)\"; /* po" "pen(a)\n */\n"
-            "auto b = R\"(catch" " (...))\"; auto n = 1'000'000; auto c = boost::system::errc;\n"
-            "    using" " namespace std::chrono_literals;\n",
+            SPDX + "// never u"
+            'sleep(1)\nauto a = "sys'
+            'tem(x)"; /* po'
+            "pen(a)\n */\n"
+            'auto b = R"(catch'
+            " (...))\"; auto n = 1'000'000; auto c = boost::system::errc;\n"
+            "    using"
+            " namespace std::chrono_literals;\n",
         )
-        self.write("kernel-manager/cli/serve.hpp", HEADER + "inline void f() { std::" "cout << 1; }\n")
+        self.write("kernel-manager/cli/serve.hpp", HEADER + "inline void f() { std::cout << 1; }\n")
         self.assertEqual([], check(self.root))
 
     def test_a_nolint_names_its_check(self) -> None:
-        self.expect("protocol/frame.cpp", SPDX + "int a;  // NO" "LINT\n", 2, "check's name")
-        self.write("protocol/frame.cpp", SPDX + "int a;  // NO" "LINT(bugprone-x): why\n")
+        self.expect("protocol/frame.cpp", SPDX + "int a;  // NOLINT\n", 2, "check's name")
+        self.write("protocol/frame.cpp", SPDX + "int a;  // NOLINT(bugprone-x): why\n")
         self.assertEqual([], check(self.root))
 
     def test_text_rules(self) -> None:
         self.expect("protocol/frame.cpp", SPDX + "int a; \n", 2, "trailing whitespace")
         self.expect("protocol/frame.cpp", SPDX + "\tint a;\n", 2, "a tab")
-        self.expect("protocol/frame.cpp", SPDX + "// TO" "DO: later\n", 2, "note to self")
-        self.expect("README.md", "See FIX" "ME\n", 1, "note to self")
+        self.expect("protocol/frame.cpp", SPDX + "// TO" + "DO: later\n", 2, "note to self")
+        self.expect("README.md", "See FIX" + "ME\n", 1, "note to self")
         self.expect("README.md", "no end", 1, "no newline")
-        self.expect("README.md", "from https://py" "pi.org/simple\n", 1, "registry")
-        self.expect("README.md", "in /wo" "rk/main\n", 1, "relative")
-        self.expect("README.md", "in /ro" "ot/cellkeep\n", 1, "relative")
+        self.expect("README.md", "from https://py" + "pi.org/simple\n", 1, "registry")
+        self.expect("README.md", "in /wo" + "rk/main\n", 1, "relative")
+        self.expect("README.md", "in /ro" + "ot/cellkeep\n", 1, "relative")
 
     def test_paths_of_the_guest_are_no_machine_paths(self) -> None:
-        self.write("README.md", "Files live in /workspace/ and /work" "space.\n")
+        self.write("README.md", "Files live in /workspace/ and /workspace.\n")
         self.assertEqual([], check(self.root))
 
     def test_every_source_has_its_licence_and_every_header_its_guard(self) -> None:
@@ -152,10 +157,10 @@ class CheckTreeTest(unittest.TestCase):
             self.expect("protocol/CMakeLists.txt", text, 2, "is banned")
 
     def test_python_rules(self) -> None:
-        self.expect("tests/a.py", PYTHON + "time.sl" "eep(1)\n", 2, "is banned")
+        self.expect("tests/a.py", PYTHON + "time.sleep(1)\n", 2, "is banned")
         self.expect("tests/a.py", PYTHON + "try:\n    f()\nexcept:\n    g()\n", 4, "bare except")
         self.expect("tests/a.py", PYTHON + "def f(:\n", 2, "does not parse")
-        self.write("tests/a.py", PYTHON + 'GUEST = "time.sl' 'eep(1)"\n')
+        self.write("tests/a.py", PYTHON + 'GUEST = "time.sleep(1)"\n')
         self.assertEqual([], check(self.root))
 
     def test_blanking_keeps_the_lines(self) -> None:
