@@ -134,6 +134,10 @@ Result<Header> pick_fields(std::string_view text, std::string_view what) {
             std::string(what) + ": longer than " + std::to_string(limits::kHeaderBytesMax) +
                 " bytes");
     }
+    // nlohmann's lexer takes a NUL byte for the end of the text and would not look at the rest.
+    if (text.find('\0') != std::string_view::npos) {
+        return Error(ErrorCode::kProtocol, std::string(what) + ": not valid JSON");
+    }
     FieldPicker picker;
     if (!json::sax_parse(text, &picker)) {
         return Error(ErrorCode::kProtocol, std::string(what) + ": " + std::string(picker.reason()));

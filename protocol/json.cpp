@@ -89,6 +89,13 @@ class ValueBuilder {
 }  // namespace
 
 Result<json> parse_json(std::string_view text, std::string_view what) {
+    // nlohmann's lexer takes a NUL byte for the end of the text and would not look at the rest.
+    const auto nul = text.find('\0');
+    if (nul != std::string_view::npos) {
+        return Error(
+            ErrorCode::kProtocol,
+            std::string(what) + ": not valid JSON at byte " + std::to_string(nul + 1));
+    }
     ValueBuilder builder;
     if (!json::sax_parse(text, &builder)) {
         if (builder.too_deep()) {
