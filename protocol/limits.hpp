@@ -37,6 +37,16 @@ inline constexpr std::size_t kZmqFramesMax = kBuffersMax + 16;
 inline constexpr std::size_t kReplayHistoryMax = 65'536;
 /// Messages that ZeroMQ may hold for one slow subscriber before the session waits for it.
 inline constexpr int kZmqHighWaterMark = 10'000;
+/// Bytes that ZeroMQ may hold for the slow subscribers of one session, counted where they are not
+/// copied, before the session waits. One message larger than this passes when nothing else waits.
+inline constexpr std::size_t kZmqUnsentBytesMax = 64ULL << 20U;
+/// Output messages, and their bytes, that wait in one session's front while it is waited for.
+inline constexpr std::size_t kZmqWaitingMessagesMax = 10'000;
+inline constexpr std::size_t kZmqWaitingBytesMax = 2 * kFrameBytesMax;
+/// Messages taken from one socket before every other socket has its turn.
+inline constexpr std::size_t kZmqTurnMessagesMax = 64;
+/// How long what was sent to a slow client goes on being sent after its session ended.
+inline constexpr std::chrono::milliseconds kZmqLinger{1000};
 /// How long a session waits for a subscriber that is at the high-water mark before it goes on
 /// without it (its messages are then dropped and counted).
 inline constexpr std::chrono::seconds kZmqStallMax{30};
@@ -72,6 +82,9 @@ inline constexpr std::chrono::seconds kHttpHeadTimeout{15};
 inline constexpr std::chrono::seconds kHttpBodyTimeout{30};
 /// An idle keep-alive connection is closed after this.
 inline constexpr std::chrono::seconds kHttpIdleTimeout{120};
+/// What is still read and thrown away, after a refusal, from a client that is in the middle of a body.
+inline constexpr std::uint64_t kHttpDrainBytesMax = 256ULL << 20U;
+inline constexpr std::chrono::seconds kHttpDrainTimeout{10};
 
 // --- Agent API
 // -------------------------------------------------------------------------------------
@@ -88,6 +101,9 @@ inline constexpr std::size_t kEnvironmentBytesMax = 32ULL << 10U;
 inline constexpr std::size_t kMetadataBytesMax = 16ULL << 10U;
 /// Executions waiting or running in one session.
 inline constexpr std::size_t kExecutionsQueuedMax = 256;
+/// Display data and results kept in one execution's answer; what is beyond is left out and counted.
+inline constexpr std::uint64_t kAnswerDisplayBytesMax = 64ULL << 20U;
+inline constexpr std::size_t kAnswerDisplaysMax = 1000;
 /// Answers remembered per session for idempotency keys and for GET of an execution.
 inline constexpr std::size_t kExecutionHistoryMax = 256;
 inline constexpr std::size_t kExecutionHistoryBytesMax = 16ULL << 20U;

@@ -4,6 +4,8 @@
 // as values. Wire names and meaning: the session API, "Executions".
 #pragma once
 
+#include "kernel-manager/session/kernel_state.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <chrono>
@@ -80,6 +82,7 @@ struct ExecutionResult {
     nlohmann::json result;    // MIME bundle of the last expression, or null
     nlohmann::json displays = nlohmann::json::array();  // [{data, metadata}]
     std::optional<ExecutionError> error;
+    std::optional<Death> death;    // of the kernel, if it died under this execution
     std::optional<int> exit_code;  // 0 ok, 1 the code raised; nothing if it did not come to an end
     bool state_kept = true;        // false: the interpreter was replaced, its variables are gone
     std::map<std::string, Truncation> truncated;  // by stream name

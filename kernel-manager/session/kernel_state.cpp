@@ -41,6 +41,8 @@ std::string to_string(const Death& death) {
             return "start_failed";
         case Death::Kind::kSandboxDied:
             return "sandbox_died";
+        case Death::Kind::kLinkBroken:
+            return "link_broken";
     }
     return "unknown";
 }
@@ -94,6 +96,8 @@ std::string describe(const Death& death) {
             return "The interpreter could not be started.";
         case Death::Kind::kSandboxDied:
             return "The session's sandbox ended unexpectedly.";
+        case Death::Kind::kLinkBroken:
+            return "The interpreter broke its connection to the server and was stopped.";
     }
     return "The interpreter is gone.";
 }

@@ -26,6 +26,7 @@ struct Death {
         kRequested,    // restart, shutdown or delete
         kStartFailed,  // never became ready
         kSandboxDied,  // pid 1 of the sandbox is gone
+        kLinkBroken,   // closed or broke its link to the server while alive
     };
     Kind kind = Kind::kExited;
     int detail = 0;

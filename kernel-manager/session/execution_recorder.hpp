@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collects what one execution says into one ExecutionResult: stream text, displays, the result, the
+// error, in bounded memory. It also answers input() from the text given with the request. Fed by the
+// session with the messages whose parent is this execution's request. Not thread-safe.
+#pragma once
+
+#include "kernel-manager/session/bounded_text.hpp"
+#include "kernel-manager/session/execution.hpp"
+#include "kernel-manager/session/kernel_state.hpp"
+#include "protocol/message.hpp"
+#include "sandbox/workspace.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace cellkeep::session {
+
+/// Why an execution was cut short by the server.
+enum class Cut { kNone, kInterrupt, kWallTimeout, kCpuTimeout };
+
+/// Removes terminal escape sequences (ECMA-48 CSI and OSC).
+std::string strip_escapes(std::string_view text);
+
+class ExecutionRecorder {
+  public:
+    ExecutionRecorder(
+        std::string execution_id,
+        std::string session_id,
+        std::string stdin_text,
+        std::uint64_t output_bytes_max);
+
+    void on_output(const protocol::Message& message, const sandbox::Workspace* workspace);
+    void on_reply(const protocol::Message& reply);
+
+    /// The content of the input_reply that answers an input_request: the next line of the given
+    /// text, or the mark that there is no more.
+    nlohmann::json next_input();
+
+    /// The result of an execution that came to its idle, cut short by the server or not.
+    ExecutionResult finish(Cut cut);
+    /// The result of one whose kernel died.
+    ExecutionResult finish_dead(const Death& death);
+
+  private:
+    void add_stream(const nlohmann::json& content, const sandbox::Workspace* workspace);
+    void add_display(const nlohmann::json& content);
+    void update_display(const nlohmann::json& content);
+    void add_result(const nlohmann::json& content);
+    void add_error(const nlohmann::json& content);
+    bool take_display_bytes(const nlohmann::json& data);
+    void classify_error(const nlohmann::json& reply_metadata);
+    void close_texts();
+
+    ExecutionResult result_;
+    BoundedText stdout_;
+    BoundedText stderr_;
+    std::string stdin_text_;
+    std::size_t stdin_offset_ = 0;
+    std::uint64_t display_bytes_ = 0;
+    std::uint64_t displays_left_out_ = 0;
+    std::uint64_t output_text_bytes_ = 0;  // text in result_.outputs
+    std::uint64_t output_bytes_max_;
+    bool clear_before_next_ = false;
+};
+
+}  // namespace cellkeep::session

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/kernel_catalog.hpp"
+
+#include "protocol/support/syscall.hpp"
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <filesystem>
+#include <utility>
+
+namespace cellkeep::session {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kDigestSourceBytesMax = 16ULL << 20U;
+
+constexpr const char* kInsideBinary = "/opt/cellkeep/bin/cellkeep-kernel-python";
+constexpr const char* kInsidePackage = "/opt/cellkeep/python";
+constexpr const char* kInsideEnvironment = "/opt/cellkeep/environment";
+
+Status require(const std::string& path, const std::string& what, const std::string& hint) {
+    std::error_code error;
+    if (fs::exists(path, error)) {
+        return ok();
+    }
+    return Error(ErrorCode::kUnavailable, what + " is missing: " + path, hint);
+}
+
+/// What of the host's system every interpreter needs: programs and libraries, time zones, fonts and
+/// the certificates' public halves. No /etc of the host, no /home, no /var, no /sys.
+std::vector<sandbox::ReadOnlyPath> system_paths() {
+    std::vector<sandbox::ReadOnlyPath> paths = {
+        {"/usr/bin", "/usr/bin"},
+        {"/usr/lib", "/usr/lib"},
+    };
+    const auto add_optional = [&paths](const char* path, bool executable) {
+        paths.push_back(
+            {.source = path, .target = path, .executable = executable, .optional = true});
+    };
+    add_optional("/usr/lib64", true);
+    for (const char* data :
+         {"/usr/share/zoneinfo",
+          "/usr/share/fonts",
+          "/usr/share/fontconfig",
+          "/usr/share/ca-certificates",
+          "/usr/share/mime",
+          "/usr/share/locale",
+          "/etc/ssl/certs",
+          "/etc/fonts",
+          "/etc/alternatives",
+          "/etc/ld.so.cache",
+          "/etc/localtime"}) {
+        add_optional(data, false);
+    }
+    return paths;
+}
+
+/// "sha256:…" over the lock file the environment was made from; empty without one.
+Result<std::string> digest_of(const std::string& path) {
+    BOOST_OUTCOME_TRY(const auto bytes, read_file(path, kDigestSourceBytesMax));
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned int size = 0;
+    if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
+        return Error(ErrorCode::kSystem, "EVP_Digest(sha256) failed");
+    }
+    static constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string text = "sha256:";
+    for (unsigned int i = 0; i < size; ++i) {
+        text += kDigits[digest.at(i) >> 4U];
+        text += kDigits[digest.at(i) & 15U];
+    }
+    return text;
+}
+
+Result<KernelSpec> make_python(const Installation& installation) {
+    const std::string kernel = installation.binary_dir + "/cellkeep-kernel-python";
+    BOOST_OUTCOME_TRY(require(kernel, "the Python kernel", "Build it: cmake --build --preset release"));
+    BOOST_OUTCOME_TRY(require(
+        installation.python_package_dir + "/cellkeep_kernel", "the Python kernel's package", "Reinstall."));
+    BOOST_OUTCOME_TRY(require(
+        installation.python_environment + "/pyvenv.cfg",
+        "the Python environment",
+        "./scripts/run makes it from kernels/python/environment/requirements.lock."));
+
+    KernelSpec spec;
+    spec.language = "python";
+    spec.display_name = "Python 3 (Cellkeep)";
+    spec.argv = {kInsideBinary};
+    spec.env = {
+        "HOME=/workspace",
+        "USER=cellkeep",
+        "LOGNAME=cellkeep",
+        "LANG=C.UTF-8",
+        "PATH=" + std::string(kInsideEnvironment) + "/bin:/usr/bin:/bin",
+        "TMPDIR=/tmp",
+        "CELLKEEP_ENVIRONMENT=" + std::string(kInsideEnvironment),
+        "CELLKEEP_PYTHONPATH=" + std::string(kInsidePackage)};
+    spec.read_only = system_paths();
+    spec.read_only.push_back({.source = kernel, .target = kInsideBinary});
+    spec.read_only.push_back(
+        {.source = installation.python_package_dir, .target = kInsidePackage, .executable = false});
+    spec.read_only.push_back(
+        {.source = installation.python_environment, .target = kInsideEnvironment});
+    spec.environment.name = "default";
+    // An environment of the operator's own making need not have a lock.
+    const auto digest = digest_of(installation.python_environment + "/requirements.lock");
+    spec.environment.digest = digest.has_value() ? digest.value() : "unlocked";
+    return spec;
+}
+
+}  // namespace
+
+Result<Installation> find_installation() {
+    std::error_code error;
+    const fs::path program = fs::read_symlink("/proc/self/exe", error);
+    if (error) {
+        return Error(ErrorCode::kSystem, "readlink(/proc/self/exe): " + error.message());
+    }
+    Installation found;
+    const fs::path bin = program.parent_path();
+    found.binary_dir = bin.string();
+    // Installed: PREFIX/bin and PREFIX/lib/cellkeep. Built: build/<preset>/bin, and the sources and
+    // environments two and three levels up.
+    const fs::path installed = bin.parent_path() / "lib" / "cellkeep";
+    if (fs::exists(installed, error)) {
+        found.python_package_dir = (installed / "python").string();
+        found.python_environment = (installed / "environments" / "python").string();
+        return found;
+    }
+    const fs::path build = bin.parent_path().parent_path();
+    found.python_package_dir = (build.parent_path() / "kernels" / "python").string();
+    found.python_environment = (build / "environments" / "python").string();
+    return found;
+}
+
+Result<KernelCatalog> KernelCatalog::create(const Installation& installation) {
+    KernelCatalog catalog;
+    BOOST_OUTCOME_TRY(auto python, make_python(installation));
+    catalog.add(std::move(python));
+    return catalog;
+}
+
+const KernelSpec* KernelCatalog::find(const std::string& language) const {
+    const auto found = specs_.find(language);
+    return found == specs_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> KernelCatalog::languages() const {
+    std::vector<std::string> names;
+    for (const auto& [name, spec] : specs_) {
+        names.push_back(name);
+    }
+    return names;
+}
+
+void KernelCatalog::add(KernelSpec spec) {
+    std::string name = spec.language;
+    specs_.insert_or_assign(std::move(name), std::move(spec));
+}
+
+}  // namespace cellkeep::session

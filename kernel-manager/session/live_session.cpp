@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/live_session.hpp"
+
+#include "protocol/limits.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace cellkeep::session {
+
+using nlohmann::json;
+using protocol::Channel;
+using protocol::Message;
+using std::chrono::steady_clock;
+using std::chrono::system_clock;
+
+std::shared_ptr<LiveSession> LiveSession::create(
+    boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox) {
+    std::shared_ptr<LiveSession> session(
+        new LiveSession(io, std::move(setup), std::move(sandbox)));
+    session->watch_idle();
+    return session;
+}
+
+LiveSession::LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox)
+    : io_(io),
+      setup_(std::move(setup)),
+      sandbox_(std::move(sandbox)),
+      sandbox_events_(io),
+      messages_("cellkeep-" + setup_.id),
+      journal_(limits::kJournalMessagesMax, limits::kJournalBytesMax),
+      start_timer_(io),
+      queue_(limits::kShellQueueMax, limits::kShellQueueBytesMax),
+      wall_timer_(io),
+      cpu_timer_(io),
+      created_at_(system_clock::now()),
+      created_steady_(steady_clock::now()),
+      active_steady_(created_steady_),
+      idle_timer_(io) {}
+
+LiveSession::~LiveSession() {
+    close({Death::Kind::kRequested, 0});
+}
+
+boost::asio::awaitable<Status> LiveSession::start() {
+    const auto self = shared_from_this();
+    BOOST_OUTCOME_CO_TRY(write_files(setup_.options.files));
+    setup_.options.files.clear();
+
+    // A duplicate, because the sandbox keeps and closes its own.
+    UniqueFd events(::fcntl(sandbox_.event_fd(), F_DUPFD_CLOEXEC, 0));
+    if (!events) {
+        co_return Error::from_errno(errno, "fcntl(F_DUPFD_CLOEXEC)");
+    }
+    boost::system::error_code error;
+    sandbox_events_.assign(events.get(), error);
+    if (error) {
+        co_return Error(ErrorCode::kSystem, "watch the sandbox: " + error.message());
+    }
+    (void)events.release();
+    watch_sandbox();
+    BOOST_OUTCOME_CO_TRY(launch_kernel());
+    co_return co_await Completion<Status>::wait(ready_);
+}
+
+SessionInfo LiveSession::info() const {
+    SessionInfo info;
+    info.id = setup_.id;
+    info.kernel_id = setup_.kernel_id;
+    info.language = setup_.options.language;
+    info.state = state_;
+    info.death = death_;
+    info.limits = setup_.options.limits;
+    info.environment = setup_.spec.environment;
+    info.isolation = sandbox_.isolation();
+    info.metadata = setup_.options.metadata;
+    info.owner = setup_.options.owner;
+    info.created_at = created_at_;
+    info.last_activity =
+        created_at_ + std::chrono::duration_cast<system_clock::duration>(active_steady_ - created_steady_);
+    info.executions = executions_;
+    info.restarts = restarts_;
+    info.connection_file = connection_file_;
+    info.output_dropped = journal_.dropped();
+    return info;
+}
+
+void LiveSession::subscribe(OutputObserver* observer) {
+    observers_.push_back(observer);
+}
+
+void LiveSession::unsubscribe(OutputObserver* observer) {
+    std::erase(observers_, observer);
+    resume_output();
+}
+
+void LiveSession::resume_output() {
+    const bool congested = std::any_of(
+        observers_.begin(), observers_.end(), [](const auto* one) { return one->congested(); });
+    if (!congested && process_) {
+        process_->resume_reading();
+    }
+}
+
+boost::asio::awaitable<Result<ExecutionResult>> LiveSession::execute(ExecutionRequest request) {
+    const auto self = shared_from_this();
+    const auto accepted = accept_execution(std::move(request));
+    if (accepted.has_error()) {
+        co_return accepted.error();
+    }
+    const std::shared_ptr<TrackedExecution> execution = accepted.value();
+    co_return co_await Completion<ExecutionResult>::wait(execution->completion);
+}
+
+Result<std::shared_ptr<TrackedExecution>> LiveSession::accept_execution(ExecutionRequest request) {
+    if (closed_) {
+        return Error(ErrorCode::kConflict, "execute: the session has ended");
+    }
+    if (!request.idempotency_key.empty()) {
+        if (const auto seen = by_key_.find(request.idempotency_key); seen != by_key_.end()) {
+            return seen->second;
+        }
+    }
+    if (state_ == KernelState::kDead) {
+        return Error(
+            ErrorCode::kConflict,
+            "execute: " + (death_ ? describe(*death_) : std::string("the interpreter is gone")),
+            "Restart the session.");
+    }
+    const SessionLimits& session_limits = setup_.options.limits;
+    if (session_limits.executions.has_value() && executions_ >= *session_limits.executions) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "execute: the session's budget of " + std::to_string(*session_limits.executions) +
+                " executions is used up");
+    }
+    if (request.timeout.has_value() && *request.timeout > session_limits.wall) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "execute: timeout_ms is above the session's wall_ms of " +
+                std::to_string(session_limits.wall.count()));
+    }
+    if (queue_.size() >= limits::kExecutionsQueuedMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "execute: " + std::to_string(limits::kExecutionsQueuedMax) +
+                " requests wait in this session already");
+    }
+    BOOST_OUTCOME_TRY(write_files(request.files));
+    BOOST_OUTCOME_TRY(const auto random, random_hex(12));
+    const std::string execution_id = "exe_" + random;
+
+    auto execution = std::make_shared<TrackedExecution>(TrackedExecution{
+        execution_id,
+        ExecutionRecorder(
+            execution_id, setup_.id, std::move(request.stdin_text), session_limits.output_bytes),
+        std::make_shared<Completion<ExecutionResult>>(io_),
+        request.timeout});
+    Message message = Message::make(
+        Channel::kShell,
+        protocol::make_header("execute_request", "api-" + setup_.id, "cellkeep"),
+        json::object(),
+        {{"code", request.code},
+         {"silent", false},
+         {"store_history", request.store_history},
+         {"user_expressions", json::object()},
+         {"allow_stdin", true},
+         {"stop_on_error", false}});
+    BOOST_OUTCOME_TRY(
+        queue_.push({std::move(message), nullptr, execution, steady_clock::now()}));
+    ++executions_;
+    if (!request.idempotency_key.empty()) {
+        by_key_.emplace(request.idempotency_key, execution);
+    }
+    touch();
+    dispatch_next();
+    return execution;
+}
+
+Status LiveSession::write_files(const std::vector<InputFile>& files) {
+    const sandbox::Workspace workspace(sandbox_);
+    for (const InputFile& file : files) {
+        BOOST_OUTCOME_TRY(const auto path, sandbox::parse_workspace_path(file.path));
+        BOOST_OUTCOME_TRY(workspace.write_file(path, file.bytes));
+    }
+    return ok();
+}
+
+void LiveSession::remember(const ExecutionResult& result) {
+    const auto size_of = [](const ExecutionResult& one) {
+        std::size_t bytes = one.stdout_text.size() + one.stderr_text.size();
+        for (const json& display : one.displays) {
+            bytes += protocol::dump_json(display).size();
+        }
+        return 2 * bytes + 4096;  // the notebook form holds the same again
+    };
+    history_bytes_ += size_of(result);
+    history_.push_back(result);
+    while (history_.size() > limits::kExecutionHistoryMax ||
+           (history_bytes_ > limits::kExecutionHistoryBytesMax && history_.size() > 1)) {
+        const std::string forgotten = history_.front().id;
+        history_bytes_ -= size_of(history_.front());
+        history_.pop_front();
+        std::erase_if(by_key_, [&](const auto& entry) {
+            return entry.second->completion->done() && entry.second->id == forgotten;
+        });
+    }
+}
+
+std::optional<ExecutionResult> LiveSession::find_execution(const std::string& execution_id) const {
+    const auto found = std::find_if(history_.begin(), history_.end(), [&](const auto& result) {
+        return result.id == execution_id;
+    });
+    return found == history_.end() ? std::nullopt : std::optional(*found);
+}
+
+boost::asio::awaitable<Status> LiveSession::restart() {
+    const auto self = shared_from_this();
+    if (closed_) {
+        co_return Error(ErrorCode::kConflict, "restart: the session has ended");
+    }
+    touch();
+    deaths_at_.clear();
+    if (!restart_waiter_) {
+        restart_waiter_ = std::make_shared<Completion<Status>>(io_);
+    }
+    const auto waiter = restart_waiter_;
+    if (process_) {
+        kill_kernel({Death::Kind::kRequested, 0});
+    } else if (state_ == KernelState::kDead) {
+        lose_kernel({Death::Kind::kRequested, 0});
+    }
+    co_return co_await Completion<Status>::wait(waiter);
+}
+
+Result<sandbox::Workspace> LiveSession::workspace() {
+    if (closed_) {
+        return Error(ErrorCode::kConflict, "files: the session has ended");
+    }
+    return sandbox::Workspace(sandbox_);
+}
+
+void LiveSession::touch() {
+    active_steady_ = steady_clock::now();
+}
+
+void LiveSession::watch_idle() {
+    const auto idle_end = active_steady_ + setup_.options.limits.idle;
+    const auto life_end = created_steady_ + setup_.options.limits.lifetime;
+    idle_timer_.expires_at(std::min(idle_end, life_end));
+    idle_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (error || !self || self->closed_) {
+            return;
+        }
+        const auto now = steady_clock::now();
+        const bool old = now >= self->created_steady_ + self->setup_.options.limits.lifetime;
+        if (self->current_.has_value()) {
+            self->touch();  // working is not idling
+        }
+        if (old || now >= self->active_steady_ + self->setup_.options.limits.idle) {
+            self->setup_.on_end_requested({Death::Kind::kCulled, 0});
+            return;
+        }
+        self->watch_idle();
+    });
+}
+
+void LiveSession::close(Death reason) {
+    if (std::exchange(closed_, true)) {
+        return;
+    }
+    idle_timer_.cancel();
+    boost::system::error_code ignored;  // our own duplicate descriptor
+    sandbox_events_.close(ignored);
+    if (!weak_from_this().expired()) {
+        lose_kernel(reason);
+        settle_ready(Error(ErrorCode::kCancelled, describe(reason)));
+        for (auto& [request, origin] : std::exchange(waiting_for_info_, {})) {
+            origin->deliver(messages_.error_reply(request, "SessionClosed", describe(reason)));
+        }
+    }
+    state_ = KernelState::kDead;
+    // A failure leaves nothing running: pid 1 is dead or will be with us, and the sweep at the next
+    // start removes what is left of the cgroup.
+    (void)sandbox_.destroy();
+}
+
+}  // namespace cellkeep::session

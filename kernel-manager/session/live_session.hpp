@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Session that Service makes: a sandbox with one kernel process, a queue in front of it, deadlines
+// over it, a journal behind it. One request is with the kernel at a time; everything else waits here, so that
+// a death, a deadline or an abort can answer each request exactly once.
+// Sources: live_session.cpp (the interface), live_session_requests.cpp (queue and deadlines),
+// live_session_kernel.cpp (birth, death and restart of the interpreter).
+#pragma once
+
+#include "kernel-manager/session/completion.hpp"
+#include "kernel-manager/session/kernel_catalog.hpp"
+#include "kernel-manager/session/kernel_process.hpp"
+#include "kernel-manager/session/request_queue.hpp"
+#include "kernel-manager/session/server_messages.hpp"
+#include "kernel-manager/session/session.hpp"
+#include "sandbox/sandbox.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session {
+
+class LiveSession final : public Session, public std::enable_shared_from_this<LiveSession> {
+  public:
+    struct Setup {
+        std::string id;
+        std::string kernel_id;
+        SessionOptions options;
+        KernelSpec spec;
+        std::chrono::milliseconds start_timeout{0};
+        /// A client asked for shutdown, or the session is idle or old: the Service removes it.
+        std::function<void(Death)> on_end_requested;
+    };
+
+    static std::shared_ptr<LiveSession> create(
+        boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox);
+    ~LiveSession() override;
+
+    /// Puts the files in place, starts the kernel and waits until it has answered.
+    boost::asio::awaitable<Status> start();
+
+    const std::string& id() const override { return setup_.id; }
+    const std::string& kernel_id() const { return setup_.kernel_id; }
+    SessionInfo info() const override;
+    void submit(protocol::Message request, std::shared_ptr<ReplySink> origin) override;
+    void subscribe(OutputObserver* observer) override;
+    void unsubscribe(OutputObserver* observer) override;
+    void resume_output() override;
+    const OutputJournal& journal() const override { return journal_; }
+    void set_connection_file(std::string path) override { connection_file_ = std::move(path); }
+    boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request) override;
+    std::optional<ExecutionResult> find_execution(const std::string& execution_id) const override;
+    Status interrupt() override;
+    boost::asio::awaitable<Status> restart() override;
+    Result<sandbox::Workspace> workspace() override;
+    void touch() override;
+    void close(Death reason) override;
+
+  private:
+    /// The request that is with the kernel.
+    struct Current {
+        PendingRequest request;
+        std::chrono::steady_clock::time_point started_at;
+        std::chrono::microseconds cpu_at_start{0};
+        bool replied = false;
+        bool input_requested = false;
+        Cut cut = Cut::kNone;
+    };
+
+    LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox);
+
+    // live_session.cpp
+    Result<std::shared_ptr<TrackedExecution>> accept_execution(ExecutionRequest request);
+    Status write_files(const std::vector<InputFile>& files);
+    void remember(const ExecutionResult& result);
+    void watch_idle();
+
+    // live_session_requests.cpp
+    void submit_shell(protocol::Message request, std::shared_ptr<ReplySink> origin);
+    void submit_control(protocol::Message request, std::shared_ptr<ReplySink> origin);
+    void submit_input_reply(const protocol::Message& reply);
+    void answer_control(const protocol::Message& request, ReplySink& origin);
+    void deliver_later(std::shared_ptr<ReplySink> origin, protocol::Message reply);
+    void dispatch_next();
+    void arm_deadlines();
+    void check_cpu();
+    void cut_short(Cut cut);
+    void on_reply(const protocol::Message& reply);
+    void on_input_request(const protocol::Message& request);
+    void finish_current();
+    void fail_request(PendingRequest& request, const Death& death);
+    void abort_followers(const protocol::Message& failed);
+    void complete(TrackedExecution& execution, ExecutionResult result);
+    ExecutionMetrics measure(const Current& current) const;
+
+    // live_session_kernel.cpp
+    void change(KernelEvent event);
+    Status launch_kernel();
+    void on_ready(const protocol::Message& kernel_info);
+    void on_kernel_message(protocol::Message message);
+    void on_iopub(protocol::Message message);
+    void on_kernel_text(OutputStream stream, std::string_view text);
+    void on_link_closed(const Error& error);
+    void publish(protocol::Message message);
+    void watch_sandbox();
+    void take_sandbox_events();
+    void kill_kernel(Death why);
+    void on_kernel_exit(const sandbox::WorkerExit& exit);
+    Death classify(const sandbox::WorkerExit& exit);
+    void lose_kernel(const Death& death);
+    bool may_restart(const Death& death);
+    void settle_ready(const Status& status);
+
+    boost::asio::io_context& io_;
+    Setup setup_;
+    sandbox::Sandbox sandbox_;
+    boost::asio::posix::stream_descriptor sandbox_events_;
+    ServerMessages messages_;
+    OutputJournal journal_;
+    std::vector<OutputObserver*> observers_;
+
+    KernelState state_ = KernelState::kStarting;
+    std::unique_ptr<KernelProcess> process_;
+    std::optional<Death> kill_reason_;  // why we killed the present process
+    std::optional<Death> death_;        // of the last process, while there is none
+    std::string ready_probe_id_;        // msg_id of our first kernel_info_request
+    std::optional<nlohmann::json> kernel_info_;
+    std::shared_ptr<Completion<Status>> ready_;           // of the present process
+    std::shared_ptr<Completion<Status>> restart_waiter_;  // of whoever asked for a restart
+    boost::asio::steady_timer start_timer_;
+    std::deque<std::chrono::steady_clock::time_point> deaths_at_;
+    std::uint64_t oom_kills_seen_ = 0;
+    std::uint64_t restarts_ = 0;
+    std::string stderr_tail_;  // of a kernel that has not become ready
+
+    RequestQueue queue_;
+    std::optional<Current> current_;
+    std::string last_parent_header_ = "{}";  // of the newest request: whose output a pipe's text is
+    std::vector<std::pair<protocol::Message, std::shared_ptr<ReplySink>>> waiting_for_info_;
+    boost::asio::steady_timer wall_timer_;
+    boost::asio::steady_timer cpu_timer_;
+    bool ignore_congestion_ = false;  // while a deadline or an interrupt must get through
+
+    std::uint64_t executions_ = 0;
+    std::map<std::string, std::shared_ptr<TrackedExecution>> by_key_;  // idempotency keys
+    std::deque<ExecutionResult> history_;
+    std::size_t history_bytes_ = 0;
+
+    std::chrono::system_clock::time_point created_at_;
+    std::chrono::steady_clock::time_point created_steady_;
+    std::chrono::steady_clock::time_point active_steady_;
+    boost::asio::steady_timer idle_timer_;
+    std::string connection_file_;
+    bool closed_ = false;
+};
+
+}  // namespace cellkeep::session

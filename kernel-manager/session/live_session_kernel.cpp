@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Birth, death and restart of a session's interpreter, and what it says while it lives.
+#include "kernel-manager/session/live_session.hpp"
+#include "protocol/limits.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace cellkeep::session {
+
+using protocol::Channel;
+using protocol::Message;
+
+namespace {
+
+/// How long leftovers of a killed interpreter may take to go.
+constexpr std::chrono::milliseconds kKillPatience{1000};
+constexpr std::size_t kStderrTailBytes = 4096;
+
+std::vector<std::string> make_environment(
+    const KernelSpec& spec,
+    const std::map<std::string, std::string>& own,
+    const std::string& session_id) {
+    std::vector<std::string> env;
+    for (const std::string& entry : spec.env) {
+        if (!own.contains(entry.substr(0, entry.find('=')))) {
+            env.push_back(entry);
+        }
+    }
+    for (const auto& [name, value] : own) {
+        env.push_back(name + "=" + value);
+    }
+    env.push_back("CELLKEEP_SESSION_ID=" + session_id);
+    return env;
+}
+
+}  // namespace
+
+void LiveSession::change(KernelEvent event) {
+    if (const auto next = next_state(state_, event)) {
+        state_ = *next;
+    }
+}
+
+Status LiveSession::launch_kernel() {
+    const std::weak_ptr<LiveSession> weak = weak_from_this();
+    KernelProcess::Events events{
+        .on_message =
+            [weak](Message message) {
+                if (const auto self = weak.lock()) {
+                    self->on_kernel_message(std::move(message));
+                }
+            },
+        .on_text =
+            [weak](OutputStream stream, std::string_view text) {
+                if (const auto self = weak.lock()) {
+                    self->on_kernel_text(stream, text);
+                }
+            },
+        .on_link_closed =
+            [weak](const Error& error) {
+                if (const auto self = weak.lock()) {
+                    self->on_link_closed(error);
+                }
+            }};
+    kernel_info_.reset();
+    kill_reason_.reset();
+    stderr_tail_.clear();
+    last_parent_header_ = "{}";
+    ready_ = std::make_shared<Completion<Status>>(io_);
+    BOOST_OUTCOME_TRY(
+        process_,
+        KernelProcess::start(
+            io_,
+            sandbox_,
+            setup_.spec.argv,
+            make_environment(setup_.spec, setup_.options.env, setup_.id),
+            std::move(events)));
+
+    start_timer_.expires_after(setup_.start_timeout);
+    start_timer_.async_wait([weak](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (!error && self && !self->kernel_info_.has_value()) {
+            self->kill_kernel({Death::Kind::kStartFailed, 0});
+        }
+    });
+    const Message probe =
+        messages_.request(Channel::kShell, "kernel_info_request", nlohmann::json::object());
+    ready_probe_id_ = probe.header().msg_id;
+    return process_->send(probe);
+}
+
+void LiveSession::on_ready(const Message& kernel_info) {
+    auto content = kernel_info.parse_content();
+    if (content.has_error()) {
+        kill_kernel({Death::Kind::kStartFailed, 0});
+        return;
+    }
+    kernel_info_ = std::move(content).value();
+    start_timer_.cancel();
+    change(KernelEvent::kReady);
+    death_.reset();
+    settle_ready(ok());
+    for (auto& [request, origin] : std::exchange(waiting_for_info_, {})) {
+        answer_control(request, *origin);
+    }
+    dispatch_next();
+}
+
+void LiveSession::on_kernel_message(Message message) {
+    switch (message.channel()) {
+        case Channel::kIopub:
+            on_iopub(std::move(message));
+            return;
+        case Channel::kShell:
+            if (message.parent().msg_id == ready_probe_id_ && !kernel_info_.has_value()) {
+                on_ready(message);
+            } else {
+                on_reply(message);
+            }
+            return;
+        case Channel::kStdin:
+            on_input_request(message);
+            return;
+        case Channel::kControl:
+            return;  // we ask nothing on control that needs an answer
+    }
+}
+
+void LiveSession::on_iopub(Message message) {
+    const bool is_status = message.header().msg_type == "status";
+    if (is_status && message.parent().msg_id == ready_probe_id_) {
+        return;  // our own first question is nobody's news
+    }
+    bool idle = false;
+    if (is_status && current_.has_value() &&
+        message.parent().msg_id == current_->request.message.header().msg_id) {
+        const auto content = message.parse_content();
+        idle = content.has_value() && content.value().value("execution_state", "") == "idle";
+    }
+    if (idle && process_) {
+        // What C code and finished subprocesses printed is in the pipes by now: it belongs before the idle.
+        process_->drain_pipes();
+    }
+    publish(std::move(message));
+    if (idle && current_.has_value()) {
+        finish_current();
+    }
+}
+
+void LiveSession::publish(Message message) {
+    const OutputEntry entry = journal_.append(std::move(message));
+    if (current_.has_value() && current_->request.execution &&
+        entry.message.parent().msg_id == current_->request.message.header().msg_id) {
+        const sandbox::Workspace files(sandbox_);
+        current_->request.execution->recorder.on_output(entry.message, &files);
+    }
+    bool congested = false;
+    for (OutputObserver* observer : std::vector(observers_)) {
+        observer->on_output(entry);
+        congested = congested || observer->congested();
+    }
+    if (congested && !ignore_congestion_ && process_) {
+        process_->pause_reading();
+    }
+}
+
+void LiveSession::on_kernel_text(OutputStream stream, std::string_view text) {
+    if (!kernel_info_.has_value()) {
+        stderr_tail_.append(text);
+        if (stderr_tail_.size() > kStderrTailBytes) {
+            stderr_tail_.erase(0, stderr_tail_.size() - kStderrTailBytes);
+        }
+        return;
+    }
+    publish(messages_.stream(
+        stream == OutputStream::kStderr ? "stderr" : "stdout", text, last_parent_header_));
+}
+
+void LiveSession::on_link_closed(const Error& /*error*/) {
+    // Nearly always the first sign of an exit whose report is on its way from pid 1.
+    if (!process_) {
+        return;
+    }
+    start_timer_.expires_after(limits::kLinkClosedGrace);
+    start_timer_.async_wait(
+        [weak = weak_from_this(), worker = process_->id()](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (!error && self && self->process_ && self->process_->id() == worker) {
+                self->kill_kernel({Death::Kind::kLinkBroken, 0});
+            }
+        });
+}
+
+void LiveSession::watch_sandbox() {
+    sandbox_events_.async_wait(
+        boost::asio::posix::stream_descriptor::wait_read,
+        [weak = weak_from_this()](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (error || !self || self->closed_) {
+                return;
+            }
+            self->take_sandbox_events();
+            if (!self->closed_ && self->sandbox_events_.is_open()) {
+                self->watch_sandbox();
+            }
+        });
+}
+
+void LiveSession::take_sandbox_events() {
+    while (!closed_) {
+        auto event = sandbox_.next_event();
+        const bool died = event.has_error() ||
+                          (event.value().has_value() &&
+                           event.value()->kind == sandbox::SandboxEvent::Kind::kSandboxDied);
+        if (died) {
+            boost::system::error_code ignored;  // our own duplicate descriptor
+            sandbox_events_.close(ignored);
+            lose_kernel(kill_reason_.value_or(Death{Death::Kind::kSandboxDied, 0}));
+            return;
+        }
+        if (!event.value().has_value()) {
+            return;
+        }
+        on_kernel_exit(event.value()->worker);
+    }
+}
+
+void LiveSession::kill_kernel(Death why) {
+    if (!process_) {
+        return;
+    }
+    if (!kill_reason_.has_value()) {
+        kill_reason_ = why;
+    }
+    // Everything in the sandbox but pid 1: the interpreter and what it started. A failure to see the
+    // last of them go leaves them to the next kill or to the end of the sandbox.
+    (void)sandbox_.kill_workers(kKillPatience);
+    boost::asio::post(io_, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) {
+            self->take_sandbox_events();
+        }
+    });
+}
+
+void LiveSession::on_kernel_exit(const sandbox::WorkerExit& exit) {
+    if (!process_ || process_->id() != exit.id) {
+        return;  // an earlier interpreter
+    }
+    ignore_congestion_ = true;
+    process_->drain_all();
+    ignore_congestion_ = false;
+    if (closed_ || !process_) {
+        return;
+    }
+    lose_kernel(classify(exit));
+}
+
+Death LiveSession::classify(const sandbox::WorkerExit& exit) {
+    const auto usage = sandbox_.usage();
+    const std::uint64_t oom_kills = usage.has_value() ? usage.value().oom_kills : 0;
+    const bool out_of_memory = oom_kills > std::exchange(oom_kills_seen_, oom_kills);
+    if (kill_reason_.has_value()) {
+        return *kill_reason_;
+    }
+    if (exit.signaled && exit.status == SIGKILL && out_of_memory) {
+        return {Death::Kind::kOom, 0};
+    }
+    return {exit.signaled ? Death::Kind::kSignal : Death::Kind::kExited, exit.status};
+}
+
+void LiveSession::lose_kernel(const Death& death) {
+    const auto self = shared_from_this();  // an answer may let go of the session
+    process_.reset();
+    start_timer_.cancel();
+    wall_timer_.cancel();
+    cpu_timer_.cancel();
+    ignore_congestion_ = false;
+    change(KernelEvent::kDied);
+    death_ = death;
+
+    if (current_.has_value()) {
+        PendingRequest request = std::move(current_->request);
+        const ExecutionMetrics metrics = measure(*current_);
+        const bool replied = current_->replied;
+        current_.reset();
+        if (request.execution) {
+            ExecutionResult result = request.execution->recorder.finish_dead(death);
+            result.metrics = metrics;
+            publish(messages_.error(request.message, "KernelDied", describe(death)));
+            complete(*request.execution, std::move(result));
+        } else if (!replied) {
+            publish(messages_.error(request.message, "KernelDied", describe(death)));
+            fail_request(request, death);
+        }
+        publish(messages_.status("idle", &request.message));
+    }
+    for (PendingRequest& request : queue_.take_all()) {
+        fail_request(request, death);
+    }
+    if (closed_) {
+        return;
+    }
+    if (!may_restart(death)) {
+        publish(messages_.status("dead", nullptr));
+        settle_ready(Error(
+            death.kind == Death::Kind::kStartFailed ? ErrorCode::kTimeout : ErrorCode::kUnavailable,
+            describe(death) + (stderr_tail_.empty() ? "" : " It said: " + stderr_tail_)));
+        return;
+    }
+    if (ready_) {
+        ready_->set(Error(ErrorCode::kUnavailable, describe(death)));
+    }
+    // Leftovers of the old interpreter must not outlive it into the new one's life.
+    (void)sandbox_.kill_workers(kKillPatience);
+    ++restarts_;
+    change(KernelEvent::kRestart);
+    publish(messages_.status("restarting", nullptr));
+    if (const Status launched = launch_kernel(); launched.has_error()) {
+        change(KernelEvent::kDied);
+        publish(messages_.status("dead", nullptr));
+        settle_ready(launched);
+    }
+}
+
+bool LiveSession::may_restart(const Death& death) {
+    if (death.kind == Death::Kind::kRequested) {
+        return true;
+    }
+    // One that has never worked will not work the next time; a crash loop must end.
+    if (!kernel_info_.has_value() || death.kind == Death::Kind::kSandboxDied) {
+        return false;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    while (!deaths_at_.empty() && now - deaths_at_.front() > limits::kRestartWindow) {
+        deaths_at_.pop_front();
+    }
+    deaths_at_.push_back(now);
+    return deaths_at_.size() <= limits::kRestartsMax;
+}
+
+void LiveSession::settle_ready(const Status& status) {
+    if (ready_) {
+        ready_->set(status);
+    }
+    if (const auto waiter = std::exchange(restart_waiter_, nullptr)) {
+        waiter->set(status);
+    }
+}
+
+}  // namespace cellkeep::session

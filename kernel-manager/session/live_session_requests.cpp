@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What clients ask of a session: the queue in front of the kernel, the answers that the server gives
+// itself, and the deadlines over the request that is running.
+#include "kernel-manager/session/live_session.hpp"
+#include "protocol/limits.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace cellkeep::session {
+
+using nlohmann::json;
+using protocol::Channel;
+using protocol::Message;
+using std::chrono::steady_clock;
+
+void LiveSession::submit(Message request, std::shared_ptr<ReplySink> origin) {
+    if (closed_) {
+        deliver_later(
+            std::move(origin), messages_.error_reply(request, "SessionClosed", "The session has ended."));
+        return;
+    }
+    touch();
+    const std::string& type = request.header().msg_type;
+    if (request.channel() == Channel::kStdin) {
+        submit_input_reply(request);
+    } else if (request.channel() == Channel::kControl || type == "shutdown_request") {
+        // A shutdown on shell is deprecated (specification 5.4) and means the same.
+        submit_control(std::move(request), std::move(origin));
+    } else {
+        submit_shell(std::move(request), std::move(origin));
+    }
+}
+
+void LiveSession::submit_shell(Message request, std::shared_ptr<ReplySink> origin) {
+    if (state_ == KernelState::kDead) {
+        deliver_later(
+            std::move(origin),
+            messages_.error_reply(
+                request, "KernelDead", death_ ? describe(*death_) : "The interpreter is gone."));
+        return;
+    }
+    const Message copy = request;
+    auto pushed = queue_.push({std::move(request), origin, nullptr, steady_clock::now()});
+    if (pushed.has_error()) {
+        deliver_later(
+            std::move(origin), messages_.error_reply(copy, "QueueFull", pushed.error().message()));
+        return;
+    }
+    dispatch_next();
+}
+
+void LiveSession::deliver_later(std::shared_ptr<ReplySink> origin, Message reply) {
+    if (!origin) {
+        return;
+    }
+    boost::asio::post(io_, [origin = std::move(origin), reply = std::move(reply)] {
+        origin->deliver(reply);
+    });
+}
+
+void LiveSession::submit_control(Message request, std::shared_ptr<ReplySink> origin) {
+    boost::asio::post(
+        io_,
+        [self = shared_from_this(), request = std::move(request), origin = std::move(origin)] {
+            const bool needs_info = request.header().msg_type == "kernel_info_request" &&
+                                    !self->kernel_info_.has_value() &&
+                                    self->state_ != KernelState::kDead;
+            if (needs_info && self->waiting_for_info_.size() < limits::kShellQueueMax) {
+                self->waiting_for_info_.emplace_back(request, origin);
+                return;
+            }
+            self->answer_control(request, *origin);
+        });
+}
+
+void LiveSession::answer_control(const Message& request, ReplySink& origin) {
+    const std::string& type = request.header().msg_type;
+    publish(messages_.status("busy", &request));
+    if (type == "kernel_info_request" && kernel_info_.has_value()) {
+        origin.deliver(messages_.reply(request, *kernel_info_));
+    } else if (type == "interrupt_request") {
+        const Status done = interrupt();
+        origin.deliver(
+            done.has_value() ? messages_.reply(request, {{"status", "ok"}})
+                             : messages_.error_reply(request, "InterruptFailed", done.error().message()));
+    } else if (type == "shutdown_request") {
+        const auto content = request.parse_content();
+        const bool restart =
+            content.has_value() && content.value().contains("restart") &&
+            content.value()["restart"].is_boolean() && content.value()["restart"].get<bool>();
+        origin.deliver(messages_.reply(request, {{"status", "ok"}, {"restart", restart}}));
+        publish(messages_.status("idle", &request));
+        if (restart) {
+            kill_kernel({Death::Kind::kRequested, 0});
+        } else {
+            setup_.on_end_requested({Death::Kind::kRequested, 0});
+        }
+        return;
+    } else if (find_reply_type(type).has_value()) {
+        // Also create_subshell_request and its kin (JEP 91): no kernel here claims subshells.
+        origin.deliver(messages_.error_reply(
+            request, "NotImplementedError", type + " is not supported by this kernel."));
+    }
+    publish(messages_.status("idle", &request));
+}
+
+void LiveSession::dispatch_next() {
+    if (current_.has_value() || !process_ || !kernel_info_.has_value() || closed_) {
+        return;
+    }
+    auto next = queue_.pop();
+    if (!next.has_value()) {
+        return;
+    }
+    Current current{std::move(*next), steady_clock::now(), {}, false, false, Cut::kNone};
+    last_parent_header_ = std::string(current.request.message.header_json());
+    const auto usage = sandbox_.usage();
+    if (usage.has_value()) {
+        current.cpu_at_start = usage.value().cpu_time;
+    }
+    current_.emplace(std::move(current));
+    change(KernelEvent::kBusy);
+    arm_deadlines();
+    if (const Status sent = process_->send(current_->request.message); sent.has_error()) {
+        // The link is closed or so full that the kernel cannot be reading: it is as good as dead.
+        kill_kernel({Death::Kind::kLinkBroken, 0});
+    }
+}
+
+void LiveSession::arm_deadlines() {
+    const auto& execution = current_->request.execution;
+    const auto wall = execution && execution->timeout ? *execution->timeout
+                                                      : setup_.options.limits.wall;
+    wall_timer_.expires_after(wall);
+    wall_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (!error && self && self->current_.has_value()) {
+            self->cut_short(Cut::kWallTimeout);
+        }
+    });
+    check_cpu();
+}
+
+void LiveSession::check_cpu() {
+    const auto limit = std::chrono::microseconds(setup_.options.limits.cpu);
+    std::chrono::microseconds used{0};
+    const auto usage = sandbox_.usage();
+    if (usage.has_value()) {
+        used = usage.value().cpu_time - current_->cpu_at_start;
+    }
+    if (used >= limit) {
+        cut_short(Cut::kCpuTimeout);
+        return;
+    }
+    // All cores together cannot use up what is left sooner than this, so there is no need to look.
+    const double cores = std::max(setup_.options.limits.cpu_cores, 0.01);
+    const auto soonest = std::chrono::microseconds(
+        static_cast<std::int64_t>(static_cast<double>((limit - used).count()) / cores));
+    cpu_timer_.expires_after(std::max<std::chrono::microseconds>(soonest, std::chrono::milliseconds(10)));
+    cpu_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (!error && self && self->current_.has_value()) {
+            self->check_cpu();
+        }
+    });
+}
+
+void LiveSession::cut_short(Cut cut) {
+    current_->cut = cut;
+    // The code's last words must reach us even if a slow client has stopped the reading.
+    ignore_congestion_ = true;
+    process_->resume_reading();
+    (void)process_->send_signal(SIGINT);  // fails only if the process is gone: its report is coming
+    cpu_timer_.cancel();
+    wall_timer_.expires_after(limits::kInterruptGrace);
+    wall_timer_.async_wait([weak = weak_from_this(), cut](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (!error && self && self->current_.has_value()) {
+            self->kill_kernel(
+                {cut == Cut::kCpuTimeout ? Death::Kind::kCpuTimeout : Death::Kind::kWallTimeout, 0});
+        }
+    });
+}
+
+Status LiveSession::interrupt() {
+    if (closed_ || !process_) {
+        return Error(ErrorCode::kConflict, "interrupt: there is no interpreter to interrupt");
+    }
+    if (!current_.has_value()) {
+        return ok();  // idle: nothing to stop
+    }
+    if (current_->cut == Cut::kNone) {
+        current_->cut = Cut::kInterrupt;
+    }
+    ignore_congestion_ = true;
+    process_->resume_reading();
+    return process_->send_signal(SIGINT);
+}
+
+void LiveSession::submit_input_reply(const Message& reply) {
+    // Only the client whose cell asked may answer, and only once.
+    const bool expected =
+        current_.has_value() && current_->input_requested && process_ &&
+        reply.header().msg_type == "input_reply" &&
+        reply.header().session == current_->request.message.header().session;
+    if (!expected) {
+        return;
+    }
+    current_->input_requested = false;
+    if (process_->send(reply).has_error()) {
+        kill_kernel({Death::Kind::kLinkBroken, 0});
+    }
+}
+
+void LiveSession::on_input_request(const Message& request) {
+    if (!current_.has_value()) {
+        return;
+    }
+    if (current_->request.origin) {
+        current_->input_requested = true;
+        current_->request.origin->deliver(request);
+        return;
+    }
+    const json answer = current_->request.execution->recorder.next_input();
+    const Message reply = Message::make(
+        Channel::kStdin,
+        protocol::make_header("input_reply", current_->request.message.header().session, "cellkeep"),
+        protocol::to_json(request.header()),
+        answer);
+    if (process_->send(reply).has_error()) {
+        kill_kernel({Death::Kind::kLinkBroken, 0});
+    }
+}
+
+void LiveSession::on_reply(const Message& reply) {
+    if (!current_.has_value() || current_->replied ||
+        reply.parent().msg_id != current_->request.message.header().msg_id) {
+        return;  // an answer to nothing that we asked
+    }
+    current_->replied = true;
+    if (current_->request.execution) {
+        current_->request.execution->recorder.on_reply(reply);
+    } else {
+        current_->request.origin->deliver(reply);
+    }
+    if (reply.header().msg_type != "execute_reply") {
+        return;
+    }
+    const auto content = reply.parse_content();
+    if (content.has_value() && content.value().value("status", json("")) == "error") {
+        abort_followers(current_->request.message);
+    }
+}
+
+void LiveSession::abort_followers(const Message& failed) {
+    const auto content = failed.parse_content();
+    const bool stop = content.has_value() && content.value().value("stop_on_error", json(true)) == true;
+    if (!stop) {
+        return;
+    }
+    // Only what the same client queued behind: another client's work does not depend on it.
+    for (PendingRequest& request : queue_.take_executions_of(failed.header().session)) {
+        publish(messages_.status("busy", &request.message));
+        if (request.execution) {
+            complete(*request.execution, request.execution->recorder.finish(Cut::kInterrupt));
+        } else {
+            request.origin->deliver(messages_.error_reply(
+                request.message, "ExecutionAborted", "An earlier cell of this client failed."));
+        }
+        publish(messages_.status("idle", &request.message));
+    }
+}
+
+void LiveSession::finish_current() {
+    const auto self = shared_from_this();  // an answer may let go of the session
+    wall_timer_.cancel();
+    cpu_timer_.cancel();
+    ignore_congestion_ = false;
+    Current current = std::move(*current_);
+    current_.reset();
+    change(KernelEvent::kIdle);
+    const std::string& type = current.request.message.header().msg_type;
+    if (current.request.execution) {
+        TrackedExecution& execution = *current.request.execution;
+        ExecutionResult result = execution.recorder.finish(current.cut);
+        result.metrics = measure(current);
+        complete(execution, std::move(result));
+    } else if (!current.replied && find_reply_type(type).has_value()) {
+        // The reply precedes the idle on the same ordered link: there will be none.
+        current.request.origin->deliver(messages_.error_reply(
+            current.request.message, "NotImplementedError", type + " is not supported by this kernel."));
+    }
+    touch();
+    dispatch_next();
+}
+
+void LiveSession::fail_request(PendingRequest& request, const Death& death) {
+    if (request.execution) {
+        complete(*request.execution, request.execution->recorder.finish_dead(death));
+        return;
+    }
+    if (find_reply_type(request.message.header().msg_type).has_value()) {
+        deliver_later(
+            request.origin, messages_.error_reply(request.message, "KernelDied", describe(death)));
+    }
+}
+
+void LiveSession::complete(TrackedExecution& execution, ExecutionResult result) {
+    remember(result);
+    execution.completion->set(std::move(result));
+}
+
+ExecutionMetrics LiveSession::measure(const Current& current) const {
+    using std::chrono::duration_cast;
+    using std::chrono::microseconds;
+    ExecutionMetrics metrics;
+    metrics.wall = duration_cast<microseconds>(steady_clock::now() - current.started_at);
+    metrics.queued = duration_cast<microseconds>(current.started_at - current.request.queued_at);
+    if (const auto usage = sandbox_.usage(); usage.has_value()) {
+        metrics.cpu = usage.value().cpu_time - current.cpu_at_start;
+        metrics.memory_peak_bytes = usage.value().memory_peak_bytes;
+    }
+    return metrics;
+}
+
+}  // namespace cellkeep::session

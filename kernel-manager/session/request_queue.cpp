@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/request_queue.hpp"
+
+#include <iterator>
+#include <utility>
+
+namespace cellkeep::session {
+
+RequestQueue::RequestQueue(std::size_t requests_max, std::size_t bytes_max)
+    : requests_max_(requests_max), bytes_max_(bytes_max) {}
+
+Status RequestQueue::push(PendingRequest&& request) {
+    const std::size_t size = request.message.frame().size();
+    if (requests_.size() >= requests_max_) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "session queue: " + std::to_string(requests_max_) + " requests are waiting already");
+    }
+    if (bytes_ + size > bytes_max_) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "session queue: the waiting requests would be larger than " +
+                std::to_string(bytes_max_) + " bytes");
+    }
+    bytes_ += size;
+    requests_.push_back(std::move(request));
+    return ok();
+}
+
+std::optional<PendingRequest> RequestQueue::pop() {
+    if (requests_.empty()) {
+        return std::nullopt;
+    }
+    PendingRequest request = std::move(requests_.front());
+    requests_.pop_front();
+    bytes_ -= request.message.frame().size();
+    return request;
+}
+
+std::vector<PendingRequest> RequestQueue::take_executions_of(std::string_view client_session) {
+    std::vector<PendingRequest> taken;
+    std::deque<PendingRequest> kept;
+    for (PendingRequest& request : requests_) {
+        const protocol::Header& header = request.message.header();
+        const bool matches =
+            header.msg_type == "execute_request" && header.session == client_session;
+        if (matches) {
+            bytes_ -= request.message.frame().size();
+            taken.push_back(std::move(request));
+        } else {
+            kept.push_back(std::move(request));
+        }
+    }
+    requests_ = std::move(kept);
+    return taken;
+}
+
+std::vector<PendingRequest> RequestQueue::take_all() {
+    std::vector<PendingRequest> all(
+        std::make_move_iterator(requests_.begin()), std::make_move_iterator(requests_.end()));
+    requests_.clear();
+    bytes_ = 0;
+    return all;
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The shell requests of all clients of one session that wait for its kernel: first come, first served,
+// bounded by count and bytes (limits::kShellQueueMax, kShellQueueBytesMax). Not thread-safe.
+#pragma once
+
+#include "kernel-manager/session/completion.hpp"
+#include "kernel-manager/session/execution.hpp"
+#include "kernel-manager/session/execution_recorder.hpp"
+#include "kernel-manager/session/session.hpp"
+#include "protocol/message.hpp"
+#include "protocol/support/result.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace cellkeep::session {
+
+/// An execution of the agent API while it waits and runs.
+struct TrackedExecution {
+    std::string id;
+    ExecutionRecorder recorder;
+    std::shared_ptr<Completion<ExecutionResult>> completion;
+    std::optional<std::chrono::milliseconds> timeout;
+};
+
+struct PendingRequest {
+    protocol::Message message;
+    std::shared_ptr<ReplySink> origin;            // null for a tracked execution
+    std::shared_ptr<TrackedExecution> execution;  // null for a Jupyter client's request
+    std::chrono::steady_clock::time_point queued_at;
+};
+
+class RequestQueue {
+  public:
+    RequestQueue(std::size_t requests_max, std::size_t bytes_max);
+
+    /// kLimitExceeded at a bound; the request is then handed back through `request` untouched.
+    Status push(PendingRequest&& request);
+    std::optional<PendingRequest> pop();
+    /// Takes out every execute_request of one client (by header session), in order: what
+    /// stop_on_error aborts.
+    std::vector<PendingRequest> take_executions_of(std::string_view client_session);
+    std::vector<PendingRequest> take_all();
+
+    std::size_t size() const { return requests_.size(); }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    std::size_t requests_max_;
+    std::size_t bytes_max_;
+    std::deque<PendingRequest> requests_;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace cellkeep::session
