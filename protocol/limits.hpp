@@ -82,7 +82,8 @@ inline constexpr std::chrono::seconds kHttpHeadTimeout{15};
 inline constexpr std::chrono::seconds kHttpBodyTimeout{30};
 /// An idle keep-alive connection is closed after this.
 inline constexpr std::chrono::seconds kHttpIdleTimeout{120};
-/// What is still read and thrown away, after a refusal, from a client that is in the middle of a body.
+/// What is still read and thrown away, after a refusal, from a client that is in the middle of a
+/// body.
 inline constexpr std::uint64_t kHttpDrainBytesMax = 256ULL << 20U;
 inline constexpr std::chrono::seconds kHttpDrainTimeout{10};
 

@@ -91,7 +91,8 @@ void BoundedText::begin_saving(const sandbox::Workspace* workspace) {
         return;
     }
     auto upload = workspace->begin_upload(save_path_);
-    // A full workspace is no reason to fail the execution: the answer then says that nothing is saved.
+    // A full workspace is no reason to fail the execution: the answer then says that nothing is
+    // saved.
     if (upload.has_value()) {
         upload_.emplace(std::move(upload).value());
         save(head_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text of unknown length kept in bounded memory: whole while it is short; its head and its tail once
-// it is longer, with the whole saved to a file in the session's workspace as it arrives. Every cut is
-// between UTF-8 characters. Not thread-safe.
+// Text of unknown length kept in bounded memory: whole while it is short; its head and its tail
+// once it is longer, with the whole saved to a file in the session's workspace as it arrives. Every
+// cut is between UTF-8 characters. Not thread-safe.
 #pragma once
 
 #include "kernel-manager/session/execution.hpp"
@@ -17,7 +17,7 @@
 namespace cellkeep::session {
 
 class BoundedText {
-  public:
+ public:
     /// bytes_max: what text() holds at most, beside the line that says what is missing.
     /// save_path: the file for the whole text (relative to the workspace).
     BoundedText(std::uint64_t bytes_max, std::string save_path);
@@ -35,7 +35,7 @@ class BoundedText {
 
     std::uint64_t total() const { return total_; }
 
-  private:
+ private:
     void begin_saving(const sandbox::Workspace* workspace);
     void save(std::string_view text);
 

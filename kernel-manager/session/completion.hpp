@@ -18,7 +18,7 @@ namespace cellkeep::session {
 
 template <typename T>
 class Completion {
-  public:
+ public:
     explicit Completion(boost::asio::io_context& io)
         : never_(io, boost::asio::steady_timer::time_point::max()) {}
 
@@ -41,7 +41,7 @@ class Completion {
         co_return *self->value_;
     }
 
-  private:
+ private:
     boost::asio::steady_timer never_;
     std::optional<T> value_;
 };

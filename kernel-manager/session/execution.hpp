@@ -20,13 +20,13 @@ namespace cellkeep::session {
 
 /// A file to put into the workspace before code runs.
 struct InputFile {
-    std::string path;   // relative to the workspace
+    std::string path;  // relative to the workspace
     std::string bytes;
 };
 
 struct ExecutionRequest {
     std::string code;
-    std::string stdin_text;                           // answers input(), line by line, then EOF
+    std::string stdin_text;                            // answers input(), line by line, then EOF
     std::optional<std::chrono::milliseconds> timeout;  // wall; at most the session's limit
     std::vector<InputFile> files;
     std::string reasoning;        // recorded with the execution, not interpreted
@@ -50,13 +50,14 @@ enum class ExecutionStatus {
 std::string_view to_string(ExecutionStatus status);
 
 struct ExecutionError {
-    std::string kind;  // "syntax", "runtime", "import", "wall_timeout", "cpu_timeout", "oom", "disk_full", "dead", …
+    std::string kind;  // "syntax", "runtime", "import", "wall_timeout", "cpu_timeout", "oom",
+                       // "disk_full", "dead", …
     std::string name;  // the exception's class
     std::string message;
-    std::optional<int> line;    // 1-based, in the submitted code
-    std::optional<int> column;  // 1-based
+    std::optional<int> line;             // 1-based, in the submitted code
+    std::optional<int> column;           // 1-based
     std::vector<std::string> traceback;  // plain text, no terminal colours
-    std::string hint;           // one sentence an agent can act on; may be empty
+    std::string hint;                    // one sentence an agent can act on; may be empty
 };
 
 struct Truncation {
@@ -79,7 +80,7 @@ struct ExecutionResult {
     std::optional<std::int64_t> execution_count;
     std::string stdout_text;
     std::string stderr_text;
-    nlohmann::json result;    // MIME bundle of the last expression, or null
+    nlohmann::json result;  // MIME bundle of the last expression, or null
     nlohmann::json displays = nlohmann::json::array();  // [{data, metadata}]
     std::optional<ExecutionError> error;
     std::optional<Death> death;    // of the kernel, if it died under this execution

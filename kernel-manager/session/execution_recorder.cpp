@@ -27,7 +27,8 @@ std::optional<int> positive_field(const json& object, const char* name) {
         return std::nullopt;
     }
     const auto value = found->get<std::int64_t>();
-    return value > 0 && value < 1'000'000'000 ? std::optional(static_cast<int>(value)) : std::nullopt;
+    return value > 0 && value < 1'000'000'000 ? std::optional(static_cast<int>(value))
+                                              : std::nullopt;
 }
 
 /// What an agent can do about the commonest failures; empty for the rest.
@@ -36,10 +37,12 @@ std::string hint_for(const std::string& name, const std::string& kind) {
         return "Fix the syntax at the given line; nothing of this code ran.";
     }
     if (name == "ModuleNotFoundError") {
-        return "The package is not in this environment and sessions have no network; use another one.";
+        return "The package is not in this environment and sessions have no network; use another "
+               "one.";
     }
     if (name == "NameError") {
-        return "The name is not defined in this session; define it first, or run the cell that does.";
+        return "The name is not defined in this session; define it first, or run the cell that "
+               "does.";
     }
     if (name == "FileNotFoundError") {
         return "Paths are relative to /workspace; upload the file or list the directory.";
@@ -328,7 +331,8 @@ ExecutionResult ExecutionRecorder::finish(Cut cut) {
         case Cut::kWallTimeout:
             result_.status = ExecutionStatus::kTimeout;
             result_.error->kind = "wall_timeout";
-            result_.error->hint = "Do less at once, or ask for a larger timeout_ms within the session's wall_ms.";
+            result_.error->hint =
+                "Do less at once, or ask for a larger timeout_ms within the session's wall_ms.";
             break;
         case Cut::kCpuTimeout:
             result_.status = ExecutionStatus::kTimeout;
@@ -355,12 +359,16 @@ ExecutionResult ExecutionRecorder::finish_dead(const Death& death) {
     error.message = describe(death);
     error.kind = "dead";
     result_.status = ExecutionStatus::kDead;
-    error.hint = "Variables and imports are gone, files in /workspace are kept; run what built the state again.";
+    error.hint =
+        "Variables and imports are gone, files in /workspace are kept; run what built the state "
+        "again.";
     switch (death.kind) {
         case Death::Kind::kOom:
             result_.status = ExecutionStatus::kOom;
             error.kind = "oom";
-            error.hint = "Work in smaller pieces or ask for a larger memory_mb; variables are gone, files are kept.";
+            error.hint =
+                "Work in smaller pieces or ask for a larger memory_mb; variables are gone, files "
+                "are kept.";
             break;
         case Death::Kind::kWallTimeout:
             result_.status = ExecutionStatus::kTimeout;

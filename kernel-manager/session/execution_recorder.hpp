@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collects what one execution says into one ExecutionResult: stream text, displays, the result, the
-// error, in bounded memory. It also answers input() from the text given with the request. Fed by the
-// session with the messages whose parent is this execution's request. Not thread-safe.
+// error, in bounded memory. It also answers input() from the text given with the request. Fed by
+// the session with the messages whose parent is this execution's request. Not thread-safe.
 #pragma once
 
 #include "kernel-manager/session/bounded_text.hpp"
@@ -24,7 +24,7 @@ enum class Cut { kNone, kInterrupt, kWallTimeout, kCpuTimeout };
 std::string strip_escapes(std::string_view text);
 
 class ExecutionRecorder {
-  public:
+ public:
     ExecutionRecorder(
         std::string execution_id,
         std::string session_id,
@@ -43,7 +43,7 @@ class ExecutionRecorder {
     /// The result of one whose kernel died.
     ExecutionResult finish_dead(const Death& death);
 
-  private:
+ private:
     void add_stream(const nlohmann::json& content, const sandbox::Workspace* workspace);
     void add_display(const nlohmann::json& content);
     void update_display(const nlohmann::json& content);

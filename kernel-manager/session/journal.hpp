@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The bounded, sequence-numbered record of one session's iopub messages. Whoever was away asks for
-// "since N" and gets what is kept, in order, and how many entries it can no longer get: a drop is counted,
-// never silent. Stream text is already coalesced by the kernel's side of the link and by the pipe reader.
-// Not thread-safe.
+// "since N" and gets what is kept, in order, and how many entries it can no longer get: a drop is
+// counted, never silent. Stream text is already coalesced by the kernel's side of the link and by
+// the pipe reader. Not thread-safe.
 #pragma once
 
 #include "protocol/message.hpp"
@@ -21,7 +21,7 @@ struct OutputEntry {
 };
 
 class OutputJournal {
-  public:
+ public:
     OutputJournal(std::size_t messages_max, std::size_t bytes_max);
 
     /// Records and returns the entry; drops the oldest ones past a bound and counts them.
@@ -38,7 +38,7 @@ class OutputJournal {
     std::size_t bytes() const { return bytes_; }
     std::size_t size() const { return entries_.size(); }
 
-  private:
+ private:
     std::size_t messages_max_;
     std::size_t bytes_max_;
     std::deque<OutputEntry> entries_;

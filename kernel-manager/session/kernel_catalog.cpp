@@ -77,9 +77,12 @@ Result<std::string> digest_of(const std::string& path) {
 
 Result<KernelSpec> make_python(const Installation& installation) {
     const std::string kernel = installation.binary_dir + "/cellkeep-kernel-python";
-    BOOST_OUTCOME_TRY(require(kernel, "the Python kernel", "Build it: cmake --build --preset release"));
+    BOOST_OUTCOME_TRY(
+        require(kernel, "the Python kernel", "Build it: cmake --build --preset release"));
     BOOST_OUTCOME_TRY(require(
-        installation.python_package_dir + "/cellkeep_kernel", "the Python kernel's package", "Reinstall."));
+        installation.python_package_dir + "/cellkeep_kernel",
+        "the Python kernel's package",
+        "Reinstall."));
     BOOST_OUTCOME_TRY(require(
         installation.python_environment + "/pyvenv.cfg",
         "the Python environment",

@@ -31,12 +31,12 @@ struct Installation {
     std::string python_environment;  // a virtual environment (sys.prefix)
 };
 
-/// The installation this program belongs to: beside /proc/self/exe in an installed tree, or the build
-/// tree and its sources. kUnavailable names what is missing and the command that makes it.
+/// The installation this program belongs to: beside /proc/self/exe in an installed tree, or the
+/// build tree and its sources. kUnavailable names what is missing and the command that makes it.
 Result<Installation> find_installation();
 
 class KernelCatalog {
-  public:
+ public:
     KernelCatalog() = default;
     /// kUnavailable names the missing file.
     static Result<KernelCatalog> create(const Installation& installation);
@@ -46,7 +46,7 @@ class KernelCatalog {
     std::vector<std::string> languages() const;
     void add(KernelSpec spec);  // for tests
 
-  private:
+ private:
     std::map<std::string, KernelSpec> specs_;
 };
 

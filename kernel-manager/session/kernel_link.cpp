@@ -3,6 +3,8 @@
 
 #include "protocol/limits.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The server's end of the kernel link: one stream socket carrying length-prefixed frames
-// (protocol/PROTOCOL.md). Owns the socket. The peer is hostile until proven otherwise: a malformed frame
-// closes the link. Reading can be paused, which is the back-pressure a flooding kernel feels; writes
-// are queued up to limits::kLinkWriteQueueBytesMax. io_context thread only.
+// (protocol/PROTOCOL.md). Owns the socket. The peer is hostile until proven otherwise: a malformed
+// frame closes the link. Reading can be paused, which is the back-pressure a flooding kernel feels;
+// writes are queued up to limits::kLinkWriteQueueBytesMax. io_context thread only.
 #pragma once
 
 #include "protocol/frame.hpp"
@@ -22,7 +22,7 @@
 namespace cellkeep::session {
 
 class KernelLink : public std::enable_shared_from_this<KernelLink> {
-  public:
+ public:
     struct Events {
         std::function<void(protocol::Message)> on_message;
         /// Once, when the peer has closed or broke the protocol. Not after close().
@@ -47,7 +47,7 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     /// No event after this returns.
     void close();
 
-  private:
+ private:
     KernelLink(boost::asio::io_context& io, UniqueFd socket, Events events);
     void wait_readable();
     enum class ReadOutcome { kMore, kEmpty, kClosed };

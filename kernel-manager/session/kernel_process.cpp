@@ -41,7 +41,8 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
     process->link_ = KernelLink::create(
         io,
         std::move(link.first),
-        {.on_message = std::move(events.on_message), .on_closed = std::move(events.on_link_closed)});
+        {.on_message = std::move(events.on_message),
+         .on_closed = std::move(events.on_link_closed)});
     process->stdout_ = OutputPipe::create(
         io, std::move(out.read_end), [on_text = events.on_text](std::string_view text) {
             on_text(OutputStream::kStdout, text);

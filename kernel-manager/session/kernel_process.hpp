@@ -25,7 +25,7 @@ namespace cellkeep::session {
 enum class OutputStream { kStdout, kStderr };
 
 class KernelProcess {
-  public:
+ public:
     struct Events {
         std::function<void(protocol::Message)> on_message;
         std::function<void(OutputStream, std::string_view)> on_text;
@@ -56,7 +56,7 @@ class KernelProcess {
     void pause_reading();
     void resume_reading();
 
-  private:
+ private:
     KernelProcess(sandbox::WorkerId id, UniqueFd pidfd);
 
     sandbox::WorkerId id_;

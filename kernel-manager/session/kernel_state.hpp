@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The life of one kernel as a pure state machine: no clock, no process, no side effect. The names of
-// the states are Jupyter's execution states (messaging specification 5.5, "Kernel status").
+// The life of one kernel as a pure state machine: no clock, no process, no side effect. The names
+// of the states are Jupyter's execution states (messaging specification 5.5, "Kernel status").
 #pragma once
 
 #include <optional>
@@ -32,7 +32,8 @@ struct Death {
     int detail = 0;
 };
 
-/// The stable name with its number, for programs: "exited(3)", "signal(11)", "oom", "wall_timeout" …
+/// The stable name with its number, for programs: "exited(3)", "signal(11)", "oom", "wall_timeout"
+/// …
 std::string to_string(const Death& death);
 /// One sentence for people: "The interpreter crashed (signal 11, segmentation fault)."
 std::string describe(const Death& death);

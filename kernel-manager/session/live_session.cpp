@@ -19,8 +19,7 @@ using std::chrono::system_clock;
 
 std::shared_ptr<LiveSession> LiveSession::create(
     boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox) {
-    std::shared_ptr<LiveSession> session(
-        new LiveSession(io, std::move(setup), std::move(sandbox)));
+    std::shared_ptr<LiveSession> session(new LiveSession(io, std::move(setup), std::move(sandbox)));
     session->watch_idle();
     return session;
 }
@@ -79,8 +78,8 @@ SessionInfo LiveSession::info() const {
     info.metadata = setup_.options.metadata;
     info.owner = setup_.options.owner;
     info.created_at = created_at_;
-    info.last_activity =
-        created_at_ + std::chrono::duration_cast<system_clock::duration>(active_steady_ - created_steady_);
+    info.last_activity = created_at_ + std::chrono::duration_cast<system_clock::duration>(
+                                           active_steady_ - created_steady_);
     info.executions = executions_;
     info.restarts = restarts_;
     info.connection_file = connection_file_;
@@ -169,8 +168,7 @@ Result<std::shared_ptr<TrackedExecution>> LiveSession::accept_execution(Executio
          {"user_expressions", json::object()},
          {"allow_stdin", true},
          {"stop_on_error", false}});
-    BOOST_OUTCOME_TRY(
-        queue_.push({std::move(message), nullptr, execution, steady_clock::now()}));
+    BOOST_OUTCOME_TRY(queue_.push({std::move(message), nullptr, execution, steady_clock::now()}));
     ++executions_;
     if (!request.idempotency_key.empty()) {
         by_key_.emplace(request.idempotency_key, execution);

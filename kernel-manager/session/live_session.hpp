@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Session that Service makes: a sandbox with one kernel process, a queue in front of it, deadlines
-// over it, a journal behind it. One request is with the kernel at a time; everything else waits here, so that
-// a death, a deadline or an abort can answer each request exactly once.
+// The Session that Service makes: a sandbox with one kernel process, a queue in front of it,
+// deadlines over it, a journal behind it. One request is with the kernel at a time; everything else
+// waits here, so that a death, a deadline or an abort can answer each request exactly once.
 // Sources: live_session.cpp (the interface), live_session_requests.cpp (queue and deadlines),
 // live_session_kernel.cpp (birth, death and restart of the interpreter).
 #pragma once
@@ -30,7 +30,7 @@
 namespace cellkeep::session {
 
 class LiveSession final : public Session, public std::enable_shared_from_this<LiveSession> {
-  public:
+ public:
     struct Setup {
         std::string id;
         std::string kernel_id;
@@ -65,7 +65,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void touch() override;
     void close(Death reason) override;
 
-  private:
+ private:
     /// The request that is with the kernel.
     struct Current {
         PendingRequest request;

@@ -143,7 +143,8 @@ void LiveSession::on_iopub(Message message) {
         idle = content.has_value() && content.value().value("execution_state", "") == "idle";
     }
     if (idle && process_) {
-        // What C code and finished subprocesses printed is in the pipes by now: it belongs before the idle.
+        // What C code and finished subprocesses printed is in the pipes by now: it belongs before
+        // the idle.
         process_->drain_pipes();
     }
     publish(std::move(message));
@@ -214,9 +215,9 @@ void LiveSession::watch_sandbox() {
 void LiveSession::take_sandbox_events() {
     while (!closed_) {
         auto event = sandbox_.next_event();
-        const bool died = event.has_error() ||
-                          (event.value().has_value() &&
-                           event.value()->kind == sandbox::SandboxEvent::Kind::kSandboxDied);
+        const bool died =
+            event.has_error() || (event.value().has_value() &&
+                                  event.value()->kind == sandbox::SandboxEvent::Kind::kSandboxDied);
         if (died) {
             boost::system::error_code ignored;  // our own duplicate descriptor
             sandbox_events_.close(ignored);
@@ -237,8 +238,8 @@ void LiveSession::kill_kernel(Death why) {
     if (!kill_reason_.has_value()) {
         kill_reason_ = why;
     }
-    // Everything in the sandbox but pid 1: the interpreter and what it started. A failure to see the
-    // last of them go leaves them to the next kill or to the end of the sandbox.
+    // Everything in the sandbox but pid 1: the interpreter and what it started. A failure to see
+    // the last of them go leaves them to the next kill or to the end of the sandbox.
     (void)sandbox_.kill_workers(kKillPatience);
     boost::asio::post(io_, [weak = weak_from_this()] {
         if (const auto self = weak.lock()) {

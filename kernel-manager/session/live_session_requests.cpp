@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What clients ask of a session: the queue in front of the kernel, the answers that the server gives
-// itself, and the deadlines over the request that is running.
+// What clients ask of a session: the queue in front of the kernel, the answers that the server
+// gives itself, and the deadlines over the request that is running.
 #include "kernel-manager/session/live_session.hpp"
 #include "protocol/limits.hpp"
 
@@ -21,7 +21,8 @@ using std::chrono::steady_clock;
 void LiveSession::submit(Message request, std::shared_ptr<ReplySink> origin) {
     if (closed_) {
         deliver_later(
-            std::move(origin), messages_.error_reply(request, "SessionClosed", "The session has ended."));
+            std::move(origin),
+            messages_.error_reply(request, "SessionClosed", "The session has ended."));
         return;
     }
     touch();
@@ -58,15 +59,13 @@ void LiveSession::deliver_later(std::shared_ptr<ReplySink> origin, Message reply
     if (!origin) {
         return;
     }
-    boost::asio::post(io_, [origin = std::move(origin), reply = std::move(reply)] {
-        origin->deliver(reply);
-    });
+    boost::asio::post(
+        io_, [origin = std::move(origin), reply = std::move(reply)] { origin->deliver(reply); });
 }
 
 void LiveSession::submit_control(Message request, std::shared_ptr<ReplySink> origin) {
     boost::asio::post(
-        io_,
-        [self = shared_from_this(), request = std::move(request), origin = std::move(origin)] {
+        io_, [self = shared_from_this(), request = std::move(request), origin = std::move(origin)] {
             const bool needs_info = request.header().msg_type == "kernel_info_request" &&
                                     !self->kernel_info_.has_value() &&
                                     self->state_ != KernelState::kDead;
@@ -86,13 +85,14 @@ void LiveSession::answer_control(const Message& request, ReplySink& origin) {
     } else if (type == "interrupt_request") {
         const Status done = interrupt();
         origin.deliver(
-            done.has_value() ? messages_.reply(request, {{"status", "ok"}})
-                             : messages_.error_reply(request, "InterruptFailed", done.error().message()));
+            done.has_value()
+                ? messages_.reply(request, {{"status", "ok"}})
+                : messages_.error_reply(request, "InterruptFailed", done.error().message()));
     } else if (type == "shutdown_request") {
         const auto content = request.parse_content();
-        const bool restart =
-            content.has_value() && content.value().contains("restart") &&
-            content.value()["restart"].is_boolean() && content.value()["restart"].get<bool>();
+        const bool restart = content.has_value() && content.value().contains("restart") &&
+                             content.value()["restart"].is_boolean() &&
+                             content.value()["restart"].get<bool>();
         origin.deliver(messages_.reply(request, {{"status", "ok"}, {"restart", restart}}));
         publish(messages_.status("idle", &request));
         if (restart) {
@@ -134,8 +134,8 @@ void LiveSession::dispatch_next() {
 
 void LiveSession::arm_deadlines() {
     const auto& execution = current_->request.execution;
-    const auto wall = execution && execution->timeout ? *execution->timeout
-                                                      : setup_.options.limits.wall;
+    const auto wall =
+        execution && execution->timeout ? *execution->timeout : setup_.options.limits.wall;
     wall_timer_.expires_after(wall);
     wall_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
         const auto self = weak.lock();
@@ -161,7 +161,8 @@ void LiveSession::check_cpu() {
     const double cores = std::max(setup_.options.limits.cpu_cores, 0.01);
     const auto soonest = std::chrono::microseconds(
         static_cast<std::int64_t>(static_cast<double>((limit - used).count()) / cores));
-    cpu_timer_.expires_after(std::max<std::chrono::microseconds>(soonest, std::chrono::milliseconds(10)));
+    cpu_timer_.expires_after(
+        std::max<std::chrono::microseconds>(soonest, std::chrono::milliseconds(10)));
     cpu_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
         const auto self = weak.lock();
         if (!error && self && self->current_.has_value()) {
@@ -182,7 +183,8 @@ void LiveSession::cut_short(Cut cut) {
         const auto self = weak.lock();
         if (!error && self && self->current_.has_value()) {
             self->kill_kernel(
-                {cut == Cut::kCpuTimeout ? Death::Kind::kCpuTimeout : Death::Kind::kWallTimeout, 0});
+                {cut == Cut::kCpuTimeout ? Death::Kind::kCpuTimeout : Death::Kind::kWallTimeout,
+                 0});
         }
     });
 }
@@ -204,10 +206,9 @@ Status LiveSession::interrupt() {
 
 void LiveSession::submit_input_reply(const Message& reply) {
     // Only the client whose cell asked may answer, and only once.
-    const bool expected =
-        current_.has_value() && current_->input_requested && process_ &&
-        reply.header().msg_type == "input_reply" &&
-        reply.header().session == current_->request.message.header().session;
+    const bool expected = current_.has_value() && current_->input_requested && process_ &&
+                          reply.header().msg_type == "input_reply" &&
+                          reply.header().session == current_->request.message.header().session;
     if (!expected) {
         return;
     }
@@ -229,7 +230,8 @@ void LiveSession::on_input_request(const Message& request) {
     const json answer = current_->request.execution->recorder.next_input();
     const Message reply = Message::make(
         Channel::kStdin,
-        protocol::make_header("input_reply", current_->request.message.header().session, "cellkeep"),
+        protocol::make_header(
+            "input_reply", current_->request.message.header().session, "cellkeep"),
         protocol::to_json(request.header()),
         answer);
     if (process_->send(reply).has_error()) {
@@ -259,7 +261,8 @@ void LiveSession::on_reply(const Message& reply) {
 
 void LiveSession::abort_followers(const Message& failed) {
     const auto content = failed.parse_content();
-    const bool stop = content.has_value() && content.value().value("stop_on_error", json(true)) == true;
+    const bool stop =
+        content.has_value() && content.value().value("stop_on_error", json(true)) == true;
     if (!stop) {
         return;
     }
@@ -293,7 +296,9 @@ void LiveSession::finish_current() {
     } else if (!current.replied && find_reply_type(type).has_value()) {
         // The reply precedes the idle on the same ordered link: there will be none.
         current.request.origin->deliver(messages_.error_reply(
-            current.request.message, "NotImplementedError", type + " is not supported by this kernel."));
+            current.request.message,
+            "NotImplementedError",
+            type + " is not supported by this kernel."));
     }
     touch();
     dispatch_next();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads one of a kernel's output pipes (its descriptor 1 or 2): what C code and subprocesses print.
-// Text is handed out in whole UTF-8 characters, at most limits::kStreamChunkBytesMax bytes at a time.
-// Owns the read end. io_context thread only.
+// Text is handed out in whole UTF-8 characters, at most limits::kStreamChunkBytesMax bytes at a
+// time. Owns the read end. io_context thread only.
 #pragma once
 
 #include "protocol/support/unique_fd.hpp"
@@ -22,7 +22,7 @@ namespace cellkeep::session {
 std::size_t incomplete_utf8_suffix(std::string_view text);
 
 class OutputPipe : public std::enable_shared_from_this<OutputPipe> {
-  public:
+ public:
     using OnText = std::function<void(std::string_view)>;
 
     /// The descriptor must be non-blocking.
@@ -41,7 +41,7 @@ class OutputPipe : public std::enable_shared_from_this<OutputPipe> {
     void resume_reading();
     void close();
 
-  private:
+ private:
     OutputPipe(boost::asio::io_context& io, UniqueFd read_end, OnText on_text);
     void wait_readable();
     /// Bytes read; 0 if the pipe is empty or closed.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shell requests of all clients of one session that wait for its kernel: first come, first served,
-// bounded by count and bytes (limits::kShellQueueMax, kShellQueueBytesMax). Not thread-safe.
+// The shell requests of all clients of one session that wait for its kernel: first come, first
+// served, bounded by count and bytes (limits::kShellQueueMax, kShellQueueBytesMax). Not
+// thread-safe.
 #pragma once
 
 #include "kernel-manager/session/completion.hpp"
@@ -38,7 +39,7 @@ struct PendingRequest {
 };
 
 class RequestQueue {
-  public:
+ public:
     RequestQueue(std::size_t requests_max, std::size_t bytes_max);
 
     /// kLimitExceeded at a bound; the request is then handed back through `request` untouched.
@@ -52,7 +53,7 @@ class RequestQueue {
     std::size_t size() const { return requests_.size(); }
     std::size_t bytes() const { return bytes_; }
 
-  private:
+ private:
     std::size_t requests_max_;
     std::size_t bytes_max_;
     std::deque<PendingRequest> requests_;

@@ -73,8 +73,8 @@ Message ServerMessages::error(
 
 Message ServerMessages::stream(
     std::string_view name, std::string_view text, std::string_view parent_header) const {
-    const std::string header =
-        protocol::dump_json(protocol::to_json(protocol::make_header("stream", session_, kServerUser)));
+    const std::string header = protocol::dump_json(
+        protocol::to_json(protocol::make_header("stream", session_, kServerUser)));
     const std::string content = protocol::dump_json({{"name", name}, {"text", text}});
     auto message = Message::create(
         {.channel = Channel::kIopub,
@@ -87,8 +87,7 @@ Message ServerMessages::stream(
     return std::move(message).value();
 }
 
-Message ServerMessages::request(
-    Channel channel, std::string_view type, const json& content) const {
+Message ServerMessages::request(Channel channel, std::string_view type, const json& content) const {
     return Message::make(
         channel, protocol::make_header(type, session_, kServerUser), json::object(), content);
 }

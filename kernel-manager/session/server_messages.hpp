@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages that the server itself says in a session: replies in a kernel's place and status news.
-// Their header session is the session's own, constant for one kernel process.
+// The messages that the server itself says in a session: replies in a kernel's place and status
+// news. Their header session is the session's own, constant for one kernel process.
 #pragma once
 
 #include "kernel-manager/session/kernel_state.hpp"
@@ -18,20 +18,22 @@ namespace cellkeep::session {
 /// "execute_request" -> "execute_reply"; nothing for a type that has no reply (comm_msg …).
 std::optional<std::string> find_reply_type(std::string_view request_type);
 
-/// The fields of an error reply that satisfy every reply schema: status, ename, evalue, traceback, and
-/// execution_count where the request was an execute_request (specification 5.5, "Request-Reply").
+/// The fields of an error reply that satisfy every reply schema: status, ename, evalue, traceback,
+/// and execution_count where the request was an execute_request (specification 5.5,
+/// "Request-Reply").
 nlohmann::json make_error_content(
     std::string_view request_type, std::string_view ename, std::string_view evalue);
 
 class ServerMessages {
-  public:
+ public:
     explicit ServerMessages(std::string session) : session_(std::move(session)) {}
 
     protocol::Message reply(const protocol::Message& request, const nlohmann::json& content) const;
     protocol::Message error_reply(
         const protocol::Message& request, std::string_view ename, std::string_view evalue) const;
     /// An iopub status; parent may be null.
-    protocol::Message status(std::string_view execution_state, const protocol::Message* parent) const;
+    protocol::Message status(
+        std::string_view execution_state, const protocol::Message* parent) const;
     /// An iopub error, so that whoever watches the output learns what happened.
     protocol::Message error(
         const protocol::Message& parent, std::string_view ename, std::string_view evalue) const;
@@ -42,7 +44,7 @@ class ServerMessages {
     protocol::Message request(
         protocol::Channel channel, std::string_view type, const nlohmann::json& content) const;
 
-  private:
+ private:
     std::string session_;
 };
 

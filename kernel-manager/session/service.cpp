@@ -28,8 +28,9 @@ namespace {
 
 /// Takes a place among the sessions and gives it back unless the session came to be.
 class SlotReservation {
-  public:
-    SlotReservation(std::set<std::uint32_t>& slots, std::uint32_t slot) : slots_(&slots), slot_(slot) {
+ public:
+    SlotReservation(std::set<std::uint32_t>& slots, std::uint32_t slot)
+        : slots_(&slots), slot_(slot) {
         slots_->insert(slot_);
     }
     SlotReservation(const SlotReservation&) = delete;
@@ -41,7 +42,7 @@ class SlotReservation {
     }
     void keep() { slots_ = nullptr; }
 
-  private:
+ private:
     std::set<std::uint32_t>* slots_;
     std::uint32_t slot_;
 };
@@ -69,21 +70,17 @@ Status check_limits(const SessionLimits& asked, const LimitCeilings& most) {
     using Ms = std::chrono::milliseconds;
     using Sec = std::chrono::seconds;
     BOOST_OUTCOME_TRY(check_range("cpu_cores", asked.cpu_cores, 0.01, most.cpu_cores));
-    BOOST_OUTCOME_TRY(
-        check_range("memory_mb", asked.memory_mb, std::uint64_t{64}, most.memory_mb));
+    BOOST_OUTCOME_TRY(check_range("memory_mb", asked.memory_mb, std::uint64_t{64}, most.memory_mb));
     BOOST_OUTCOME_TRY(check_range("disk_mb", asked.disk_mb, std::uint64_t{1}, most.disk_mb));
-    BOOST_OUTCOME_TRY(
-        check_range("processes", asked.processes, std::uint32_t{4}, most.processes));
-    BOOST_OUTCOME_TRY(
-        check_range("wall_ms", asked.wall.count(), Ms{1}.count(), most.wall.count()));
+    BOOST_OUTCOME_TRY(check_range("processes", asked.processes, std::uint32_t{4}, most.processes));
+    BOOST_OUTCOME_TRY(check_range("wall_ms", asked.wall.count(), Ms{1}.count(), most.wall.count()));
     BOOST_OUTCOME_TRY(check_range("cpu_ms", asked.cpu.count(), Ms{1}.count(), most.cpu.count()));
     BOOST_OUTCOME_TRY(
         check_range("output_bytes", asked.output_bytes, std::uint64_t{256}, most.output_bytes));
-    BOOST_OUTCOME_TRY(check_range(
-        "artifact_bytes", asked.artifact_bytes, std::uint64_t{0}, most.artifact_bytes));
+    BOOST_OUTCOME_TRY(
+        check_range("artifact_bytes", asked.artifact_bytes, std::uint64_t{0}, most.artifact_bytes));
     BOOST_OUTCOME_TRY(check_range("idle_s", asked.idle.count(), Sec{1}.count(), most.idle.count()));
-    return check_range(
-        "lifetime_s", asked.lifetime.count(), Sec{1}.count(), most.lifetime.count());
+    return check_range("lifetime_s", asked.lifetime.count(), Sec{1}.count(), most.lifetime.count());
 }
 
 sandbox::Policy make_policy(
@@ -103,7 +100,8 @@ sandbox::Policy make_policy(
     return policy;
 }
 
-/// UUID version 4 (RFC 9562) from random hexadecimal digits: Jupyter front ends know kernels by one.
+/// UUID version 4 (RFC 9562) from random hexadecimal digits: Jupyter front ends know kernels by
+/// one.
 std::string make_uuid(std::string hex) {
     constexpr std::string_view kVariants = "89ab";
     hex[12] = '4';
@@ -135,7 +133,8 @@ boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::create(Session
     if (state.slots.size() >= state.config.sessions_max) {
         co_return Error(
             ErrorCode::kLimitExceeded,
-            "create session: all " + std::to_string(state.config.sessions_max) + " sessions are in use",
+            "create session: all " + std::to_string(state.config.sessions_max) +
+                " sessions are in use",
             "Delete a session or raise --max-sessions.");
     }
     const KernelSpec* spec = state.config.catalog.find(options.language);
@@ -196,8 +195,8 @@ boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::create(Session
 }
 
 std::shared_ptr<Session> Service::find(const std::string& id) const {
-    const auto found = std::find_if(
-        state_->sessions.begin(), state_->sessions.end(), [&](const auto& session) {
+    const auto found =
+        std::find_if(state_->sessions.begin(), state_->sessions.end(), [&](const auto& session) {
             return session->id() == id || session->kernel_id() == id;
         });
     return found == state_->sessions.end() ? nullptr : *found;
@@ -208,8 +207,8 @@ std::vector<std::shared_ptr<Session>> Service::list() const {
 }
 
 Status Service::remove(const std::string& id, Death reason) {
-    const auto found = std::find_if(
-        state_->sessions.begin(), state_->sessions.end(), [&](const auto& session) {
+    const auto found =
+        std::find_if(state_->sessions.begin(), state_->sessions.end(), [&](const auto& session) {
             return session->id() == id || session->kernel_id() == id;
         });
     if (found == state_->sessions.end()) {

@@ -34,7 +34,7 @@ struct ServiceConfig {
 
 /// Told about sessions by the Service, before create() returns and after a session has closed.
 class SessionListener {
-  public:
+ public:
     SessionListener() = default;
     SessionListener(const SessionListener&) = delete;
     SessionListener& operator=(const SessionListener&) = delete;
@@ -45,7 +45,7 @@ class SessionListener {
 };
 
 class Service {
-  public:
+ public:
     Service(boost::asio::io_context& io, ServiceConfig config);
     Service(const Service&) = delete;
     Service& operator=(const Service&) = delete;
@@ -73,7 +73,7 @@ class Service {
     const KernelCatalog& catalog() const;
     const ServiceConfig& config() const;
 
-  private:
+ private:
     struct State;
     std::unique_ptr<State> state_;
 };

@@ -26,10 +26,10 @@
 
 namespace cellkeep::session {
 
-/// Where the answers to one client's requests go. Called on the io_context thread, never from inside
-/// submit(). The session keeps it alive until the request it came with is answered.
+/// Where the answers to one client's requests go. Called on the io_context thread, never from
+/// inside submit(). The session keeps it alive until the request it came with is answered.
 class ReplySink {
-  public:
+ public:
     ReplySink() = default;
     ReplySink(const ReplySink&) = delete;
     ReplySink& operator=(const ReplySink&) = delete;
@@ -40,14 +40,15 @@ class ReplySink {
 
 /// Sees every iopub message of a session, in order.
 class OutputObserver {
-  public:
+ public:
     OutputObserver() = default;
     OutputObserver(const OutputObserver&) = delete;
     OutputObserver& operator=(const OutputObserver&) = delete;
     virtual ~OutputObserver() = default;
     virtual void on_output(const OutputEntry& entry) = 0;
     /// True while this observer cannot take more. The session stops reading its kernel until
-    /// Session::resume_output(); the observer must bound how long that lasts (limits::kZmqStallMax).
+    /// Session::resume_output(); the observer must bound how long that lasts
+    /// (limits::kZmqStallMax).
     virtual bool congested() const { return false; }
 };
 
@@ -81,14 +82,14 @@ struct SessionInfo {
     std::string owner;
     std::chrono::system_clock::time_point created_at;
     std::chrono::system_clock::time_point last_activity;
-    std::uint64_t executions = 0;       // accepted so far
+    std::uint64_t executions = 0;  // accepted so far
     std::uint64_t restarts = 0;
-    std::string connection_file;        // empty: no ZeroMQ front
-    std::uint64_t output_dropped = 0;   // journal entries no longer kept
+    std::string connection_file;       // empty: no ZeroMQ front
+    std::uint64_t output_dropped = 0;  // journal entries no longer kept
 };
 
 class Session {
-  public:
+ public:
     Session() = default;
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -97,13 +98,15 @@ class Session {
     virtual const std::string& id() const = 0;
     virtual SessionInfo info() const = 0;
 
-    // --- Jupyter front ends --------------------------------------------------------------------------
-    /// Takes a message of the shell, control or stdin channel. Shell requests queue behind one another;
-    /// control requests are answered at once, also by a busy kernel: kernel_info_request,
-    /// interrupt_request, shutdown_request; what no kernel of ours supports gets an error reply or, where
-    /// the specification says so, none. Every accepted request is answered exactly once through
-    /// origin, also when the kernel dies; one that is not accepted (queue full, session closed) gets an
-    /// error reply. An input_reply goes to the waiting cell if origin's client was asked.
+    // --- Jupyter front ends
+    // --------------------------------------------------------------------------
+    /// Takes a message of the shell, control or stdin channel. Shell requests queue behind one
+    /// another; control requests are answered at once, also by a busy kernel: kernel_info_request,
+    /// interrupt_request, shutdown_request; what no kernel of ours supports gets an error reply or,
+    /// where the specification says so, none. Every accepted request is answered exactly once
+    /// through origin, also when the kernel dies; one that is not accepted (queue full, session
+    /// closed) gets an error reply. An input_reply goes to the waiting cell if origin's client was
+    /// asked.
     virtual void submit(protocol::Message request, std::shared_ptr<ReplySink> origin) = 0;
 
     /// The observer must outlive the subscription.
@@ -115,19 +118,23 @@ class Session {
     /// The ZeroMQ front says where its connection file is.
     virtual void set_connection_file(std::string path) = 0;
 
-    // --- agent front ends ----------------------------------------------------------------------------
-    /// Runs code and gives one whole answer, within the deadline plus a grace, whatever the code does. A
-    /// failing program is a successful execution; an Error means that nothing ran: kConflict (session
-    /// closed, kernel dead for good), kLimitExceeded (queue or budget), kInvalidArgument. Cancelling the
-    /// coroutine does not cancel the run. An idempotency_key seen before gives the first answer again.
+    // --- agent front ends
+    // ----------------------------------------------------------------------------
+    /// Runs code and gives one whole answer, within the deadline plus a grace, whatever the code
+    /// does. A failing program is a successful execution; an Error means that nothing ran:
+    /// kConflict (session closed, kernel dead for good), kLimitExceeded (queue or budget),
+    /// kInvalidArgument. Cancelling the coroutine does not cancel the run. An idempotency_key seen
+    /// before gives the first answer again.
     virtual boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request) = 0;
     /// An execution that ended, if it is still remembered.
-    virtual std::optional<ExecutionResult> find_execution(const std::string& execution_id) const = 0;
+    virtual std::optional<ExecutionResult> find_execution(
+        const std::string& execution_id) const = 0;
 
-    /// SIGINT to the running code. kConflict if the kernel is dead. An idle kernel is not disturbed.
+    /// SIGINT to the running code. kConflict if the kernel is dead. An idle kernel is not
+    /// disturbed.
     virtual Status interrupt() = 0;
-    /// A fresh interpreter in the same sandbox, with the same files; ready when this returns. What was
-    /// running or queued is answered with an error.
+    /// A fresh interpreter in the same sandbox, with the same files; ready when this returns. What
+    /// was running or queued is answered with an error.
     virtual boost::asio::awaitable<Status> restart() = 0;
 
     /// For files. Valid until close().
