@@ -12,7 +12,6 @@
 namespace cellkeep::limits {
 
 // --- Jupyter messages
-// ------------------------------------------------------------------------------
 /// One message on the kernel link, all parts together. Room for a 50 MB picture in base64.
 inline constexpr std::size_t kFrameBytesMax = 128ULL << 20U;
 /// Binary buffers in one message.
@@ -25,12 +24,10 @@ inline constexpr int kJsonDepthMax = 256;
 inline constexpr std::size_t kHeaderFieldBytesMax = 1024;
 
 // --- Connection files
-// -------------------------------------------------------------------------------
 /// A connection file's text when read.
 inline constexpr std::size_t kConnectionFileBytesMax = 64ULL << 10U;
 
 // --- ZeroMQ
-// ----------------------------------------------------------------------------------------
 /// Frames in one multipart message: identities, delimiter, signature, four JSON parts, buffers.
 inline constexpr std::size_t kZmqFramesMax = kBuffersMax + 16;
 /// Signatures remembered against replay, per connection file.
@@ -52,7 +49,6 @@ inline constexpr std::chrono::milliseconds kZmqLinger{1000};
 inline constexpr std::chrono::seconds kZmqStallMax{30};
 
 // --- Kernel link and output
-// ------------------------------------------------------------------------
 /// Shell requests waiting in one session, all clients together.
 inline constexpr std::size_t kShellQueueMax = 1024;
 /// Bytes of the requests waiting in one session.
@@ -66,8 +62,15 @@ inline constexpr std::size_t kJournalBytesMax = 16ULL << 20U;
 /// Bytes read from a kernel's fd 1 or 2 before they are published as one stream message.
 inline constexpr std::size_t kStreamChunkBytesMax = 64ULL << 10U;
 
+/// After a deadline's interrupt the code has this long to end before its interpreter is killed.
+inline constexpr std::chrono::milliseconds kInterruptGrace{500};
+/// A kernel whose link has closed has this long to be reported dead before it is killed.
+inline constexpr std::chrono::milliseconds kLinkClosedGrace{500};
+/// Interpreters that may die in one session within kRestartWindow before it stays dead.
+inline constexpr std::size_t kRestartsMax = 5;
+inline constexpr std::chrono::seconds kRestartWindow{60};
+
 // --- HTTP
-// ------------------------------------------------------------------------------------------
 /// Request line and headers.
 inline constexpr std::size_t kHttpHeadBytesMax = 32ULL << 10U;
 /// A JSON request body.
@@ -88,7 +91,6 @@ inline constexpr std::uint64_t kHttpDrainBytesMax = 256ULL << 20U;
 inline constexpr std::chrono::seconds kHttpDrainTimeout{10};
 
 // --- Agent API
-// -------------------------------------------------------------------------------------
 /// Source code of one execution.
 inline constexpr std::size_t kCodeBytesMax = 8ULL << 20U;
 /// Standard input given with one execution.
