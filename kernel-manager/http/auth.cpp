@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/http/auth.hpp"
+
+#include <openssl/crypto.h>
+
+#include <utility>
+
+namespace cellkeep::http {
+
+namespace {
+
+std::string_view trim(std::string_view text) {
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
+        text.remove_prefix(1);
+    }
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) {
+        text.remove_suffix(1);
+    }
+    return text;
+}
+
+/// "host:port" without its port; "[::1]:80" keeps its brackets.
+std::string_view without_port(std::string_view host) {
+    if (!host.empty() && host.front() == '[') {
+        return host.substr(0, host.find(']') + 1);
+    }
+    return host.substr(0, host.find(':'));
+}
+
+}  // namespace
+
+bool equal_secrets(std::string_view left, std::string_view right) {
+    return left.size() == right.size() &&
+           CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0;
+}
+
+TokenAuth::TokenAuth(std::string token) : token_(std::move(token)) {
+    CELLKEEP_CHECK(!token_.empty());
+}
+
+std::optional<Principal> TokenAuth::authenticate(const Request& request) const {
+    std::string given;
+    if (const std::string* header = request.headers.find("Authorization")) {
+        const std::string_view text = trim(*header);
+        const std::size_t space = text.find(' ');
+        if (space == std::string_view::npos) {
+            return std::nullopt;
+        }
+        const std::string_view scheme = text.substr(0, space);
+        if (!equals_ignoring_case(scheme, "bearer") && !equals_ignoring_case(scheme, "token")) {
+            return std::nullopt;
+        }
+        given = trim(text.substr(space + 1));
+    } else {
+        given = request.target.find_query("token").value_or("");
+    }
+    if (!equal_secrets(given, token_)) {
+        return std::nullopt;
+    }
+    return Principal{"admin", Role::kAdmin};
+}
+
+HostGuard::HostGuard(std::vector<std::string> names) : enforced_(true), names_(std::move(names)) {
+    for (const char* name : {"localhost", "127.0.0.1", "[::1]"}) {
+        names_.emplace_back(name);
+    }
+}
+
+bool HostGuard::allows(std::string_view host_header) const {
+    if (!enforced_) {
+        return true;
+    }
+    const std::string_view host = without_port(host_header);
+    for (const std::string& name : names_) {
+        if (equals_ignoring_case(host, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace cellkeep::http

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/http/connection.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::http {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+constexpr std::size_t kReadBytes = 64ULL << 10U;
+/// A request's unread rest that is not worth a new connection.
+constexpr std::uint64_t kShortRestBytesMax = 64ULL << 10U;
+
+struct HeadFailure {
+    int status = 0;  // 0: nothing to say, the client is gone
+    std::string detail;
+};
+
+HeadFailure explain(const boost::system::error_code& failure) {
+    using beast::http::error;
+    if (failure.category() != beast::http::make_error_code(error::end_of_stream).category()) {
+        return {};
+    }
+    switch (static_cast<error>(failure.value())) {
+        case error::end_of_stream:
+        case error::partial_message:
+            return {};
+        case error::header_limit:
+        case error::buffer_overflow:
+            return {
+                431,
+                "The request line and headers are longer than " +
+                    std::to_string(limits::kHttpHeadBytesMax) + " bytes."};
+        case error::bad_version:
+            return {505, "Only HTTP/1.0 and HTTP/1.1 are spoken here."};
+        default:
+            return {400, "The request is not HTTP: " + failure.message() + "."};
+    }
+}
+
+std::string http_date() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    (void)::gmtime_r(&now, &parts);
+    std::array<char, 40> text{};
+    const std::size_t length =
+        std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    return {text.data(), length};
+}
+
+std::string serialize_head(const Response& response, bool keep_alive) {
+    std::string head = "HTTP/1.1 " + std::to_string(response.status) + " ";
+    head += reason_phrase(response.status);
+    head += "\r\nDate: " + http_date() + "\r\nServer: cellkeep\r\n";
+    for (const auto& [name, value] : response.headers.all()) {
+        head += name + ": ";
+        // A value made from a guest's file name must never be able to end the line.
+        std::transform(value.begin(), value.end(), std::back_inserter(head), [](char c) {
+            return c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
+        });
+        head += "\r\n";
+    }
+    if (response.status != 204) {
+        head += "Content-Length: " + std::to_string(response.content_length()) + "\r\n";
+    }
+    head += "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n";
+    head += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
+    return head;
+}
+
+Response too_large(std::uint64_t bytes_max) {
+    return to_response(make_problem(
+        413, "The body is longer than the " + std::to_string(bytes_max) + " bytes allowed here."));
+}
+
+Response body_failure(const Error& error, std::uint64_t bytes_max) {
+    if (error.code() == ErrorCode::kLimitExceeded) {
+        return too_large(bytes_max);
+    }
+    return to_response(
+        make_problem(error.code() == ErrorCode::kTimeout ? 408 : 400, error.message()));
+}
+
+}  // namespace
+
+struct Connection::Io {
+    explicit Io(std::size_t head_bytes_max) : buffer(head_bytes_max + kReadBytes) {}
+    beast::flat_buffer buffer;
+    std::optional<beast::http::request_parser<beast::http::buffer_body>> parser;
+    std::vector<char> piece;
+    std::uint64_t body_bytes = 0;  // read so far
+    bool broken = false;           // the body cannot be read to its end
+    bool continue_wanted = false;  // the client waits for 100 Continue
+};
+
+class Connection::Stream : public BodyStream {
+ public:
+    Stream(Connection& connection, std::uint64_t bytes_max)
+        : connection_(connection), bytes_max_(bytes_max) {}
+    asio::awaitable<Result<std::string_view>> read() override {
+        return connection_.read_piece(bytes_max_);
+    }
+
+ private:
+    Connection& connection_;
+    std::uint64_t bytes_max_;
+};
+
+Connection::Connection(
+    asio::ip::tcp::socket socket,
+    const Application& application,
+    std::shared_ptr<ConnectionRegistry> registry,
+    Admittance admittance)
+    : socket_(std::move(socket)),
+      application_(application),
+      registry_(std::move(registry)),
+      admittance_(admittance),
+      io_(std::make_unique<Io>(registry_->limits().head_bytes_max)) {
+    boost::system::error_code ignored;  // Ignored: only names the peer in the log.
+    const auto peer = socket_.remote_endpoint(ignored);
+    remote_ = peer.address().to_string();
+    // Ignored: without it answers are merely slower.
+    (void)socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    registry_->open().insert(this);
+}
+
+Connection::~Connection() {
+    registry_->open().erase(this);
+}
+
+void Connection::start() {
+    asio::co_spawn(
+        socket_.get_executor(),
+        [self = shared_from_this()] { return self->run(); },
+        asio::detached);
+}
+
+void Connection::set_deadline(std::chrono::milliseconds from_now) {
+    deadline_ = Clock::now() + from_now;
+}
+
+void Connection::clear_deadline() {
+    deadline_ = Clock::time_point::max();
+}
+
+void Connection::expire_if_due(Clock::time_point now) {
+    if (now < deadline_) {
+        return;
+    }
+    timed_out_ = true;
+    boost::system::error_code ignored;  // Ignored: a socket that is gone has nothing to cancel.
+    (void)socket_.cancel(ignored);
+}
+
+void Connection::finish() {
+    finishing_ = true;
+    if (waiting_) {
+        abort();
+    }
+}
+
+void Connection::abort() {
+    boost::system::error_code ignored;  // Ignored: closing is all that is left to do.
+    (void)socket_.close(ignored);
+}
+
+asio::awaitable<void> Connection::run() {
+    Next next = Next::kKeepAlive;
+    while (next == Next::kKeepAlive) {
+        next = co_await serve_one();
+    }
+    if (next == Next::kDrain) {
+        co_await drain();
+    }
+    boost::system::error_code ignored;  // Ignored: the peer may have gone first.
+    (void)socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+    abort();
+}
+
+asio::awaitable<bool> Connection::await_first_byte() {
+    if (io_->buffer.size() > 0) {
+        co_return true;
+    }
+    waiting_ = true;
+    set_deadline(registry_->limits().idle_timeout);
+    auto [error, bytes] =
+        co_await socket_.async_read_some(io_->buffer.prepare(kReadBytes / 4), kAwait);
+    waiting_ = false;
+    io_->buffer.commit(bytes);
+    co_return !error && !finishing_;
+}
+
+asio::awaitable<Connection::Next> Connection::refuse_head(int error_status, std::string detail) {
+    Request request;
+    request.method = "-";
+    Response response = to_response(make_problem(error_status, std::move(detail)));
+    const bool sent = co_await send(response, /*head_only=*/false, /*keep_alive=*/false);
+    record(request, response);
+    co_return sent ? Next::kDrain : Next::kClose;
+}
+
+asio::awaitable<Connection::Next> Connection::serve_one() {
+    if (!co_await await_first_byte()) {
+        co_return Next::kClose;
+    }
+    started_ = Clock::now();
+    timed_out_ = false;
+    set_deadline(registry_->limits().head_timeout);
+    io_->parser.emplace();
+    io_->body_bytes = 0;
+    io_->broken = false;
+    auto& parser = *io_->parser;
+    parser.header_limit(static_cast<std::uint32_t>(registry_->limits().head_bytes_max));
+    parser.body_limit(boost::none);
+    auto [error, bytes] =
+        co_await beast::http::async_read_header(socket_, io_->buffer, parser, kAwait);
+    clear_deadline();
+    if (error) {
+        HeadFailure failure = explain(error);
+        if (timed_out_) {
+            failure = {408, "The request head did not arrive in time."};
+        }
+        if (failure.status == 0) {
+            co_return Next::kClose;
+        }
+        co_return co_await refuse_head(failure.status, std::move(failure.detail));
+    }
+
+    Request request;
+    request.method = std::string(parser.get().method_string());
+    for (const auto& field : parser.get()) {
+        request.headers.add(std::string(field.name_string()), std::string(field.value()));
+    }
+    Application::Admission admission =
+        application_.admit(request, std::string_view(parser.get().target()));
+    Response response = std::move(admission.refusal);
+    io_->continue_wanted = request.headers.find("Expect") != nullptr && !parser.is_done();
+    if (admittance_ == Admittance::kServerFull) {
+        response = to_response(make_problem(503, "Too many open connections."));
+    } else if (admission.route != nullptr) {
+        response = co_await answer(*admission.route, request);
+    }
+
+    bool keep_alive =
+        parser.keep_alive() && !io_->broken && !finishing_ && admittance_ == Admittance::kServe;
+    if (keep_alive && !parser.is_done()) {
+        // A client that waits for 100 Continue may send its body or not: the only safe end is a
+        // close.
+        keep_alive = !io_->continue_wanted && co_await skip_short_rest();
+    }
+    const bool sent = co_await send(response, request.method == "HEAD", keep_alive);
+    record(request, response);
+    if (!sent) {
+        co_return Next::kClose;
+    }
+    if (keep_alive) {
+        co_return Next::kKeepAlive;
+    }
+    co_return parser.is_done() ? Next::kClose : Next::kDrain;
+}
+
+asio::awaitable<Result<void>> Connection::prepare_body(const Route& route, const Request& request) {
+    const auto length = io_->parser->content_length();
+    if (length && *length > route.body_bytes_max) {
+        co_return Error(ErrorCode::kLimitExceeded, "body");
+    }
+    if (!io_->continue_wanted) {
+        co_return ok();
+    }
+    if (!equals_ignoring_case(request.headers.get("Expect"), "100-continue")) {
+        co_return Error(ErrorCode::kInvalidArgument, "the only expectation known is 100-continue");
+    }
+    set_deadline(registry_->limits().body_timeout);
+    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    auto [error, bytes] = co_await asio::async_write(
+        socket_, asio::buffer(kContinue.data(), kContinue.size()), kAwait);
+    clear_deadline();
+    io_->continue_wanted = false;
+    io_->broken = static_cast<bool>(error);
+    co_return ok();
+}
+
+asio::awaitable<Response> Connection::answer(const Route& route, Request& request) {
+    const auto ready = co_await prepare_body(route, request);
+    if (ready.has_error()) {
+        if (ready.error().code() == ErrorCode::kInvalidArgument) {
+            co_return to_response(make_problem(417, ready.error().message()));
+        }
+        Response response = too_large(route.body_bytes_max);
+        set_instance(response, request.target.path);
+        co_return response;
+    }
+    Stream stream(*this, route.body_bytes_max);
+    if (route.body_mode == BodyMode::kStreamed) {
+        request.stream = &stream;
+        co_return co_await Application::run(route, request);
+    }
+    for (;;) {
+        const auto piece = co_await stream.read();
+        if (piece.has_error()) {
+            Response response = body_failure(piece.error(), route.body_bytes_max);
+            set_instance(response, request.target.path);
+            co_return response;
+        }
+        if (piece.value().empty()) {
+            break;
+        }
+        request.body.append(piece.value());
+    }
+    co_return co_await Application::run(route, request);
+}
+
+asio::awaitable<Result<std::string_view>> Connection::read_piece(std::uint64_t bytes_max) {
+    auto& parser = *io_->parser;
+    io_->piece.resize(kReadBytes);
+    while (!parser.is_done()) {
+        if (io_->broken) {
+            co_return Error(
+                ErrorCode::kProtocol, "The client broke off in the middle of the body.");
+        }
+        auto& body = parser.get().body();
+        body.data = io_->piece.data();
+        body.size = io_->piece.size();
+        body.more = true;
+        set_deadline(registry_->limits().body_timeout);
+        auto [error, bytes] =
+            co_await beast::http::async_read_some(socket_, io_->buffer, parser, kAwait);
+        clear_deadline();
+        const std::size_t got = io_->piece.size() - body.size;
+        io_->body_bytes += got;
+        if (error && error != beast::http::error::need_buffer) {
+            io_->broken = true;
+            if (timed_out_) {
+                co_return Error(ErrorCode::kTimeout, "The body did not arrive in time.");
+            }
+            co_return Error(
+                ErrorCode::kProtocol, "The body could not be read: " + error.message() + ".");
+        }
+        if (io_->body_bytes > bytes_max) {
+            co_return Error(ErrorCode::kLimitExceeded, "body");
+        }
+        if (got > 0) {
+            co_return std::string_view(io_->piece.data(), got);
+        }
+    }
+    co_return std::string_view();
+}
+
+asio::awaitable<bool> Connection::skip_short_rest() {
+    const auto rest = io_->parser->content_length_remaining();
+    if (!rest || *rest > kShortRestBytesMax) {
+        co_return false;
+    }
+    for (;;) {
+        const auto piece = co_await read_piece(UINT64_MAX);
+        if (piece.has_error()) {
+            co_return false;
+        }
+        if (piece.value().empty()) {
+            co_return true;
+        }
+    }
+}
+
+asio::awaitable<bool> Connection::send(Response& response, bool head_only, bool keep_alive) {
+    const std::string head = serialize_head(response, keep_alive);
+    std::array<asio::const_buffer, 2> buffers{asio::buffer(head), asio::const_buffer()};
+    const auto* text = std::get_if<std::string>(&response.body);
+    if (text != nullptr && !head_only && response.status != 204) {
+        buffers[1] = asio::buffer(*text);
+    }
+    // A body of many megabytes to a slow reader is written piece by piece inside; the silence that
+    // counts is the whole write's, so the deadline grows with its length (at least 64 KB a second).
+    timed_out_ = false;
+    set_deadline(
+        registry_->limits().body_timeout +
+        std::chrono::seconds(static_cast<std::int64_t>(buffers[1].size() / kReadBytes)));
+    auto [error, bytes] = co_await asio::async_write(socket_, buffers, kAwait);
+    clear_deadline();
+    if (error) {
+        co_return false;
+    }
+    const auto* file = std::get_if<FileBody>(&response.body);
+    if (file == nullptr || head_only) {
+        co_return true;
+    }
+    co_return co_await send_file(*file);
+}
+
+asio::awaitable<bool> Connection::send_file(const FileBody& file) {
+    std::uint64_t offset = file.offset;
+    std::uint64_t left = file.length;
+    io_->piece.resize(kReadBytes);
+    while (left > 0) {
+        const std::size_t wanted =
+            static_cast<std::size_t>(std::min<std::uint64_t>(left, io_->piece.size()));
+        const ssize_t got =
+            ::pread(file.fd.get(), io_->piece.data(), wanted, static_cast<off_t>(offset));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            // The guest cut the file while it was being sent: the length promised cannot be kept,
+            // and only a closed connection says so.
+            co_return false;
+        }
+        set_deadline(registry_->limits().body_timeout);
+        auto [error, bytes] = co_await asio::async_write(
+            socket_, asio::buffer(io_->piece.data(), static_cast<std::size_t>(got)), kAwait);
+        clear_deadline();
+        if (error) {
+            co_return false;
+        }
+        offset += static_cast<std::uint64_t>(got);
+        left -= static_cast<std::uint64_t>(got);
+    }
+    co_return true;
+}
+
+asio::awaitable<void> Connection::drain() {
+    // Closing a socket with unread bytes sends RST, which may overtake the answer in the client's
+    // receive queue (RFC 9112, section 9.6): say that we are done, then read what still comes.
+    boost::system::error_code error;
+    (void)socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
+    std::uint64_t drained = io_->buffer.size();
+    io_->buffer.clear();
+    io_->piece.resize(kReadBytes);
+    set_deadline(registry_->limits().drain_timeout);
+    while (!error && drained < registry_->limits().drain_bytes_max && Clock::now() < deadline_) {
+        auto [failed, bytes] = co_await socket_.async_read_some(asio::buffer(io_->piece), kAwait);
+        error = failed;
+        drained += bytes;
+    }
+    clear_deadline();
+}
+
+void Connection::record(const Request& request, const Response& response) {
+    if (!registry_->log()) {
+        return;
+    }
+    AccessRecord record;
+    record.remote = remote_;
+    record.method = request.method;
+    record.path = request.target.path;
+    record.principal = request.principal.name;
+    record.status = response.status;
+    record.bytes = response.content_length();
+    record.duration =
+        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started_);
+    registry_->log()(record);
+}
+
+}  // namespace cellkeep::http

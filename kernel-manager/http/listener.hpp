@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The listening socket and its connections. Owns: the acceptor, the registry of open connections,
+// the one timer that watches every connection's deadline. Never: looks into a request. Everything
+// on the io_context's thread; run the io_context to its end after stop() before destroying the
+// listener.
+#pragma once
+
+#include "kernel-manager/http/application.hpp"
+#include "protocol/limits.hpp"
+#include "protocol/support/result.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace cellkeep::http {
+
+/// One answered request, for the log. No query string: it may hold the token.
+struct AccessRecord {
+    std::string remote;
+    std::string method;
+    std::string path;
+    std::string principal;  // empty: nobody was authenticated
+    int status = 0;
+    std::uint64_t bytes = 0;  // of the answer's body
+    std::chrono::microseconds duration{0};
+};
+using AccessLog = std::function<void(const AccessRecord&)>;
+
+/// The bounds of protocol/limits.hpp; tests set smaller ones.
+struct ConnectionLimits {
+    std::size_t connections_max = limits::kHttpConnectionsMax;
+    std::size_t head_bytes_max = limits::kHttpHeadBytesMax;
+    std::uint64_t drain_bytes_max = limits::kHttpDrainBytesMax;
+    std::chrono::milliseconds head_timeout = limits::kHttpHeadTimeout;
+    std::chrono::milliseconds body_timeout = limits::kHttpBodyTimeout;
+    std::chrono::milliseconds idle_timeout = limits::kHttpIdleTimeout;
+    std::chrono::milliseconds drain_timeout = limits::kHttpDrainTimeout;
+    /// How often deadlines are looked at, and so how late a timeout may be.
+    std::chrono::milliseconds sweep_period{500};
+};
+
+struct ListenAddress {
+    std::string host;  // a numeric address; "localhost" becomes 127.0.0.1
+    std::uint16_t port = 0;
+    bool loopback = true;
+};
+
+/// "HOST:PORT", "[V6]:PORT". kInvalidArgument.
+Result<ListenAddress> parse_listen_address(std::string_view text);
+
+class ConnectionRegistry;
+
+class Listener {
+ public:
+    /// Binds and listens (port 0: any free one). kConflict if the port is taken.
+    static Result<std::unique_ptr<Listener>> create(
+        boost::asio::io_context& io,
+        const ListenAddress& address,
+        const Application& application,
+        ConnectionLimits limits,
+        AccessLog log);
+    Listener(const Listener&) = delete;
+    Listener& operator=(const Listener&) = delete;
+    ~Listener();
+
+    void start();
+    /// No new connections; those that wait for a request are closed, those that are answering one
+    /// finish it, at most `patience`.
+    void stop(std::chrono::milliseconds patience);
+
+    std::uint16_t port() const;
+    /// "http://127.0.0.1:8888".
+    std::string url() const;
+
+ private:
+    struct State;
+    explicit Listener(std::unique_ptr<State> state);
+    boost::asio::awaitable<void> accept_loop();
+    boost::asio::awaitable<void> sweep_loop();
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace cellkeep::http

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/http/response.hpp"
+
+#include "protocol/message.hpp"
+
+#include <array>
+#include <utility>
+
+namespace cellkeep::http {
+
+namespace {
+
+struct Reason {
+    int status;
+    std::string_view phrase;
+};
+
+constexpr std::array kReasons = {
+    Reason{100, "Continue"},
+    Reason{200, "OK"},
+    Reason{201, "Created"},
+    Reason{202, "Accepted"},
+    Reason{204, "No Content"},
+    Reason{206, "Partial Content"},
+    Reason{400, "Bad Request"},
+    Reason{401, "Unauthorized"},
+    Reason{403, "Forbidden"},
+    Reason{404, "Not Found"},
+    Reason{405, "Method Not Allowed"},
+    Reason{406, "Not Acceptable"},
+    Reason{408, "Request Timeout"},
+    Reason{409, "Conflict"},
+    Reason{413, "Content Too Large"},
+    Reason{415, "Unsupported Media Type"},
+    Reason{416, "Range Not Satisfiable"},
+    Reason{417, "Expectation Failed"},
+    Reason{421, "Misdirected Request"},
+    Reason{422, "Unprocessable Content"},
+    Reason{429, "Too Many Requests"},
+    Reason{431, "Request Header Fields Too Large"},
+    Reason{500, "Internal Server Error"},
+    Reason{501, "Not Implemented"},
+    Reason{502, "Bad Gateway"},
+    Reason{503, "Service Unavailable"},
+    Reason{504, "Gateway Timeout"},
+    Reason{505, "HTTP Version Not Supported"},
+};
+
+}  // namespace
+
+std::uint64_t Response::content_length() const {
+    if (const auto* file = std::get_if<FileBody>(&body)) {
+        return file->length;
+    }
+    return std::get<std::string>(body).size();
+}
+
+std::string_view reason_phrase(int status) {
+    for (const Reason& reason : kReasons) {
+        if (reason.status == status) {
+            return reason.phrase;
+        }
+    }
+    return "Unknown";
+}
+
+Response make_json(int status, const nlohmann::json& value) {
+    Response response;
+    response.status = status;
+    response.headers.add("Content-Type", "application/json");
+    response.body = protocol::dump_json(value);
+    return response;
+}
+
+Response make_empty(int status) {
+    Response response;
+    response.status = status;
+    return response;
+}
+
+}  // namespace cellkeep::http

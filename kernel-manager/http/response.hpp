@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One HTTP response as plain values: text held in memory, or a range of an open file that the
+// connection streams. Content-Length, Date and Connection are the connection's business.
+#pragma once
+
+#include "kernel-manager/http/headers.hpp"
+#include "protocol/support/unique_fd.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace cellkeep::http {
+
+/// length bytes from offset of a regular file, read with pread(2).
+struct FileBody {
+    UniqueFd fd;
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+};
+
+struct Response {
+    int status = 200;
+    Headers headers;
+    std::variant<std::string, FileBody> body;
+
+    std::uint64_t content_length() const;
+};
+
+/// The standard reason phrase, or "Unknown".
+std::string_view reason_phrase(int status);
+
+Response make_json(int status, const nlohmann::json& value);
+/// No body: 204 and the like.
+Response make_empty(int status);
+
+}  // namespace cellkeep::http

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/http/router.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace cellkeep::http {
+
+namespace {
+
+using Captures = std::map<std::string, std::string, std::less<>>;
+
+std::vector<std::string> split(std::string_view pattern) {
+    std::vector<std::string> parts;
+    while (!pattern.empty()) {
+        pattern.remove_prefix(1);
+        const std::size_t slash = pattern.find('/');
+        if (const auto part = pattern.substr(0, slash); !part.empty()) {
+            parts.emplace_back(part);
+        }
+        pattern = slash == std::string_view::npos ? std::string_view() : pattern.substr(slash);
+    }
+    return parts;
+}
+
+std::string join(const std::vector<std::string>& segments, std::size_t from) {
+    std::string joined;
+    for (std::size_t i = from; i < segments.size(); ++i) {
+        if (i > from) {
+            joined.push_back('/');
+        }
+        joined += segments[i];
+    }
+    return joined;
+}
+
+std::optional<Captures> match_pattern(
+    const std::vector<std::string>& pattern, const std::vector<std::string>& segments) {
+    Captures captures;
+    for (std::size_t i = 0; i < pattern.size(); ++i) {
+        const std::string& part = pattern[i];
+        if (i >= segments.size()) {
+            return std::nullopt;
+        }
+        if (part.front() != '{') {
+            if (part != segments[i]) {
+                return std::nullopt;
+            }
+            continue;
+        }
+        const bool rest = part.size() > 5 && part.substr(part.size() - 4) == "...}";
+        if (rest) {
+            std::string joined = join(segments, i);
+            if (joined.empty()) {
+                return std::nullopt;
+            }
+            captures.emplace(part.substr(1, part.size() - 5), std::move(joined));
+            return captures;
+        }
+        if (segments[i].empty()) {
+            return std::nullopt;
+        }
+        captures.emplace(part.substr(1, part.size() - 2), segments[i]);
+    }
+    if (pattern.size() != segments.size()) {
+        return std::nullopt;
+    }
+    return captures;
+}
+
+}  // namespace
+
+void Router::add(Route route) {
+    Entry entry;
+    entry.pattern = split(route.pattern);
+    entry.route = std::move(route);
+    entries_.push_back(std::move(entry));
+}
+
+Router::Match Router::match(
+    std::string_view method, const std::vector<std::string>& segments) const {
+    Match match;
+    const std::string_view wanted = method == "HEAD" ? std::string_view("GET") : method;
+    for (const Entry& entry : entries_) {
+        auto captures = match_pattern(entry.pattern, segments);
+        if (!captures) {
+            continue;
+        }
+        if (std::find(match.allowed.begin(), match.allowed.end(), entry.route.method) ==
+            match.allowed.end()) {
+            match.allowed.push_back(entry.route.method);
+        }
+        if (match.route == nullptr && entry.route.method == wanted) {
+            match.route = &entry.route;
+            match.captures = std::move(*captures);
+        }
+    }
+    return match;
+}
+
+std::string allow_value(const std::vector<std::string>& methods) {
+    std::string value;
+    for (const std::string& method : methods) {
+        value += method + ", ";
+        if (method == "GET") {
+            value += "HEAD, ";
+        }
+    }
+    return value + "OPTIONS";
+}
+
+}  // namespace cellkeep::http
