@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ends a test case that this host cannot run (CTest reports "Skipped"), unless the environment
-// variable CELLKEEP_REQUIRE names the feature: then the skip is a failure, so that skipping can never
-// hide a broken sandbox on a machine that is known to be able.
+// variable CELLKEEP_REQUIRE names the feature: then the skip is a failure, so that skipping can
+// never hide a broken sandbox on a machine that is known to be able.
 #pragma once
 
 namespace cellkeep::test {

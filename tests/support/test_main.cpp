@@ -14,7 +14,8 @@ namespace cellkeep::test {
 void skip(const char* feature, const char* reason) {
     const char* required = std::getenv("CELLKEEP_REQUIRE");
     if (required != nullptr && std::strstr(required, feature) != nullptr) {
-        (void)std::fprintf(stderr, "required on this machine, yet skipped: %s: %s\n", feature, reason);
+        (void)std::fprintf(
+            stderr, "required on this machine, yet skipped: %s: %s\n", feature, reason);
         std::_Exit(1);
     }
     (void)std::fprintf(stderr, "skipped: %s: %s\n", feature, reason);

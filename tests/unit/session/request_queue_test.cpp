@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/request_queue.hpp"
+
+#include "protocol/limits.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+using cellkeep::ErrorCode;
+using cellkeep::protocol::Channel;
+using cellkeep::protocol::make_header;
+using cellkeep::protocol::Message;
+using cellkeep::session::PendingRequest;
+using cellkeep::session::RequestQueue;
+
+namespace {
+
+PendingRequest request(
+    const std::string& type, const std::string& client, const std::string& code) {
+    return {
+        Message::make(
+            Channel::kShell,
+            make_header(type, client, "u"),
+            nlohmann::json::object(),
+            {{"code", code}}),
+        nullptr,
+        nullptr,
+        {}};
+}
+
+std::string code_of(const PendingRequest& one) {
+    return one.message.parse_content().value()["code"];
+}
+
+}  // namespace
+
+TEST_CASE("requests come out in the order they went in", "[session][queue]") {
+    RequestQueue queue(10, 1 << 20U);
+    REQUIRE(queue.push(request("execute_request", "a", "1")).has_value());
+    REQUIRE(queue.push(request("complete_request", "b", "2")).has_value());
+    CHECK(code_of(*queue.pop()) == "1");
+    CHECK(code_of(*queue.pop()) == "2");
+    CHECK_FALSE(queue.pop().has_value());
+    CHECK(queue.bytes() == 0);
+}
+
+TEST_CASE("the count bound is exact and refuses without losing anything", "[session][queue]") {
+    RequestQueue queue(2, 1 << 20U);
+    REQUIRE(queue.push(request("execute_request", "a", "1")).has_value());
+    REQUIRE(queue.push(request("execute_request", "a", "2")).has_value());
+    const auto refused = queue.push(request("execute_request", "a", "3"));
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().code() == ErrorCode::kLimitExceeded);
+    CHECK(queue.size() == 2);
+    CHECK(code_of(*queue.pop()) == "1");
+    CHECK(queue.push(request("execute_request", "a", "4")).has_value());
+}
+
+TEST_CASE("the byte bound is exact", "[session][queue]") {
+    PendingRequest one = request("execute_request", "a", "1");
+    const std::size_t size = one.message.frame().size();
+    RequestQueue queue(10, size);
+    REQUIRE(queue.push(std::move(one)).has_value());
+    CHECK(queue.bytes() == size);
+    CHECK(queue.push(request("execute_request", "a", "2")).has_error());
+    RequestQueue smaller(10, size - 1);
+    CHECK(smaller.push(request("execute_request", "a", "1")).has_error());
+}
+
+TEST_CASE("a session's queue is bounded by the table of limits", "[session][queue]") {
+    RequestQueue queue(cellkeep::limits::kShellQueueMax, cellkeep::limits::kShellQueueBytesMax);
+    for (std::size_t i = 0; i < cellkeep::limits::kShellQueueMax; ++i) {
+        REQUIRE(queue.push(request("execute_request", "a", "1")).has_value());
+    }
+    CHECK(queue.push(request("execute_request", "a", "1")).has_error());
+}
+
+TEST_CASE("an abort takes the failing client's executions and nobody else's", "[session][queue]") {
+    RequestQueue queue(10, 1 << 20U);
+    for (auto one :
+         {request("execute_request", "a", "1"),
+          request("complete_request", "a", "2"),
+          request("execute_request", "b", "3"),
+          request("execute_request", "a", "4")}) {
+        REQUIRE(queue.push(std::move(one)).has_value());
+    }
+    const auto aborted = queue.take_executions_of("a");
+    REQUIRE(aborted.size() == 2);
+    CHECK(code_of(aborted[0]) == "1");
+    CHECK(code_of(aborted[1]) == "4");
+    CHECK(code_of(*queue.pop()) == "2");
+    CHECK(code_of(*queue.pop()) == "3");
+    CHECK(queue.bytes() == 0);
+}
+
+TEST_CASE("taking all leaves an empty queue", "[session][queue]") {
+    RequestQueue queue(10, 1 << 20U);
+    REQUIRE(queue.push(request("execute_request", "a", "1")).has_value());
+    CHECK(queue.take_all().size() == 1);
+    CHECK(queue.size() == 0);
+    CHECK(queue.bytes() == 0);
+    CHECK(queue.take_all().empty());
+}
