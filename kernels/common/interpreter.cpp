@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/common/interpreter.hpp"
+
+#include <poll.h>
+
+#include <cerrno>
+#include <exception>
+#include <utility>
+
+namespace cellkeep::kernels {
+
+nlohmann::json make_error_content(std::string_view ename, std::string_view evalue) {
+    return {
+        {"status", "error"},
+        {"ename", ename},
+        {"evalue", evalue},
+        {"traceback", nlohmann::json::array()}};
+}
+
+nlohmann::json Interpreter::make_failure_content(std::string_view what) const {
+    nlohmann::json content = make_error_content("KernelError", what);
+    content["execution_count"] = execution_count_;
+    return content;
+}
+
+Status Interpreter::wait_readable(int fd) {
+    pollfd entry{fd, POLLIN, 0};
+    while (::poll(&entry, 1, -1) < 0) {
+        if (errno != EINTR) {
+            return Error::from_errno(errno, "poll(kernel link)");
+        }
+    }
+    return ok();
+}
+
+nlohmann::json Interpreter::history(const nlohmann::json& /*request*/) {
+    return {{"status", "ok"}, {"history", nlohmann::json::array()}};
+}
+
+nlohmann::json Interpreter::comm_info(std::string_view /*target_name*/) {
+    return nlohmann::json::object();
+}
+
+void Interpreter::receive_comm(const protocol::Message& message) {
+    // No comms in this language. The specification's answer to an unknown target is comm_close.
+    if (message.header().msg_type != "comm_open") {
+        return;
+    }
+    const Result<nlohmann::json> content = message.parse_content();
+    if (!content || !content.value().contains("comm_id")) {
+        return;
+    }
+    const nlohmann::json close{
+        {"comm_id", content.value()["comm_id"]}, {"data", nlohmann::json::object()}};
+    // Ignored: fails only when the peer is gone.
+    (void)parts_.outbox.publish({.type = "comm_close", .content = protocol::dump_json(close)});
+}
+
+// xeus calls this between "busy" and execute_reply. Its own count grows also when history is not
+// stored, and an exception from here would leave the client without a reply (facts: xeus 2.4.1,
+// faults 7 and 8), so both are dealt with here.
+nlohmann::json Interpreter::execute_request_impl(
+    int /*xeus_count*/,
+    const std::string& code,
+    bool silent,
+    bool store_history,
+    nlohmann::json user_expressions,
+    bool allow_stdin) {
+    if (store_history && !silent) {
+        ++execution_count_;
+    }
+    if (!silent) {
+        const nlohmann::json input{{"code", code}, {"execution_count", execution_count_}};
+        const std::string text = protocol::dump_json(input);
+        // Ignored: fails only when the peer is gone, or for code that arrived in a frame and does
+        // not fit one any more; the execution itself is still answered.
+        (void)parts_.outbox.publish({.type = "execute_input", .content = text});
+    }
+    parts_.output.begin_cell();
+    try {
+        last_reply_ = execute(
+            {code, silent, store_history && !silent, std::move(user_expressions), allow_stdin},
+            execution_count_);
+    } catch (const std::exception& error) {
+        last_reply_ = {make_failure_content(error.what()), nlohmann::json::object()};
+    }
+    parts_.output.end_cell();
+    last_reply_.content["execution_count"] = execution_count_;
+    return last_reply_.content;
+}
+
+}  // namespace cellkeep::kernels

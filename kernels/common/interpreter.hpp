@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a language implements to be a Cellkeep kernel: a xeus interpreter whose requests may fail
+// without the client waiting for ever, that counts executions as the messaging specification says,
+// and that may work while it waits. xeus owns the dispatch; LinkServer sends what comes out.
+// One thread.
+#pragma once
+
+#include "kernels/common/inbox.hpp"
+#include "kernels/common/outbox.hpp"
+#include "kernels/common/output_buffer.hpp"
+#include "protocol/message.hpp"
+#include "protocol/support/result.hpp"
+
+#include <nlohmann/json.hpp>
+#include <xeus/xinterpreter.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace cellkeep::kernels {
+
+/// The parts that every kernel process has exactly once; they outlive the interpreter.
+struct KernelParts {
+    Link& link;
+    Inbox& inbox;
+    Outbox& outbox;
+    OutputBuffer& output;
+};
+
+struct ExecuteRequest {
+    std::string code;
+    bool silent = false;
+    bool store_history = true;
+    nlohmann::json user_expressions;
+    bool allow_stdin = false;
+};
+
+struct Reply {
+    nlohmann::json content = nlohmann::json::object();
+    nlohmann::json metadata = nlohmann::json::object();
+};
+
+/// {"status": "error", "ename", "evalue", "traceback": []}
+nlohmann::json make_error_content(std::string_view ename, std::string_view evalue);
+
+class Interpreter : public xeus::xinterpreter {
+ public:
+    explicit Interpreter(const KernelParts& parts) : parts_(parts) {}
+
+    // --- what LinkServer asks for, beside xeus ---
+
+    /// Blocks until fd is readable. A language with an event loop runs it meanwhile.
+    virtual Status wait_readable(int fd);
+    /// {comm_id: {"target_name": name}}; all targets if target_name is empty.
+    virtual nlohmann::json comm_info(std::string_view target_name);
+    /// comm_open, comm_msg or comm_close. Does not fail: a comm error is told to the user's stderr.
+    virtual void receive_comm(const protocol::Message& message);
+
+    /// Content of a history_reply for a complete history_request.
+    virtual nlohmann::json history(const nlohmann::json& request);
+    /// Called once, after the last request: the language's own clean-up (atexit handlers).
+    virtual void end() {}
+
+    /// The reply to the last execute request: xeus overwrites the count and has no metadata.
+    const Reply& last_reply() const { return last_reply_; }
+
+    /// A reply for an exception that the interpreter let out.
+    nlohmann::json make_failure_content(std::string_view what) const;
+
+ protected:
+    const KernelParts& parts() const { return parts_; }
+
+    /// Runs code and says how it ended; content without execution_count. count: the number of this
+    /// cell, or of the last one if history is not stored.
+    virtual Reply execute(const ExecuteRequest& request, int count) = 0;
+
+ private:
+    void configure_impl() override {}
+    nlohmann::json execute_request_impl(
+        int xeus_count,
+        const std::string& code,
+        bool silent,
+        bool store_history,
+        nlohmann::json user_expressions,
+        bool allow_stdin) final;
+
+    KernelParts parts_;
+    Reply last_reply_;
+    int execution_count_ = 0;
+};
+
+}  // namespace cellkeep::kernels

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/common/link.hpp"
+
+#include "protocol/frame.hpp"
+#include "protocol/limits.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace cellkeep::kernels {
+
+namespace {
+
+/// Fills [begin, begin + size) and returns how much was read before the peer closed.
+Result<std::size_t> receive(int fd, char* begin, std::size_t size) {
+    std::size_t done = 0;
+    while (done < size) {
+        const ssize_t count = ::recv(fd, begin + done, size - done, 0);
+        if (count < 0) {
+            if (errno == EINTR) {
+                continue;  // The language's own signal handler noted it; see Inbox for waits.
+            }
+            return Error::from_errno(errno, "recv(kernel link)");
+        }
+        if (count == 0) {
+            break;
+        }
+        done += static_cast<std::size_t>(count);
+    }
+    return done;
+}
+
+std::size_t decode_prefix(const std::array<char, protocol::kLinkPrefixBytes>& bytes) {
+    std::size_t value = 0;
+    for (std::size_t index = bytes.size(); index > 0; --index) {
+        value = (value << 8U) | static_cast<unsigned char>(bytes[index - 1]);
+    }
+    return value;
+}
+
+}  // namespace
+
+Result<std::optional<protocol::Message>> Link::read() {
+    std::array<char, protocol::kLinkPrefixBytes> prefix{};
+    BOOST_OUTCOME_TRY(const std::size_t head, receive(fd(), prefix.data(), prefix.size()));
+    if (head == 0) {
+        return std::optional<protocol::Message>{};
+    }
+    if (head < prefix.size()) {
+        return Error(ErrorCode::kProtocol, "kernel link: closed inside a frame's length");
+    }
+    const std::size_t size = decode_prefix(prefix);
+    if (size == 0 || size > limits::kFrameBytesMax) {
+        return Error(
+            ErrorCode::kProtocol,
+            "kernel link: a frame of " + std::to_string(size) + " bytes is not allowed");
+    }
+    std::string frame(size, '\0');
+    BOOST_OUTCOME_TRY(const std::size_t body, receive(fd(), frame.data(), frame.size()));
+    if (body < size) {
+        return Error(
+            ErrorCode::kProtocol,
+            "kernel link: closed inside a frame (" + std::to_string(body) + " of " +
+                std::to_string(size) + " bytes)");
+    }
+    BOOST_OUTCOME_TRY(
+        protocol::Message message,
+        with_context(protocol::Message::from_frame(std::move(frame)), "kernel link"));
+    return std::optional<protocol::Message>(std::move(message));
+}
+
+Status Link::send(std::string_view frame) {
+    if (lost_) {
+        return Error(ErrorCode::kUnavailable, "kernel link: the peer is gone");
+    }
+    std::string prefix = protocol::encode_link_prefix(frame.size());
+    std::array<iovec, 2> pieces{};
+    pieces[0] = {prefix.data(), prefix.size()};
+    // sendmsg(2) only reads what iov_base points to; its type is historical.
+    pieces[1] = {const_cast<char*>(frame.data()), frame.size()};
+    msghdr header{};
+    header.msg_iov = pieces.data();
+    header.msg_iovlen = pieces.size();
+
+    const std::lock_guard lock(send_mutex_);
+    while (header.msg_iovlen > 0) {
+        const ssize_t count = ::sendmsg(fd(), &header, MSG_NOSIGNAL);
+        if (count < 0) {
+            if (errno == EINTR) {
+                continue;  // A frame is never left half written.
+            }
+            lost_ = true;
+            return Error::from_errno(errno, "sendmsg(kernel link)");
+        }
+        auto left = static_cast<std::size_t>(count);
+        while (header.msg_iovlen > 0 && left >= header.msg_iov->iov_len) {
+            left -= header.msg_iov->iov_len;
+            ++header.msg_iov;
+            --header.msg_iovlen;
+        }
+        if (header.msg_iovlen > 0) {
+            header.msg_iov->iov_base = static_cast<char*>(header.msg_iov->iov_base) + left;
+            header.msg_iov->iov_len -= left;
+        }
+    }
+    return ok();
+}
+
+void Link::abandon() {
+    lost_ = true;
+    socket_ = UniqueFd();
+}
+
+}  // namespace cellkeep::kernels

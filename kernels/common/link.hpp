@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel's end of the kernel link: one stream socket on which each v1 frame follows its length
+// as an unsigned 32-bit little-endian number (protocol/frame.hpp). Blocking. It never reads past
+// the frame it was asked for, so "the descriptor is readable" and "a frame has begun" are the same
+// fact. read() belongs to one thread; send() may be called from any.
+#pragma once
+
+#include "protocol/message.hpp"
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+namespace cellkeep::kernels {
+
+class Link {
+ public:
+    /// socket: a connected, blocking stream socket.
+    explicit Link(UniqueFd socket) : socket_(std::move(socket)) {}
+
+    int fd() const { return socket_.get(); }
+
+    /// Blocks until a whole message is there. Nothing: the peer closed between two frames.
+    /// kProtocol: it closed inside a frame, or sent what is none; the stream is then unusable.
+    Result<std::optional<protocol::Message>> read();
+
+    /// Writes one whole frame with its length. kUnavailable once the peer is gone: output then has
+    /// no reader, and read() will say so.
+    Status send(std::string_view frame);
+
+    /// For a forked child: closes its copy of the descriptor. Whatever it sends from then on fails
+    /// as if the peer were gone. Takes no lock: the parent's other threads may have held it.
+    void abandon();
+
+ private:
+    UniqueFd socket_;
+    std::mutex send_mutex_;
+    std::atomic<bool> lost_{false};
+};
+
+}  // namespace cellkeep::kernels

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/common/output_buffer.hpp"
+
+#include "protocol/message.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <signal.h>
+
+#include <utility>
+
+namespace cellkeep::kernels {
+
+AfterWrite OutputBuffer::write(StreamName name, std::string_view text) {
+    if (text.empty()) {
+        return AfterWrite::kNothing;
+    }
+    const std::lock_guard lock(mutex_);
+    const bool was_empty = segments_.empty();
+    const Clock::time_point now = Clock::now();
+    if (was_empty) {
+        first_write_ = now;
+    }
+    if (was_empty || segments_.back().name != name) {
+        segments_.push_back({name, std::string(text)});
+    } else {
+        segments_.back().text.append(text);
+    }
+    bytes_ += text.size();
+    if (bytes_ >= kOutputBytes || (text.back() == '\n' && now - last_sent_ >= kOutputDelay)) {
+        return AfterWrite::kFlush;
+    }
+    if (!cell_runs_) {
+        return was_empty ? AfterWrite::kSchedule : AfterWrite::kNothing;
+    }
+    if (was_empty) {
+        start_thread();
+        wake_.notify_one();
+    }
+    return AfterWrite::kNothing;
+}
+
+void OutputBuffer::flush() {
+    const std::lock_guard order(flush_mutex_);
+    std::vector<Segment> taken;
+    {
+        const std::lock_guard lock(mutex_);
+        taken.swap(segments_);
+        bytes_ = 0;
+        if (!taken.empty()) {
+            last_sent_ = Clock::now();
+        }
+    }
+    for (const Segment& segment : taken) {
+        const nlohmann::json content{
+            {"name", segment.name == StreamName::kStdout ? "stdout" : "stderr"},
+            {"text", segment.text}};
+        const std::string text = protocol::dump_json(content);
+        // Ignored: the only failure is a peer that is gone, and then nobody reads output.
+        (void)outbox_.publish({.type = "stream", .content = text});
+    }
+}
+
+void OutputBuffer::begin_cell() {
+    const std::lock_guard lock(mutex_);
+    cell_runs_ = true;
+    stop_ = false;
+}
+
+void OutputBuffer::end_cell() {
+    std::thread ended;
+    {
+        const std::lock_guard lock(mutex_);
+        cell_runs_ = false;
+        stop_ = true;
+        ended.swap(thread_);
+        wake_.notify_one();
+    }
+    if (ended.joinable()) {
+        ended.join();
+    }
+    flush();
+}
+
+void OutputBuffer::start_thread() {
+    if (thread_.joinable()) {
+        return;
+    }
+    sigset_t all{};
+    sigset_t before{};
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { keep_delay(); });
+    (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void OutputBuffer::keep_delay() {
+    std::unique_lock lock(mutex_);
+    while (!stop_) {
+        if (segments_.empty()) {
+            wake_.wait(lock);
+            continue;
+        }
+        const Clock::time_point due = first_write_ + kOutputDelay;
+        if (Clock::now() < due) {
+            (void)wake_.wait_until(lock, due);
+            continue;
+        }
+        lock.unlock();
+        flush();
+        lock.lock();
+    }
+}
+
+}  // namespace cellkeep::kernels

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel object that the C++ half calls. Its methods take and return plain values and JSON."""
+
+import builtins
+import json
+import os
+import sys
+
+from . import figures
+from .encoding import to_json
+from .errors import describe, removed_lines
+from .loop import Runner
+from .shell import KernelShell
+from .stdin import Stdin
+from .streams import OutStream
+
+
+class Kernel:
+    """Also what get_ipython().kernel is, with the few attributes that libraries look for."""
+
+    def __init__(self, host):
+        self._host = host
+        self._pid = os.getpid()
+        self._flush_scheduled = False
+        self.silent = False
+        self.runner = Runner(host.link_fd(), host.has_held)
+        self._start_streams()
+        figures.prepare(os.environ["CELLKEEP_ENVIRONMENT"])
+        sys.argv = [""]
+        sys.path.insert(0, "")
+        self.shell = KernelShell.instance(kernel=self)
+        self.comm_manager = None
+        self._start_comms()
+        os.register_at_fork(after_in_child=self._become_child)
+
+    def _start_streams(self):
+        host, loop = self._host, self.runner.loop
+        sys.stdout = OutStream(host, 1, "strict", self._schedule_flush)
+        sys.stderr = OutStream(host, 2, "backslashreplace", self._schedule_flush)
+        sys.stdin = self._stdin = Stdin(host, loop.wakeup_fd, loop.drain_wakeup)
+        builtins.input = self._stdin.input
+        import getpass
+
+        getpass.getpass = self._stdin.getpass
+
+    def _start_comms(self):
+        from . import comms
+
+        self.comm_manager = comms.install(self)
+
+    def _schedule_flush(self):
+        """Output of background work, while no cell runs."""
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self.runner.call_soon(self._flush_now)
+
+    def _flush_now(self):
+        self._flush_scheduled = False
+        self._host.flush()
+
+    # --- what libraries use ---
+
+    def get_parent(self, channel=None):
+        return {"header": json.loads(self._host.parent_header())}
+
+    @property
+    def _parent_header(self):
+        return self.get_parent()
+
+    def publish(self, msg_type, content, metadata=None, buffers=None):
+        """Send a message on iopub. buffers: objects with memory, of any layout."""
+        flat = [memoryview(item) for item in buffers or ()]
+        flat = [item if item.contiguous else memoryview(bytes(item)) for item in flat]
+        self._host.publish(msg_type, to_json(content), to_json(metadata or {}), flat)
+
+    # --- the requests ---
+
+    def wait(self):
+        self.runner.wait()
+
+    def execute(self, code, silent, store_history, count, user_expressions, allow_stdin):
+        shell = self.shell
+        # IPython counts up when it stores; count is the number of this cell, or of the last stored.
+        shell.execution_count = count if store_history else count + 1
+        shell.current_code = code
+        shell.shown_error = None
+        shell.compile.last_name = None
+        self.silent = silent
+        self._stdin.allowed = allow_stdin
+        error = None
+        try:
+            result = self.runner.run(self._run_cell(code, store_history, silent))
+            error = result.error_before_exec or result.error_in_exec
+        except BaseException as caught:  # An interrupt outside user code, or a fault of ours.
+            error = caught
+        if os.getpid() != self._pid:
+            self._leave_child(error)
+        content, metadata = self._reply(code, error, json.loads(user_expressions))
+        self._stdin.allowed = False
+        self._end_cell()
+        return to_json(content), to_json(metadata)
+
+    async def _run_cell(self, code, store_history, silent):
+        transformed, failure = code, None
+        try:
+            transformed = self.shell.transform_cell(code)
+        except Exception:
+            failure = sys.exc_info()
+        return await self.shell.run_cell_async(
+            code,
+            store_history=store_history,
+            silent=silent,
+            transformed_cell=transformed,
+            preprocessing_exc_tuple=failure,
+        )
+
+    def _reply(self, code, error, user_expressions):
+        payload = self.shell.payload_manager.read_payload()
+        self.shell.payload_manager.clear_payload()
+        content = {"status": "ok", "payload": payload, "user_expressions": {}}
+        if error is None:
+            if user_expressions:
+                content["user_expressions"] = self.shell.user_expressions(user_expressions)
+            return content, {}
+        if self.shell.shown_error is None:
+            # Nothing was shown: IPython could not format it, or it was raised outside the cell.
+            self.shell.show_error(type(error).__name__, str(error), [], error)
+        shown, error = self.shell.shown_error
+        content.update(shown, status="error")
+        place = describe(
+            error,
+            self.shell.compile.last_name,
+            removed_lines(code, self.shell.compile.last_name),
+            self.runner.interrupted,
+        )
+        return content, {"cellkeep": {"error": place}}
+
+    def _end_cell(self):
+        """What the cell wrote must be out before its reply."""
+        self.shell.end_background_threads()
+        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+            try:
+                stream.flush()
+            except (AttributeError, OSError, ValueError):
+                pass  # The user replaced, closed or lost it; there is nothing of ours in it.
+        self._host.flush()
+        self._host.flush_c_streams()
+
+    def complete(self, code, cursor_pos):
+        from IPython.core.completer import provisionalcompleter, rectify_completions
+
+        if cursor_pos < 0 or cursor_pos > len(code):
+            cursor_pos = len(code)
+        with provisionalcompleter():
+            found = list(
+                rectify_completions(code, self.shell.Completer.completions(code, cursor_pos))
+            )
+        start = found[0].start if found else cursor_pos
+        end = found[0].end if found else cursor_pos
+        types = [
+            dict(start=item.start, end=item.end, text=item.text, type=item.type,
+                 signature=item.signature)
+            for item in found
+        ]
+        return to_json({
+            "status": "ok",
+            "matches": [item.text for item in found],
+            "cursor_start": start,
+            "cursor_end": end,
+            "metadata": {"_jupyter_types_experimental": types},
+        })
+
+    def inspect(self, code, cursor_pos, detail_level):
+        from IPython.utils.tokenutil import token_at_cursor
+
+        if cursor_pos < 0 or cursor_pos > len(code):
+            cursor_pos = len(code)
+        content = {"status": "ok", "found": False, "data": {}, "metadata": {}}
+        try:
+            name = token_at_cursor(code, cursor_pos)
+            bundle = self.shell.object_inspect_mime(name, detail_level=detail_level)
+            content.update(found=True, data=bundle)
+        except KeyError:
+            pass  # No such name: found stays False.
+        return to_json(content)
+
+    def is_complete(self, code):
+        status, indent = self.shell.input_transformer_manager.check_complete(code)
+        content = {"status": status}
+        if status == "incomplete":
+            content["indent"] = " " * (indent or 0)
+        return to_json(content)
+
+    def kernel_info(self):
+        from IPython.core import release
+
+        version = "{}.{}.{}".format(*sys.version_info[:3])
+        return to_json({
+            "status": "ok",
+            "implementation": "cellkeep-python",
+            "implementation_version": "0.1.0",
+            "language_info": {
+                "name": "python",
+                "version": version,
+                "mimetype": "text/x-python",
+                "file_extension": ".py",
+                "pygments_lexer": "ipython3",
+                "codemirror_mode": {"name": "ipython", "version": 3},
+                "nbconvert_exporter": "python",
+            },
+            "banner": f"Python {version} (Cellkeep), IPython {release.version}",
+            "help_links": [
+                {"text": "Python Reference", "url": "https://docs.python.org/3.11"},
+                {"text": "IPython Reference", "url": "https://ipython.org/documentation.html"},
+            ],
+            "supported_features": [],
+        })
+
+    def history(self, request):
+        request = json.loads(request)
+        manager = self.shell.history_manager
+        kind = request["hist_access_type"]
+        raw, output = request["raw"], request["output"]
+        if kind == "tail":
+            rows = manager.get_tail(request["n"], raw=raw, output=output, include_latest=True)
+        elif kind == "range":
+            rows = manager.get_range(
+                request["session"], request["start"], request["stop"] or None, raw=raw, output=output
+            )
+        else:
+            rows = manager.search(
+                request["pattern"],
+                raw=raw,
+                output=output,
+                n=request["n"],
+                unique=request["unique"],
+            )
+        return to_json({"status": "ok", "history": list(rows)})
+
+    # --- comms ---
+
+    def comm_info(self, target_name):
+        return to_json({
+            comm_id: {"target_name": item.target_name}
+            for comm_id, item in self.comm_manager.comms.items()
+            if not target_name or item.target_name == target_name
+        })
+
+    def receive_comm(self, header, metadata, content, buffers):
+        self.runner.run(self._receive_comm({
+            "header": json.loads(header),
+            "metadata": json.loads(metadata),
+            "content": json.loads(content),
+            "buffers": [memoryview(item) for item in buffers],
+        }))
+
+    async def _receive_comm(self, message):
+        self.comm_manager.receive(message)
+
+    # --- the end, and forked children ---
+
+    def end(self):
+        import atexit
+
+        self.runner.end()
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+
+    def _become_child(self):
+        """Runs in a child that user code forked: it has no part in the kernel."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, OutStream):
+                stream.write_directly()
+        self._stdin.allowed = False
+        self.runner.leave_to_child()
+        self._host.abandon()
+
+    def _leave_child(self, error):
+        """A forked child came to the end of the cell. It must not serve requests."""
+        for stream in (sys.__stdout__, sys.__stderr__):
+            stream.flush()
+        status = 0 if error is None else 1
+        if isinstance(error, SystemExit) and isinstance(error.code, int):
+            status = error.code
+        os._exit(status)

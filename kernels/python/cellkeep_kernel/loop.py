@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel's event loop and what SIGINT does.
+
+The loop runs while a cell runs and while the kernel waits for the next request, so background tasks
+go on between cells. It is built on poll(2): an epoll descriptor would be shared by a forked kernel.
+"""
+
+import asyncio
+import os
+import selectors
+import signal
+import sys
+import threading
+
+# Frames of these files are the loop's machinery, not the user's code. Raising inside them could lose a
+# callback that was already taken from the queue.
+_MACHINERY = (os.path.dirname(asyncio.__file__) + os.sep, selectors.__file__, __file__)
+
+
+class KernelLoop(asyncio.SelectorEventLoop):
+    def __init__(self):
+        super().__init__(selectors.PollSelector())
+
+    @property
+    def wakeup_fd(self):
+        return self._ssock.fileno()
+
+    def drain_wakeup(self):
+        """Forget wake-ups. Callbacks that another thread handed in are in the queue already."""
+        self._read_from_self()
+
+
+class Runner:
+    """Runs coroutines of user code, one at a time, and waits in between."""
+
+    def __init__(self, link_fd, has_held):
+        self.loop = KernelLoop()
+        asyncio.set_event_loop(self.loop)
+        self._link_fd = link_fd
+        self._has_held = has_held
+        self._task = None
+        self._waiting = False
+        # SIGINT between "busy" and the first line of user code, and during the current cell.
+        self._early_interrupt = False
+        self.interrupted = False
+        signal.signal(signal.SIGINT, self._on_interrupt)
+        # Also when another thread of the process got the signal, the loop wakes.
+        signal.set_wakeup_fd(self.loop._csock.fileno(), warn_on_full_buffer=False)
+
+    def wait(self):
+        """Run background work until a request has arrived."""
+        if self._has_held():
+            return
+        self._waiting = True
+        self.loop.add_reader(self._link_fd, self.loop.stop)
+        try:
+            arrived = False
+            while not arrived:
+                try:
+                    self.loop.run_forever()
+                    arrived = True
+                except (KeyboardInterrupt, SystemExit):
+                    # A background task's own doing. It ends that task, not the kernel.
+                    sys.excepthook(*sys.exc_info())
+        finally:
+            self.loop.remove_reader(self._link_fd)
+            self._early_interrupt = False
+            self._waiting = False
+
+    def run(self, coroutine):
+        """The coroutine's result. KeyboardInterrupt may come out of it."""
+        self.interrupted = False
+        task = self._task = self.loop.create_task(coroutine)
+        try:
+            if self._early_interrupt:
+                self._early_interrupt = False
+                self._interrupt_task()
+            while True:
+                try:
+                    return self.loop.run_until_complete(task)
+                except (KeyboardInterrupt, SystemExit):
+                    if task.done():
+                        raise
+                    # It was raised in another task's step, so the cell still waits.
+                    self._interrupt_task()
+        finally:
+            self._task = None
+
+    @property
+    def is_running(self):
+        return self._task is not None
+
+    def _interrupt_task(self):
+        self.interrupted = True
+        self._task.cancel()
+
+    def _on_interrupt(self, _signal, frame):
+        if self._task is None:
+            if not self._waiting:
+                self._early_interrupt = True
+            return  # An idle kernel has nothing to interrupt.
+        self.interrupted = True
+        if frame is None or frame.f_code.co_filename.startswith(_MACHINERY):
+            self._task.cancel()
+            return
+        raise KeyboardInterrupt
+
+    def call_soon(self, callback):
+        """From any thread."""
+        if threading.current_thread() is threading.main_thread():
+            self.loop.call_soon(callback)
+        else:
+            self.loop.call_soon_threadsafe(callback)
+
+    def end(self):
+        """Cancel what is left and give it the chance to clean up."""
+        tasks = asyncio.all_tasks(self.loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+
+    def leave_to_child(self):
+        """For a forked child: SIGINT is its own affair."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGINT, signal.default_int_handler)

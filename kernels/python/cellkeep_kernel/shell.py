@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""IPython's InteractiveShell, bound to the kernel instead of a terminal."""
+
+import asyncio
+import sys
+import traceback
+
+from IPython.core import page, payloadpage
+from IPython.core.autocall import ZMQExitAutocall
+from IPython.core.compilerop import CachingCompiler
+from IPython.core.history import HistoryManager
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets import Any, Instance, Type
+
+from .display import KernelDisplayHook, KernelDisplayPublisher
+from .system import run_command
+
+
+class Compiler(CachingCompiler):
+    """Remembers the name of the last cell that it compiled."""
+
+    last_name = None
+
+    def get_code_name(self, raw_code, transformed_code, number):
+        self.last_name = super().get_code_name(raw_code, transformed_code, number)
+        return self.last_name
+
+
+def _has_group(error):
+    while error is not None:
+        if isinstance(error, BaseExceptionGroup):
+            return True
+        error = error.__context__
+    return False
+
+
+class KernelShell(InteractiveShell):
+    displayhook_class = Type(KernelDisplayHook)
+    display_pub_class = Type(KernelDisplayPublisher)
+    compiler_class = Type(Compiler)
+    exiter = Instance(ZMQExitAutocall)
+    kernel = Any()
+    keepkernel_on_exit = None
+    #: The cell being run, as submitted.
+    current_code = ""
+    #: What _showtraceback() was given during this cell: {"ename", "evalue", "traceback"}.
+    shown_error = None
+
+    def _exiter_default(self):
+        return ZMQExitAutocall(self)
+
+    # --- parts that would touch the disk or the terminal ---
+
+    def init_ipython_dir(self, ipython_dir):
+        pass  # Nothing of a session is kept in an IPython directory.
+
+    def init_profile_dir(self, profile_dir):
+        pass
+
+    def init_virtualenv(self):
+        pass  # The embedding has made it the environment's Python already.
+
+    def init_history(self):
+        # In memory: no file, and no thread that saves.
+        self.history_manager = HistoryManager(
+            shell=self, parent=self, hist_file=":memory:", db_log_output=True
+        )
+        self.configurables.append(self.history_manager)
+
+    @property
+    def db(self):
+        """Where %store and friends keep values; here it lasts as long as the session."""
+        if self._db is None:
+            self._db = {}
+        return self._db
+
+    def init_hooks(self):
+        super().init_hooks()
+        self.set_hook("show_in_pager", page.as_hook(payloadpage.page), 99)
+
+    # --- running ---
+
+    def ask_exit(self):
+        self.payload_manager.write_payload(
+            {"source": "ask_exit", "keepkernel": bool(self.keepkernel_on_exit)}
+        )
+
+    def set_next_input(self, text, replace=False):
+        self.payload_manager.write_payload(
+            {"source": "set_next_input", "text": text, "replace": replace}
+        )
+
+    def system_piped(self, cmd):
+        if cmd.rstrip().endswith("&"):
+            raise OSError("Background processes not supported.")
+        exit_code = run_command(self.var_expand(cmd, depth=1))
+        self.user_ns["_exit_code"] = exit_code
+        if self.system_raise_on_error and exit_code != 0:
+            from subprocess import CalledProcessError
+
+            raise CalledProcessError(exit_code, cmd)
+
+    # IPython binds the name `system` to its own system_piped.
+    system = system_piped
+
+    def end_background_threads(self):
+        """Join the thread that %%bash and friends run their event loop in."""
+        magics = dict.get(self.magics_manager.registry, "ScriptMagics")
+        if magics is not None and magics.event_loop is not None and not magics.bg_processes:
+            magics.stop_event_loop()
+
+    # --- errors ---
+
+    def showtraceback(self, exc_tuple=None, *args, **kwargs):
+        etype, value, tb = self._get_exc_info(exc_tuple)
+        if isinstance(value, asyncio.CancelledError) and self.kernel.runner.interrupted:
+            # How an interrupt reaches a cell that awaits.
+            value = KeyboardInterrupt().with_traceback(tb)
+            etype, exc_tuple = KeyboardInterrupt, (KeyboardInterrupt, value, tb)
+        if _has_group(value):
+            # IPython prints groups to stderr and shows no error.
+            self._showtraceback(etype, value, traceback.format_exception(etype, value, tb))
+            return
+        super().showtraceback(exc_tuple, *args, **kwargs)
+
+    def show_usage_error(self, exc):
+        self._showtraceback(type(exc), exc, [f"UsageError: {exc}"])
+
+    def _showtraceback(self, etype, evalue, stb):
+        try:
+            text = str(evalue)
+        except Exception:
+            text = "<the exception's own text cannot be made>"
+        self.show_error(etype.__name__, text, [str(line) for line in stb], evalue)
+
+    def show_error(self, ename, evalue, lines, error):
+        content = {"ename": ename, "evalue": evalue, "traceback": lines}
+        self.shown_error = (content, error)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if not self.kernel.silent:
+            self.kernel.publish("error", content)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the Python half of the kernel (package cellkeep_kernel) may ask of the C++ half. One object,
+// handed to cellkeep_kernel.start(). Its methods let go of the interpreter's lock before they wait
+// for the link. All but write, flush and publish belong to the main thread.
+#pragma once
+
+#include "kernels/common/interpreter.hpp"
+
+#include <pybind11/pybind11.h>
+
+#include <atomic>
+#include <string_view>
+
+namespace cellkeep::kernels::python {
+
+class Host {
+ public:
+    explicit Host(const KernelParts& parts) : parts_(parts) {}
+
+    int link_fd() const { return parts_.link.fd(); }
+    bool has_held() const { return parts_.inbox.has_held(); }
+
+    /// True: the caller must see to it that flush() is called soon. UnicodeEncodeError for a lone
+    /// surrogate.
+    bool write(bool to_stderr, const pybind11::str& text);
+    void flush();
+    /// The C library's buffered output, which goes to fd 1 and 2.
+    void flush_c_streams();
+
+    /// content and metadata are JSON; buffers a sequence of objects with contiguous memory.
+    /// ValueError: past a limit of the wire.
+    void publish(
+        std::string_view type,
+        const pybind11::bytes& content,
+        const pybind11::bytes& metadata,
+        const pybind11::sequence& buffers);
+
+    /// The header of the request that output belongs to, as JSON.
+    pybind11::bytes parent_header() const;
+
+    void request_input(std::string_view prompt, bool password);
+    /// Reads one frame: None if it was not the answer, else (value, is_end_of_input). EOFError: the
+    /// link closed.
+    pybind11::object read_input();
+
+    /// In a forked child: this process no longer speaks for the kernel.
+    void abandon();
+
+ private:
+    KernelParts parts_;
+    std::atomic<bool> abandoned_{false};
+};
+
+}  // namespace cellkeep::kernels::python
