@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 
 
-def key_figures(notebook: nbformat.NotebookNode) -> tuple[str, dict[str, str]]:
+def key_figures(notebook: nbformat.NotebookNode) -> tuple[str, list[list[str]]]:
     """The title and key figures that the notebook's last JSON output holds."""
     for cell in reversed(notebook.cells):
         for output in reversed(cell.get("outputs", [])):
@@ -25,9 +25,9 @@ def key_figures(notebook: nbformat.NotebookNode) -> tuple[str, dict[str, str]]:
     sys.exit("error: the executed notebook holds no key figures")
 
 
-def write_report(path: Path, title: str, figures: dict[str, str], pictures: list[Path]) -> None:
+def write_report(path: Path, title: str, figures: list[list[str]], pictures: list[Path]) -> None:
     lines = [f"# {title}", "", "| | |", "|---|---|"]
-    lines += [f"| {name} | {value} |" for name, value in figures.items()]
+    lines += [f"| {name} | {value} |" for name, value in figures]
     lines += [
         "",
         "Computed in a sandboxed Cellkeep session; the cells and all their outputs are in",
@@ -78,9 +78,9 @@ def main() -> None:
     url = server["url"].rstrip("/")
     file = connection_file(options.cellkeep, session, options.state)
 
-    width = max(map(len, figures))
+    width = max(len(name) for name, _ in figures)
     print(f"\n{title}\n")
-    for name, value in figures.items():
+    for name, value in figures:
         print(f"  {name:<{width}}  {value}")
     print("\nWritten")
     for path in (options.results / "report.md", executed, *pictures):

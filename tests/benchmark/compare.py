@@ -177,7 +177,8 @@ def main() -> None:
         "# Cellkeep beside ipykernel",
         "",
         f"{about['machine']}; {about['date']}. {about['cellkeep']}; "
-        f"ipykernel {about['ipykernel']}, Python {about['python']}. One interleaved run of `./scripts/bench"
+        f"ipykernel {about['ipykernel']}, Python {about['python']}. "
+        f"One interleaved run of `./scripts/bench"
         f"{' --quick' if options.quick else ''}`.",
         "",
     ]
