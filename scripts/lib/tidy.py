@@ -37,6 +37,11 @@ def header_map(build: Path) -> dict[str, list[Path]]:
     return found
 
 
+def object_of(command: dict) -> str:
+    words = shlex.split(command["command"])
+    return words[words.index("-o") + 1]
+
+
 def configurations(source: Path) -> list[Path]:
     """The .clang-tidy files in force for a source, nearest first."""
     folders = [folder for folder in source.parents if folder == ROOT or ROOT in folder.parents]
@@ -100,7 +105,7 @@ def main() -> int:
         ):
             continue
         name = str(source.relative_to(ROOT))
-        if (made_from := headers.get(command["output"])) is None:
+        if (made_from := headers.get(object_of(command))) is None:
             sys.exit(f"error: {name} was never compiled in {build}; build first")
         stamp = options.cache / verdict_key(tool, command, made_from)
         if stamp.exists():
