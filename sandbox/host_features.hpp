@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this host offers, probed by trying, not by version. `cellkeep doctor` prints it; create() uses
-// it for its hints. Probing forks short-lived children and takes some milliseconds.
+// What this host offers, probed by trying, not by version. `cellkeep doctor` prints it; create()
+// uses it for its hints. Probing forks short-lived children and takes some milliseconds.
 #pragma once
 
+#include "sandbox/host_mode.hpp"
 #include "sandbox/isolation.hpp"
 
 #include <string>
@@ -11,13 +12,11 @@
 
 namespace cellkeep::sandbox {
 
-enum class RunMode { kRoot, kRootless };
-
 struct HostFeatures {
     RunMode mode = RunMode::kRootless;
     std::string kernel_release;
-    int landlock_abi = 0;             // 0: none
-    std::string cgroup_layout;        // "v2", "v1", "hybrid", "none"
+    int landlock_abi = 0;       // 0: none
+    std::string cgroup_layout;  // "v2", "v1", "hybrid", "none"
     /// One row per control of sandbox/isolation.hpp: what a session made now with no degradation
     /// allowed would get, and the fix for what it would not.
     std::vector<Control> controls;

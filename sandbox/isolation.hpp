@@ -20,9 +20,9 @@ std::string_view to_string(ControlState state);  // "applied", "degraded", "abse
 
 /// One control. The names are stable and are what --allow-degraded takes: user_namespace,
 /// nested_user_namespaces, pid_namespace, mount_namespace, network_namespace, ipc_namespace,
-/// uts_namespace, cgroup_namespace, root_filesystem, proc, capabilities, no_new_privileges, landlock,
-/// seccomp, session_keyring, rlimits, memory_limit, process_limit, cpu_limit, cpu_accounting, freeze,
-/// kill.
+/// uts_namespace, cgroup_namespace, root_filesystem, proc, capabilities, no_new_privileges,
+/// landlock, seccomp, session_keyring, rlimits, memory_limit, process_limit, cpu_limit,
+/// cpu_accounting, freeze, kill.
 struct Control {
     std::string name;
     ControlState state = ControlState::kAbsent;
@@ -30,6 +30,9 @@ struct Control {
     std::string detail;     // why degraded or absent; empty when applied
     std::string fix;        // what an operator can do; empty when applied
 };
+
+/// Every name above, in that order.
+const std::vector<std::string>& control_names();
 
 struct IsolationReport {
     std::vector<Control> controls;

@@ -7,8 +7,8 @@
 // Owns: the pid 1 process (killed and reaped by the destructor, and with it everything inside), the
 // cgroup (removed), the control socket to pid 1. Never: reads a byte that the guest wrote. The
 // control socket belongs to pid 1, which is undumpable and which the guest cannot signal or trace.
-// Not thread-safe: one thread owns a Sandbox. create() blocks for some milliseconds; start() for the
-// time of a fork and an exec.
+// Not thread-safe: one thread owns a Sandbox. create() blocks for some milliseconds; start() for
+// the time of a fork and an exec.
 #pragma once
 
 #include "protocol/support/result.hpp"
@@ -30,8 +30,8 @@ namespace cellkeep::sandbox {
 /// Identifies a process started by Sandbox::start, unique within its sandbox.
 using WorkerId = std::uint32_t;
 
-/// A program to run inside. Its descriptor 0 is /dev/null, 1 and 2 are stdout_fd and stderr_fd, and 3
-/// is link_fd (if valid); every other descriptor is closed.
+/// A program to run inside. Its descriptor 0 is /dev/null, 1 and 2 are stdout_fd and stderr_fd, and
+/// 3 is link_fd (if valid); every other descriptor is closed.
 struct WorkerSpec {
     std::vector<std::string> argv;  // argv[0] is an absolute path inside the sandbox
     std::vector<std::string> env;   // "NAME=value"; this is the whole environment
@@ -69,9 +69,9 @@ struct Usage {
 };
 
 class Sandbox {
-  public:
-    /// Makes the namespaces, the root and the cgroup and starts pid 1, fully locked down. Fails closed:
-    /// kUnavailable, naming the control and the fix, if a control cannot be applied and
+ public:
+    /// Makes the namespaces, the root and the cgroup and starts pid 1, fully locked down. Fails
+    /// closed: kUnavailable, naming the control and the fix, if a control cannot be applied and
     /// policy.allow_degraded does not list it; kSystem, naming the step, if a step fails.
     static Result<Sandbox> create(const Policy& policy);
 
@@ -100,18 +100,19 @@ class Sandbox {
     Result<Usage> usage() const;
     const IsolationReport& isolation() const;
 
-    /// The session's /workspace as a directory descriptor (O_PATH). Only for openat2 with RESOLVE_BENEATH |
-    /// RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS: see sandbox/workspace.hpp. Valid until destroy().
+    /// The session's /workspace as a directory descriptor (O_PATH). Only for openat2 with
+    /// RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS: see sandbox/workspace.hpp.
+    /// Valid until destroy().
     int workspace_fd() const;
     /// The host uid and gid that own files in the workspace.
     uid_t file_uid() const;
     gid_t file_gid() const;
 
-    /// Kills everything inside, reaps pid 1, removes the cgroup. Idempotent. Blocks until the kernel
-    /// has let go, at most about a second.
+    /// Kills everything inside, reaps pid 1, removes the cgroup. Idempotent. Blocks until the
+    /// kernel has let go, at most about a second.
     Status destroy();
 
-  private:
+ private:
     struct State;
     explicit Sandbox(std::unique_ptr<State> state);
     std::unique_ptr<State> state_;

@@ -2,9 +2,10 @@
 //
 // The server's hands in a session's /workspace. The guest owns that tree and may swap any name for
 // a link, a fifo or a device at any time, so every path is opened beneath the workspace descriptor
-// with openat2(2) RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV, only regular
-// files are read or written, and nothing here can block on what the guest does. Files made here
-// belong to the guest (setfsuid(2) around the open: a tmpfs of another user namespace refuses root).
+// with openat2(2) RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+// only regular files are read or written, and nothing here can block on what the guest does. Files
+// made here belong to the guest (setfsuid(2) around the open: a tmpfs of another user namespace
+// refuses root).
 #pragma once
 
 #include "protocol/support/result.hpp"
@@ -40,7 +41,7 @@ inline constexpr std::size_t kListEntriesMax = 10'000;
 
 /// A view: valid while the Sandbox it was made for is. Paths are parse_workspace_path's.
 class Workspace {
-  public:
+ public:
     explicit Workspace(const Sandbox& sandbox);
     /// For tests and for other isolation backends: an O_PATH directory and the owner of new files.
     Workspace(int directory_fd, uid_t file_uid, gid_t file_gid);
@@ -54,14 +55,14 @@ class Workspace {
     };
     Result<OpenedFile> open_for_reading(const std::string& path) const;
 
-    /// Writes path whole, making missing directories, through a temporary file and rename, so that a
-    /// reader sees the old or the new contents. kLimitExceeded when the workspace is full.
+    /// Writes path whole, making missing directories, through a temporary file and rename, so that
+    /// a reader sees the old or the new contents. kLimitExceeded when the workspace is full.
     Status write_file(const std::string& path, std::string_view bytes) const;
 
     /// A file being written piece by piece; commit() puts it in place, the destructor of an
     /// uncommitted one removes it.
     class Upload {
-      public:
+     public:
         Upload(Upload&& other) noexcept;
         Upload& operator=(Upload&&) = delete;
         Upload(const Upload&) = delete;
@@ -70,9 +71,14 @@ class Workspace {
         Status append(std::string_view bytes);
         Status commit();
 
-      private:
+     private:
         friend class Workspace;
-        Upload(const Workspace& workspace, UniqueFd directory, UniqueFd file, std::string temporary, std::string name);
+        Upload(
+            const Workspace& workspace,
+            UniqueFd directory,
+            UniqueFd file,
+            std::string temporary,
+            std::string name);
         Workspace const* workspace_;
         UniqueFd directory_;
         UniqueFd file_;
@@ -88,7 +94,7 @@ class Workspace {
     /// Removes a file or an empty directory.
     Status remove(const std::string& path) const;
 
-  private:
+ private:
     int directory_fd_;
     uid_t file_uid_;
     gid_t file_gid_;

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/assembly.hpp"
+
+#include "sandbox/controls.hpp"
+#include "sandbox/host_mode.hpp"
+#include "sandbox/plan_builder.hpp"
+#include "sandbox/seccomp_policy.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+namespace cellkeep::sandbox {
+
+namespace {
+
+std::string next_session_name() {
+    static std::atomic<std::uint64_t> count{0};
+    return "session-" + std::to_string(++count);
+}
+
+/// The weaker means that a session without a cgroup controller still has.
+void degrade(std::vector<Control>& controls) {
+    for (Control& control : controls) {
+        if (control.state != ControlState::kAbsent) {
+            continue;
+        }
+        if (control.name == "memory_limit") {
+            control.state = ControlState::kDegraded;
+            control.mechanism = "RLIMIT_DATA";
+            control.detail = "per process, not for the session; " + control.detail;
+        } else if (control.name == "process_limit") {
+            control.state = ControlState::kDegraded;
+            control.mechanism = "RLIMIT_NPROC";
+            control.detail = "per user of the namespace; " + control.detail;
+        }
+    }
+}
+
+Status refuse_missing(const std::vector<Control>& controls, const Policy& policy) {
+    for (const Control& control : controls) {
+        if (control.state == ControlState::kApplied ||
+            policy.allow_degraded.contains(control.name)) {
+            continue;
+        }
+        return Error(
+                   ErrorCode::kUnavailable,
+                   "control " + control.name + " is " + std::string(to_string(control.state)) +
+                       ": " + control.detail)
+            .with_hint(control.fix + "; or accept it with --allow-degraded=" + control.name);
+    }
+    return ok();
+}
+
+Control describe_kill(const SessionCgroup& cgroup) {
+    return {
+        "kill",
+        ControlState::kApplied,
+        cgroup.can_kill() ? "cgroup.kill, pid namespace, parent death signal"
+                          : "pid namespace, parent death signal",
+        "",
+        ""};
+}
+
+bool is_missing(const std::vector<Control>& controls, std::string_view name) {
+    for (const Control& control : controls) {
+        if (control.name == name) {
+            return control.state != ControlState::kApplied;
+        }
+    }
+    return true;
+}
+
+IsolationReport report_of(
+    const ChildReport& child, const std::vector<Control>& server, const SessionCgroup& cgroup) {
+    IsolationReport report;
+    report.controls = describe_child_controls(child);
+    report.controls.insert(report.controls.end(), server.begin(), server.end());
+    report.controls.push_back(describe_kill(cgroup));
+    return report;
+}
+
+}  // namespace
+
+Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationReport* reached) {
+    const RunMode mode = run_mode();
+    BOOST_OUTCOME_TRY(check_policy(policy, mode));
+    BOOST_OUTCOME_TRY(auto cgroup, SessionCgroup::create(policy.limits, next_session_name()));
+    std::vector<Control> server_controls = cgroup.controls();
+    degrade(server_controls);
+    if (refusal == Refusal::kStrict) {
+        BOOST_OUTCOME_TRY(refuse_missing(server_controls, policy));
+    }
+    PlanInputs inputs;
+    inputs.mode = mode;
+    inputs.own_uid = ::geteuid();
+    inputs.own_gid = ::getegid();
+    inputs.cgroup_procs = cgroup.procs_files();
+    inputs.limit_memory_by_rlimit = is_missing(server_controls, "memory_limit");
+    BOOST_OUTCOME_TRY(inputs.seccomp, seccomp_program());
+    Plan plan = build_plan(policy, inputs);
+    if (refusal == Refusal::kCollect) {
+        plan.waived = ~0U;
+    }
+    LaunchFailure failure;
+    auto launched = launch(plan, policy.launcher, &failure);
+    if (launched.has_error()) {
+        if (reached != nullptr) {
+            // The failed step's own control is the one that is missing.
+            ChildReport partial = failure.report;
+            *reached = report_of(partial, server_controls, cgroup);
+            for (Control& control : reached->controls) {
+                if (control.name == step_control(failure.step)) {
+                    control.detail = launched.error().message();
+                    control.fix = fix_for(control.name, failure.error);
+                }
+            }
+        }
+        return with_context(std::move(launched), "make the sandbox").error();
+    }
+    IsolationReport report = report_of(launched.value().report, server_controls, cgroup);
+    Assembled assembled{
+        std::move(launched).value(),
+        std::move(cgroup),
+        std::move(report),
+        plan.host_uid,
+        plan.host_gid};
+    return assembled;
+}
+
+}  // namespace cellkeep::sandbox

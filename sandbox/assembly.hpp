@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts a sandbox together from its parts: policy check, cgroup, seccomp program, plan, launch, and
+// the isolation report of what was applied. Used by Sandbox::create, which refuses what is missing,
+// and by probe_host, which wants to know all of it.
+#pragma once
+
+#include "protocol/support/result.hpp"
+#include "sandbox/cgroup.hpp"
+#include "sandbox/isolation.hpp"
+#include "sandbox/launch.hpp"
+#include "sandbox/policy.hpp"
+
+namespace cellkeep::sandbox {
+
+enum class Refusal {
+    kStrict,   // a control that is missing and not in policy.allow_degraded is an error
+    kCollect,  // every waivable control is waived
+};
+
+struct Assembled {
+    Launched pid1;
+    SessionCgroup cgroup;
+    IsolationReport isolation;
+    uid_t file_uid = 0;
+    gid_t file_gid = 0;
+};
+
+/// On failure, *reached (if not null) holds the report of what had been applied until then.
+Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationReport* reached);
+
+}  // namespace cellkeep::sandbox

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/cgroup.hpp"
+
+#include "protocol/support/syscall.hpp"
+#include "sandbox/cgroup_v2.hpp"
+#include "sandbox/host_mode.hpp"
+
+#include <dirent.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+namespace cellkeep::sandbox {
+
+namespace {
+
+constexpr std::size_t kControlFileBytesMax = 1UL << 16U;
+constexpr int kPeriodMicroseconds = 100'000;  // the kernel's default period of cpu.max
+constexpr std::string_view kServerPrefix = "cellkeep-";
+
+Status make_directory(const std::string& path) {
+    if (::mkdir(path.c_str(), 0755) < 0 && errno != EEXIST) {
+        return Error::from_errno(errno, "mkdir(" + path + ")");
+    }
+    return ok();
+}
+
+bool exists(const std::string& path) {
+    return ::access(path.c_str(), F_OK) == 0;
+}
+
+std::uint64_t read_number(const std::string& path) {
+    const auto text = read_file(path, kControlFileBytesMax);
+    std::uint64_t value = 0;
+    if (text.has_value()) {
+        const char* end = text.value().data() + text.value().size();
+        if (std::from_chars(text.value().data(), end, value).ec != std::errc()) {
+            return 0;
+        }
+    }
+    return value;
+}
+
+std::uint64_t read_keyed(const std::string& path, std::string_view key) {
+    const auto text = read_file(path, kControlFileBytesMax);
+    return text.has_value() ? keyed_number(text.value(), key) : 0;
+}
+
+/// The start time of a process in clock ticks since boot, field 22 of proc_pid_stat(5): with the
+/// pid it names a process for ever.
+Result<std::string> start_time_of(const std::string& pid) {
+    BOOST_OUTCOME_TRY(const auto text, read_file("/proc/" + pid + "/stat", kControlFileBytesMax));
+    // The second field is a name in parentheses that may contain both spaces and parentheses.
+    std::size_t at = text.rfind(')');
+    for (int field = 2; field < 22 && at != std::string::npos; ++field) {
+        at = text.find(' ', at + 1);
+    }
+    if (at == std::string::npos) {
+        return Error(ErrorCode::kSystem, "/proc/" + pid + "/stat: a line of an unknown form");
+    }
+    return text.substr(at + 1, text.find(' ', at + 1) - at - 1);
+}
+
+std::string quota_for(double cores) {
+    const auto quota = std::llround(cores * kPeriodMicroseconds);
+    return std::to_string(std::max<long long>(quota, 1000));  // the kernel's minimum is 1 ms
+}
+
+bool names_dead_server(std::string_view name) {
+    if (!name.starts_with(kServerPrefix)) {
+        return false;
+    }
+    name.remove_prefix(kServerPrefix.size());
+    const std::size_t dash = name.find('-');
+    if (dash == std::string_view::npos || dash == 0 ||
+        name.find_first_not_of("0123456789-") != std::string_view::npos) {
+        return false;
+    }
+    const auto start = start_time_of(std::string(name.substr(0, dash)));
+    return start.has_error() || start.value() != name.substr(dash + 1);
+}
+
+std::vector<std::string> subdirectories(const std::string& path) {
+    std::vector<std::string> names;
+    const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
+    if (directory == nullptr) {
+        return names;
+    }
+    // One thread owns this DIR (readdir(3)).
+    while (const dirent* entry = ::readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
+        const std::string name = entry->d_name;
+        if (entry->d_type == DT_DIR && name != "." && name != "..") {
+            names.push_back(name);
+        }
+    }
+    return names;
+}
+
+}  // namespace
+
+Result<std::string> server_cgroup_name() {
+    const std::string pid = std::to_string(::getpid());
+    BOOST_OUTCOME_TRY(const auto start, start_time_of(pid));
+    return std::string(kServerPrefix) + pid + "-" + start;
+}
+
+SessionCgroup::SessionCgroup(SessionCgroup&& other) noexcept = default;
+
+SessionCgroup::~SessionCgroup() {
+    // Ignored: whoever wants to know calls destroy().
+    (void)destroy(std::chrono::milliseconds(0)).has_value();
+}
+
+/// True if it worked; otherwise remembers why for the control's detail.
+bool SessionCgroup::note(const char* control, const Status& status) {
+    if (status.has_error()) {
+        failures_.try_emplace(control, status.error().message());
+        return false;
+    }
+    return true;
+}
+
+Status SessionCgroup::make_session_directory(const std::string& base, const std::string& session) {
+    BOOST_OUTCOME_TRY(const auto server, server_cgroup_name());
+    const std::string parent = base + "/" + server;
+    const std::string path = parent + "/" + session;
+    if (std::find(directories_.begin(), directories_.end(), path) != directories_.end()) {
+        return ok();
+    }
+    BOOST_OUTCOME_TRY(make_directory(parent));
+    if (::mkdir(path.c_str(), 0755) < 0) {
+        const int error = errno;
+        // Ignored: it may hold other sessions.
+        (void)::rmdir(parent.c_str());
+        return Error::from_errno(error, "mkdir(" + path + ")");
+    }
+    directories_.push_back(path);
+    return ok();
+}
+
+void SessionCgroup::limit_v2(
+    const ResourceLimits& limits, const std::set<std::string, std::less<>>& controllers) {
+    if (controllers.contains("memory") &&
+        note(
+            "memory_limit",
+            write_control_file(unified_ + "/memory.max", std::to_string(limits.memory_bytes)))) {
+        // No file: the kernel has no swap accounting, thus (on v2) no swap to account.
+        const std::string swap = unified_ + "/memory.swap.max";
+        memory_v2_ = !exists(swap) || note("memory_limit", write_control_file(swap, "0"));
+        memory_ = memory_v2_ ? unified_ : "";
+    }
+    if (controllers.contains("pids") &&
+        note(
+            "process_limit",
+            write_control_file(unified_ + "/pids.max", std::to_string(limits.processes + 1)))) {
+        pids_v2_ = true;
+        pids_ = unified_;
+    }
+    if (controllers.contains("cpu") &&
+        note(
+            "cpu_limit",
+            write_control_file(
+                unified_ + "/cpu.max",
+                quota_for(limits.cpu_cores) + " " + std::to_string(kPeriodMicroseconds)))) {
+        cpu_v2_ = true;
+        cpu_ = unified_;
+    }
+}
+
+void SessionCgroup::set_up_v2(
+    const ResourceLimits& limits, const CgroupLayout& layout, const std::string& session) {
+    const auto server = server_cgroup_name();
+    if (layout.unified.empty() || server.has_error()) {
+        return;
+    }
+    const V2Place place = find_v2_place(layout, server.value(), run_mode() == RunMode::kRoot);
+    const std::string parent = place.base + "/" + server.value();
+    if (!note("freeze", make_session_directory(place.base, session))) {
+        failures_.try_emplace("memory_limit", failures_["freeze"]);
+        failures_.try_emplace("process_limit", failures_["freeze"]);
+        failures_.try_emplace("cpu_limit", failures_["freeze"]);
+        failures_.try_emplace("cpu_accounting", failures_["freeze"]);
+        return;
+    }
+    unified_ = parent + "/" + session;
+    std::set<std::string, std::less<>> controllers;
+    for (const std::string& controller : place.controllers) {
+        if (note(
+                (controller == "pids" ? "process" : controller + "").append("_limit").c_str(),
+                write_control_file(parent + "/cgroup.subtree_control", "+" + controller))) {
+            controllers.insert(controller);
+        }
+    }
+    limit_v2(limits, controllers);
+    can_kill_ = exists(unified_ + "/cgroup.kill");
+}
+
+std::string SessionCgroup::make_v1(
+    const CgroupLayout& layout, const char* controller, const std::string& session) {
+    const auto base = layout.v1.find(controller);
+    const auto server = server_cgroup_name();
+    if (base == layout.v1.end() || server.has_error()) {
+        return {};
+    }
+    const std::string control = controller == std::string_view("pids")      ? "process_limit"
+                                : controller == std::string_view("cpuacct") ? "cpu_accounting"
+                                : controller == std::string_view("freezer")
+                                    ? "freeze"
+                                    : std::string(controller) + "_limit";
+    if (!note(control.c_str(), make_session_directory(base->second, session))) {
+        return {};
+    }
+    return base->second + "/" + server.value() + "/" + session;
+}
+
+void SessionCgroup::set_up_v1(
+    const ResourceLimits& limits, const CgroupLayout& layout, const std::string& session) {
+    if (memory_.empty()) {
+        memory_ = make_v1(layout, "memory", session);
+        const std::string bytes = std::to_string(limits.memory_bytes);
+        const std::string swap = memory_ + "/memory.memsw.limit_in_bytes";
+        // memsw (memory and swap together) after the plain limit: it may not be below it.
+        if (!memory_.empty() &&
+            (!note("memory_limit", write_control_file(memory_ + "/memory.limit_in_bytes", bytes)) ||
+             (exists(swap) && !note("memory_limit", write_control_file(swap, bytes))))) {
+            memory_.clear();
+        }
+    }
+    if (pids_.empty()) {
+        pids_ = make_v1(layout, "pids", session);
+        if (!pids_.empty() &&
+            !note(
+                "process_limit",
+                write_control_file(pids_ + "/pids.max", std::to_string(limits.processes + 1)))) {
+            pids_.clear();
+        }
+    }
+    if (cpu_.empty()) {
+        cpu_ = make_v1(layout, "cpu", session);
+        if (!cpu_.empty() &&
+            (!note(
+                 "cpu_limit",
+                 write_control_file(
+                     cpu_ + "/cpu.cfs_period_us", std::to_string(kPeriodMicroseconds))) ||
+             !note(
+                 "cpu_limit",
+                 write_control_file(cpu_ + "/cpu.cfs_quota_us", quota_for(limits.cpu_cores))))) {
+            cpu_.clear();
+        }
+    }
+    if (!cpu_v2_) {
+        cpuacct_ = make_v1(layout, "cpuacct", session);
+    }
+    if (unified_.empty()) {
+        freezer_ = make_v1(layout, "freezer", session);
+    }
+}
+
+void SessionCgroup::describe_controls() {
+    const std::string fix = run_mode() == RunMode::kRoot
+                                ? "make the cgroup file system writable for the server"
+                                : "start the server in a delegated cgroup (systemd-run --user "
+                                  "--scope -p Delegate=yes …) "
+                                  "or as root";
+    const auto add = [&](const char* name, bool applied, const char* mechanism) {
+        Control control{
+            name, applied ? ControlState::kApplied : ControlState::kAbsent, mechanism, {}, {}};
+        if (!applied) {
+            const auto failure = failures_.find(name);
+            control.mechanism.clear();
+            control.detail = failure != failures_.end()
+                                 ? failure->second
+                                 : "no cgroup controller for it where the server runs";
+            control.fix = fix;
+        }
+        controls_.push_back(std::move(control));
+    };
+    add("memory_limit", !memory_.empty(), memory_v2_ ? "cgroup v2 memory" : "cgroup v1 memory");
+    add("process_limit", !pids_.empty(), pids_v2_ ? "cgroup v2 pids" : "cgroup v1 pids");
+    add("cpu_limit", !cpu_.empty(), cpu_v2_ ? "cgroup v2 cpu" : "cgroup v1 cpu");
+    const bool v2_stat = cpuacct_.empty() && !unified_.empty();
+    add("cpu_accounting",
+        v2_stat || !cpuacct_.empty(),
+        v2_stat ? "cgroup v2 cpu.stat" : "cgroup v1 cpuacct");
+    const bool v2_freeze = !unified_.empty() && exists(unified_ + "/cgroup.freeze");
+    add("freeze",
+        v2_freeze || !freezer_.empty(),
+        v2_freeze ? "cgroup v2 freeze" : "cgroup v1 freezer");
+}
+
+Result<SessionCgroup> SessionCgroup::create(
+    const ResourceLimits& limits, const std::string& session) {
+    SessionCgroup cgroup;
+    BOOST_OUTCOME_TRY(const auto layout, read_cgroup_layout());
+    cgroup.set_up_v2(limits, layout, session);
+    cgroup.set_up_v1(limits, layout, session);
+    cgroup.describe_controls();
+    return cgroup;
+}
+
+std::vector<std::string> SessionCgroup::procs_files() const {
+    std::vector<std::string> files;
+    for (const std::string& directory : directories_) {
+        files.push_back(directory + "/cgroup.procs");
+    }
+    return files;
+}
+
+CgroupUsage SessionCgroup::usage() const {
+    CgroupUsage usage;
+    if (!cpuacct_.empty()) {
+        usage.cpu_time = std::chrono::microseconds(read_number(cpuacct_ + "/cpuacct.usage") / 1000);
+    } else if (!unified_.empty()) {
+        usage.cpu_time =
+            std::chrono::microseconds(read_keyed(unified_ + "/cpu.stat", "usage_usec"));
+    }
+    if (!memory_.empty() && memory_v2_) {
+        usage.memory_bytes = read_number(memory_ + "/memory.current");
+        usage.memory_peak_bytes = read_number(memory_ + "/memory.peak");
+        usage.oom_kills = read_keyed(memory_ + "/memory.events", "oom_kill");
+    } else if (!memory_.empty()) {
+        usage.memory_bytes = read_number(memory_ + "/memory.usage_in_bytes");
+        usage.memory_peak_bytes = read_number(memory_ + "/memory.max_usage_in_bytes");
+        usage.oom_kills = read_keyed(memory_ + "/memory.oom_control", "oom_kill");
+    }
+    if (!pids_.empty()) {
+        usage.processes = read_number(pids_ + "/pids.current");
+    }
+    return usage;
+}
+
+Status SessionCgroup::freeze() {
+    constexpr std::chrono::milliseconds kPatience(1000);
+    if (!unified_.empty()) {
+        BOOST_OUTCOME_TRY(write_control_file(unified_ + "/cgroup.freeze", "1"));
+        return wait_for_cgroup_event(unified_, "frozen 1", kPatience);
+    }
+    if (!freezer_.empty()) {
+        return write_control_file(freezer_ + "/freezer.state", "FROZEN");
+    }
+    return Error(
+        ErrorCode::kUnavailable, "freeze: the host gives the server no cgroup to do it with");
+}
+
+Status SessionCgroup::thaw() {
+    if (!unified_.empty()) {
+        return write_control_file(unified_ + "/cgroup.freeze", "0");
+    }
+    if (!freezer_.empty()) {
+        return write_control_file(freezer_ + "/freezer.state", "THAWED");
+    }
+    return Error(
+        ErrorCode::kUnavailable, "thaw: the host gives the server no cgroup to do it with");
+}
+
+Status SessionCgroup::kill() {
+    return can_kill_ ? write_control_file(unified_ + "/cgroup.kill", "1") : Status(ok());
+}
+
+Status SessionCgroup::destroy(std::chrono::milliseconds patience) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    if (!unified_.empty() && !directories_.empty()) {
+        // Ignored: rmdir below is the judge; this only spares it from being tried too early.
+        (void)wait_for_cgroup_event(unified_, "populated 0", patience).has_value();
+    }
+    while (!directories_.empty()) {
+        const std::string& path = directories_.back();
+        if (::rmdir(path.c_str()) < 0 && errno != ENOENT) {
+            const int error = errno;
+            if (error != EBUSY || std::chrono::steady_clock::now() >= deadline) {
+                return Error::from_errno(error, "rmdir(" + path + ")");
+            }
+            // v1 has no notice of a cgroup that became empty: ask again, at most until the
+            // deadline.
+            (void)::sched_yield();  // Ignored: always succeeds on Linux.
+            continue;
+        }
+        // Ignored: the server's directory goes with its last session.
+        (void)::rmdir(path.substr(0, path.rfind('/')).c_str());
+        directories_.pop_back();
+    }
+    return ok();
+}
+
+Status sweep_cgroups() {
+    BOOST_OUTCOME_TRY(const auto layout, read_cgroup_layout());
+    std::set<std::string> bases{layout.unified, layout.unified_mount};
+    for (const auto& [controller, directory] : layout.v1) {
+        bases.insert(directory);
+    }
+    bases.erase("");
+    for (const std::string& base : bases) {
+        for (const std::string& name : subdirectories(base)) {
+            if (!names_dead_server(name)) {
+                continue;
+            }
+            const std::string server = base + "/" + name;
+            for (const std::string& session : subdirectories(server)) {
+                // Ignored: a directory that still holds a process is not ours to take.
+                (void)::rmdir((server + "/" + session).c_str());
+            }
+            // Ignored: as above.
+            (void)::rmdir(server.c_str());
+        }
+    }
+    return ok();
+}
+
+}  // namespace cellkeep::sandbox

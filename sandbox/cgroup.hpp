@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session's control groups: one directory per hierarchy, beneath the server's own, as
+// cellkeep-<server pid>-<server start time>/<session>. Limits, counters, freeze and kill by cgroup
+// v2 where its controllers are, by v1 where they are not. Owns the directories: destroy() or the
+// destructor removes them. Never moves or kills anything outside them.
+#pragma once
+
+#include "protocol/support/result.hpp"
+#include "sandbox/cgroup_layout.hpp"
+#include "sandbox/isolation.hpp"
+#include "sandbox/policy.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace cellkeep::sandbox {
+
+struct CgroupUsage {
+    std::chrono::microseconds cpu_time{0};
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t memory_peak_bytes = 0;
+    std::uint64_t oom_kills = 0;
+    std::uint64_t processes = 0;
+};
+
+class SessionCgroup {
+ public:
+    /// Makes the directories and writes the limits as far as the host lets it; controls() tells how
+    /// far.
+    static Result<SessionCgroup> create(const ResourceLimits& limits, const std::string& session);
+
+    SessionCgroup(SessionCgroup&& other) noexcept;
+    SessionCgroup& operator=(SessionCgroup&&) = delete;
+    SessionCgroup(const SessionCgroup&) = delete;
+    SessionCgroup& operator=(const SessionCgroup&) = delete;
+    ~SessionCgroup();
+
+    /// memory_limit, process_limit, cpu_limit, cpu_accounting, freeze: applied, or absent with a
+    /// fix.
+    const std::vector<Control>& controls() const { return controls_; }
+    /// The cgroup.procs files that take pid 1's pid before anything runs.
+    std::vector<std::string> procs_files() const;
+    /// v2's cgroup.kill is there.
+    bool can_kill() const { return can_kill_; }
+
+    CgroupUsage usage() const;
+    Status freeze();
+    Status thaw();
+    /// SIGKILL to every process, those of this moment's forks too; nothing if can_kill() is false.
+    Status kill();
+    /// After the last process is gone: waits for the kernel to notice, at most patience.
+    Status destroy(std::chrono::milliseconds patience);
+
+ private:
+    SessionCgroup() = default;
+    void set_up_v2(
+        const ResourceLimits& limits, const CgroupLayout& layout, const std::string& session);
+    void limit_v2(
+        const ResourceLimits& limits, const std::set<std::string, std::less<>>& controllers);
+    void set_up_v1(
+        const ResourceLimits& limits, const CgroupLayout& layout, const std::string& session);
+    std::string make_v1(
+        const CgroupLayout& layout, const char* controller, const std::string& session);
+    Status make_session_directory(const std::string& base, const std::string& session);
+    bool note(const char* control, const Status& status);
+    void describe_controls();
+    std::string unified_;  // this session's v2 directory, or empty
+    std::string memory_;   // the directory whose controller is in force, or empty
+    std::string pids_;
+    std::string cpu_;
+    std::string cpuacct_;
+    std::string freezer_;  // v1; used when unified_ is empty
+    bool memory_v2_ = false;
+    bool pids_v2_ = false;
+    bool cpu_v2_ = false;
+    bool can_kill_ = false;
+    std::vector<std::string> directories_;  // every one made, each once
+    std::vector<Control> controls_;
+    std::map<std::string, std::string, std::less<>> failures_;  // control to what did not work
+};
+
+/// "cellkeep-<pid>-<start time>" of this process: the name of its part of the tree.
+Result<std::string> server_cgroup_name();
+
+/// Removes empty directories of servers that are gone (sandbox.hpp: sweep_leftovers).
+Status sweep_cgroups();
+
+}  // namespace cellkeep::sandbox

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/child_setup.hpp"
+
+#include "sandbox/init.hpp"
+#include "sandbox/lockdown.hpp"
+#include "sandbox/root_filesystem.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace cellkeep::sandbox {
+
+namespace {
+
+/// As in policy.hpp, which this program does not include (tests compare).
+constexpr uid_t kInsideUid = 1000;
+constexpr gid_t kInsideGid = 1000;
+
+[[noreturn]] void fail(ChildState& state, SetupStep step, int error) {
+    SetupMessage message;
+    message.kind = SetupMessageKind::kFailed;
+    message.step = step;
+    message.error = error;
+    message.index = state.index;
+    message.report = state.report;
+    // Ignored: without its server there is nobody to tell.
+    (void)send_setup_message(state.control_fd, message, -1);
+    ::_exit(1);
+}
+
+void applied(ChildState& state, ChildControl control) {
+    state.report.outcome[static_cast<std::size_t>(control)] = 0;
+}
+
+/// Records the outcome; a failure ends everything unless the operator waived the control.
+void settle(ChildState& state, ChildControl control, SetupStep step, int error) {
+    state.report.outcome[static_cast<std::size_t>(control)] = error;
+    if (error != 0 && (state.plan->waived & control_bit(control)) == 0) {
+        fail(state, step, error);
+    }
+}
+
+void require(ChildState& state, SetupStep step, int error) {
+    if (error != 0) {
+        fail(state, step, error);
+    }
+}
+
+int wait_for_launcher(int go_fd) {
+    char byte = 0;
+    const ssize_t got = ::read(go_fd, &byte, 1);
+    if (got < 0) {
+        return errno;
+    }
+    (void)::close(go_fd);  // Ignored: it has said all it can.
+    return got == 1 ? 0 : EPIPE;
+}
+
+int become_guest() {
+    // A new user namespace changes no uid: this is still the server's. From here on files are made
+    // and devices opened as the session's user. The capabilities of the namespace stay until
+    // drop_capabilities().
+    if (::prctl(PR_SET_KEEPCAPS, 1L, 0L, 0L, 0L) < 0 ||
+        ::setresgid(kInsideGid, kInsideGid, kInsideGid) < 0 ||
+        ::setresuid(kInsideUid, kInsideUid, kInsideUid) < 0) {
+        return errno;
+    }
+    (void)::umask(022);  // Ignored: cannot fail.
+    // The change of uid made this process undumpable, which would take its own /proc files away.
+    return ::prctl(PR_SET_DUMPABLE, 1L, 0L, 0L, 0L) < 0 ? errno : 0;
+}
+
+/// Descriptors 0 to 2 are /dev/null; the sockets stay; everything else goes.
+int arrange_descriptors(ChildState& state) {
+    if (state.proc_fd >= 0) {
+        state.oom_adj_fd = ::openat(state.proc_fd, "self/oom_score_adj", O_RDWR | O_CLOEXEC);
+        if (state.oom_adj_fd < 0 ||
+            ::pread(state.oom_adj_fd, state.oom_adj.data(), state.oom_adj.size() - 1, 0) < 0) {
+            return errno;
+        }
+        (void)::close(state.proc_fd);  // Ignored: it was only read from.
+        state.proc_fd = -1;
+    }
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0) {
+        return errno;
+    }
+    for (int fd = 0; fd <= 2; ++fd) {
+        if (::dup2(null, fd) < 0) {
+            return errno;
+        }
+    }
+    // control 3, events 4, then the workspace (until it is sent) and oom_score_adj.
+    constexpr int kWorkspaceAt = kLauncherEventsFd + 1;
+    constexpr int kOomAdjAt = kWorkspaceAt + 1;
+    const int workspace = ::fcntl(state.workspace_fd, F_DUPFD_CLOEXEC, kOomAdjAt + 1);
+    const int oom_adj =
+        state.oom_adj_fd < 0 ? -1 : ::fcntl(state.oom_adj_fd, F_DUPFD_CLOEXEC, kOomAdjAt + 1);
+    if (workspace < 0 || ::dup3(workspace, kWorkspaceAt, O_CLOEXEC) < 0) {
+        return errno;
+    }
+    if (state.oom_adj_fd >= 0 && (oom_adj < 0 || ::dup3(oom_adj, kOomAdjAt, O_CLOEXEC) < 0)) {
+        return errno;
+    }
+    state.workspace_fd = kWorkspaceAt;
+    const bool has_adj = state.oom_adj_fd >= 0;
+    state.oom_adj_fd = has_adj ? kOomAdjAt : -1;
+    return ::close_range(static_cast<unsigned>(has_adj ? kOomAdjAt + 1 : kOomAdjAt), ~0U, 0) < 0
+               ? errno
+               : 0;
+}
+
+/// The second means against outliving the server (the first is the control socket's end of file).
+int die_with_server(int control_fd) {
+    // After the last change of credentials: each clears it (prctl(2)).
+    if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
+        return errno;
+    }
+    // The parent is in another pid namespace, so getppid() cannot tell whether it died before the
+    // line above; a closed control socket can.
+    pollfd server{control_fd, 0, 0};
+    const int ready = ::poll(&server, 1, 0);
+    if (ready < 0) {
+        return errno;
+    }
+    return (server.revents & (POLLHUP | POLLERR)) != 0 ? ESRCH : 0;
+}
+
+void enter_root(ChildState& state) {
+    SetupStep step = SetupStep::kPrivateMounts;
+    // Nothing mounted here is seen outside, nor the other way round.
+    require(
+        state, step, ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0 ? errno : 0);
+    applied(state, ChildControl::kMountNamespace);
+    if (!state.plan->privileged) {
+        const int error = clone_host_mounts(state, step);
+        require(state, step, error);
+    }
+    const int error = build_root(state, step);
+    require(state, step, error);
+    applied(state, ChildControl::kRootFilesystem);
+}
+
+void lock_down(ChildState& state) {
+    settle(
+        state,
+        ChildControl::kNestedUserNamespaces,
+        SetupStep::kDisableUserNamespaces,
+        disable_user_namespaces(state));
+    settle(
+        state,
+        ChildControl::kSessionKeyring,
+        SetupStep::kSessionKeyring,
+        join_new_session_keyring());
+    require(state, SetupStep::kNewSession, ::setsid() < 0 ? errno : 0);
+    require(state, SetupStep::kDescriptors, arrange_descriptors(state));
+    require(state, SetupStep::kRlimits, set_rlimits(*state.plan));
+    applied(state, ChildControl::kRlimits);
+    require(state, SetupStep::kDropCapabilities, drop_capabilities());
+    applied(state, ChildControl::kCapabilities);
+    require(
+        state,
+        SetupStep::kNoNewPrivileges,
+        ::prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) < 0 ? errno : 0);
+    applied(state, ChildControl::kNoNewPrivileges);
+    // Undumpable: no worker can trace pid 1 or look into its /proc directory.
+    require(
+        state,
+        SetupStep::kParentDeathSignal,
+        ::prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L) < 0 ? errno : 0);
+    require(state, SetupStep::kParentDeathSignal, die_with_server(state.control_fd));
+    // After the mounts: a landlocked process cannot mount (landlock(7)).
+    settle(
+        state,
+        ChildControl::kLandlock,
+        SetupStep::kLandlock,
+        apply_landlock(state.report.landlock_abi));
+    // Last: it forbids most of the above.
+    settle(state, ChildControl::kSeccomp, SetupStep::kSeccomp, install_seccomp(*state.plan));
+}
+
+}  // namespace
+
+void run_child(ChildState& state) noexcept {
+    // clone3() gave these; without any of them it would have failed.
+    for (const ChildControl made :
+         {ChildControl::kUserNamespace,
+          ChildControl::kPidNamespace,
+          ChildControl::kNetworkNamespace,
+          ChildControl::kIpcNamespace,
+          ChildControl::kUtsNamespace}) {
+        applied(state, made);
+    }
+    require(state, SetupStep::kWaitForLauncher, wait_for_launcher(state.go_fd));
+    require(state, SetupStep::kBecomeGuest, become_guest());
+    // After the launcher has placed this process: the namespace's root is the cgroup it is in now.
+    settle(
+        state,
+        ChildControl::kCgroupNamespace,
+        SetupStep::kCgroupNamespace,
+        ::unshare(CLONE_NEWCGROUP) < 0 ? errno : 0);
+    enter_root(state);
+    require(state, SetupStep::kLoopback, bring_up_loopback());
+    const Plan& plan = *state.plan;
+    require(
+        state,
+        SetupStep::kHostname,
+        ::sethostname(plan.hostname.c_str(), plan.hostname.size()) < 0 ? errno : 0);
+    lock_down(state);
+
+    SetupMessage ready;
+    ready.kind = SetupMessageKind::kReady;
+    ready.report = state.report;
+    require(
+        state, SetupStep::kServe, send_setup_message(state.control_fd, ready, state.workspace_fd));
+    (void)::close(state.workspace_fd);  // Ignored: the server has its own now.
+    state.workspace_fd = -1;
+    serve(state);
+}
+
+}  // namespace cellkeep::sandbox

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/init.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace cellkeep::sandbox {
+
+namespace {
+
+constexpr std::size_t kStartFdsMax = 3;
+constexpr int kWorkerLink = 3;  // kWorkerLinkFd of sandbox.hpp
+
+enum class SlotState { kFree, kRunning, kEnded };
+
+struct Slot {
+    SlotState state = SlotState::kFree;
+    pid_t pid = 0;
+    EventMessage event;
+};
+
+struct Init {
+    const ChildState* child = nullptr;
+    int signal_fd = -1;
+    std::array<Slot, kWorkersMax> slots{};
+    std::array<int, kStartFdsMax> fds{-1, -1, -1};
+    std::size_t fd_count = 0;
+};
+
+/// A decoded start request: pointers into the request buffer, each list ended by a null pointer.
+struct Start {
+    char* directory = nullptr;
+    std::array<char*, kStartStringsMax + 2> arguments{};
+    std::array<char*, kStartStringsMax + 2> environment{};
+};
+
+alignas(RequestHeader) char request_bytes[kRequestBytesMax];
+
+void close_received(Init& init) {
+    for (std::size_t i = 0; i < init.fd_count; ++i) {
+        (void)::close(init.fds[i]);  // Ignored: the worker has its own copy.
+    }
+    init.fd_count = 0;
+}
+
+int send_message(int socket, const void* bytes, std::size_t size, int fd, int flags) {
+    iovec part{const_cast<void*>(bytes), size};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (fd >= 0) {
+        message.msg_control = control;
+        message.msg_controllen = sizeof(control);
+        cmsghdr* header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        std::memcpy(CMSG_DATA(header), &fd, sizeof(int));
+    }
+    while (::sendmsg(socket, &message, MSG_NOSIGNAL | flags) < 0) {
+        if (errno != EINTR) {
+            return errno;
+        }
+    }
+    return 0;
+}
+
+/// The size of the request, 0 if the server is gone or broke the protocol (which is the same to
+/// us).
+std::size_t receive_request(Init& init) {
+    iovec part{request_bytes, sizeof(request_bytes)};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kStartFdsMax)]{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    ssize_t got = -1;
+    do {
+        got = ::recvmsg(init.child->control_fd, &message, MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    if (got < static_cast<ssize_t>(sizeof(RequestHeader)) ||
+        (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+        return 0;
+    }
+    init.fd_count = 0;
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+        init.fd_count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        std::memcpy(init.fds.data(), CMSG_DATA(header), init.fd_count * sizeof(int));
+    }
+    return static_cast<std::size_t>(got);
+}
+
+/// The next string of the request text; null if none is left.
+char* next_string(char*& at, const char* end) {
+    if (at == end) {
+        return nullptr;
+    }
+    char* start = at;
+    auto* terminator =
+        static_cast<char*>(std::memchr(start, '\0', static_cast<std::size_t>(end - start)));
+    if (terminator == nullptr) {
+        return nullptr;
+    }
+    at = terminator + 1;
+    return start;
+}
+
+bool decode_start(const RequestHeader& header, std::size_t size, Start& start) {
+    if (header.text_bytes != size - sizeof(RequestHeader) || header.argument_count == 0 ||
+        header.argument_count > kStartStringsMax || header.environment_count > kStartStringsMax) {
+        return false;
+    }
+    char* at = request_bytes + sizeof(RequestHeader);
+    const char* end = at + header.text_bytes;
+    start.directory = next_string(at, end);
+    bool whole = start.directory != nullptr;
+    for (std::uint32_t i = 0; i < header.argument_count; ++i) {
+        start.arguments[i] = next_string(at, end);
+        whole = whole && start.arguments[i] != nullptr;
+    }
+    for (std::uint32_t i = 0; i < header.environment_count; ++i) {
+        start.environment[i] = next_string(at, end);
+        whole = whole && start.environment[i] != nullptr;
+    }
+    return whole && at == end;
+}
+
+[[noreturn]] void fail_worker(int failure_fd, SetupStep step, int error) {
+    const WorkerFailure failure{step, error};
+    // Ignored: the reader then sees a failed exec without a reason.
+    (void)!::write(failure_fd, &failure, sizeof(failure));
+    ::_exit(127);
+}
+
+/// From the fork to the program. Everything of the wall is inherited from pid 1.
+[[noreturn]] void become_worker(const Init& init, const Start& start, int failure_fd) {
+    sigset_t none;
+    if (::sigemptyset(&none) < 0 || ::sigprocmask(SIG_SETMASK, &none, nullptr) < 0 ||
+        ::setsid() < 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
+        fail_worker(failure_fd, SetupStep::kWorkerSession, errno);
+    }
+    // Received descriptors are above every number used here: 0 to 6 were taken when they came.
+    if (::dup2(init.fds[0], STDOUT_FILENO) < 0 || ::dup2(init.fds[1], STDERR_FILENO) < 0) {
+        fail_worker(failure_fd, SetupStep::kWorkerDescriptors, errno);
+    }
+    // fd 0 is pid 1's /dev/null already; dup2 of it onto itself would keep close-on-exec.
+    if (::fcntl(STDIN_FILENO, F_SETFD, 0) < 0) {
+        fail_worker(failure_fd, SetupStep::kWorkerDescriptors, errno);
+    }
+    unsigned first_closed = kWorkerLink;
+    if (init.fd_count == kStartFdsMax) {
+        if (::dup2(init.fds[2], kWorkerLink) < 0) {
+            fail_worker(failure_fd, SetupStep::kWorkerDescriptors, errno);
+        }
+        first_closed = kWorkerLink + 1;
+    }
+    // By flag, not at once: failure_fd has to live until the exec succeeds.
+    if (::close_range(first_closed, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
+        fail_worker(failure_fd, SetupStep::kWorkerDescriptors, errno);
+    }
+    if (::chdir(start.directory) < 0) {
+        fail_worker(failure_fd, SetupStep::kWorkerDirectory, errno);
+    }
+    (void)::execve(start.arguments[0], start.arguments.data(), start.environment.data());
+    fail_worker(failure_fd, SetupStep::kExec, errno);
+}
+
+/// Children are the first that the kernel's out-of-memory killer takes, pid 1 the last: the value
+/// is inherited by fork and may go back to where it was without a capability (proc(5)).
+int write_oom_adj(int fd, const char* value) {
+    if (fd < 0) {
+        return 0;
+    }
+    return ::pwrite(fd, value, std::strlen(value), 0) < 0 ? errno : 0;
+}
+
+/// Plain fork with a pidfd. Not clone3(): the filter answers ENOSYS to it.
+pid_t fork_with_pidfd(int* pidfd) {
+    return static_cast<pid_t>(
+        ::syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, nullptr, pidfd, nullptr, 0));
+}
+
+Slot* free_slot(Init& init) {
+    for (Slot& slot : init.slots) {
+        if (slot.state == SlotState::kFree) {
+            return &slot;
+        }
+    }
+    return nullptr;
+}
+
+/// Forks and execs; on success the slot is running and pidfd is the caller's.
+int start_worker(Init& init, const Start& start, Slot& slot, int& pidfd, SetupStep& step) {
+    step = SetupStep::kFork;
+    int failure[2];
+    if (::pipe2(failure, O_CLOEXEC) < 0) {
+        return errno;
+    }
+    int error = write_oom_adj(init.child->oom_adj_fd, "1000");
+    const pid_t pid = error != 0 ? -1 : fork_with_pidfd(&pidfd);
+    if (pid == 0) {
+        become_worker(init, start, failure[1]);
+    }
+    if (pid < 0 && error == 0) {
+        error = errno;
+    }
+    (void)::close(failure[1]);  // Ignored: only its end of file matters.
+    // Ignored: without it pid 1 is merely easier prey for the out-of-memory killer.
+    (void)write_oom_adj(init.child->oom_adj_fd, init.child->oom_adj.data());
+    if (error == 0) {
+        WorkerFailure reported;
+        ssize_t got = -1;
+        do {
+            got = ::read(failure[0], &reported, sizeof(reported));
+        } while (got < 0 && errno == EINTR);
+        if (got != 0) {
+            step = reported.step;
+            error = got == sizeof(reported) ? reported.error : EIO;
+            (void)::close(pidfd);  // Ignored: the reaper takes the process.
+            pidfd = -1;
+        } else {
+            slot.state = SlotState::kRunning;
+            slot.pid = pid;
+        }
+    }
+    (void)::close(failure[0]);  // Ignored: it was only read from.
+    return error;
+}
+
+void flush_events(Init& init) {
+    for (Slot& slot : init.slots) {
+        if (slot.state == SlotState::kEnded &&
+            send_message(
+                init.child->events_fd, &slot.event, sizeof(slot.event), -1, MSG_DONTWAIT) == 0) {
+            slot = Slot{};
+        }
+    }
+}
+
+void note_exit(Init& init, pid_t pid, int wait_status) {
+    for (Slot& slot : init.slots) {
+        if (slot.state == SlotState::kRunning && slot.pid == pid) {
+            slot.state = SlotState::kEnded;
+            slot.event.wait_status = wait_status;
+        }
+    }
+}
+
+void reap(Init& init, int flags) {
+    while (true) {
+        int wait_status = 0;
+        const pid_t pid = ::waitpid(-1, &wait_status, flags);
+        if (pid > 0) {
+            note_exit(init, pid, wait_status);
+        } else if (pid == 0 || errno != EINTR) {
+            return;  // Nobody has ended, or nobody is left.
+        }
+    }
+}
+
+void handle_start(Init& init, const RequestHeader& header, std::size_t size) {
+    static Start start;
+    start = Start{};
+    ReplyMessage reply{header.sequence, 0, SetupStep::kDecodeStart};
+    int pidfd = -1;
+    Slot* slot = free_slot(init);
+    if (slot == nullptr) {
+        reply.error = EAGAIN;
+    } else if (init.fd_count < 2 || !decode_start(header, size, start)) {
+        reply.error = EINVAL;
+    } else {
+        slot->event.worker_id = header.worker_id;
+        reply.error = start_worker(init, start, *slot, pidfd, reply.step);
+    }
+    // Ignored: if the server is gone, the next poll says so.
+    (void)send_message(init.child->control_fd, &reply, sizeof(reply), pidfd, 0);
+    if (pidfd >= 0) {
+        (void)::close(pidfd);  // Ignored: the server has its own.
+    }
+}
+
+/// Everything but pid 1: kill(-1) takes the whole pid namespace and no fork escapes it, because a
+/// fork fails in a process with a fatal signal pending; orphans come to pid 1, so "no child left"
+/// is all.
+void handle_kill_all(Init& init, const RequestHeader& header) {
+    ReplyMessage reply{header.sequence, 0, SetupStep::kServe};
+    if (::kill(-1, SIGKILL) < 0 && errno != ESRCH) {
+        reply.error = errno;
+    } else {
+        reap(init, 0);
+    }
+    flush_events(init);
+    // Ignored: if the server is gone, the next poll says so.
+    (void)send_message(init.child->control_fd, &reply, sizeof(reply), -1, 0);
+}
+
+void handle_request(Init& init) {
+    const std::size_t size = receive_request(init);
+    if (size == 0) {
+        ::_exit(0);  // The kernel ends everything else in the pid namespace.
+    }
+    RequestHeader header;
+    std::memcpy(&header, request_bytes, sizeof(header));
+    if (header.kind == RequestKind::kStart) {
+        handle_start(init, header, size);
+    } else {
+        handle_kill_all(init, header);
+    }
+    close_received(init);
+}
+
+bool has_unsent(const Init& init) {
+    for (const Slot& slot : init.slots) {
+        if (slot.state == SlotState::kEnded) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+int send_setup_message(int control_fd, const SetupMessage& message, int fd) {
+    return send_message(control_fd, &message, sizeof(message), fd, 0);
+}
+
+void serve(const ChildState& state) noexcept {
+    static Init init;
+    init.child = &state;
+    sigset_t children;
+    if (::sigemptyset(&children) < 0 || ::sigaddset(&children, SIGCHLD) < 0 ||
+        ::sigprocmask(SIG_BLOCK, &children, nullptr) < 0) {
+        ::_exit(1);
+    }
+    init.signal_fd = ::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (init.signal_fd < 0) {
+        ::_exit(1);
+    }
+    while (true) {
+        std::array<pollfd, 3> watched{{
+            {state.control_fd, POLLIN, 0},
+            {init.signal_fd, POLLIN, 0},
+            {has_unsent(init) ? state.events_fd : -1, POLLOUT, 0},
+        }};
+        if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) {
+            ::_exit(1);
+        }
+        if (watched[1].revents != 0) {
+            signalfd_siginfo ignored;
+            // Ignored: it only says that someone ended, reap() finds out who.
+            (void)!::read(init.signal_fd, &ignored, sizeof(ignored));
+            reap(init, WNOHANG);
+        }
+        if (watched[0].revents != 0) {
+            handle_request(init);
+        }
+        flush_events(init);
+    }
+}
+
+}  // namespace cellkeep::sandbox

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pid 1 of a sandbox, already behind the whole wall: starts workers when the server asks, reaps
+// every orphan, tells the server which workers ended, and dies with the server. Rules of
+// child_setup.hpp apply; single-threaded, never busy-waits.
+#pragma once
+
+#include "sandbox/child_setup.hpp"
+
+namespace cellkeep::sandbox {
+
+/// Serves until the server closes the control socket.
+[[noreturn]] void serve(const ChildState& state) noexcept;
+
+/// One message of setup to the server, with at most one descriptor (-1: none). Returns an errno.
+int send_setup_message(int control_fd, const SetupMessage& message, int fd);
+
+}  // namespace cellkeep::sandbox

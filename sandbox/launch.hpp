@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server's side of making a sandbox: executes the launcher with a plan and waits until pid 1
+// says that it is locked down. Blocks for some milliseconds, at most kLaunchPatience.
+#pragma once
+
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+#include "sandbox/messages.hpp"
+#include "sandbox/plan.hpp"
+
+#include <chrono>
+#include <string>
+
+namespace cellkeep::sandbox {
+
+inline constexpr std::chrono::seconds kLaunchPatience{10};
+
+/// Pid 1 as a child of this process, not reaped: kill_and_reap() ends it.
+struct Launched {
+    UniqueFd pidfd;
+    UniqueFd control;    // SOCK_SEQPACKET: requests and replies
+    UniqueFd events;     // SOCK_SEQPACKET, non-blocking: worker exits, then end of file
+    UniqueFd workspace;  // O_PATH
+    ChildReport report;
+};
+
+/// What a failed launch left to say besides its error.
+struct LaunchFailure {
+    SetupStep step = SetupStep::kReadPlan;
+    int error = 0;
+    ChildReport report;
+};
+
+/// launcher empty: cellkeep-sandbox beside the running program. On failure, *failure (if not null)
+/// is filled in as far as the sandbox got.
+Result<Launched> launch(const Plan& plan, const std::string& launcher, LaunchFailure* failure);
+
+/// SIGKILL and waitid(2) through the pidfd; kTimeout if the kernel has not let go after patience.
+Status kill_and_reap(const UniqueFd& pidfd, std::chrono::milliseconds patience);
+
+}  // namespace cellkeep::sandbox

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cellkeep-sandbox: makes one sandbox and goes away. The server executes it so that no byte of the
+// server's memory (tokens, other sessions) is ever in a sandbox, and so that the clone happens in a
+// process with one thread. It makes the namespaces with pid 1 as the server's own child
+// (CLONE_PARENT), writes the id maps, places pid 1 in its cgroups, and exits.
+#include "sandbox/child_setup.hpp"
+#include "sandbox/init.hpp"
+#include "sandbox/plan_codec.hpp"
+#include "sandbox/root_filesystem.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+namespace cellkeep::sandbox {
+
+namespace {
+
+int write_text(const std::string& path, const std::string& text) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno;
+    }
+    const int error = ::write(fd, text.data(), text.size()) < 0 ? errno : 0;
+    (void)::close(fd);  // Ignored: the write has already succeeded or failed.
+    return error;
+}
+
+std::optional<Plan> read_plan() {
+    struct stat info {};
+    if (::fstat(kLauncherPlanFd, &info) < 0 || info.st_size <= 0 ||
+        info.st_size > static_cast<off_t>(kPlanBytesMax)) {
+        return std::nullopt;
+    }
+    std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
+    const ssize_t got = ::pread(kLauncherPlanFd, bytes.data(), bytes.size(), 0);
+    if (got != info.st_size) {
+        return std::nullopt;
+    }
+    return decode_plan(bytes);
+}
+
+int report_failure(const ChildState& state, SetupStep step, int error) {
+    SetupMessage message;
+    message.kind = SetupMessageKind::kFailed;
+    message.step = step;
+    message.error = error;
+    message.index = state.index;
+    message.report = state.report;
+    // Ignored: without its server there is nobody to tell.
+    (void)send_setup_message(kLauncherControlFd, message, -1);
+    return 1;
+}
+
+/// Pid 1 as a child of the server, in every namespace but the cgroup one (it makes that itself,
+/// once it is in its cgroup). CLONE_PARENT also gives it the launcher's exit signal, SIGCHLD.
+pid_t clone_pid1(int& pidfd) {
+    clone_args args{};
+    args.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+                 CLONE_NEWNET | CLONE_PIDFD | CLONE_PARENT;
+    args.pidfd = reinterpret_cast<std::uintptr_t>(&pidfd);
+    return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof(args)));
+}
+
+int write_maps(const Plan& plan, pid_t pid) {
+    const std::string proc = "/proc/" + std::to_string(pid) + "/";
+    // setgroups first: a group map cannot be written unprivileged without it, and with it no
+    // process inside can drop a group that denies it something (user_namespaces(7), CVE-2014-8989).
+    // A privileged server has no groups left to drop, so "deny" costs nothing there.
+    int error = write_text(proc + "setgroups", "deny");
+    if (error == 0) {
+        error = write_text(proc + "uid_map", "1000 " + std::to_string(plan.host_uid) + " 1");
+    }
+    if (error == 0) {
+        error = write_text(proc + "gid_map", "1000 " + std::to_string(plan.host_gid) + " 1");
+    }
+    return error;
+}
+
+int join_cgroups(ChildState& state, pid_t pid) {
+    state.index = 0;
+    for (const std::string& path : state.plan->cgroup_procs) {
+        if (const int error = write_text(path, std::to_string(pid)); error != 0) {
+            return error;
+        }
+        ++state.index;
+    }
+    return 0;
+}
+
+/// The launcher's half after the clone. A failure leaves pid 1 waiting for a byte that never comes;
+/// it ends when go_fd closes with this process, and the server kills it besides.
+int finish(ChildState& state, pid_t pid, int pidfd, int go_fd) {
+    SetupMessage launched;
+    launched.kind = SetupMessageKind::kLaunched;
+    launched.report = state.report;
+    if (send_setup_message(kLauncherControlFd, launched, pidfd) != 0) {
+        return 1;
+    }
+    if (const int error = write_maps(*state.plan, pid); error != 0) {
+        return report_failure(state, SetupStep::kMapUser, error);
+    }
+    if (const int error = join_cgroups(state, pid); error != 0) {
+        return report_failure(state, SetupStep::kJoinCgroup, error);
+    }
+    return ::write(go_fd, "g", 1) == 1 ? 0 : 1;
+}
+
+int launch() {
+    static ChildState state;
+    state.report.outcome.fill(kControlNotReached);
+    state.control_fd = kLauncherControlFd;
+    state.events_fd = kLauncherEventsFd;
+    // The workers that pid 1 starts must not have them (the server passed them without the flag).
+    if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0 ||
+        ::close_range(kLauncherControlFd, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
+        return report_failure(state, SetupStep::kDescriptors, errno);
+    }
+    static std::optional<Plan> plan;
+    plan = read_plan();
+    if (!plan) {
+        return report_failure(state, SetupStep::kReadPlan, EPROTO);
+    }
+    state.plan = &*plan;
+    if (plan->privileged) {
+        if (::setgroups(0, nullptr) < 0) {
+            return report_failure(state, SetupStep::kDropGroups, errno);
+        }
+        SetupStep step = SetupStep::kReadPlan;
+        if (const int error = clone_host_mounts(state, step); error != 0) {
+            return report_failure(state, step, error);
+        }
+    }
+    std::array<int, 2> go{};
+    if (::pipe2(go.data(), O_CLOEXEC) < 0) {
+        return report_failure(state, SetupStep::kCreateNamespaces, errno);
+    }
+    int pidfd = -1;
+    const pid_t pid = clone_pid1(pidfd);
+    if (pid < 0) {
+        return report_failure(state, SetupStep::kCreateNamespaces, errno);
+    }
+    if (pid == 0) {
+        (void)::close(go[1]);  // Ignored: it was never written to.
+        state.go_fd = go[0];
+        run_child(state);
+    }
+    return finish(state, pid, pidfd, go[1]);
+}
+
+}  // namespace
+
+}  // namespace cellkeep::sandbox
+
+int main() {
+    // _exit: nothing here needs atexit handlers, and it is quicker.
+    ::_exit(cellkeep::sandbox::launch());
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the server, the launcher and pid 1 say to one another: fixed, trivially copyable structs,
+// one per SOCK_SEQPACKET message, all built from one source tree, so there is no version to
+// negotiate. Two sockets: control (requests and their replies, also the messages of setup) and
+// events (worker exits, one way; its end of file means that pid 1 is gone). No guest process ever
+// holds either.
+#pragma once
+
+#include "sandbox/setup_step.hpp"
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace cellkeep::sandbox {
+
+/// The descriptors the launcher finds when it starts.
+inline constexpr int kLauncherControlFd = 3;
+inline constexpr int kLauncherEventsFd = 4;
+inline constexpr int kLauncherPlanFd = 5;
+
+/// The controls that code inside applies, in the order of the isolation report.
+enum class ChildControl : std::uint32_t {
+    kUserNamespace,
+    kNestedUserNamespaces,
+    kPidNamespace,
+    kMountNamespace,
+    kNetworkNamespace,
+    kIpcNamespace,
+    kUtsNamespace,
+    kCgroupNamespace,
+    kRootFilesystem,
+    kProc,
+    kCapabilities,
+    kNoNewPrivileges,
+    kLandlock,
+    kSeccomp,
+    kSessionKeyring,
+    kRlimits,
+    kCount,
+};
+inline constexpr std::size_t kChildControlCount = static_cast<std::size_t>(ChildControl::kCount);
+
+constexpr std::uint32_t control_bit(ChildControl control) {
+    return 1U << static_cast<std::uint32_t>(control);
+}
+
+inline constexpr std::int32_t kControlNotReached = -1;
+
+/// Filled in by the code that applies each control: 0 applied, an errno if it failed and was
+/// waived.
+struct ChildReport {
+    std::array<std::int32_t, kChildControlCount> outcome{};
+    std::int32_t landlock_abi = 0;
+};
+
+enum class SetupMessageKind : std::uint32_t {
+    kLaunched,  // from the launcher, with pid 1's pidfd
+    kFailed,    // from either: step, error, index
+    kReady,     // from pid 1, locked down, with the workspace's O_PATH descriptor
+};
+
+struct SetupMessage {
+    SetupMessageKind kind = SetupMessageKind::kFailed;
+    SetupStep step = SetupStep::kReadPlan;  // kFailed
+    std::int32_t error = 0;                 // kFailed: an errno
+    std::uint32_t index = 0;                // kFailed: which path, link or file of the plan
+    ChildReport report;                     // kFailed, kReady
+};
+
+enum class RequestKind : std::uint32_t { kStart, kKillAll };
+
+/// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
+/// argument_count arguments, environment_count variables. Carries 2 descriptors (stdout, stderr) or
+/// 3 (and the link).
+struct RequestHeader {
+    RequestKind kind = RequestKind::kStart;
+    std::uint32_t sequence = 0;
+    std::uint32_t worker_id = 0;
+    std::uint32_t argument_count = 0;
+    std::uint32_t environment_count = 0;
+    std::uint32_t text_bytes = 0;
+};
+
+inline constexpr std::size_t kStartStringsMax = 512;
+inline constexpr std::size_t kStartTextBytesMax = 96UL * 1024;
+inline constexpr std::size_t kRequestBytesMax = sizeof(RequestHeader) + kStartTextBytesMax;
+
+/// How many workers one sandbox runs at once.
+inline constexpr std::size_t kWorkersMax = 32;
+
+struct ReplyMessage {
+    std::uint32_t sequence = 0;
+    std::int32_t error = 0;              // 0: done; a started worker comes with its pidfd
+    SetupStep step = SetupStep::kServe;  // where it failed
+};
+
+struct EventMessage {
+    std::uint32_t worker_id = 0;
+    std::int32_t wait_status = 0;  // as in waitpid(2)
+};
+
+/// Through the close-on-exec pipe of a worker that could not be made into its program.
+struct WorkerFailure {
+    SetupStep step = SetupStep::kExec;
+    std::int32_t error = 0;
+};
+
+static_assert(std::is_trivially_copyable_v<SetupMessage>);
+static_assert(std::is_trivially_copyable_v<RequestHeader>);
+static_assert(std::is_trivially_copyable_v<ReplyMessage>);
+static_assert(std::is_trivially_copyable_v<EventMessage>);
+static_assert(std::is_trivially_copyable_v<WorkerFailure>);
+
+}  // namespace cellkeep::sandbox

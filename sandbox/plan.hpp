@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plan: everything the launcher and pid 1 need, decided by the server before they start. They
+// carry it out and decide nothing. Values only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cellkeep::sandbox {
+
+struct PlanReadOnlyPath {
+    std::string source;
+    std::string target;  // absolute inside
+    bool executable = true;
+    bool optional = false;
+    bool operator==(const PlanReadOnlyPath&) const = default;
+};
+
+struct PlanTmpfs {
+    std::string target;   // absolute inside
+    std::string options;  // for mount(2)
+    bool executable = true;
+    bool operator==(const PlanTmpfs&) const = default;
+};
+
+struct PlanFile {
+    std::string path;  // absolute inside
+    std::string contents;
+    bool operator==(const PlanFile&) const = default;
+};
+
+struct PlanLink {
+    std::string path;  // absolute inside
+    std::string target;
+    bool operator==(const PlanLink&) const = default;
+};
+
+struct PlanRlimit {
+    std::uint32_t resource = 0;
+    std::uint64_t value = 0;
+    bool operator==(const PlanRlimit&) const = default;
+};
+
+struct Plan {
+    bool privileged = false;  // the server is root: map host_uid, clone mounts before the clone
+    std::uint32_t host_uid = 0;
+    std::uint32_t host_gid = 0;
+    std::uint32_t waived = 0;  // control_bit()s whose failure is recorded instead of fatal
+    std::string hostname;
+    std::vector<std::string> cgroup_procs;  // files that take pid 1's pid
+    std::vector<PlanReadOnlyPath> read_only;
+    std::vector<PlanTmpfs> tmpfs;
+    std::vector<PlanLink> links;
+    std::vector<PlanFile> files;
+    std::vector<PlanRlimit> rlimits;
+    std::string seccomp;  // an array of struct sock_filter
+    bool operator==(const Plan&) const = default;
+};
+
+/// How many read-only paths a sandbox may have (each is one descriptor in the launcher).
+inline constexpr std::size_t kReadOnlyPathsMax = 256;
+
+}  // namespace cellkeep::sandbox

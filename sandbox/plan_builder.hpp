@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a policy to the plan that the launcher carries out: checks every value, decides mounts,
+// /etc, links and rlimits. Pure: touches nothing of the host.
+#pragma once
+
+#include "protocol/support/result.hpp"
+#include "sandbox/host_mode.hpp"
+#include "sandbox/plan.hpp"
+#include "sandbox/policy.hpp"
+
+#include <string>
+#include <vector>
+
+namespace cellkeep::sandbox {
+
+struct PlanInputs {
+    RunMode mode = RunMode::kRootless;
+    uid_t own_uid = 0;  // the server's effective ids, mapped when it is not root
+    gid_t own_gid = 0;
+    std::vector<std::string> cgroup_procs;
+    std::string seccomp;
+    bool limit_memory_by_rlimit = false;  // no memory cgroup: RLIMIT_DATA per process
+};
+
+/// kInvalidArgument, naming the field, if the policy asks for something impossible or unsafe.
+Status check_policy(const Policy& policy, RunMode mode);
+
+/// Precondition: check_policy(policy) succeeded.
+Plan build_plan(const Policy& policy, const PlanInputs& inputs);
+
+}  // namespace cellkeep::sandbox

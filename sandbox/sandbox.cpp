@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/sandbox.hpp"
+
+#include "protocol/support/syscall.hpp"
+#include "sandbox/assembly.hpp"
+#include "sandbox/launch.hpp"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+namespace cellkeep::sandbox {
+
+namespace {
+
+constexpr std::chrono::seconds kStartPatience{10};
+constexpr std::chrono::milliseconds kDestroyPatience(1000);
+
+}  // namespace
+
+struct Sandbox::State {
+    Launched pid1;
+    SessionCgroup cgroup;
+    IsolationReport isolation;
+    uid_t file_uid = 0;
+    gid_t file_gid = 0;
+    WorkerId last_worker = 0;
+    std::uint32_t last_sequence = 0;
+    bool frozen = false;
+    bool death_told = false;
+    bool destroyed = false;
+
+    /// Sends a request and waits for its own reply; older replies (of requests that timed out) are
+    /// dropped.
+    Result<std::pair<ReplyMessage, std::vector<UniqueFd>>> ask(
+        RequestHeader header,
+        const std::string& text,
+        std::span<const int> fds,
+        std::chrono::milliseconds patience);
+};
+
+Result<std::pair<ReplyMessage, std::vector<UniqueFd>>> Sandbox::State::ask(
+    RequestHeader header,
+    const std::string& text,
+    std::span<const int> fds,
+    std::chrono::milliseconds patience) {
+    header.sequence = ++last_sequence;
+    header.text_bytes = static_cast<std::uint32_t>(text.size());
+    std::string request(sizeof(header), '\0');
+    std::memcpy(request.data(), &header, sizeof(header));
+    request += text;
+    BOOST_OUTCOME_TRY(send_with_fds(
+        pid1.control.get(), std::as_bytes(std::span(request.data(), request.size())), fds));
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (true) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+            deadline - std::chrono::steady_clock::now());
+        pollfd watched{pid1.control.get(), POLLIN, 0};
+        const int ready =
+            left.count() <= 0 ? 0 : ::poll(&watched, 1, static_cast<int>(left.count()));
+        if (ready == 0) {
+            return Error(ErrorCode::kTimeout, "the sandbox's pid 1 did not answer in time");
+        }
+        if (ready < 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            return Error::from_errno(errno, "poll(sandbox control)");
+        }
+        ReplyMessage reply;
+        BOOST_OUTCOME_TRY(
+            auto received,
+            receive_with_fds(pid1.control.get(), std::as_writable_bytes(std::span(&reply, 1))));
+        if (received.bytes != sizeof(reply)) {
+            return Error(ErrorCode::kUnavailable, "the sandbox is dead");
+        }
+        if (reply.sequence == header.sequence) {
+            return std::pair(reply, std::move(received.fds));
+        }
+    }
+}
+
+Sandbox::Sandbox(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Sandbox::Sandbox(Sandbox&& other) noexcept = default;
+
+Sandbox& Sandbox::operator=(Sandbox&& other) noexcept {
+    if (this != &other) {
+        if (state_) {
+            // Ignored, as in the destructor.
+            (void)destroy().has_value();
+        }
+        state_ = std::move(other.state_);
+    }
+    return *this;
+}
+
+Sandbox::~Sandbox() {
+    if (state_) {
+        // Ignored: whoever wants to know calls destroy() (sandbox.hpp).
+        (void)destroy().has_value();
+    }
+}
+
+Result<Sandbox> Sandbox::create(const Policy& policy) {
+    BOOST_OUTCOME_TRY(auto assembled, assemble(policy, Refusal::kStrict, nullptr));
+    auto state = std::make_unique<State>(State{
+        std::move(assembled.pid1),
+        std::move(assembled.cgroup),
+        std::move(assembled.isolation),
+        assembled.file_uid,
+        assembled.file_gid});
+    return Sandbox(std::move(state));
+}
+
+Result<Worker> Sandbox::start(WorkerSpec spec) {
+    if (state_->destroyed || state_->frozen) {
+        return Error(ErrorCode::kConflict, "start: the sandbox is frozen or destroyed");
+    }
+    if (spec.argv.empty() || !spec.argv[0].starts_with('/') || !spec.stdout_fd || !spec.stderr_fd) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "start: needs an absolute program path, stdout_fd and stderr_fd");
+    }
+    if (spec.argv.size() > kStartStringsMax || spec.env.size() > kStartStringsMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "start: more than " + std::to_string(kStartStringsMax) + " arguments or variables");
+    }
+    std::string text = spec.working_directory + '\0';
+    for (const auto* list : {&spec.argv, &spec.env}) {
+        for (const std::string& item : *list) {
+            text += item + '\0';
+        }
+    }
+    const auto terminators = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\0'));
+    if (terminators != 1 + spec.argv.size() + spec.env.size()) {
+        return Error(ErrorCode::kInvalidArgument, "start: a NUL byte in a string");
+    }
+    if (text.size() > kStartTextBytesMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "start: arguments and environment exceed " + std::to_string(kStartTextBytesMax) +
+                " bytes");
+    }
+    RequestHeader header;
+    header.kind = RequestKind::kStart;
+    header.worker_id = ++state_->last_worker;
+    header.argument_count = static_cast<std::uint32_t>(spec.argv.size());
+    header.environment_count = static_cast<std::uint32_t>(spec.env.size());
+    std::vector<int> fds{spec.stdout_fd.get(), spec.stderr_fd.get()};
+    if (spec.link_fd) {
+        fds.push_back(spec.link_fd.get());
+    }
+    auto answer =
+        with_context(state_->ask(header, text, fds, kStartPatience), "start " + spec.argv[0]);
+    BOOST_OUTCOME_TRY(auto reply, std::move(answer));
+    if (reply.first.error != 0) {
+        const std::string object = reply.first.step == SetupStep::kExec ? "(" + spec.argv[0] + ")"
+                                   : reply.first.step == SetupStep::kWorkerDirectory
+                                       ? "(" + spec.working_directory + ")"
+                                       : "";
+        return Error::from_errno(reply.first.error, step_name(reply.first.step) + object);
+    }
+    if (reply.second.size() != 1) {
+        return Error(ErrorCode::kProtocol, "start: pid 1 sent no pidfd");
+    }
+    return Worker{header.worker_id, std::move(reply.second[0])};
+}
+
+int Sandbox::event_fd() const {
+    return state_->pid1.events.get();
+}
+
+Result<std::optional<SandboxEvent>> Sandbox::next_event() {
+    if (state_->destroyed || state_->death_told) {
+        return std::optional<SandboxEvent>();
+    }
+    EventMessage message;
+    auto received =
+        receive_with_fds(state_->pid1.events.get(), std::as_writable_bytes(std::span(&message, 1)));
+    if (received.has_error()) {
+        if (received.error().code() == ErrorCode::kUnavailable) {
+            return std::optional<SandboxEvent>();
+        }
+        return std::move(received).error();
+    }
+    SandboxEvent event;
+    if (received.value().bytes != sizeof(message)) {
+        state_->death_told = true;
+        event.kind = SandboxEvent::Kind::kSandboxDied;
+        return std::optional(event);
+    }
+    event.worker.id = message.worker_id;
+    event.worker.signaled = WIFSIGNALED(message.wait_status);
+    event.worker.status =
+        event.worker.signaled ? WTERMSIG(message.wait_status) : WEXITSTATUS(message.wait_status);
+    return std::optional(event);
+}
+
+Status Sandbox::kill_workers(std::chrono::milliseconds patience) {
+    if (state_->destroyed) {
+        return Error(ErrorCode::kConflict, "kill_workers: the sandbox is destroyed");
+    }
+    if (state_->frozen) {
+        BOOST_OUTCOME_TRY(thaw());
+    }
+    RequestHeader header;
+    header.kind = RequestKind::kKillAll;
+    BOOST_OUTCOME_TRY(
+        const auto reply, with_context(state_->ask(header, "", {}, patience), "kill_workers"));
+    if (reply.first.error != 0) {
+        return Error::from_errno(reply.first.error, "kill_workers");
+    }
+    return ok();
+}
+
+Status Sandbox::freeze() {
+    if (state_->destroyed) {
+        return Error(ErrorCode::kConflict, "freeze: the sandbox is destroyed");
+    }
+    // Before the call: a freeze that only came late is in force all the same.
+    state_->frozen = true;
+    const auto frozen = state_->cgroup.freeze();
+    if (frozen.has_error() && frozen.error().code() == ErrorCode::kUnavailable) {
+        state_->frozen = false;
+    }
+    return frozen;
+}
+
+Status Sandbox::thaw() {
+    if (state_->destroyed) {
+        return Error(ErrorCode::kConflict, "thaw: the sandbox is destroyed");
+    }
+    BOOST_OUTCOME_TRY(state_->cgroup.thaw());
+    state_->frozen = false;
+    return ok();
+}
+
+Result<Usage> Sandbox::usage() const {
+    if (state_->destroyed) {
+        return Error(ErrorCode::kConflict, "usage: the sandbox is destroyed");
+    }
+    const CgroupUsage now = state_->cgroup.usage();
+    return Usage{
+        now.cpu_time, now.memory_bytes, now.memory_peak_bytes, now.oom_kills, now.processes};
+}
+
+const IsolationReport& Sandbox::isolation() const {
+    return state_->isolation;
+}
+
+int Sandbox::workspace_fd() const {
+    return state_->pid1.workspace.get();
+}
+
+uid_t Sandbox::file_uid() const {
+    return state_->file_uid;
+}
+
+gid_t Sandbox::file_gid() const {
+    return state_->file_gid;
+}
+
+Status Sandbox::destroy() {
+    if (state_->destroyed) {
+        return ok();
+    }
+    state_->destroyed = true;
+    Status result = ok();
+    if (state_->frozen) {
+        // A frozen v1 task does not die until it is thawed (freezer-subsystem.rst).
+        result = state_->cgroup.thaw();
+    }
+    // cgroup.kill besides the namespace's own death: two means, and quicker for many processes.
+    auto killed = state_->cgroup.kill();
+    auto reaped = kill_and_reap(state_->pid1.pidfd, kDestroyPatience);
+    auto removed = state_->cgroup.destroy(kDestroyPatience);
+    state_->pid1 = Launched{};
+    for (auto* step : {&killed, &reaped, &removed}) {
+        if (result.has_value() && step->has_error()) {
+            result = std::move(*step);
+        }
+    }
+    return result;
+}
+
+Status sweep_leftovers() {
+    return sweep_cgroups();
+}
+
+}  // namespace cellkeep::sandbox

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The steps that make a sandbox and a worker, each with the name that errors show. Used on both
+// sides of the exec: no allocation here.
+#pragma once
+
+#include <cstdint>
+
+namespace cellkeep::sandbox {
+
+enum class SetupStep : std::uint32_t {
+    kReadPlan,
+    kDropGroups,
+    kCloneReadOnlyPath,
+    kCloneDevice,
+    kCreateNamespaces,
+    kMapUser,
+    kJoinCgroup,
+    kWaitForLauncher,
+    kBecomeGuest,
+    kCgroupNamespace,
+    kPrivateMounts,
+    kMountRoot,
+    kMountTmpfs,
+    kMountReadOnlyPath,
+    kMountDevices,
+    kMakeLink,
+    kWriteFile,
+    kMountProc,
+    kPivotRoot,
+    kSealRoot,
+    kLoopback,
+    kHostname,
+    kDisableUserNamespaces,
+    kSessionKeyring,
+    kNewSession,
+    kDescriptors,
+    kRlimits,
+    kDropCapabilities,
+    kNoNewPrivileges,
+    kParentDeathSignal,
+    kLandlock,
+    kSeccomp,
+    kServe,
+    kDecodeStart,
+    kFork,
+    kWorkerSession,
+    kWorkerDescriptors,
+    kWorkerDirectory,
+    kExec,
+    kCount,
+};
+
+/// What the step does, as the start of a sentence: "mount /proc". Static storage.
+const char* step_name(SetupStep step);
+
+/// The control (sandbox/isolation.hpp) that is missing if the step fails, or "" if none.
+const char* step_control(SetupStep step);
+
+}  // namespace cellkeep::sandbox

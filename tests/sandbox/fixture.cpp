@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sandbox/fixture.hpp"
+
+#include "protocol/support/syscall.hpp"
+#include "sandbox/host_mode.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+namespace cellkeep::test {
+
+using sandbox::Policy;
+using sandbox::Sandbox;
+using sandbox::SandboxEvent;
+using sandbox::Worker;
+using sandbox::WorkerSpec;
+
+Policy test_policy() {
+    Policy policy;
+    policy.read_only = {
+        {"/usr", "/usr"},
+        {"/etc/ld.so.cache", "/etc/ld.so.cache", false, true},
+        {"/etc/alternatives", "/etc/alternatives", false, true},
+        {CELLKEEP_PROBE, "/probe"},
+    };
+    if (sandbox::run_mode() == sandbox::RunMode::kRoot) {
+        policy.host_uid = kSessionUid;
+        policy.host_gid = kSessionUid;
+    } else {
+        policy.allow_degraded = {
+            "memory_limit", "process_limit", "cpu_limit", "cpu_accounting", "freeze"};
+    }
+    return policy;
+}
+
+void require_ok(const Status& status) {
+    if (status.has_error()) {
+        FAIL(status.error().message() << " (" << status.error().hint() << ")");
+    }
+}
+
+Sandbox make_sandbox(const Policy& policy) {
+    auto made = Sandbox::create(policy);
+    if (made.has_error()) {
+        FAIL(made.error().message() << " (" << made.error().hint() << ")");
+    }
+    return std::move(made).value();
+}
+
+bool wait_readable(int fd) {
+    pollfd watched{fd, POLLIN, 0};
+    const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(kPatience);
+    return ::poll(&watched, 1, static_cast<int>(patience.count())) == 1;
+}
+
+std::string read_all(int fd) {
+    std::string text;
+    while (true) {
+        REQUIRE(wait_readable(fd));
+        std::array<char, 4096> buffer{};
+        const ssize_t got = ::read(fd, buffer.data(), buffer.size());
+        REQUIRE(got >= 0);
+        if (got == 0) {
+            return text;
+        }
+        text.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+}
+
+SandboxEvent wait_event(Sandbox& sandbox) {
+    REQUIRE(wait_readable(sandbox.event_fd()));
+    auto event = sandbox.next_event();
+    REQUIRE(event.has_value());
+    REQUIRE(event.value().has_value());
+    return *event.value();
+}
+
+Ran run_inside(
+    Sandbox& sandbox, const std::vector<std::string>& argv, const std::vector<std::string>& env) {
+    auto out = make_pipe();
+    auto err = make_pipe();
+    REQUIRE(out.has_value());
+    REQUIRE(err.has_value());
+    WorkerSpec spec;
+    spec.argv = argv;
+    spec.env = env;
+    spec.stdout_fd = std::move(out.value().write_end);
+    spec.stderr_fd = std::move(err.value().write_end);
+    auto worker = sandbox.start(std::move(spec));
+    if (worker.has_error()) {
+        FAIL(worker.error().message());
+    }
+    Ran ran;
+    ran.out = read_all(out.value().read_end.get());
+    ran.err = read_all(err.value().read_end.get());
+    const SandboxEvent event = wait_event(sandbox);
+    REQUIRE(event.kind == SandboxEvent::Kind::kWorkerExited);
+    REQUIRE(event.worker.id == worker.value().id);
+    ran.signaled = event.worker.signaled;
+    ran.status = event.worker.status;
+    return ran;
+}
+
+Ran run_python(Sandbox& sandbox, const std::string& code) {
+    Ran ran = run_inside(
+        sandbox, {"/usr/bin/python3", "-c", code}, {"PATH=/usr/bin:/bin", "HOME=/workspace"});
+    INFO(ran.err);
+    return ran;
+}
+
+std::string probe_inside(Sandbox& sandbox, const std::vector<std::string>& arguments) {
+    std::vector<std::string> argv{"/probe"};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    const Ran ran = run_inside(sandbox, argv);
+    if (ran.signaled) {
+        return "signal " + std::to_string(ran.status);
+    }
+    return ran.out.substr(0, ran.out.find_last_not_of('\n') + 1) + ran.err;
+}
+
+std::string probe_outside(const std::vector<std::string>& arguments) {
+    auto out = make_pipe();
+    REQUIRE(out.has_value());
+    std::vector<std::string> strings{CELLKEEP_PROBE};
+    strings.insert(strings.end(), arguments.begin(), arguments.end());
+    std::vector<char*> argv;
+    for (std::string& text : strings) {
+        argv.push_back(text.data());
+    }
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    REQUIRE(::posix_spawn_file_actions_init(&actions) == 0);
+    REQUIRE(::posix_spawn_file_actions_adddup2(&actions, out.value().write_end.get(), 1) == 0);
+    pid_t pid = -1;
+    std::array<char*, 1> env{nullptr};
+    REQUIRE(::posix_spawn(&pid, CELLKEEP_PROBE, &actions, nullptr, argv.data(), env.data()) == 0);
+    REQUIRE(::posix_spawn_file_actions_destroy(&actions) == 0);
+    out.value().write_end.reset();
+    std::string text = read_all(out.value().read_end.get());
+    int status = 0;
+    REQUIRE(::waitpid(pid, &status, 0) == pid);
+    if (WIFSIGNALED(status)) {
+        return "signal " + std::to_string(WTERMSIG(status));
+    }
+    return text.substr(0, text.find_last_not_of('\n') + 1);
+}
+
+Worker start_inside(Sandbox& sandbox, const std::vector<std::string>& argv) {
+    WorkerSpec spec;
+    spec.argv = argv;
+    for (UniqueFd* fd : {&spec.stdout_fd, &spec.stderr_fd}) {
+        auto null = open_file("/dev/null", O_WRONLY);
+        REQUIRE(null.has_value());
+        *fd = std::move(null).value();
+    }
+    auto worker = sandbox.start(std::move(spec));
+    if (worker.has_error()) {
+        FAIL(worker.error().message());
+    }
+    return std::move(worker).value();
+}
+
+}  // namespace cellkeep::test

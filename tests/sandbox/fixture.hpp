@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the sandbox tests share: a policy for this machine, programs run inside with their output
+// collected, and the same probe run outside as the positive control.
+#pragma once
+
+#include "sandbox/sandbox.hpp"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace cellkeep::test {
+
+/// How long a test waits for anything before it fails.
+inline constexpr std::chrono::seconds kPatience{20};
+
+/// The uid and gid of test sessions when the tests run as root.
+inline constexpr uid_t kSessionUid = 64'321;
+
+/// The whole of /usr, some of /etc, and the probe at /probe. If the tests do not run as root, every
+/// cgroup control is waived.
+sandbox::Policy test_policy();
+
+/// A sandbox of that policy; fails the test case if there is none.
+sandbox::Sandbox make_sandbox(const sandbox::Policy& policy = test_policy());
+
+struct Ran {
+    bool signaled = false;
+    int status = 0;  // a signal or an exit code
+    std::string out;
+    std::string err;
+};
+
+/// Runs a program inside to its end.
+Ran run_inside(
+    sandbox::Sandbox& sandbox,
+    const std::vector<std::string>& argv,
+    const std::vector<std::string>& env = {});
+
+/// Runs /usr/bin/python3 -c code inside.
+Ran run_python(sandbox::Sandbox& sandbox, const std::string& code);
+
+/// Runs the probe inside or outside; its output without the newline: "ok", an errno's name, or
+/// text.
+std::string probe_inside(sandbox::Sandbox& sandbox, const std::vector<std::string>& arguments);
+std::string probe_outside(const std::vector<std::string>& arguments);
+
+/// Starts a program whose output nobody needs.
+sandbox::Worker start_inside(sandbox::Sandbox& sandbox, const std::vector<std::string>& argv);
+
+/// The next event of the sandbox, waited for; fails the test case if none comes.
+sandbox::SandboxEvent wait_event(sandbox::Sandbox& sandbox);
+
+/// Waits until fd is readable; false after kPatience.
+bool wait_readable(int fd);
+
+/// Everything until end of file; fails the test case after kPatience.
+std::string read_all(int fd);
+
+/// Fails the test case if the status is an error.
+void require_ok(const Status& status);
+
+}  // namespace cellkeep::test
