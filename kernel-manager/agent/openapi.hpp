@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The OpenAPI 3.1 document of the session API, embedded at build time from openapi.json.
+#pragma once
+
+#include <string_view>
+
+namespace cellkeep::agent {
+
+std::string_view openapi_document();
+
+}  // namespace cellkeep::agent

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/agent/routes.hpp"
+
+#include "kernel-manager/agent/openapi.hpp"
+#include "kernel-manager/http/problem.hpp"
+
+#include <utility>
+
+namespace cellkeep::agent {
+
+Routes::Routes(Backend& backend, std::string version)
+    : backend_(backend), version_(std::move(version)) {}
+
+void Routes::add_to(http::Router& router) {
+    const auto bind = [this](auto member) {
+        return [this, member](http::Request& request) { return (this->*member)(request); };
+    };
+    const auto add = [&](const char* method, const char* pattern, auto member) {
+        http::Route route;
+        route.method = method;
+        route.pattern = pattern;
+        route.handler = bind(member);
+        router.add(std::move(route));
+    };
+    http::Route health_route{"GET", "/healthz", bind(&Routes::health)};
+    health_route.access = http::Access::kOpen;
+    router.add(std::move(health_route));
+
+    add("GET", "/", &Routes::index);
+    add("GET", "/openapi.json", &Routes::openapi);
+    add("GET", "/v1/sessions", &Routes::list_sessions);
+    add("POST", "/v1/sessions", &Routes::create_session);
+    add("GET", "/v1/sessions/{id}", &Routes::get_session);
+    add("DELETE", "/v1/sessions/{id}", &Routes::remove_session);
+    add("POST", "/v1/sessions/{id}/interrupt", &Routes::interrupt);
+    add("POST", "/v1/sessions/{id}/restart", &Routes::restart);
+    add("POST", "/v1/sessions/{id}/executions", &Routes::execute);
+    add("GET", "/v1/sessions/{id}/executions/{exe}", &Routes::get_execution);
+    add("GET", "/v1/sessions/{id}/files", &Routes::list_files);
+    add("GET", "/v1/sessions/{id}/files/{path...}", &Routes::get_file);
+    add("DELETE", "/v1/sessions/{id}/files/{path...}", &Routes::remove_file);
+    add("POST", "/v1/executions", &Routes::execute_once);
+
+    http::Route upload{"PUT", "/v1/sessions/{id}/files/{path...}", bind(&Routes::put_file)};
+    upload.body_mode = http::BodyMode::kStreamed;
+    upload.body_bytes_max = limits::kUploadBytesMax;
+    router.add(std::move(upload));
+}
+
+Routes::Answer Routes::health(http::Request& /*request*/) {
+    co_return http::make_json(200, {{"status", "ok"}});
+}
+
+Routes::Answer Routes::index(http::Request& /*request*/) {
+    co_return http::make_json(
+        200,
+        {{"name", "cellkeep"},
+         {"version", version_},
+         {"languages", backend_.languages()},
+         {"links",
+          {{"sessions", "/v1/sessions"},
+           {"executions", "/v1/executions"},
+           {"openapi", "/openapi.json"},
+           {"health", "/healthz"}}}});
+}
+
+Routes::Answer Routes::openapi(http::Request& /*request*/) {
+    http::Response response;
+    response.headers.add("Content-Type", "application/json");
+    response.body = std::string(openapi_document());
+    co_return response;
+}
+
+bool may_see(const http::Principal& principal, const session::SessionInfo& info) {
+    return principal.role == http::Role::kAdmin || principal.name == info.owner;
+}
+
+std::shared_ptr<session::Session> Routes::find_session(const http::Request& request) const {
+    auto session = backend_.find(request.capture("id"));
+    if (session != nullptr && !may_see(request.principal, session->info())) {
+        return nullptr;
+    }
+    return session;
+}
+
+Offer Routes::offer() const {
+    return {backend_.languages(), backend_.ceilings()};
+}
+
+http::Response unknown_session(const http::Request& request) {
+    return http::to_response(http::make_problem(
+        404,
+        "unknown-session",
+        "No such session",
+        "There is no session " + request.capture("id") + "; it may have ended."));
+}
+
+}  // namespace cellkeep::agent

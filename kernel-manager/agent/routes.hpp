@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The session API, /v1: sessions, executions and files as HTTP routes over a Backend. Translates
+// and checks; every decision about a session is the session service's. A principal that is not an
+// administrator sees its own sessions only; what it may not see does not exist for it (404).
+#pragma once
+
+#include "kernel-manager/agent/backend.hpp"
+#include "kernel-manager/agent/request_body.hpp"
+#include "kernel-manager/http/router.hpp"
+
+#include <memory>
+#include <string>
+
+namespace cellkeep::agent {
+
+/// Sessions in one page of a listing.
+inline constexpr std::size_t kPageSessionsMax = 1000;
+inline constexpr std::size_t kPageSessionsDefault = 100;
+
+/// Both must outlive the listener.
+class Routes {
+ public:
+    Routes(Backend& backend, std::string version);
+    void add_to(http::Router& router);
+
+ private:
+    using Answer = boost::asio::awaitable<http::Response>;
+
+    // routes.cpp
+    Answer index(http::Request& request);
+    Answer health(http::Request& request);
+    Answer openapi(http::Request& request);
+
+    // session_routes.cpp
+    Answer create_session(http::Request& request);
+    Answer list_sessions(http::Request& request);
+    Answer get_session(http::Request& request);
+    Answer remove_session(http::Request& request);
+    Answer interrupt(http::Request& request);
+    Answer restart(http::Request& request);
+
+    // execution_routes.cpp
+    Answer execute(http::Request& request);
+    Answer get_execution(http::Request& request);
+    Answer execute_once(http::Request& request);
+
+    // file_routes.cpp
+    Answer list_files(http::Request& request);
+    Answer get_file(http::Request& request);
+    Answer put_file(http::Request& request);
+    Answer remove_file(http::Request& request);
+
+    /// The session named in the path, if the principal may see it.
+    std::shared_ptr<session::Session> find_session(const http::Request& request) const;
+    Offer offer() const;
+
+    Backend& backend_;
+    std::string version_;
+};
+
+/// 404 for a session that does not exist, or not for this principal.
+http::Response unknown_session(const http::Request& request);
+bool may_see(const http::Principal& principal, const session::SessionInfo& info);
+
+}  // namespace cellkeep::agent
