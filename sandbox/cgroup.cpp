@@ -4,9 +4,8 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/cgroup_v2.hpp"
 #include "sandbox/host_mode.hpp"
+#include "sandbox/server_cgroup.hpp"
 
-#include <dirent.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +24,6 @@ namespace {
 
 constexpr std::size_t kControlFileBytesMax = 1UL << 16U;
 constexpr int kPeriodMicroseconds = 100'000;  // the kernel's default period of cpu.max
-constexpr std::string_view kServerPrefix = "cellkeep-";
 
 Status make_directory(const std::string& path) {
     if (::mkdir(path.c_str(), 0755) < 0 && errno != EEXIST) {
@@ -55,63 +53,12 @@ std::uint64_t read_keyed(const std::string& path, std::string_view key) {
     return text.has_value() ? keyed_number(text.value(), key) : 0;
 }
 
-/// The start time of a process in clock ticks since boot, field 22 of proc_pid_stat(5): with the
-/// pid it names a process for ever.
-Result<std::string> start_time_of(const std::string& pid) {
-    BOOST_OUTCOME_TRY(const auto text, read_file("/proc/" + pid + "/stat", kControlFileBytesMax));
-    // The second field is a name in parentheses that may contain both spaces and parentheses.
-    std::size_t at = text.rfind(')');
-    for (int field = 2; field < 22 && at != std::string::npos; ++field) {
-        at = text.find(' ', at + 1);
-    }
-    if (at == std::string::npos) {
-        return Error(ErrorCode::kSystem, "/proc/" + pid + "/stat: a line of an unknown form");
-    }
-    return text.substr(at + 1, text.find(' ', at + 1) - at - 1);
-}
-
 std::string quota_for(double cores) {
     const auto quota = std::llround(cores * kPeriodMicroseconds);
     return std::to_string(std::max<long long>(quota, 1000));  // the kernel's minimum is 1 ms
 }
 
-bool names_dead_server(std::string_view name) {
-    if (!name.starts_with(kServerPrefix)) {
-        return false;
-    }
-    name.remove_prefix(kServerPrefix.size());
-    const std::size_t dash = name.find('-');
-    if (dash == std::string_view::npos || dash == 0 ||
-        name.find_first_not_of("0123456789-") != std::string_view::npos) {
-        return false;
-    }
-    const auto start = start_time_of(std::string(name.substr(0, dash)));
-    return start.has_error() || start.value() != name.substr(dash + 1);
-}
-
-std::vector<std::string> subdirectories(const std::string& path) {
-    std::vector<std::string> names;
-    const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
-    if (directory == nullptr) {
-        return names;
-    }
-    // One thread owns this DIR (readdir(3)).
-    while (const dirent* entry = ::readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
-        const std::string name = entry->d_name;
-        if (entry->d_type == DT_DIR && name != "." && name != "..") {
-            names.push_back(name);
-        }
-    }
-    return names;
-}
-
 }  // namespace
-
-Result<std::string> server_cgroup_name() {
-    const std::string pid = std::to_string(::getpid());
-    BOOST_OUTCOME_TRY(const auto start, start_time_of(pid));
-    return std::string(kServerPrefix) + pid + "-" + start;
-}
 
 SessionCgroup::SessionCgroup(SessionCgroup&& other) noexcept = default;
 
@@ -387,30 +334,6 @@ Status SessionCgroup::destroy(std::chrono::milliseconds patience) {
         // Ignored: the server's directory goes with its last session.
         (void)::rmdir(path.substr(0, path.rfind('/')).c_str());
         directories_.pop_back();
-    }
-    return ok();
-}
-
-Status sweep_cgroups() {
-    BOOST_OUTCOME_TRY(const auto layout, read_cgroup_layout());
-    std::set<std::string> bases{layout.unified, layout.unified_mount};
-    for (const auto& [controller, directory] : layout.v1) {
-        bases.insert(directory);
-    }
-    bases.erase("");
-    for (const std::string& base : bases) {
-        for (const std::string& name : subdirectories(base)) {
-            if (!names_dead_server(name)) {
-                continue;
-            }
-            const std::string server = base + "/" + name;
-            for (const std::string& session : subdirectories(server)) {
-                // Ignored: a directory that still holds a process is not ours to take.
-                (void)::rmdir((server + "/" + session).c_str());
-            }
-            // Ignored: as above.
-            (void)::rmdir(server.c_str());
-        }
     }
     return ok();
 }

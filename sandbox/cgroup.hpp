@@ -85,10 +85,4 @@ class SessionCgroup {
     std::map<std::string, std::string, std::less<>> failures_;  // control to what did not work
 };
 
-/// "cellkeep-<pid>-<start time>" of this process: the name of its part of the tree.
-Result<std::string> server_cgroup_name();
-
-/// Removes empty directories of servers that are gone (sandbox.hpp: sweep_leftovers).
-Status sweep_cgroups();
-
 }  // namespace cellkeep::sandbox

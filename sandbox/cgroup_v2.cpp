@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -32,16 +33,24 @@ std::set<std::string, std::less<>> words_of(const std::string& path) {
     return words;
 }
 
+/// Those of kWanted that a directory has to give.
+std::set<std::string, std::less<>> wanted_controllers(const std::string& directory) {
+    std::set<std::string, std::less<>> wanted;
+    const auto available = words_of(directory + "/cgroup.controllers");
+    for (const char* controller : kWanted) {
+        if (available.contains(controller)) {
+            wanted.insert(controller);
+        }
+    }
+    return wanted;
+}
+
 /// Lets children of directory have the wanted controllers; the ones they then have.
 std::set<std::string, std::less<>> enable_controllers(const std::string& directory) {
     std::set<std::string, std::less<>> enabled;
-    const auto available = words_of(directory + "/cgroup.controllers");
-    for (const char* controller : kWanted) {
-        if (!available.contains(controller)) {
-            continue;
-        }
+    for (const std::string& controller : wanted_controllers(directory)) {
         if (words_of(directory + "/cgroup.subtree_control").contains(controller) ||
-            write_control_file(directory + "/cgroup.subtree_control", "+" + std::string(controller))
+            write_control_file(directory + "/cgroup.subtree_control", "+" + controller)
                 .has_value()) {
             enabled.insert(controller);
         }
@@ -66,7 +75,7 @@ V2Place find_v2_place(const CgroupLayout& layout, const std::string& server, boo
         own.resize(own.size() - own_leaf.size());
     }
     V2Place place{own, {}};
-    if (own.empty() || words_of(own + "/cgroup.controllers").empty()) {
+    if (own.empty() || wanted_controllers(own).empty()) {
         return place;  // Hybrid: v1 has the controllers, v2 still kills and freezes.
     }
     place.controllers = enable_controllers(own);
@@ -80,6 +89,10 @@ V2Place find_v2_place(const CgroupLayout& layout, const std::string& server, boo
         if (!at_root.empty()) {
             return {layout.unified_mount, std::move(at_root)};
         }
+    }
+    // The true root of the tree, which has no such file, needs nobody to step aside.
+    if (::access((own + "/cgroup.type").c_str(), F_OK) < 0) {
+        return place;
     }
     const std::string leaf = own + own_leaf;
     const bool made = (::mkdir((own + "/" + server).c_str(), 0755) == 0 || errno == EEXIST) &&

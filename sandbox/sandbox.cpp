@@ -4,6 +4,7 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/assembly.hpp"
 #include "sandbox/launch.hpp"
+#include "sandbox/server_cgroup.hpp"
 
 #include <poll.h>
 #include <sys/wait.h>

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server's own part of the cgroup tree: what it is called, and the parts of servers that are
+// gone.
+#pragma once
+
+#include "protocol/support/result.hpp"
+
+#include <string>
+
+namespace cellkeep::sandbox {
+
+/// "cellkeep-<pid>-<start time>" of this process: no two servers ever share it.
+Result<std::string> server_cgroup_name();
+
+/// Removes the empty directories of servers that are gone (sandbox.hpp: sweep_leftovers). Never
+/// touches a directory that holds a process.
+Status sweep_cgroups();
+
+}  // namespace cellkeep::sandbox
