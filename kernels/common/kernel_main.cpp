@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <string>
 #include <utility>
 
@@ -74,9 +75,11 @@ void run_kernel(std::string_view program, MakeInterpreter make_interpreter) {
         fail(program, interpreter.error(), usage ? ExitCode::kUsage : ExitCode::kSoftware);
     }
     Status outcome = ok();
-    ServerParts server{parts, interpreter.value().get(), &outcome};
+    ServerParts server{parts, interpreter.value().get(), &outcome, nullptr};
     auto history = make_history(*interpreter.value());
-    // The user name is xeus's own; Outbox writes the headers.
+    // The user name is xeus's own; Outbox writes the headers. xeus greets on std::clog, which would
+    // reach the user as the session's first stderr output.
+    server.log = std::clog.rdbuf(nullptr);
     xeus::xkernel kernel(
         "kernel",
         xeus::make_context<ServerParts>(server),

@@ -4,6 +4,7 @@
 #include "kernels/common/request_rules.hpp"
 
 #include <cstdio>
+#include <iostream>
 #include <optional>
 #include <utility>
 
@@ -27,6 +28,7 @@ std::string type_of(const xeus::xmessage_base& message) {
 // --------------------------------------------------------------------------------------
 
 void LinkServer::start_impl(xeus::xpub_message /*message*/) {
+    std::clog.rdbuf(parts_.log);
     // xeus's own starting message has a date without zero padding; the specification wants one
     // "starting" per process, so later ones are swallowed in publish_impl.
     publish_status("starting");

@@ -16,6 +16,7 @@
 #include <xeus/xserver.hpp>
 
 #include <memory>
+#include <streambuf>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,7 @@ struct ServerParts {
     KernelParts kernel;
     Interpreter* interpreter = nullptr;  // Owned by xkernel, which destroys the server first.
     Status* outcome = nullptr;           // Where start() leaves how it ended.
+    std::streambuf* log = nullptr;       // std::clog's own buffer; start() gives it back.
 };
 
 class LinkServer final : public xeus::xserver {

@@ -11,6 +11,25 @@
 
 namespace cellkeep::kernels {
 
+namespace {
+
+/// The length of the longest prefix of at most bytes_max that does not cut a UTF-8 character.
+std::size_t prefix_of_text(std::string_view text, std::size_t bytes_max) {
+    if (text.size() <= bytes_max) {
+        return text.size();
+    }
+    const auto continues = [&](std::size_t index) {
+        return (static_cast<unsigned char>(text[index]) & 0xC0U) == 0x80U;
+    };
+    std::size_t size = bytes_max;
+    while (size > 1 && continues(size)) {
+        --size;
+    }
+    return size;
+}
+
+}  // namespace
+
 AfterWrite OutputBuffer::write(StreamName name, std::string_view text) {
     if (text.empty()) {
         return AfterWrite::kNothing;
@@ -52,13 +71,21 @@ void OutputBuffer::flush() {
         }
     }
     for (const Segment& segment : taken) {
-        const nlohmann::json content{
-            {"name", segment.name == StreamName::kStdout ? "stdout" : "stderr"},
-            {"text", segment.text}};
-        const std::string text = protocol::dump_json(content);
-        // Ignored: the only failure is a peer that is gone, and then nobody reads output.
-        (void)outbox_.publish({.type = "stream", .content = text});
+        std::string_view rest = segment.text;
+        while (!rest.empty()) {
+            const std::size_t size = prefix_of_text(rest, kStreamTextBytesMax);
+            send(segment.name, rest.substr(0, size));
+            rest.remove_prefix(size);
+        }
     }
+}
+
+void OutputBuffer::send(StreamName name, std::string_view text) {
+    const nlohmann::json content{
+        {"name", name == StreamName::kStdout ? "stdout" : "stderr"}, {"text", text}};
+    const std::string json = protocol::dump_json(content);
+    // Ignored: the only failure is a peer that is gone, and then nobody reads output.
+    (void)outbox_.publish({.type = "stream", .content = json});
 }
 
 void OutputBuffer::begin_cell() {

@@ -23,6 +23,8 @@
 namespace cellkeep::kernels {
 
 inline constexpr std::size_t kOutputBytes = 32ULL << 10U;
+/// Longer text of one write becomes several messages.
+inline constexpr std::size_t kStreamTextBytesMax = 1ULL << 20U;
 inline constexpr std::chrono::milliseconds kOutputDelay{10};
 
 enum class StreamName { kStdout, kStderr };
@@ -59,6 +61,7 @@ class OutputBuffer {
         std::string text;
     };
 
+    void send(StreamName name, std::string_view text);
     void start_thread();  // Precondition: mutex_ is held.
     void keep_delay();
 

@@ -4,9 +4,7 @@
 import linecache
 
 
-def _kind(error, interrupted):
-    from subprocess import CalledProcessError
-
+def _kind(error):
     if isinstance(error, SyntaxError):
         return "syntax"
     if isinstance(error, ImportError):
@@ -15,8 +13,6 @@ def _kind(error, interrupted):
         return "memory"
     if isinstance(error, KeyboardInterrupt):
         return "interrupt"
-    if interrupted and isinstance(error, CalledProcessError):
-        return "interrupt"  # %%bash turns an interrupt into this.
     return "runtime"
 
 
@@ -27,9 +23,7 @@ def _column(frame, last_instruction, file_name, line):
     if not 0 <= index < len(positions):
         return None
     start_line, _end_line, offset, _end_offset = positions[index]
-    if offset is None:
-        return None
-    if start_line != line:
+    if offset is None or start_line != line:
         return None
     text = linecache.getline(file_name, line).encode("utf-8")
     return len(text[:offset].decode("utf-8", "ignore")) + 1
@@ -44,10 +38,8 @@ def _innermost(traceback, file_name):
     return found
 
 
-def removed_lines(code, transformed):
-    """How many leading lines of the submitted code IPython dropped (it drops blank ones)."""
-    if transformed is None:
-        return 0
+def removed_lines(code):
+    """How many leading lines of the submitted code IPython drops (blank ones)."""
     count = 0
     for line in code.splitlines():
         if line.strip():
@@ -56,7 +48,7 @@ def removed_lines(code, transformed):
     return count
 
 
-def describe(error, file_name, line_offset, interrupted):
+def describe(error, file_name, line_offset):
     """{"kind", "line", "column"}; line and column are 1-based in the submitted code, or None."""
     line = column = None
     if isinstance(error, SyntaxError) and error.filename == file_name:
@@ -70,4 +62,4 @@ def describe(error, file_name, line_offset, interrupted):
         line += line_offset
     if column is not None and column < 1:
         column = None
-    return {"kind": _kind(error, interrupted), "line": line, "column": column}
+    return {"kind": _kind(error), "line": line, "column": column}

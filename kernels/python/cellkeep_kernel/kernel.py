@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel object that the C++ half calls. Its methods take and return plain values and JSON."""
 
+import asyncio
 import builtins
 import json
 import os
 import sys
+import warnings
 
 from . import figures
 from .encoding import to_json
@@ -29,6 +31,8 @@ class Kernel:
         sys.argv = [""]
         sys.path.insert(0, "")
         self.shell = KernelShell.instance(kernel=self)
+        # sys.exit() is an error of the cell, as in every notebook; the hint speaks of a terminal.
+        warnings.filterwarnings("ignore", message="To exit: use")
         self.comm_manager = None
         self._start_comms()
         os.register_at_fork(after_in_child=self._become_child)
@@ -87,40 +91,53 @@ class Kernel:
         shell.compile.last_name = None
         self.silent = silent
         self._stdin.allowed = allow_stdin
-        error = None
+        error, values = None, {}
         try:
-            result = self.runner.run(self._run_cell(code, store_history, silent))
+            expressions = json.loads(user_expressions)
+            result, values = self.runner.run(
+                self._run_cell(code, store_history, silent, expressions)
+            )
             error = result.error_before_exec or result.error_in_exec
+        except asyncio.CancelledError:
+            error = KeyboardInterrupt()  # It came before the cell's first line.
         except BaseException as caught:  # An interrupt outside user code, or a fault of ours.
             error = caught
         if os.getpid() != self._pid:
             self._leave_child(error)
-        content, metadata = self._reply(code, error, json.loads(user_expressions))
+        content, metadata = self._reply(code, error, values)
         self._stdin.allowed = False
         self._end_cell()
         return to_json(content), to_json(metadata)
 
-    async def _run_cell(self, code, store_history, silent):
+    async def _run_cell(self, code, store_history, silent, expressions):
+        """IPython's result, and the values of the user expressions if the code succeeded."""
+        shell = self.shell
         transformed, failure = code, None
         try:
-            transformed = self.shell.transform_cell(code)
+            transformed = shell.transform_cell(code)
         except Exception:
             failure = sys.exc_info()
-        return await self.shell.run_cell_async(
-            code,
-            store_history=store_history,
-            silent=silent,
-            transformed_cell=transformed,
-            preprocessing_exc_tuple=failure,
-        )
+        result = None
+        try:
+            result = await shell.run_cell_async(
+                code,
+                store_history=store_history,
+                silent=silent,
+                transformed_cell=transformed,
+                preprocessing_exc_tuple=failure,
+            )
+        finally:
+            # run_cell_async leaves these to its caller. Figures are shown here.
+            shell.events.trigger("post_execute")
+            if not silent:
+                shell.events.trigger("post_run_cell", result)
+        return result, shell.user_expressions(expressions) if result.success else {}
 
-    def _reply(self, code, error, user_expressions):
+    def _reply(self, code, error, values):
         payload = self.shell.payload_manager.read_payload()
         self.shell.payload_manager.clear_payload()
-        content = {"status": "ok", "payload": payload, "user_expressions": {}}
+        content = {"status": "ok", "payload": payload, "user_expressions": values}
         if error is None:
-            if user_expressions:
-                content["user_expressions"] = self.shell.user_expressions(user_expressions)
             return content, {}
         if self.shell.shown_error is None:
             # Nothing was shown: IPython could not format it, or it was raised outside the cell.
@@ -130,8 +147,7 @@ class Kernel:
         place = describe(
             error,
             self.shell.compile.last_name,
-            removed_lines(code, self.shell.compile.last_name),
-            self.runner.interrupted,
+            removed_lines(code),
         )
         return content, {"cellkeep": {"error": place}}
 
@@ -224,9 +240,14 @@ class Kernel:
         if kind == "tail":
             rows = manager.get_tail(request["n"], raw=raw, output=output, include_latest=True)
         elif kind == "range":
+            session = request["session"]
+            if session <= 0:
+                session += manager.session_number
             rows = manager.get_range(
-                request["session"], request["start"], request["stop"] or None, raw=raw, output=output
+                session, request["start"], request["stop"] or None, raw=raw, output=output
             )
+            # IPython calls the current session 0 in its rows.
+            rows = [(number or session, line, text) for number, line, text in rows]
         else:
             rows = manager.search(
                 request["pattern"],
@@ -247,12 +268,16 @@ class Kernel:
         })
 
     def receive_comm(self, header, metadata, content, buffers):
-        self.runner.run(self._receive_comm({
+        message = {
             "header": json.loads(header),
             "metadata": json.loads(metadata),
             "content": json.loads(content),
             "buffers": [memoryview(item) for item in buffers],
-        }))
+        }
+        try:
+            self.runner.run(self._receive_comm(message))
+        except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
+            sys.excepthook(*sys.exc_info())  # The handler was interrupted.
 
     async def _receive_comm(self, message):
         self.comm_manager.receive(message)

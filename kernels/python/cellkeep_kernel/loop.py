@@ -14,12 +14,24 @@ import threading
 
 # Frames of these files are the loop's machinery, not the user's code. Raising inside them could lose a
 # callback that was already taken from the queue.
-_MACHINERY = (os.path.dirname(asyncio.__file__) + os.sep, selectors.__file__, __file__)
+_MACHINERY = (os.path.dirname(asyncio.__file__) + os.sep, __file__)
+
+
+def _is_machinery(frame):
+    # Others wait in selectors too, for example subprocess; what counts is who called it.
+    while frame is not None and frame.f_code.co_filename == selectors.__file__:
+        frame = frame.f_back
+    return frame is None or frame.f_code.co_filename.startswith(_MACHINERY)
 
 
 class KernelLoop(asyncio.SelectorEventLoop):
     def __init__(self):
         super().__init__(selectors.PollSelector())
+
+    def call_exception_handler(self, context):
+        # Of a background task that an interrupt hit, the cell tells already.
+        if not isinstance(context.get("exception"), KeyboardInterrupt):
+            super().call_exception_handler(context)
 
     @property
     def wakeup_fd(self):
@@ -100,7 +112,7 @@ class Runner:
                 self._early_interrupt = True
             return  # An idle kernel has nothing to interrupt.
         self.interrupted = True
-        if frame is None or frame.f_code.co_filename.startswith(_MACHINERY):
+        if _is_machinery(frame):
             self._task.cancel()
             return
         raise KeyboardInterrupt

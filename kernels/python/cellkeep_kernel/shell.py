@@ -2,6 +2,8 @@
 """IPython's InteractiveShell, bound to the kernel instead of a terminal."""
 
 import asyncio
+import re
+import subprocess
 import sys
 import traceback
 
@@ -24,6 +26,10 @@ class Compiler(CachingCompiler):
     def get_code_name(self, raw_code, transformed_code, number):
         self.last_name = super().get_code_name(raw_code, transformed_code, number)
         return self.last_name
+
+
+# What an interrupt looks like in a cell that awaits, and after %%bash.
+_INTERRUPTED_AS = (asyncio.CancelledError, subprocess.CalledProcessError)
 
 
 def _has_group(error):
@@ -65,6 +71,8 @@ class KernelShell(InteractiveShell):
         self.history_manager = HistoryManager(
             shell=self, parent=self, hist_file=":memory:", db_log_output=True
         )
+        # IPython does not store `exit`; the line numbers of what follows would then be wrong.
+        self.history_manager._exit_re = re.compile(r"(?!)")
         self.configurables.append(self.history_manager)
 
     @property
@@ -96,9 +104,7 @@ class KernelShell(InteractiveShell):
         exit_code = run_command(self.var_expand(cmd, depth=1))
         self.user_ns["_exit_code"] = exit_code
         if self.system_raise_on_error and exit_code != 0:
-            from subprocess import CalledProcessError
-
-            raise CalledProcessError(exit_code, cmd)
+            raise subprocess.CalledProcessError(exit_code, cmd)
 
     # IPython binds the name `system` to its own system_piped.
     system = system_piped
@@ -113,15 +119,22 @@ class KernelShell(InteractiveShell):
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
         etype, value, tb = self._get_exc_info(exc_tuple)
-        if isinstance(value, asyncio.CancelledError) and self.kernel.runner.interrupted:
-            # How an interrupt reaches a cell that awaits.
+        if self.kernel.runner.interrupted and etype in _INTERRUPTED_AS:
             value = KeyboardInterrupt().with_traceback(tb)
             etype, exc_tuple = KeyboardInterrupt, (KeyboardInterrupt, value, tb)
         if _has_group(value):
             # IPython prints groups to stderr and shows no error.
-            self._showtraceback(etype, value, traceback.format_exception(etype, value, tb))
+            lines = traceback.format_exception(etype, value, self._user_part(tb))
+            self._showtraceback(etype, value, lines)
             return
         super().showtraceback(exc_tuple, *args, **kwargs)
+
+    def _user_part(self, tb):
+        """The traceback without IPython's own frames above the cell's."""
+        part = tb
+        while part is not None and part.tb_frame.f_code.co_filename != self.compile.last_name:
+            part = part.tb_next
+        return part or tb
 
     def show_usage_error(self, exc):
         self._showtraceback(type(exc), exc, [f"UsageError: {exc}"])
