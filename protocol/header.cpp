@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/header.hpp"
 
+#include "protocol/json.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/time.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <utility>
@@ -127,12 +129,118 @@ class FieldPicker {
     std::string_view reason_;
 };
 
+// A byte that stands for itself inside a JSON string.
+bool is_plain(char c) {
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+// Reads the form that every known client and kernel writes, a flat object of plain strings and
+// nulls, about ten times as fast as the general parser; each message has two headers to read. What
+// it does not know (escapes, other types, errors) it leaves to the general parser, which alone
+// refuses.
+class PlainScanner {
+ public:
+    explicit PlainScanner(std::string_view text) : text_(text) {}
+
+    /// False: not of this form; the header is then in an unspecified state.
+    bool scan(Header& header) {
+        skip_space();
+        if (!take('{')) {
+            return false;
+        }
+        skip_space();
+        while (!take('}')) {
+            if (!scan_member(header)) {
+                return false;
+            }
+            skip_space();
+            if (take(',')) {
+                skip_space();
+                if (at_ >= text_.size() || text_[at_] != '"') {
+                    return false;
+                }
+            } else if (at_ >= text_.size() || text_[at_] != '}') {
+                return false;
+            }
+        }
+        skip_space();
+        return at_ == text_.size();
+    }
+
+ private:
+    void skip_space() {
+        while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' ||
+                                      text_[at_] == '\r' || text_[at_] == '\t')) {
+            ++at_;
+        }
+    }
+
+    bool take(char c) {
+        if (at_ >= text_.size() || text_[at_] != c) {
+            return false;
+        }
+        ++at_;
+        return true;
+    }
+
+    std::optional<std::string_view> take_string() {
+        if (!take('"')) {
+            return std::nullopt;
+        }
+        const std::size_t begin = at_;
+        while (at_ < text_.size() && is_plain(text_[at_])) {
+            ++at_;
+        }
+        const std::string_view string = text_.substr(begin, at_ - begin);
+        return take('"') ? std::optional(string) : std::nullopt;
+    }
+
+    bool scan_member(Header& header) {
+        const auto name = take_string();
+        skip_space();
+        if (!name || !take(':')) {
+            return false;
+        }
+        skip_space();
+        std::optional<std::string_view> value;
+        if (text_.substr(at_, 4) == "null") {
+            at_ += 4;
+        } else {
+            value = take_string();
+            if (!value || value->size() > limits::kHeaderFieldBytesMax) {
+                return false;
+            }
+        }
+        if (std::string* field = find_field(header, *name)) {
+            field->assign(value.value_or(std::string_view()));
+        } else if (*name == "subshell_id") {
+            header.subshell_id = value ? std::optional<std::string>(*value) : std::nullopt;
+        }
+        return true;
+    }
+
+    std::string_view text_;
+    std::size_t at_ = 0;
+};
+
+void append_string(std::string& out, std::string_view value) {
+    if (std::all_of(value.begin(), value.end(), is_plain)) {
+        out.append(1, '"').append(value).append(1, '"');
+    } else {
+        out += dump_json(value);
+    }
+}
+
 Result<Header> pick_fields(std::string_view text, std::string_view what) {
     if (text.size() > limits::kHeaderBytesMax) {
         return Error(
             ErrorCode::kProtocol,
             std::string(what) + ": longer than " + std::to_string(limits::kHeaderBytesMax) +
                 " bytes");
+    }
+    Header plain;
+    if (PlainScanner(text).scan(plain)) {
+        return plain;
     }
     // nlohmann's lexer takes a NUL byte for the end of the text and would not look at the rest.
     if (text.find('\0') != std::string_view::npos) {
@@ -159,6 +267,28 @@ json to_json(const Header& header) {
         value["subshell_id"] = *header.subshell_id;
     }
     return value;
+}
+
+std::string to_json_text(const Header& header) {
+    std::string text;
+    text.reserve(256);
+    text += R"({"msg_id":)";
+    append_string(text, header.msg_id);
+    for (const auto& [name, value] :
+         {std::pair{R"(,"session":)", &header.session},
+          std::pair{R"(,"username":)", &header.username},
+          std::pair{R"(,"date":)", &header.date},
+          std::pair{R"(,"msg_type":)", &header.msg_type},
+          std::pair{R"(,"version":)", &header.version}}) {
+        text += name;
+        append_string(text, *value);
+    }
+    if (header.subshell_id) {
+        text += R"(,"subshell_id":)";
+        append_string(text, *header.subshell_id);
+    }
+    text += '}';
+    return text;
 }
 
 Result<Header> parse_header(std::string_view json) {

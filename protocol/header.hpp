@@ -31,6 +31,8 @@ struct Header {
 };
 
 nlohmann::json to_json(const Header& header);
+/// The same as text, without the document in between.
+std::string to_json_text(const Header& header);
 
 /// kProtocol if the text is not a JSON object, too long (limits::kHeaderBytesMax), too deep, lacks
 /// msg_id or msg_type as non-empty strings, or has a field past limits::kHeaderFieldBytesMax bytes.

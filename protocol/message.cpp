@@ -83,7 +83,7 @@ Message Message::make(
     const nlohmann::json& content,
     const nlohmann::json& metadata) {
     CELLKEEP_CHECK(parent_header.is_object() && content.is_object() && metadata.is_object());
-    const std::string header_text = dump_json(to_json(header));
+    const std::string header_text = to_json_text(header);
     std::string parent_text = dump_json(parent_header);
     if (parent_text.size() > limits::kHeaderBytesMax) {
         // A peer's header came within the limit, but its numbers may be written longer by dump().
@@ -100,7 +100,7 @@ Message Message::make(
                 *field = found->get_ref<const std::string&>();
             }
         }
-        parent_text = dump_json(to_json(known));
+        parent_text = to_json_text(known);
     }
     const std::string metadata_text = dump_json(metadata);
     const std::string content_text = dump_json(content);

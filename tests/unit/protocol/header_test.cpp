@@ -58,6 +58,51 @@ TEST_CASE("only msg_id and msg_type are required", "[protocol][header]") {
     CHECK(!parsed.value().subshell_id.has_value());
 }
 
+TEST_CASE("a header reads the same however it is written", "[protocol][header]") {
+    // The plain form has a scanner of its own; an escape, a number or a nested value does not.
+    for (const char* text :
+         {R"({"msg_id":"m","msg_type":"x","subshell_id":"s"})",
+          " {\n\t\"msg_id\" : \"m\" ,\r\n \"msg_type\":\"x\", \"subshell_id\":\"s\" } ",
+          R"({"msg_id":"\u006d","msg_type":"x","subshell_id":"s"})",
+          R"({"\u006dsg_id":"m","msg_type":"x","subshell_id":"s"})",
+          R"({"msg_id":"m","msg_type":"x","subshell_id":"s","more":1})",
+          R"({"msg_id":"old","msg_type":null,"msg_id":"m","msg_type":"x","subshell_id":"s"})"}) {
+        CAPTURE(text);
+        const auto parsed = parse_header(text);
+        REQUIRE(parsed.has_value());
+        CHECK(parsed.value().msg_id == "m");
+        CHECK(parsed.value().msg_type == "x");
+        CHECK(parsed.value().subshell_id == "s");
+    }
+    CHECK(parse_header("{\"msg_id\":\"caf\xc3\xa9\",\"msg_type\":\"x\"}").value().msg_id == "café");
+}
+
+TEST_CASE("almost plain headers are refused", "[protocol][header]") {
+    for (const char* text :
+         {R"({"msg_id":"m","msg_type":"x",})",
+          R"({,"msg_id":"m","msg_type":"x"})",
+          R"({"msg_id":"m" "msg_type":"x"})",
+          R"({"msg_id":"m",,"msg_type":"x"})",
+          R"({"msg_id":"m","msg_type":"x"}})",
+          R"({"msg_id":"m","msg_type":"x")",
+          R"({"msg_id":"m","msg_type":"x)",
+          R"({"msg_id":"m","msg_type":"x","a":nul})",
+          R"({"msg_id":"m","msg_type":"x","a":nulll})",
+          R"({"msg_id":"m","msg_type":"x","a":})",
+          R"({"msg_id":"m","msg_type":"x","a"})",
+          R"({"msg_id":"m","msg_type":"x",a:"b"})",
+          "{\"msg_id\":\"m\",\"msg_type\":\"x\ty\"}"}) {
+        check_refused(text, "not valid JSON");
+    }
+}
+
+TEST_CASE("a header written as text is the header", "[protocol][header]") {
+    auto header = make_header("x", "s", "quote\" \\ \n café \x7f");
+    CHECK(nlohmann::json::parse(to_json_text(header)) == to_json(header));
+    header.subshell_id = "\xff";
+    CHECK(parse_header(to_json_text(header)).value().subshell_id == "\xef\xbf\xbd");
+}
+
 TEST_CASE("of a repeated field the last one counts", "[protocol][header]") {
     const auto parsed = parse_header(
         R"({"msg_id":"a","msg_type":"x","subshell_id":"s","msg_id":"b","subshell_id":null})");
