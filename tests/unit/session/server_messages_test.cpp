@@ -14,7 +14,10 @@ namespace {
 
 Message request(const char* type) {
     return Message::make(
-        Channel::kControl, make_header(type, "client", "me"), nlohmann::json::object(), {});
+        Channel::kControl,
+        make_header(type, "client", "me"),
+        nlohmann::json::object(),
+        nlohmann::json::object());
 }
 
 }  // namespace
