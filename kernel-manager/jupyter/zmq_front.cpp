@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/jupyter/zmq_front.hpp"
+
+#include "kernel-manager/jupyter/zmq_session.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+namespace cellkeep::jupyter {
+namespace {
+
+constexpr mode_t kPrivate = 0700;
+/// A session id as long as they get, to know at the start whether every endpoint will fit.
+constexpr const char* kLongestId = "ses_000000000000000000000000";
+
+/// A directory of ours, removed at the end if we made it.
+class PrivateDirectory {
+ public:
+    static Result<PrivateDirectory> open(const std::string& path) {
+        const bool made = ::mkdir(path.c_str(), kPrivate) == 0;
+        if (!made && errno != EEXIST) {
+            return Error::from_errno(errno, "mkdir(" + path + ")");
+        }
+        struct stat status {};
+        if (::lstat(path.c_str(), &status) != 0) {
+            return Error::from_errno(errno, "lstat(" + path + ")");
+        }
+        if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() ||
+            (status.st_mode & 0077U) != 0) {
+            return Error(
+                ErrorCode::kPermissionDenied,
+                path + ": not a directory that only this user can enter",
+                "Remove it or run: chmod 700 " + path);
+        }
+        return PrivateDirectory(path, made);
+    }
+
+    static Result<PrivateDirectory> make_temporary() {
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing in this program sets the environment.
+        const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+        const bool usable =
+            runtime != nullptr && runtime[0] == '/' && ::access(runtime, W_OK | X_OK) == 0;
+        std::string path = std::string(usable ? runtime : "/tmp") + "/ck-XXXXXX";
+        if (::mkdtemp(path.data()) == nullptr) {
+            return Error::from_errno(errno, "mkdtemp(" + path + ")");
+        }
+        return PrivateDirectory(path, /*made=*/true);
+    }
+
+    PrivateDirectory(PrivateDirectory&& other) noexcept
+        : path_(std::move(other.path_)), made_(std::exchange(other.made_, false)) {}
+    PrivateDirectory& operator=(PrivateDirectory&&) = delete;
+    PrivateDirectory(const PrivateDirectory&) = delete;
+    PrivateDirectory& operator=(const PrivateDirectory&) = delete;
+    ~PrivateDirectory() {
+        if (made_) {
+            // Ignored: somebody put a file of their own into it, which is theirs to keep.
+            (void)::rmdir(path_.c_str());
+        }
+    }
+
+    const std::string& path() const { return path_; }
+
+ private:
+    PrivateDirectory(std::string path, bool made) : path_(std::move(path)), made_(made) {}
+    std::string path_;
+    bool made_;
+};
+
+Status check_endpoint_length(const std::string& prefix) {
+    protocol::ConnectionInfo longest;
+    longest.ip = prefix;
+    const std::string endpoint = longest.endpoint(1);
+    if (endpoint.size() >= kIpcEndpointBytesMax) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "the ipc endpoint " + endpoint + " has " + std::to_string(endpoint.size()) +
+                " bytes; it must have fewer than " + std::to_string(kIpcEndpointBytesMax),
+            "Choose a shorter directory for the sockets, or the tcp transport.");
+    }
+    return ok();
+}
+
+}  // namespace
+
+struct ZmqFront::State {
+    boost::asio::io_context& io;
+    ZmqFrontConfig config;
+    // Destroyed in reverse: first the sessions' sockets and files, then the context, which waits
+    // for what they still send, and then the directories, empty by now.
+    PrivateDirectory directory;
+    PrivateDirectory socket_directory;
+    ZmqContext context;
+    std::map<std::string, std::shared_ptr<ZmqSession>> sessions;
+};
+
+Result<std::unique_ptr<ZmqFront>> ZmqFront::create(
+    boost::asio::io_context& io, ZmqFrontConfig config) {
+    BOOST_OUTCOME_TRY(PrivateDirectory directory, PrivateDirectory::open(config.directory));
+    BOOST_OUTCOME_TRY(
+        PrivateDirectory sockets,
+        config.socket_directory.empty() ? PrivateDirectory::make_temporary()
+                                        : PrivateDirectory::open(config.socket_directory));
+    config.socket_directory = sockets.path();
+    if (config.transport == protocol::Transport::kIpc) {
+        BOOST_OUTCOME_TRY(check_endpoint_length(sockets.path() + "/" + kLongestId));
+    }
+    BOOST_OUTCOME_TRY(ZmqContext context, ZmqContext::create());
+    std::unique_ptr<State> state(new State{
+        io, std::move(config), std::move(directory), std::move(sockets), std::move(context), {}});
+    return std::unique_ptr<ZmqFront>(new ZmqFront(std::move(state)));
+}
+
+ZmqFront::ZmqFront(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+ZmqFront::~ZmqFront() {
+    for (const auto& [id, front] : state_->sessions) {
+        front->close();
+    }
+}
+
+Status ZmqFront::on_session_created(const std::shared_ptr<session::Session>& session) {
+    const std::string& id = session->id();
+    ZmqSessionConfig config;
+    config.transport = state_->config.transport;
+    config.connection_file = state_->directory.path() + "/kernel-" + id + ".json";
+    config.ipc_prefix = state_->socket_directory.path() + "/" + id;
+    config.high_water_mark = state_->config.high_water_mark;
+    config.stall_max = state_->config.stall_max;
+    config.log = state_->config.log;
+    if (config.transport == protocol::Transport::kIpc) {
+        BOOST_OUTCOME_TRY(check_endpoint_length(config.ipc_prefix));
+    }
+    BOOST_OUTCOME_TRY(
+        std::shared_ptr<ZmqSession> front,
+        with_context(
+            ZmqSession::create(state_->io, state_->context, session, std::move(config)),
+            "open the Jupyter sockets of " + id));
+    state_->sessions[id] = std::move(front);
+    return ok();
+}
+
+void ZmqFront::on_session_closed(const std::string& session_id) {
+    const auto found = state_->sessions.find(session_id);
+    if (found != state_->sessions.end()) {
+        found->second->close();
+        state_->sessions.erase(found);
+    }
+}
+
+const PeerLog* ZmqFront::find_log(const std::string& session_id) const {
+    const auto found = state_->sessions.find(session_id);
+    return found == state_->sessions.end() ? nullptr : &found->second->log();
+}
+
+const ZmqFrontConfig& ZmqFront::config() const {
+    return state_->config;
+}
+
+}  // namespace cellkeep::jupyter

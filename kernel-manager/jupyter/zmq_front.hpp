@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ZeroMQ front: gives every session a standard Jupyter connection file, so that any Jupyter
+// client attaches (`jupyter console --existing FILE`). Owns the sockets, the files and the
+// directories it made, and takes all of them away with the session. All calls on the io_context
+// thread.
+#pragma once
+
+#include "kernel-manager/session/service.hpp"
+#include "protocol/connection_file.hpp"
+#include "protocol/limits.hpp"
+#include "protocol/support/result.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace cellkeep::jupyter {
+
+class PeerLog;
+
+struct ZmqFrontConfig {
+    /// With ipc only this user can reach the sockets; with tcp every local user can connect, and
+    /// may listen to iopub without the key.
+    protocol::Transport transport = protocol::Transport::kIpc;
+    /// Holds the connection files, kernel-<session id>.json. Made if missing (mode 0700); if it
+    /// exists, it must be ours and closed to others.
+    std::string directory;
+    /// Holds the ipc sockets; as `directory`, and short. Empty: a fresh one under $XDG_RUNTIME_DIR
+    /// or /tmp, removed at the end.
+    std::string socket_directory;
+    /// Output messages that ZeroMQ holds for one slow subscriber, and how long a session waits for
+    /// it.
+    int high_water_mark = limits::kZmqHighWaterMark;
+    std::chrono::milliseconds stall_max = limits::kZmqStallMax;
+    /// Gets one line per noteworthy event, rate-limited. May be empty.
+    std::function<void(const std::string&)> log;
+};
+
+/// An ipc endpoint must be shorter than this: sockaddr_un has room for 108 bytes (unix(7)).
+inline constexpr std::size_t kIpcEndpointBytesMax = 107;
+
+class ZmqFront : public session::SessionListener {
+ public:
+    /// kPermissionDenied if a directory belongs to or is open to others, kInvalidArgument if the
+    /// path of the sockets would be too long.
+    static Result<std::unique_ptr<ZmqFront>> create(
+        boost::asio::io_context& io, ZmqFrontConfig config);
+    ~ZmqFront() override;
+
+    Status on_session_created(const std::shared_ptr<session::Session>& session) override;
+    void on_session_closed(const std::string& session_id) override;
+
+    /// Counters of one session, or null.
+    const PeerLog* find_log(const std::string& session_id) const;
+    const ZmqFrontConfig& config() const;
+
+ private:
+    struct State;
+    explicit ZmqFront(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace cellkeep::jupyter

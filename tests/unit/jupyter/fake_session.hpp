@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Session without a sandbox or a kernel: records what the front submits, answers as the test
+// says, and publishes output with the same courtesy towards a congested observer as the real one.
+#pragma once
+
+#include "kernel-manager/session/session.hpp"
+#include "protocol/message.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::jupyter::test {
+
+struct Submitted {
+    protocol::Message message;
+    std::shared_ptr<session::ReplySink> origin;
+};
+
+class FakeSession : public session::Session {
+ public:
+    explicit FakeSession(std::string id = "ses_0123456789abcdef01234567");
+
+    std::vector<Submitted> submitted;
+    std::vector<session::OutputObserver*> observers;
+    std::string connection_file;
+    session::KernelState state = session::KernelState::kIdle;
+    std::function<void()> on_resume;
+
+    /// An iopub message of this type to every observer, now.
+    void publish(const std::string& msg_type, const nlohmann::json& content);
+    /// The same with one buffer of this size: large without being large JSON.
+    void publish_bytes(std::size_t number, std::size_t bytes);
+    bool congested() const;
+    /// A reply to what was submitted, through its origin.
+    static void reply(const Submitted& request, const nlohmann::json& content);
+
+    const std::string& id() const override { return id_; }
+    session::SessionInfo info() const override;
+    void submit(protocol::Message request, std::shared_ptr<session::ReplySink> origin) override;
+    void subscribe(session::OutputObserver* observer) override;
+    void unsubscribe(session::OutputObserver* observer) override;
+    void resume_output() override;
+    const session::OutputJournal& journal() const override;
+    void set_connection_file(std::string path) override { connection_file = std::move(path); }
+    boost::asio::awaitable<Result<session::ExecutionResult>> execute(
+        session::ExecutionRequest request) override;
+    std::optional<session::ExecutionResult> find_execution(
+        const std::string& execution_id) const override;
+    Status interrupt() override;
+    boost::asio::awaitable<Status> restart() override;
+    Result<sandbox::Workspace> workspace() override;
+    void touch() override {}
+    void close(session::Death reason) override;
+
+ private:
+    void to_observers(const protocol::Message& message);
+
+    std::string id_;
+    std::uint64_t sequence_ = 0;
+    protocol::Header parent_;
+};
+
+}  // namespace cellkeep::jupyter::test

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/jupyter/iopub_publisher.hpp"
+
+#include "protocol/limits.hpp"
+#include "tests/unit/jupyter/zmq_client.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+using namespace cellkeep;
+using namespace cellkeep::jupyter;
+using namespace cellkeep::jupyter::test;
+using protocol::Channel;
+
+namespace {
+
+void subscribe(Stage& stage, ZmqTestClient& client) {
+    client.subscribe();
+    REQUIRE(stage.receive(client, Channel::kIopub).header().msg_type == "iopub_welcome");
+}
+
+/// A session that prints `count` numbered messages and stops whenever the front is congested.
+class Printer {
+ public:
+    Printer(FakeSession& session, std::size_t count, std::size_t padding)
+        : session_(session), count_(count), padding_(padding) {
+        session_.on_resume = [this] { run(); };
+    }
+    void run() {
+        while (next_ < count_ && !session_.congested()) {
+            session_.publish_bytes(next_++, padding_);
+        }
+    }
+    std::size_t printed() const { return next_; }
+
+ private:
+    FakeSession& session_;
+    std::size_t count_;
+    std::size_t padding_;
+    std::size_t next_ = 0;
+};
+
+/// The numbers of all stream messages that are there now, appended. Reads the content's frame as it
+/// is: {"n":N}.
+void read_numbers(ZmqTestClient& client, std::vector<std::size_t>& numbers) {
+    while (const std::optional<Frames> frames = try_receive_frames(client.iopub)) {
+        // topic, delimiter, signature, header, parent header, metadata, content, buffers
+        if (frames->at(0).ends_with(".stream")) {
+            numbers.push_back(std::stoul(frames->at(6).substr(5)));
+        }
+    }
+}
+
+bool is_complete(const std::vector<std::size_t>& numbers, std::size_t count) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (numbers[i] != i) {
+            return false;
+        }
+    }
+    return numbers.size() == count;
+}
+
+constexpr std::chrono::hours kForever{1};
+
+}  // namespace
+
+TEST_CASE("a subscription is greeted as JEP 65 says", "[jupyter][iopub]") {
+    Stage stage;
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    for (const std::string topic : {"", "kernel.x.stream"}) {
+        client.subscribe(topic);
+        const protocol::Message welcome = stage.receive(client, Channel::kIopub);
+        CHECK(welcome.header().msg_type == "iopub_welcome");
+        CHECK(client.last_topic == topic);
+        CHECK(welcome.parent_header_json() == "{}");
+        CHECK(welcome.parse_content().value() == nlohmann::json{{"subscription", topic}});
+    }
+}
+
+TEST_CASE("a second client with the same subscription is greeted too", "[jupyter][iopub]") {
+    Stage stage;
+    ZmqTestClient first(stage.context, stage.session->connection_file);
+    ZmqTestClient second(stage.context, stage.session->connection_file);
+    subscribe(stage, first);
+    subscribe(stage, second);
+}
+
+TEST_CASE("a topic at the bound is greeted, a longer one is not", "[jupyter][iopub]") {
+    Stage stage;
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    client.subscribe(std::string(limits::kHeaderFieldBytesMax + 1, 't'));
+    client.subscribe(std::string(limits::kHeaderFieldBytesMax, 't'));
+    stage.receive(client, Channel::kIopub);
+    CHECK(client.last_topic.size() == limits::kHeaderFieldBytesMax);
+    CHECK(stage.count(PeerEvent::kRejected) == 1);
+}
+
+TEST_CASE(
+    "output carries ipykernel's topic, its parent and a right signature", "[jupyter][iopub]") {
+    Stage stage;
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    subscribe(stage, client);
+    stage.session->publish("status", {{"execution_state", "busy"}});
+    const protocol::Message status = stage.receive(client, Channel::kIopub);
+    CHECK(client.last_topic == "kernel." + stage.session->info().kernel_id + ".status");
+    CHECK(status.parent().msg_type == "execute_request");
+}
+
+TEST_CASE("unsubscribing stops the output", "[jupyter][iopub]") {
+    Stage stage;
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    subscribe(stage, client);
+    client.iopub.set(zmq::sockopt::unsubscribe, "");
+    client.subscribe("none of these");
+    stage.receive(client, Channel::kIopub);
+    stage.session->publish("status", {{"execution_state", "busy"}});
+    client.subscribe("");
+    const protocol::Message next = stage.receive(client, Channel::kIopub);
+    CHECK(next.header().msg_type == "iopub_welcome");
+}
+
+TEST_CASE("100,000 messages reach a subscriber that reads late, all in order", "[jupyter][iopub]") {
+    constexpr std::size_t kMessages = 100'000;
+    ZmqFrontConfig config;
+    config.stall_max = kForever;
+    Stage stage(config);
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    subscribe(stage, client);
+    Printer printer(*stage.session, kMessages, 100);
+    printer.run();
+    // It begins to read only when the session had to stop for it.
+    REQUIRE(stage.session->congested());
+    REQUIRE(printer.printed() < kMessages);
+    std::vector<std::size_t> numbers;
+    REQUIRE(stage.run_until([&] {
+        read_numbers(client, numbers);
+        return numbers.size() >= kMessages;
+    }));
+    CHECK(is_complete(numbers, kMessages));
+    CHECK(stage.count(PeerEvent::kSubscriberStepped) == 0);
+    CHECK(stage.count(PeerEvent::kOutputDropped) == 0);
+}
+
+TEST_CASE("one that stalls beyond the bound loses, the others lose nothing", "[jupyter][iopub]") {
+    constexpr std::size_t kMessages = 5'000;
+    ZmqFrontConfig config;
+    config.high_water_mark = 100;
+    config.stall_max = std::chrono::milliseconds(20);
+    Stage stage(config);
+    ZmqTestClient reads(stage.context, stage.session->connection_file);
+    ZmqTestClient stalls(stage.context, stage.session->connection_file);
+    subscribe(stage, stalls);
+    subscribe(stage, reads);
+    Printer printer(*stage.session, kMessages, 2000);
+    printer.run();
+    std::vector<std::size_t> numbers;
+    REQUIRE(stage.run_until([&] {
+        read_numbers(reads, numbers);
+        return numbers.size() >= kMessages;
+    }));
+    CHECK(is_complete(numbers, kMessages));
+    CHECK(stage.count(PeerEvent::kSubscriberStepped) >= 1);
+    CHECK_FALSE(stage.session->congested());
+    CHECK(stage.log.at(0).find("a subscriber that does not read") != std::string::npos);
+
+    // When it reads again it finds what it had, in order, and is back: it gets what comes from now
+    // on.
+    std::vector<std::size_t> late;
+    std::size_t extra = kMessages;
+    REQUIRE(stage.run_until([&] {
+        read_numbers(stalls, late);
+        if (!late.empty() && late.back() >= kMessages) {
+            return true;
+        }
+        stage.session->publish_bytes(extra++, 10);
+        return false;
+    }));
+    CHECK(std::is_sorted(late.begin(), late.end()));
+    CHECK(late.size() < extra);
+    CHECK(late.front() == 0);
+}
+
+TEST_CASE("what waits in the front has a bound, in messages", "[jupyter][iopub]") {
+    ZmqFrontConfig config;
+    config.high_water_mark = 10;
+    config.stall_max = kForever;
+    Stage stage(config);
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    subscribe(stage, client);
+    Printer printer(*stage.session, 1'000'000, 2000);
+    printer.run();
+    REQUIRE(stage.session->congested());  // one message waits
+    // A session that does not stop.
+    for (std::size_t i = 1; i < limits::kZmqWaitingMessagesMax; ++i) {
+        stage.session->publish_bytes(i, 1);
+    }
+    CHECK(stage.count(PeerEvent::kSubscriberStepped) == 0);
+    stage.session->publish_bytes(0, 1);
+    CHECK(stage.count(PeerEvent::kSubscriberStepped) == 1);
+}
+
+TEST_CASE("what ZeroMQ holds has a bound in bytes too", "[jupyter][iopub]") {
+    ZmqFrontConfig config;
+    config.stall_max = kForever;
+    Stage stage(config);
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    client.iopub.set(zmq::sockopt::rcvhwm, 1);
+    client.iopub.disconnect(client.info.endpoint(client.info.iopub_port));
+    client.iopub.connect(client.info.endpoint(client.info.iopub_port));
+    subscribe(stage, client);
+    constexpr std::size_t kMegabyte = 1ULL << 20U;
+    constexpr std::size_t kMessages = 3 * limits::kZmqUnsentBytesMax / kMegabyte;
+    Printer printer(*stage.session, kMessages, kMegabyte);
+    printer.run();
+    REQUIRE(stage.session->congested());
+    std::vector<std::size_t> numbers;
+    REQUIRE(stage.run_until([&] {
+        read_numbers(client, numbers);
+        return numbers.size() >= kMessages;
+    }));
+    CHECK(is_complete(numbers, kMessages));
+}
+
+TEST_CASE("bytes that nobody takes for too long are dropped and counted", "[jupyter][iopub]") {
+    ZmqFrontConfig config;
+    config.stall_max = std::chrono::milliseconds(5);
+    Stage stage(config);
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    subscribe(stage, client);
+    constexpr std::size_t kHuge = limits::kZmqUnsentBytesMax / 4;
+    Printer printer(*stage.session, 64, kHuge);
+    printer.run();
+    REQUIRE(stage.run_until([&] { return stage.count(PeerEvent::kOutputDropped) > 0; }));
+    // One that is larger than the bound passes when nothing else waits.
+    std::vector<std::size_t> numbers;
+    REQUIRE(stage.run_until([&] {
+        read_numbers(client, numbers);
+        return printer.printed() == 64 && !stage.session->congested();
+    }));
+    stage.session->publish_bytes(64, limits::kZmqUnsentBytesMax + 1);
+    REQUIRE(stage.run_until([&] {
+        read_numbers(client, numbers);
+        return !numbers.empty() && numbers.back() == 64;
+    }));
+}

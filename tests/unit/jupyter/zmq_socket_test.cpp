@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/jupyter/zmq_socket.hpp"
+
+#include "tests/unit/jupyter/zmq_client.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+
+using namespace cellkeep;
+using namespace cellkeep::jupyter;
+using namespace cellkeep::jupyter::test;
+
+namespace {
+
+ZmqSocket make_socket(const ZmqContext& context, ZmqSocketType type, int high_water_mark) {
+    return ZmqSocket::create(
+               context,
+               {.type = type,
+                .high_water_mark = high_water_mark,
+                .linger = std::chrono::milliseconds(0)})
+        .value();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "binding where that is impossible is an error that names the endpoint", "[jupyter][zmq]") {
+    const ZmqContext context = ZmqContext::create().value();
+    ZmqSocket socket = make_socket(context, ZmqSocketType::kRouter, 10);
+    for (const std::string endpoint :
+         {"ipc:///nowhere/at/all", "tcp://192.0.2.1:*", "nonsense", "ipc://", ""}) {
+        const Status status = socket.bind(endpoint);
+        REQUIRE(status.has_error());
+        CHECK(status.error().message().find("zmq_bind(" + endpoint + ")") != std::string::npos);
+    }
+}
+
+TEST_CASE("a router says that nobody has this identity", "[jupyter][zmq]") {
+    const ZmqContext context = ZmqContext::create().value();
+    ZmqSocket socket = make_socket(context, ZmqSocketType::kRouter, 10);
+    REQUIRE(socket.bind("tcp://127.0.0.1:*").has_value());
+    CHECK(socket.last_endpoint().value().find("tcp://127.0.0.1:") == 0);
+    const std::vector<std::string_view> frames{"nobody", "hello"};
+    CHECK(socket.send(frames).value() == SendOutcome::kPeerGone);
+    CHECK_FALSE(socket.readable().value());
+    CHECK_FALSE(socket.receive().value().has_value());
+}
+
+TEST_CASE("bytes sent from where they are stay until ZeroMQ is done with them", "[jupyter][zmq]") {
+    std::atomic<int> released{0};
+    {
+        const ZmqContext context = ZmqContext::create().value();
+        ZmqSocket socket = make_socket(context, ZmqSocketType::kXpub, 10);
+        REQUIRE(socket.bind("tcp://127.0.0.1:*").has_value());
+        const std::string large(ZmqSocket::kZeroCopyBytesMin, 'x');
+        const std::shared_ptr<const void> keep(
+            large.data(), [&](const void* /*bytes*/) { ++released; });
+        const std::vector<std::string_view> frames{"topic", large};
+        CHECK(socket.send(frames, keep).value() == SendOutcome::kSent);  // to nobody
+        CHECK(keep.use_count() == 1);
+    }
+    CHECK(released == 1);
+}
