@@ -20,7 +20,7 @@ inline constexpr std::size_t kBuffersMax = 1024;
 inline constexpr std::size_t kHeaderBytesMax = 64ULL << 10U;
 /// Nesting of a JSON document that we parse; deeper ones are refused before recursion can hurt.
 inline constexpr int kJsonDepthMax = 256;
-/// msg_id, session, username and msg_type, each.
+/// Each string field of a header: msg_id, session, username, date, msg_type, version, subshell_id.
 inline constexpr std::size_t kHeaderFieldBytesMax = 1024;
 
 // --- Connection files
