@@ -81,6 +81,7 @@ struct Listener::State {
     asio::steady_timer sweeper;
     std::shared_ptr<ConnectionRegistry> registry;
     Clock::time_point abort_at = Clock::time_point::max();
+    std::function<void()> stopped;
 };
 
 Listener::Listener(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -167,9 +168,13 @@ asio::awaitable<void> Listener::sweep_loop() {
             }
         }
     }
+    if (state_->stopped) {
+        state_->stopped();
+    }
 }
 
-void Listener::stop(std::chrono::milliseconds patience) {
+void Listener::stop(std::chrono::milliseconds patience, std::function<void()> stopped) {
+    state_->stopped = std::move(stopped);
     boost::system::error_code ignored;  // Ignored: closed is what it shall be.
     (void)state_->acceptor.close(ignored);
     state_->registry->set_stopping();

@@ -72,8 +72,8 @@ class Listener {
 
     void start();
     /// No new connections; those that wait for a request are closed, those that are answering one
-    /// finish it, at most `patience`.
-    void stop(std::chrono::milliseconds patience);
+    /// finish it, at most `patience`. Then calls `stopped`, once.
+    void stop(std::chrono::milliseconds patience, std::function<void()> stopped);
 
     std::uint16_t port() const;
     /// "http://127.0.0.1:8888".

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The commands of the `cellkeep` program. Each returns the exit code: 0 done, 1 it failed, 2 wrong
+// usage, 130 interrupted.
+#pragma once
+
+#include "kernel-manager/cli/serve_config.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::cli {
+
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitInterrupted = 130;
+
+/// Flags of serve, with the environment's token and the file of --config not yet read.
+struct ServeCommand {
+    ServeOptions flags;
+    std::optional<std::string> config_path;
+};
+int serve(const ServeCommand& command);
+
+struct RunCommand {
+    std::string file;
+    std::optional<std::string> server_state_dir;  // --server; nothing: a session of our own
+    std::optional<std::string> output;
+    std::optional<std::string> figures_dir;
+    bool keep_session = false;
+    std::chrono::seconds timeout{300};  // per cell
+    std::vector<std::string> allow_degraded;
+};
+int run(const RunCommand& command);
+
+struct ConnectCommand {
+    std::string session;
+    std::optional<std::string> state_dir;
+};
+int connect(const ConnectCommand& command);
+
+enum class DoctorFormat { kTable, kJson };
+int doctor(DoctorFormat format);
+
+int version();
+
+}  // namespace cellkeep::cli

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/log.hpp"
+
+#include "protocol/message.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+namespace cellkeep::cli {
+
+namespace {
+
+struct Log {
+    std::shared_ptr<spdlog::logger> logger;
+    LogFormat format = LogFormat::kJson;
+
+    Log() : logger(spdlog::stderr_logger_st("cellkeep")) { use(LogLevel::kInfo, format); }
+
+    void use(LogLevel level, LogFormat new_format) {
+        format = new_format;
+        logger->set_level(to_spdlog(level));
+        logger->set_pattern(
+            format == LogFormat::kJson ? "{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",%v"
+                                       : "%Y-%m-%dT%H:%M:%S.%eZ %-7l %v",
+            spdlog::pattern_time_type::utc);
+    }
+
+    static spdlog::level::level_enum to_spdlog(LogLevel level) {
+        switch (level) {
+            case LogLevel::kDebug:
+                return spdlog::level::debug;
+            case LogLevel::kInfo:
+                return spdlog::level::info;
+            case LogLevel::kWarning:
+                return spdlog::level::warn;
+            case LogLevel::kError:
+                return spdlog::level::err;
+            case LogLevel::kOff:
+                return spdlog::level::off;
+        }
+        return spdlog::level::info;
+    }
+};
+
+Log& instance() {
+    static Log log;
+    return log;
+}
+
+}  // namespace
+
+Result<LogLevel> parse_log_level(std::string_view text) {
+    for (const auto& [name, level] : {
+             std::pair<std::string_view, LogLevel>{"debug", LogLevel::kDebug},
+             {"info", LogLevel::kInfo},
+             {"warning", LogLevel::kWarning},
+             {"error", LogLevel::kError},
+             {"off", LogLevel::kOff},
+         }) {
+        if (text == name) {
+            return level;
+        }
+    }
+    return Error(
+        ErrorCode::kInvalidArgument,
+        "log level \"" + std::string(text) + "\" is not debug, info, warning, error or off");
+}
+
+Result<LogFormat> parse_log_format(std::string_view text) {
+    if (text == "json") {
+        return LogFormat::kJson;
+    }
+    if (text == "text") {
+        return LogFormat::kText;
+    }
+    return Error(
+        ErrorCode::kInvalidArgument,
+        "log format \"" + std::string(text) + "\" is not json or text");
+}
+
+void configure_log(LogLevel level, LogFormat format) {
+    instance().use(level, format);
+}
+
+std::string format_event(std::string_view event, const nlohmann::json& fields, LogFormat format) {
+    if (format == LogFormat::kJson) {
+        std::string line = "\"event\":" + protocol::dump_json(std::string(event));
+        const std::string rest = protocol::dump_json(fields);
+        return line + (rest.size() > 2 ? "," + rest.substr(1) : "}");
+    }
+    std::string line(event);
+    for (const auto& [name, value] : fields.items()) {
+        line += " " + name + "=" + protocol::dump_json(value);
+    }
+    return line;
+}
+
+void log_event(LogLevel level, std::string_view event, const nlohmann::json& fields) {
+    Log& log = instance();
+    const auto spdlog_level = Log::to_spdlog(level);
+    if (log.logger->should_log(spdlog_level)) {
+        log.logger->log(
+            spdlog_level, spdlog::string_view_t(format_event(event, fields, log.format)));
+    }
+}
+
+}  // namespace cellkeep::cli

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The `cellkeep` program: its command line, and nothing else.
+#include "kernel-manager/cli/commands.hpp"
+#include "kernel-manager/cli/console.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <csignal>
+#include <cstdint>
+#include <exception>
+#include <string>
+
+namespace cellkeep::cli {
+
+namespace {
+
+/// Something that no command expected: sysexits.h's EX_SOFTWARE.
+constexpr int kExitInternal = 70;
+
+void add_serve(CLI::App& app, ServeCommand& command) {
+    CLI::App* sub = app.add_subcommand("serve", "Run the server");
+    ServeOptions& flags = command.flags;
+    sub->add_option(
+        "--listen",
+        flags.listen,
+        "HOST:PORT to listen on. Default: 127.0.0.1:8888, or the next free port");
+    sub->add_option(
+        "--token",
+        flags.token,
+        "The token clients must send. Default: a random one. Other users can see a command line: "
+        "prefer the environment variable CELLKEEP_TOKEN");
+    sub->add_option("--max-sessions", flags.max_sessions, "Most sessions at a time. Default: 64");
+    sub->add_option(
+        "--state-dir",
+        flags.state_dir,
+        "Private directory of this server. Default: $XDG_STATE_HOME/cellkeep or "
+        "~/.local/state/cellkeep");
+    sub->add_option("--config", command.config_path, "TOML file; its keys are these flags");
+    sub->add_option(
+        "--allow-degraded",
+        flags.allow_degraded,
+        "Start sessions although this sandbox control is missing (see: cellkeep doctor). Repeat it "
+        "for several");
+    sub->add_option(
+        "--allow-host",
+        flags.allow_host,
+        "Accept this name in the Host header besides localhost. Repeat it for several");
+    sub->add_option("--ready-fd", flags.ready_fd, "Write READY to this descriptor when serving");
+    sub->add_option("--zmq-transport", flags.zmq_transport, "ipc (default) or tcp");
+    sub->add_option("--log-level", flags.log_level, "debug, info (default), warning, error, off");
+    sub->add_option("--log-format", flags.log_format, "json (default) or text");
+}
+
+void add_run(CLI::App& app, RunCommand& command, std::uint32_t& timeout_seconds) {
+    CLI::App* sub = app.add_subcommand("run", "Run a notebook or a Python file in a session");
+    sub->add_option("FILE", command.file, "FILE.ipynb or FILE.py")->required();
+    sub->add_option(
+        "--server",
+        command.server_state_dir,
+        "State directory of a running server. Default: a session of this process");
+    sub->add_option(
+        "--output", command.output, "The executed notebook. Default: FILE.executed.ipynb");
+    sub->add_option("--figures-dir", command.figures_dir, "Also save PNG pictures here");
+    sub->add_flag("--keep-session", command.keep_session, "Leave the session on the server alive");
+    sub->add_option("--timeout", timeout_seconds, "Seconds for one cell")
+        ->capture_default_str()
+        ->check(CLI::Range(1U, 86'400U));
+    sub->add_option("--allow-degraded", command.allow_degraded, "As for serve; not with --server");
+}
+
+int dispatch(int argc, char** argv) {
+    CLI::App app("Cellkeep: sandboxed interpreters whose variables, files and plots live on");
+    app.name("cellkeep");
+    app.require_subcommand(1);
+
+    ServeCommand serve_command;
+    add_serve(app, serve_command);
+    RunCommand run_command;
+    auto timeout_seconds = static_cast<std::uint32_t>(run_command.timeout.count());
+    add_run(app, run_command, timeout_seconds);
+    ConnectCommand connect_command;
+    CLI::App* connect_sub =
+        app.add_subcommand("connect", "Show how Jupyter clients attach to a session");
+    connect_sub->add_option("SESSION", connect_command.session, "ses_…")->required();
+    connect_sub->add_option("--state-dir", connect_command.state_dir, "As for serve");
+    bool doctor_as_json = false;
+    CLI::App* doctor_sub =
+        app.add_subcommand("doctor", "Check what the sandbox can apply on this host");
+    doctor_sub->add_flag("--json", doctor_as_json, "For programs");
+    app.add_subcommand("version", "Print the version");
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& failure) {
+        return app.exit(failure) == 0 ? kExitDone : kExitUsage;
+    }
+    if (app.got_subcommand("serve")) {
+        return serve(serve_command);
+    }
+    if (app.got_subcommand("run")) {
+        run_command.timeout = std::chrono::seconds(timeout_seconds);
+        return run(run_command);
+    }
+    if (app.got_subcommand("connect")) {
+        return connect(connect_command);
+    }
+    if (app.got_subcommand("doctor")) {
+        return doctor(doctor_as_json ? DoctorFormat::kJson : DoctorFormat::kTable);
+    }
+    return version();
+}
+
+}  // namespace
+
+static int run_main(int argc, char** argv) {
+    try {
+        return dispatch(argc, argv);
+    } catch (const std::exception& failure) {
+        print_error("cellkeep: internal error: " + std::string(failure.what()) + "\n");
+        return kExitInternal;
+    }
+}
+
+}  // namespace cellkeep::cli
+
+int main(int argc, char** argv) {
+    // A peer that closes is an error code, never a signal.
+    (void)std::signal(SIGPIPE, SIG_IGN);
+    return cellkeep::cli::run_main(argc, argv);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `cellkeep run`: a notebook or a program, executed in a sandboxed session.
+#include "kernel-manager/cli/commands.hpp"
+#include "kernel-manager/cli/console.hpp"
+#include "kernel-manager/cli/run_to_end.hpp"
+#include "kernel-manager/cli/runner.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <csignal>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace cellkeep::cli {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t kFileBytesMax = 256ULL << 20U;
+constexpr std::chrono::milliseconds kLastWork{2000};
+
+enum class FileKind { kNotebook, kProgram };
+
+Result<FileKind> kind_of(const std::string& file) {
+    const std::string extension = std::filesystem::path(file).extension().string();
+    if (extension == ".ipynb") {
+        return FileKind::kNotebook;
+    }
+    if (extension == ".py") {
+        return FileKind::kProgram;
+    }
+    return Error(ErrorCode::kInvalidArgument, file + " is neither a .ipynb nor a .py file");
+}
+
+std::string default_output(const std::string& file) {
+    std::filesystem::path path(file);
+    return (path.parent_path() / (path.stem().string() + ".executed.ipynb")).string();
+}
+
+Status write_figures(const RunReport& report, const std::string& directory) {
+    std::error_code error;
+    (void)std::filesystem::create_directories(directory, error);
+    if (error) {
+        return Error::from_errno(error.value(), "mkdir(" + directory + ")");
+    }
+    for (const Figure& figure : report.figures) {
+        const std::string name = directory + "/cell-" + std::to_string(figure.cell) + "-" +
+                                 std::to_string(figure.number) + ".png";
+        BOOST_OUTCOME_TRY(write_file_atomically(name, figure.png, 0644));
+        print("figure " + name + "\n");
+    }
+    return ok();
+}
+
+/// One run from open to close, and the signals that may cut it short.
+class Run {
+ public:
+    Run(asio::io_context& io, const RunCommand& command, RunTarget& target)
+        : command_(command), target_(target), signals_(io, SIGINT, SIGTERM) {
+        signals_.async_wait([this, &io](const boost::system::error_code& error, int /*signal*/) {
+            if (error) {
+                return;
+            }
+            interrupted_ = true;
+            // From here on a second signal ends the process at once.
+            boost::system::error_code ignored;  // Ignored: nothing to do about it now.
+            (void)signals_.clear(ignored);
+            if (opened_) {
+                asio::co_spawn(io, target_.interrupt(), asio::detached);
+            }
+        });
+    }
+
+    asio::awaitable<Result<RunOutcome>> execute(FileKind kind, std::string text) {
+        auto notebook = kind == FileKind::kNotebook
+                            ? Notebook::parse(text, command_.file)
+                            : Result<Notebook>(Error(ErrorCode::kInvalidArgument, ""));
+        if (kind == FileKind::kNotebook && notebook.has_error()) {
+            co_return notebook.error();
+        }
+        const auto session = co_await target_.open(command_.timeout);
+        if (session.has_error()) {
+            co_return session.error();
+        }
+        opened_ = true;
+        auto report =
+            kind == FileKind::kNotebook
+                ? co_await run_cells(target_, notebook.value(), [this] { return interrupted_; })
+                : co_await run_program(target_, std::move(text));
+        Status saved = ok();
+        if (kind == FileKind::kNotebook) {
+            saved = save(notebook.value(), session.value());
+        }
+        if (report.has_value() && command_.figures_dir && saved.has_value()) {
+            saved = write_figures(report.value(), *command_.figures_dir);
+        }
+        if (command_.keep_session) {
+            print("session " + session.value() + "\n");
+        } else {
+            co_await target_.close();
+        }
+        boost::system::error_code ignored;  // Ignored: the wait ends either way.
+        (void)signals_.cancel(ignored);
+        if (report.has_error()) {
+            co_return report.error();
+        }
+        if (saved.has_error()) {
+            co_return saved.error();
+        }
+        co_return interrupted_ ? RunOutcome::kInterrupted : report.value().outcome;
+    }
+
+ private:
+    Status save(Notebook& notebook, const std::string& session_id) const {
+        if (command_.keep_session) {
+            notebook.set_session_id(session_id);
+        }
+        const std::string output = command_.output.value_or(default_output(command_.file));
+        std::error_code error;
+        const auto parent = std::filesystem::path(output).parent_path();
+        if (!parent.empty()) {
+            (void)std::filesystem::create_directories(parent, error);
+        }
+        BOOST_OUTCOME_TRY(write_file_atomically(output, notebook.to_text(), 0644));
+        print("wrote " + output + "\n");
+        return ok();
+    }
+
+    const RunCommand& command_;
+    RunTarget& target_;
+    asio::signal_set signals_;
+    bool opened_ = false;
+    bool interrupted_ = false;
+};
+
+Result<std::unique_ptr<RunTarget>> make_target(asio::io_context& io, const RunCommand& command) {
+    if (!command.server_state_dir) {
+        return make_local_target(io, command.allow_degraded);
+    }
+    BOOST_OUTCOME_TRY(const ServerRecord server, load_server_record(*command.server_state_dir));
+    return make_server_target(server);
+}
+
+Result<RunOutcome> run_file(const RunCommand& command) {
+    BOOST_OUTCOME_TRY(const FileKind kind, kind_of(command.file));
+    BOOST_OUTCOME_TRY(std::string text, read_file(command.file, kFileBytesMax));
+    asio::io_context io(1);
+    BOOST_OUTCOME_TRY(auto target, make_target(io, command));
+    Run run(io, command, *target);
+    auto outcome = run_to_end(io, run.execute(kind, std::move(text)));
+    target.reset();
+    (void)io.run_for(kLastWork);
+    return outcome;
+}
+
+}  // namespace
+
+int run(const RunCommand& command) {
+    if (command.keep_session && !command.server_state_dir) {
+        print_error(Error(
+            ErrorCode::kInvalidArgument,
+            "--keep-session needs --server: a session of this process ends with it"));
+        return kExitUsage;
+    }
+    const auto outcome = run_file(command);
+    if (outcome.has_error()) {
+        print_error(outcome.error());
+        return kExitFailed;
+    }
+    switch (outcome.value()) {
+        case RunOutcome::kDone:
+            return kExitDone;
+        case RunOutcome::kFailed:
+            return kExitFailed;
+        case RunOutcome::kInterrupted:
+            return kExitInterrupted;
+    }
+    return kExitFailed;
+}
+
+}  // namespace cellkeep::cli

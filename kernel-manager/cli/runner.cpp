@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/runner.hpp"
+
+#include "kernel-manager/cli/console.hpp"
+
+#include <array>
+#include <cstdio>
+#include <utility>
+
+namespace cellkeep::cli {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t kExcerptLinesMax = 12;
+constexpr std::size_t kExcerptWidth = 100;
+constexpr std::size_t kTitleWidth = 60;
+
+std::string text_of(const nlohmann::json& object, const char* name) {
+    const auto field = object.find(name);
+    return field != object.end() && field->is_string() ? field->get<std::string>() : std::string();
+}
+
+/// At most width bytes, cut at a character, not inside one (UTF-8 continuation bytes are 10xxxxxx).
+std::string clip(std::string_view text, std::size_t width) {
+    if (text.size() <= width) {
+        return std::string(text);
+    }
+    while (width > 0 && (static_cast<unsigned char>(text[width]) & 0xC0U) == 0x80U) {
+        --width;
+    }
+    return std::string(text.substr(0, width)) + "…";
+}
+
+std::string first_line(std::string_view source) {
+    while (!source.empty()) {
+        const std::size_t end = source.find('\n');
+        const std::string_view line = source.substr(0, end);
+        if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
+            return clip(line, kTitleWidth);
+        }
+        source = end == std::string_view::npos ? std::string_view() : source.substr(end + 1);
+    }
+    return {};
+}
+
+bool is_blank(std::string_view source) {
+    return source.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+std::string seconds(const nlohmann::json& execution) {
+    double wall_ms = 0;
+    if (execution.contains("metrics") && execution["metrics"].is_object()) {
+        wall_ms = execution["metrics"].value("wall_ms", 0.0);
+    }
+    std::array<char, 32> text{};
+    (void)std::snprintf(text.data(), text.size(), "%.2f s", wall_ms / 1000.0);
+    return text.data();
+}
+
+std::string traceback_of(const nlohmann::json& execution) {
+    const auto error = execution.find("error");
+    if (error == execution.end() || !error->is_object()) {
+        return {};
+    }
+    std::string text;
+    if (const auto lines = error->find("traceback"); lines != error->end() && lines->is_array()) {
+        for (const auto& line : *lines) {
+            text += (line.is_string() ? line.get<std::string>() : std::string()) + "\n";
+        }
+    }
+    if (text.empty()) {
+        text = text_of(*error, "name") + ": " + text_of(*error, "message") + "\n";
+    }
+    if (const std::string hint = text_of(*error, "hint"); !hint.empty()) {
+        text += hint + "\n";
+    }
+    return text;
+}
+
+/// What a cell says in text: its stdout, then its result.
+std::string spoken(const nlohmann::json& execution) {
+    std::string text = text_of(execution, "stdout");
+    const auto result = execution.find("result");
+    if (result != execution.end() && result->is_object()) {
+        if (!text.empty() && text.back() != '\n') {
+            text.push_back('\n');
+        }
+        text += text_of(*result, "text/plain");
+    }
+    return text;
+}
+
+void collect_figures(const nlohmann::json& outputs, std::size_t cell, RunReport& report) {
+    std::size_t number = 0;
+    for (std::string& png : png_pictures(outputs)) {
+        report.figures.push_back({cell, ++number, std::move(png)});
+    }
+}
+
+void store(const nlohmann::json& execution, std::size_t position, Notebook& notebook) {
+    std::optional<std::int64_t> count;
+    if (const auto field = execution.find("execution_count");
+        field != execution.end() && field->is_number_integer()) {
+        count = field->get<std::int64_t>();
+    }
+    const auto outputs = execution.find("outputs");
+    notebook.set_outputs(
+        position,
+        count,
+        outputs != execution.end() && outputs->is_array() ? *outputs : nlohmann::json::array());
+}
+
+}  // namespace
+
+std::string excerpt(std::string_view text, std::size_t lines_max) {
+    std::string out;
+    std::size_t shown = 0;
+    std::size_t hidden = 0;
+    while (!text.empty()) {
+        const std::size_t end = text.find('\n');
+        const std::string_view line = text.substr(0, end);
+        text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+        if (shown < lines_max) {
+            out += "    " + clip(line, kExcerptWidth) + "\n";
+            ++shown;
+        } else {
+            ++hidden;
+        }
+    }
+    if (hidden > 0) {
+        out += "    … " + std::to_string(hidden) + " more lines\n";
+    }
+    return out;
+}
+
+asio::awaitable<Result<RunReport>> run_cells(
+    RunTarget& target, Notebook& notebook, const std::function<bool()>& interrupted) {
+    RunReport report;
+    notebook.clear_outputs();
+    const std::vector<CodeCell> cells = notebook.code_cells();
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const CodeCell& cell = cells[i];
+        if (interrupted()) {
+            report.outcome = RunOutcome::kInterrupted;
+            co_return report;
+        }
+        if (is_blank(cell.source)) {
+            continue;
+        }
+        print(
+            "[" + std::to_string(i + 1) + "/" + std::to_string(cells.size()) + "] " +
+            first_line(cell.source) + " ");
+        const auto executed = co_await target.execute(cell.source);
+        if (executed.has_error()) {
+            print("failed\n");
+            co_return executed.error();
+        }
+        const nlohmann::json& execution = executed.value();
+        const std::string status = text_of(execution, "status");
+        print("· " + status + " · " + seconds(execution) + "\n");
+        print(excerpt(spoken(execution), kExcerptLinesMax));
+        store(execution, cell.position, notebook);
+        collect_figures(execution.value("outputs", nlohmann::json::array()), i + 1, report);
+        if (status == "ok") {
+            continue;
+        }
+        print(excerpt(traceback_of(execution), kExcerptLinesMax * 4));
+        if (!cell.may_raise || status != "error") {
+            report.outcome = interrupted() ? RunOutcome::kInterrupted : RunOutcome::kFailed;
+            co_return report;
+        }
+    }
+    co_return report;
+}
+
+asio::awaitable<Result<RunReport>> run_program(RunTarget& target, std::string code) {
+    const auto executed = co_await target.execute(std::move(code));
+    if (executed.has_error()) {
+        co_return executed.error();
+    }
+    const nlohmann::json& execution = executed.value();
+    print(text_of(execution, "stdout"));
+    print_error(text_of(execution, "stderr"));
+    RunReport report;
+    collect_figures(execution.value("outputs", nlohmann::json::array()), 1, report);
+    const std::string status = text_of(execution, "status");
+    if (status != "ok") {
+        print_error(traceback_of(execution));
+        report.outcome = status == "interrupted" ? RunOutcome::kInterrupted : RunOutcome::kFailed;
+    }
+    co_return report;
+}
+
+}  // namespace cellkeep::cli

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `cellkeep serve` was told, by flags and by a TOML file with the same names (dashes become
+// underscores). A flag wins over the file. An unknown key is an error: a misspelt limit must not be
+// a limit that is silently not in force.
+#pragma once
+
+#include "protocol/support/result.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cellkeep::cli {
+
+/// Nothing: not said.
+struct ServeOptions {
+    std::optional<std::string> listen;  // HOST:PORT
+    std::optional<std::string> token;
+    std::optional<std::size_t> max_sessions;
+    std::optional<std::string> state_dir;
+    std::optional<std::vector<std::string>> allow_degraded;  // control names
+    std::optional<std::vector<std::string>> allow_host;      // Host header names
+    std::optional<int> ready_fd;
+    std::optional<std::string> zmq_transport;  // "ipc", "tcp"
+    std::optional<std::string> log_level;
+    std::optional<std::string> log_format;
+};
+
+/// kInvalidArgument: "NAME:LINE: what is wrong".
+Result<ServeOptions> parse_serve_config(std::string_view toml, std::string_view name);
+Result<ServeOptions> load_serve_config(const std::string& path);
+
+/// What `first` says, and `second` where it says nothing.
+ServeOptions overlay(ServeOptions first, ServeOptions second);
+
+}  // namespace cellkeep::cli

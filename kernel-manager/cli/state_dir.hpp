@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A server's state directory: private (0700), held by one server at a time (flock(2), so the kernel
+// lets go when the server dies), with server.json saying where that server is and its token.
+#pragma once
+
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+
+#include <string>
+
+namespace cellkeep::cli {
+
+/// What server.json says (mode 0600).
+struct ServerRecord {
+    std::string url;
+    std::string token;
+    long pid = 0;
+    std::string started_at;
+    std::string version;
+};
+
+/// $XDG_STATE_HOME/cellkeep, else $HOME/.local/state/cellkeep. kInvalidArgument if neither is set.
+Result<std::string> default_state_dir();
+
+/// kNotFound if no server has written one there.
+Result<ServerRecord> load_server_record(const std::string& state_dir);
+
+/// The directory, locked. The destructor removes server.json if publish() wrote it.
+class StateDir {
+ public:
+    /// Makes the directory if it is missing. kConflict, naming the other server, if it is held;
+    /// kPermissionDenied if it belongs to or is open to others.
+    static Result<StateDir> lock(const std::string& path);
+    StateDir(StateDir&& other) noexcept;
+    StateDir& operator=(StateDir&&) = delete;
+    StateDir(const StateDir&) = delete;
+    StateDir& operator=(const StateDir&) = delete;
+    ~StateDir();
+
+    const std::string& path() const { return path_; }
+    Status publish(const ServerRecord& record);
+
+ private:
+    StateDir(std::string path, UniqueFd lock);
+    std::string path_;
+    UniqueFd lock_;
+    bool published_ = false;
+};
+
+}  // namespace cellkeep::cli
