@@ -1,9 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "protocol/support/syscall.hpp"
 #include "tests/sandbox/fixture.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 namespace cellkeep::test {
+
+using sandbox::Policy;
+using sandbox::Sandbox;
+using sandbox::SandboxEvent;
+using sandbox::WorkerSpec;
+
+namespace {
+
+std::string slurp(const std::string& path) {
+    std::ifstream in(path);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+/// Every directory below the cgroup mounts that belongs to this process.
+std::vector<std::string> own_cgroups() {
+    const std::string mine = "cellkeep-" + std::to_string(::getpid()) + "-";
+    std::vector<std::string> found;
+    std::error_code error;
+    const auto options = std::filesystem::directory_options::skip_permission_denied;
+    for (std::filesystem::recursive_directory_iterator it("/sys/fs/cgroup", options, error), end;
+         it != end;
+         it.increment(error)) {
+        if (it->path().filename().string().starts_with(mine)) {
+            found.push_back(it->path().string());
+        }
+    }
+    return found;
+}
+
+std::size_t open_descriptors() {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        (void)entry;
+        ++count;
+    }
+    return count;
+}
+
+bool has_ended(const UniqueFd& pidfd) {
+    return wait_readable(pidfd.get());
+}
+
+}  // namespace
 
 TEST_CASE("a program runs inside, its output arrives and its exit code is reported") {
     auto sandbox = make_sandbox();
@@ -15,20 +73,252 @@ TEST_CASE("a program runs inside, its output arrives and its exit code is report
     require_ok(sandbox.destroy());
 }
 
-TEST_CASE("scratch") {
+TEST_CASE("a program that dies of a signal is reported with the signal") {
     auto sandbox = make_sandbox();
-    for (const auto& c : sandbox.isolation().controls) {
-        WARN(c.name << ": " << to_string(c.state) << " " << c.mechanism << " " << c.detail);
+    const Ran ran = run_inside(sandbox, {"/usr/bin/sh", "-c", "kill -SEGV $$"});
+    CHECK(ran.signaled);
+    CHECK(ran.status == SIGSEGV);
+}
+
+TEST_CASE("every control is applied when the server is root") {
+    if (::geteuid() != 0) {
+        return;
     }
-    Ran ran = run_inside(
-        sandbox,
-        {"/usr/bin/sh",
-         "-c",
-         "id; ls -la / /dev /proc /etc /proc/self/fd; cat /proc/self/mountinfo /proc/self/status "
-         "/proc/self/cgroup /proc/self/oom_score_adj; ulimit -a; python3 -c 'import os; "
-         "print(os.environ, os.cpu_count())'; ps"});
-    WARN(ran.out << ran.err);
+    auto sandbox = make_sandbox();
+    for (const auto& control : sandbox.isolation().controls) {
+        INFO(control.name << ": " << control.detail);
+        CHECK(control.state == sandbox::ControlState::kApplied);
+    }
+    CHECK(sandbox.isolation().complete());
+    CHECK(sandbox.isolation().controls.size() == sandbox::control_names().size());
+}
+
+TEST_CASE("destroy leaves no process, no cgroup, no mount and no descriptor") {
+    const std::string mounts = slurp("/proc/self/mountinfo");
+    const std::size_t descriptors = open_descriptors();
+    auto sandbox = make_sandbox();
+    if (::geteuid() == 0) {
+        CHECK_FALSE(own_cgroups().empty());
+    }
+    // A daemon of the double-fork kind and one that ignores every signal it can.
+    auto worker = start_inside(
+        sandbox, {"/usr/bin/sh", "-c", "trap '' TERM INT HUP; (setsid sleep 1000 &) ; sleep 1000"});
     require_ok(sandbox.destroy());
+    CHECK(has_ended(worker.pidfd));
+    CHECK(own_cgroups().empty());
+    CHECK(slurp("/proc/self/mountinfo") == mounts);
+    CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+    CHECK(errno == ECHILD);
+    worker.pidfd.reset();
+    CHECK(open_descriptors() == descriptors);
+    require_ok(sandbox.destroy());  // idempotent
+}
+
+TEST_CASE("a server that is killed takes its sandbox with it") {
+    auto pair = make_socket_pair(SOCK_SEQPACKET);
+    REQUIRE(pair.has_value());
+    auto& [mine, theirs] = pair.value();
+    const pid_t server = ::fork();
+    REQUIRE(server >= 0);
+    if (server == 0) {
+        // No REQUIRE in here: a failure is an end of file on the other side.
+        auto made = Sandbox::create(test_policy());
+        if (made.has_error()) {
+            ::_exit(1);
+        }
+        WorkerSpec spec;
+        spec.argv = {"/usr/bin/sleep", "1000"};
+        spec.stdout_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+        spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+        auto worker = made.value().start(std::move(spec));
+        if (worker.has_error()) {
+            ::_exit(1);
+        }
+        const int fd = worker.value().pidfd.get();
+        (void)send_with_fds(theirs.get(), std::as_bytes(std::span("x", 1)), std::span(&fd, 1))
+            .has_value();
+        (void)::pause();
+        ::_exit(0);
+    }
+    theirs.reset();
+    REQUIRE(wait_readable(mine.get()));
+    std::array<std::byte, 1> byte{};
+    auto received = receive_with_fds(mine.get(), byte);
+    REQUIRE(received.has_value());
+    REQUIRE(received.value().fds.size() == 1);
+    REQUIRE(::kill(server, SIGKILL) == 0);
+    REQUIRE(::waitpid(server, nullptr, 0) == server);
+    CHECK(has_ended(received.value().fds[0]));
+    // What it could not take with it, the next server removes. Its pid 1 may still be on its way
+    // out, and a directory goes when the last process has: sweep until then.
+    const std::string leftover = "cellkeep-" + std::to_string(server) + "-";
+    bool left = true;
+    for (int attempt = 0; left && attempt < 1000; ++attempt) {
+        require_ok(sandbox::sweep_leftovers());
+        left = false;
+        for (const auto& mount : std::filesystem::directory_iterator("/sys/fs/cgroup")) {
+            std::error_code error;
+            for (const auto& entry : std::filesystem::directory_iterator(mount, error)) {
+                left = left || entry.path().filename().string().starts_with(leftover);
+            }
+        }
+        (void)::sched_yield();
+    }
+    CHECK_FALSE(left);
+}
+
+TEST_CASE("sweeping leaves a living server's cgroups alone") {
+    auto sandbox = make_sandbox();
+    const auto before = own_cgroups();
+    require_ok(sandbox::sweep_leftovers());
+    CHECK(own_cgroups() == before);
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("files outlive the worker, and kill_workers takes everything but pid 1") {
+    auto sandbox = make_sandbox();
+    CHECK(run_inside(sandbox, {"/usr/bin/sh", "-c", "echo kept > /workspace/file"}).status == 0);
+    auto first = start_inside(sandbox, {"/usr/bin/sh", "-c", "setsid sleep 1000 & sleep 1000"});
+    auto second = start_inside(sandbox, {"/usr/bin/sleep", "1000"});
+    require_ok(sandbox.kill_workers(kPatience));
+    CHECK(has_ended(first.pidfd));
+    CHECK(has_ended(second.pidfd));
+    for (int i = 0; i < 2; ++i) {
+        const SandboxEvent event = wait_event(sandbox);
+        CHECK(event.kind == SandboxEvent::Kind::kWorkerExited);
+        CHECK(event.worker.signaled);
+        CHECK(event.worker.status == SIGKILL);
+    }
+    if (::geteuid() == 0) {
+        CHECK(sandbox.usage().value().processes == 1);
+    }
+    CHECK(run_inside(sandbox, {"/usr/bin/cat", "/workspace/file"}).out == "kept\n");
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("an exec that fails names its step and leaves the sandbox usable") {
+    auto sandbox = make_sandbox();
+    WorkerSpec spec;
+    spec.argv = {"/usr/bin/no-such-program"};
+    spec.stdout_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    const auto started = sandbox.start(std::move(spec));
+    REQUIRE(started.has_error());
+    CHECK(started.error().message() == "exec(/usr/bin/no-such-program): No such file or directory");
+    CHECK(started.error().errno_value() == ENOENT);
+    CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
+    CHECK_FALSE(sandbox.next_event().value().has_value());
+}
+
+TEST_CASE("a working directory that is not there names its step") {
+    auto sandbox = make_sandbox();
+    WorkerSpec spec;
+    spec.argv = {"/usr/bin/true"};
+    spec.working_directory = "/nowhere";
+    spec.stdout_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    const auto started = sandbox.start(std::move(spec));
+    REQUIRE(started.has_error());
+    CHECK(
+        started.error().message() ==
+        "enter the working directory(/nowhere): No such file or directory");
+}
+
+TEST_CASE(
+    "a read-only path that is not there is named, and makes no sandbox unless it is optional") {
+    Policy policy = test_policy();
+    policy.read_only.push_back({"/no/such/path", "/opt/data", true, true});
+    require_ok(make_sandbox(policy).destroy());
+    policy.read_only.back().optional = false;
+    const auto made = Sandbox::create(policy);
+    REQUIRE(made.has_error());
+    CHECK_THAT(made.error().message(), Catch::Contains("/no/such/path"));
+    CHECK(own_cgroups().empty());
+}
+
+TEST_CASE("a launcher that is not there is said so, with a hint") {
+    Policy policy = test_policy();
+    policy.launcher = "/no/such/cellkeep-sandbox";
+    const auto made = Sandbox::create(policy);
+    REQUIRE(made.has_error());
+    CHECK_THAT(made.error().message(), Catch::Contains("/no/such/cellkeep-sandbox"));
+    CHECK_FALSE(made.error().hint().empty());
+}
+
+TEST_CASE("a start request beyond its bounds is refused") {
+    auto sandbox = make_sandbox();
+    const auto start = [&](std::vector<std::string> argv, std::vector<std::string> env) {
+        WorkerSpec spec;
+        spec.argv = std::move(argv);
+        spec.env = std::move(env);
+        spec.stdout_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+        spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+        return sandbox.start(std::move(spec));
+    };
+    CHECK(start({}, {}).error().code() == ErrorCode::kInvalidArgument);
+    CHECK(start({"true"}, {}).error().code() == ErrorCode::kInvalidArgument);
+    CHECK(
+        start({std::string("/usr/bin/true\0x", 15)}, {}).error().code() ==
+        ErrorCode::kInvalidArgument);
+    CHECK(
+        start({"/usr/bin/true"}, std::vector<std::string>(513, "A=b")).error().code() ==
+        ErrorCode::kLimitExceeded);
+    CHECK(start({"/usr/bin/true"}, std::vector<std::string>(512, "A=b")).has_value());
+    // "/workspace", "/usr/bin/true", their NULs and the variable's make 96 KiB exactly.
+    const std::size_t room = 96UL * 1024 - 11 - 14 - 1;
+    CHECK(
+        start({"/usr/bin/true"}, {std::string(room + 1, 'x')}).error().code() ==
+        ErrorCode::kLimitExceeded);
+    CHECK(start({"/usr/bin/true"}, {std::string(room, 'x')}).has_value());
+}
+
+TEST_CASE("as many workers as the table holds run at once, one more is refused") {
+    Policy policy = test_policy();
+    auto sandbox = make_sandbox(policy);
+    std::vector<sandbox::Worker> workers;
+    for (int i = 0; i < 32; ++i) {
+        workers.push_back(start_inside(sandbox, {"/usr/bin/sleep", "1000"}));
+    }
+    WorkerSpec spec;
+    spec.argv = {"/usr/bin/true"};
+    spec.stdout_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    const auto refused = sandbox.start(std::move(spec));
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().errno_value() == EAGAIN);
+    require_ok(sandbox.kill_workers(kPatience));
+}
+
+TEST_CASE("the death of pid 1 is an event, and the last one") {
+    auto sandbox = make_sandbox();
+    // Only its server can kill it; the test stands in for an operator who did.
+    const std::string children =
+        slurp("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+    REQUIRE(::kill(static_cast<pid_t>(std::stol(children)), SIGKILL) == 0);
+    CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kSandboxDied);
+    CHECK_FALSE(sandbox.next_event().value().has_value());
+    WorkerSpec spec;
+    spec.argv = {"/usr/bin/true"};
+    spec.stdout_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    CHECK(sandbox.start(std::move(spec)).has_error());
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("a frozen sandbox stands still, refuses to start, and goes on when thawed") {
+    if (::geteuid() != 0) {
+        return;
+    }
+    auto sandbox = make_sandbox();
+    auto worker = start_inside(sandbox, {"/usr/bin/sleep", "1000"});
+    require_ok(sandbox.freeze());
+    WorkerSpec spec;
+    spec.argv = {"/usr/bin/true"};
+    CHECK(sandbox.start(std::move(spec)).error().code() == ErrorCode::kConflict);
+    require_ok(sandbox.thaw());
+    CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
+    require_ok(sandbox.freeze());
+    require_ok(sandbox.destroy());  // frozen or not
 }
 
 }  // namespace cellkeep::test

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every limit, hit from inside: the session feels it, the sandbox and its server live on.
+#include "tests/sandbox/fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace cellkeep::test {
+
+using sandbox::Policy;
+
+TEST_CASE("a memory bomb is killed, counted, and leaves the sandbox usable") {
+    if (::geteuid() != 0) {
+        return;  // Without a memory cgroup: see rootless_test.
+    }
+    Policy policy = test_policy();
+    policy.limits.memory_bytes = 64ULL << 20U;
+    auto sandbox = make_sandbox(policy);
+    CHECK(sandbox.usage().value().oom_kills == 0);
+    const Ran ran =
+        run_python(sandbox, "x = bytearray(10 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1\n");
+    CHECK(ran.signaled);
+    CHECK(ran.status == SIGKILL);
+    const auto usage = sandbox.usage();
+    REQUIRE(usage.has_value());
+    CHECK(usage.value().oom_kills > 0);
+    CHECK(usage.value().memory_peak_bytes <= policy.limits.memory_bytes);
+    CHECK(usage.value().memory_peak_bytes > policy.limits.memory_bytes / 2);
+    CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("files in memory count against the memory limit") {
+    if (::geteuid() != 0) {
+        return;
+    }
+    Policy policy = test_policy();
+    policy.limits.memory_bytes = 64ULL << 20U;
+    policy.limits.workspace_bytes = 1ULL << 30U;
+    auto sandbox = make_sandbox(policy);
+    const Ran ran = run_inside(
+        sandbox, {"/usr/bin/dd", "if=/dev/zero", "of=/workspace/big", "bs=1M", "count=200"});
+    CHECK(ran.signaled);
+    CHECK(sandbox.usage().value().oom_kills > 0);
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("of a session's processes the kernel kills a worker before pid 1") {
+    auto sandbox = make_sandbox();
+    CHECK(run_inside(sandbox, {"/usr/bin/cat", "/proc/self/oom_score_adj"}).out == "1000\n");
+    const std::string children = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
+    std::string pid1;
+    std::ifstream(children) >> pid1;
+    std::string mine;
+    std::string theirs;
+    std::ifstream("/proc/self/oom_score_adj") >> mine;
+    std::ifstream("/proc/" + pid1 + "/oom_score_adj") >> theirs;
+    CHECK(theirs == mine);
+}
+
+TEST_CASE("a fork bomb stops at the process limit") {
+    Policy policy = test_policy();
+    policy.limits.processes = 20;
+    auto sandbox = make_sandbox(policy);
+    const Ran ran = run_python(sandbox, R"(
+import os, signal
+children = []
+try:
+    while len(children) < 1000:
+        pid = os.fork()
+        if pid == 0:
+            signal.pause()
+        children.append(pid)
+except OSError as error:
+    print(len(children), error.errno, flush=True)
+os.kill(-1, signal.SIGKILL)
+)");
+    // This process and 19 children: 20, and pid 1 besides.
+    CHECK(ran.out == "19 11\n");
+    require_ok(sandbox.kill_workers(kPatience));
+    CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("threads count as processes") {
+    Policy policy = test_policy();
+    policy.limits.processes = 20;
+    auto sandbox = make_sandbox(policy);
+    CHECK(
+        run_python(sandbox, R"(
+import threading
+stop = threading.Event()
+count = 0
+try:
+    while count < 1000:
+        threading.Thread(target=stop.wait, daemon=True).start()
+        count += 1
+except RuntimeError:
+    print(count)
+stop.set()
+)")
+            .out == "19\n");
+}
+
+TEST_CASE("a full workspace answers ENOSPC, by bytes and by inodes") {
+    Policy policy = test_policy();
+    policy.limits.workspace_bytes = 1U << 20U;
+    policy.limits.workspace_inodes = 50;
+    policy.limits.tmp_bytes = 1U << 20U;
+    policy.limits.shm_bytes = 1U << 20U;
+    auto sandbox = make_sandbox(policy);
+    for (const char* directory : {"/workspace", "/tmp", "/dev/shm"}) {
+        const Ran ran = run_python(sandbox, std::string("import os\nd='") + directory + R"('
+try:
+    with open(d + "/fill", "wb", buffering=0) as f:
+        while True: f.write(bytes(65536))
+except OSError as error:
+    print(error.errno, os.path.getsize(d + "/fill"))
+os.unlink(d + "/fill")
+)");
+        CHECK(ran.out == "28 1048576\n");
+    }
+    CHECK(
+        run_python(sandbox, R"(
+count = 0
+try:
+    while True:
+        open(f"/workspace/{count}", "w").close()
+        count += 1
+except OSError as error:
+    print(error.errno, count)
+)")
+            .out == "28 49\n");  // the directory itself is the fiftieth
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("open files and file sizes are bounded, and no core is dumped") {
+    Policy policy = test_policy();
+    policy.limits.open_files = 64;
+    policy.limits.file_bytes = 1U << 20U;
+    auto sandbox = make_sandbox(policy);
+    CHECK(
+        run_python(sandbox, R"(
+import os, resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+held = []
+try:
+    while True: held.append(os.open("/dev/null", os.O_RDONLY))
+except OSError as error:
+    print(error.errno, held[-1])
+for fd in held: os.close(fd)
+try:
+    with open("/workspace/big", "wb") as f: f.truncate((1 << 20) + 1)
+except OSError as error:
+    print(error.errno)
+print(resource.getrlimit(resource.RLIMIT_CORE))
+try: resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+except ValueError: print("no")
+)")
+            .out == "24 63\n27\n(0, 0)\nno\n");
+}
+
+TEST_CASE("CPU time is counted and rationed") {
+    if (::geteuid() != 0) {
+        return;
+    }
+    Policy policy = test_policy();
+    policy.limits.cpu_cores = 0.25;
+    auto sandbox = make_sandbox(policy);
+    // Spins for 0.1 s of CPU time; at a quarter of a core that takes 0.3 s or more of the wall's.
+    const Ran ran = run_python(sandbox, R"(
+import time
+wall = time.monotonic()
+while time.process_time() < 0.1 + 0.05: pass
+print(time.monotonic() - wall >= 0.25)
+)");
+    CHECK(ran.out == "True\n");
+    CHECK(sandbox.usage().value().cpu_time >= std::chrono::milliseconds(100));
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("a policy of zero limits is refused") {
+    const auto refused = [](auto change) {
+        Policy policy = test_policy();
+        change(policy.limits);
+        const auto made = sandbox::Sandbox::create(policy);
+        return made.has_error() && made.error().code() == ErrorCode::kInvalidArgument;
+    };
+    CHECK(refused([](auto& limits) { limits.memory_bytes = 0; }));
+    CHECK(refused([](auto& limits) { limits.workspace_bytes = 0; }));
+    CHECK(refused([](auto& limits) { limits.tmp_inodes = 0; }));
+    CHECK(refused([](auto& limits) { limits.processes = 0; }));
+    CHECK(refused([](auto& limits) { limits.cpu_cores = 0; }));
+}
+
+}  // namespace cellkeep::test
