@@ -191,8 +191,10 @@ Result<ConnectionInfo> load_connection_file(const std::string& path) {
             path + ": longer than " + std::to_string(limits::kConnectionFileBytesMax) + " bytes");
     }
     std::string text(size, '\0');
-    BOOST_OUTCOME_TRY(
-        with_context(read_exactly(fd.get(), std::as_writable_bytes(std::span(text))), path));
+    auto read = read_exactly(fd.get(), std::as_writable_bytes(std::span(text)));
+    if (read.has_error()) {
+        return std::move(read).error().with_context(path);
+    }
     return with_context(parse_connection_info(text), path);
 }
 
