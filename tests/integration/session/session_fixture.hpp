@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session service with the real Python kernel in real sandboxes, driven from a test: each call
+// runs the io_context until its coroutine has ended.
+#pragma once
+
+#include "kernel-manager/session/service.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::test {
+
+session::ServiceConfig service_config();
+
+class ServiceFixture {
+ public:
+    explicit ServiceFixture(session::ServiceConfig config = service_config());
+    ServiceFixture(const ServiceFixture&) = delete;
+    ServiceFixture& operator=(const ServiceFixture&) = delete;
+    ~ServiceFixture();
+
+    /// Runs the coroutine to its end. A test that hangs is ended by CTest's time limit.
+    template <typename T>
+    T run(boost::asio::awaitable<T> work) {
+        std::optional<T> value;
+        spawn(std::move(work), value);
+        run_until([&value] { return value.has_value(); });
+        return std::move(*value);
+    }
+
+    /// Starts the coroutine; its value arrives while the io_context runs.
+    template <typename T>
+    void spawn(boost::asio::awaitable<T> work, std::optional<T>& value) {
+        boost::asio::co_spawn(
+            io, store(std::move(work), value), [](const std::exception_ptr& thrown) {
+                if (thrown) {
+                    std::rethrow_exception(thrown);
+                }
+            });
+    }
+
+    template <typename Condition>
+    void run_until(Condition condition) {
+        while (!condition()) {
+            io.restart();
+            io.run_one();
+        }
+    }
+
+    /// A session that must come to be.
+    std::shared_ptr<session::Session> open(session::SessionOptions options = {});
+    /// An execution that must be accepted.
+    session::ExecutionResult execute(session::Session& session, std::string code);
+    session::ExecutionResult execute(session::Session& session, session::ExecutionRequest request);
+
+    boost::asio::io_context io;
+    session::Service service;
+
+ private:
+    template <typename T>
+    static boost::asio::awaitable<void> store(
+        boost::asio::awaitable<T> work, std::optional<T>& value) {
+        value.emplace(co_await std::move(work));
+    }
+};
+
+/// A Jupyter client of a session: keeps what it was sent.
+class RecordingClient final : public session::ReplySink, public session::OutputObserver {
+ public:
+    void deliver(const protocol::Message& message) override { replies.push_back(message); }
+    void on_output(const session::OutputEntry& entry) override { output.push_back(entry); }
+    bool congested() const override { return full; }
+
+    /// The reply to a request, if it is here.
+    const protocol::Message* reply_to(const protocol::Message& request) const;
+    /// The texts of all stream messages of one request.
+    std::string text_of(const protocol::Message& request) const;
+
+    std::deque<protocol::Message> replies;
+    std::vector<session::OutputEntry> output;
+    bool full = false;
+};
+
+protocol::Message make_request(
+    protocol::Channel channel,
+    const char* type,
+    nlohmann::json content,
+    const char* client_session = "client");
+protocol::Message execute_request(const std::string& code, const char* client_session = "client");
+
+}  // namespace cellkeep::test
