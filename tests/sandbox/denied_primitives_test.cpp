@@ -139,7 +139,9 @@ TEST_CASE("9 CVE-2021-22555: no packet-filter tables, no socket filters, no zero
         const std::vector<std::string> probe{"setsockopt", text(level), text(option)};
         INFO(join(probe));
         CHECK(probe_inside(sandbox, probe) == "EPERM");
-        CHECK(probe_outside(probe) != "EPERM");
+        if (::geteuid() == 0) {
+            CHECK(probe_outside(probe) != "EPERM");
+        }
     }
     require_ok(sandbox.destroy());
 }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/plan_builder.hpp"
+
+#include "sandbox/controls.hpp"
+#include "sandbox/messages.hpp"
+#include "sandbox/sandbox.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace cellkeep::sandbox {
+
+namespace {
+
+Policy good_policy() {
+    Policy policy;
+    policy.host_uid = 5000;
+    policy.host_gid = 5000;
+    policy.read_only = {{"/usr", "/usr"}};
+    return policy;
+}
+
+template <typename Change>
+bool refused(Change change, RunMode mode = RunMode::kRoot) {
+    Policy policy = good_policy();
+    change(policy);
+    const auto checked = check_policy(policy, mode);
+    return checked.has_error() && checked.error().code() == ErrorCode::kInvalidArgument;
+}
+
+}  // namespace
+
+TEST_CASE("a sound policy is accepted") {
+    CHECK(check_policy(good_policy(), RunMode::kRoot).has_value());
+    CHECK(check_policy(Policy(), RunMode::kRootless).has_value());
+}
+
+TEST_CASE("a session of a root server never runs as root") {
+    CHECK(refused([](Policy& policy) { policy.host_uid = 0; }));
+    CHECK(refused([](Policy& policy) { policy.host_gid = 0; }));
+}
+
+TEST_CASE("read-only paths are absolute, clean, and leave the sandbox's own directories alone") {
+    for (const char* target :
+         {"",
+          "/",
+          "usr",
+          "/usr/",
+          "//usr",
+          "/a//b",
+          "/./a",
+          "/a/../b",
+          "/..",
+          "/a/.",
+          "/proc",
+          "/proc/self",
+          "/dev",
+          "/dev/shm",
+          "/tmp/x",
+          "/workspace",
+          "/workspace/data",
+          "/sys/fs"}) {
+        INFO(target);
+        CHECK(refused([&](Policy& policy) { policy.read_only.push_back({"/usr", target}); }));
+    }
+    for (const char* source : {"", "usr", "./usr"}) {
+        INFO(source);
+        CHECK(refused([&](Policy& policy) { policy.read_only.push_back({source, "/opt"}); }));
+    }
+    CHECK(refused([](Policy& policy) {
+        policy.read_only.push_back({std::string("/a\0b", 4), "/opt"});
+    }));
+    CHECK_FALSE(refused([](Policy& policy) { policy.read_only.push_back({"/x", "/process"}); }));
+    CHECK_FALSE(refused([](Policy& policy) { policy.read_only.resize(256, {"/usr", "/usr"}); }));
+    CHECK(refused([](Policy& policy) { policy.read_only.resize(257, {"/usr", "/usr"}); }));
+}
+
+TEST_CASE("a host name is 1 to 64 plain characters") {
+    CHECK_FALSE(refused([](Policy& policy) { policy.hostname = std::string(64, 'h'); }));
+    for (const std::string& name :
+         {std::string(),
+          std::string(65, 'h'),
+          std::string("a b"),
+          std::string("a\n"),
+          std::string("a\0b", 3),
+          std::string("a/b")}) {
+        INFO(name);
+        CHECK(refused([&](Policy& policy) { policy.hostname = name; }));
+    }
+}
+
+TEST_CASE("no limit may be zero, endless or no number") {
+    CHECK(refused([](Policy& policy) { policy.limits.memory_bytes = 0; }));
+    CHECK(refused([](Policy& policy) { policy.limits.memory_bytes = ~0ULL; }));
+    CHECK(refused([](Policy& policy) { policy.limits.workspace_bytes = 0; }));
+    CHECK(refused([](Policy& policy) { policy.limits.workspace_inodes = 0; }));
+    CHECK(refused([](Policy& policy) { policy.limits.tmp_bytes = 0; }));
+    CHECK(refused([](Policy& policy) { policy.limits.tmp_inodes = 0; }));
+    CHECK(refused([](Policy& policy) { policy.limits.shm_bytes = 0; }));
+    CHECK(refused([](Policy& policy) { policy.limits.processes = 0; }));
+    CHECK(refused([](Policy& policy) { policy.limits.open_files = 0; }));
+    CHECK(refused([](Policy& policy) { policy.limits.file_bytes = 0; }));
+    for (const double cores :
+         {0.0,
+          -1.0,
+          std::numeric_limits<double>::infinity(),
+          std::numeric_limits<double>::quiet_NaN()}) {
+        CHECK(refused([&](Policy& policy) { policy.limits.cpu_cores = cores; }));
+    }
+}
+
+TEST_CASE("the plan maps the session's user for root, and the server's own otherwise") {
+    PlanInputs inputs;
+    inputs.own_uid = 777;
+    inputs.own_gid = 778;
+    inputs.mode = RunMode::kRoot;
+    CHECK(build_plan(good_policy(), inputs).host_uid == 5000);
+    CHECK(build_plan(good_policy(), inputs).privileged);
+    inputs.mode = RunMode::kRootless;
+    CHECK(build_plan(good_policy(), inputs).host_uid == 777);
+    CHECK(build_plan(good_policy(), inputs).host_gid == 778);
+    CHECK_FALSE(build_plan(good_policy(), inputs).privileged);
+}
+
+TEST_CASE("what the caller brings is not made by the sandbox") {
+    const auto has = [](const auto& list, const char* path) {
+        return std::any_of(
+            list.begin(), list.end(), [&](const auto& item) { return item.path == path; });
+    };
+    Policy policy = good_policy();
+    Plan plan = build_plan(policy, {});
+    CHECK(has(plan.files, "/etc/hosts"));
+    CHECK(has(plan.links, "/bin"));
+    policy.read_only.push_back({"/data/hosts", "/etc/hosts"});
+    policy.read_only.push_back({"/bin", "/bin"});
+    plan = build_plan(policy, {});
+    CHECK_FALSE(has(plan.files, "/etc/hosts"));
+    CHECK(has(plan.files, "/etc/passwd"));
+    CHECK_FALSE(has(plan.links, "/bin"));
+    CHECK(has(plan.links, "/lib"));
+}
+
+TEST_CASE("memory is bounded per process only when there is no cgroup for it") {
+    const auto has_data_limit = [](const Plan& plan) {
+        return std::any_of(plan.rlimits.begin(), plan.rlimits.end(), [](const PlanRlimit& limit) {
+            return limit.resource == RLIMIT_DATA;
+        });
+    };
+    PlanInputs inputs;
+    CHECK_FALSE(has_data_limit(build_plan(good_policy(), inputs)));
+    inputs.limit_memory_by_rlimit = true;
+    CHECK(has_data_limit(build_plan(good_policy(), inputs)));
+}
+
+TEST_CASE("only waivable controls become waived bits") {
+    CHECK(waived_bits({}) == 0);
+    CHECK(waived_bits({"landlock"}) == control_bit(ChildControl::kLandlock));
+    CHECK(waived_bits({"user_namespace", "capabilities", "memory_limit"}) == 0);
+    CHECK_FALSE(is_waivable("kill"));
+    CHECK_FALSE(is_waivable("nonsense"));
+    CHECK(is_waivable("memory_limit"));
+}
+
+TEST_CASE("a report names every control once, and what was not reached is absent") {
+    ChildReport child;
+    child.outcome.fill(kControlNotReached);
+    child.outcome[0] = 0;
+    const auto controls = describe_child_controls(child);
+    REQUIRE(controls.size() == kChildControlCount);
+    CHECK(controls[0].state == ControlState::kApplied);
+    for (std::size_t i = 1; i < controls.size(); ++i) {
+        CHECK(controls[i].state == ControlState::kAbsent);
+        CHECK(controls[i].name == control_names()[i]);
+    }
+    CHECK(control_names().size() == kChildControlCount + 6);
+}
+
+TEST_CASE("every setup step has a name, and the control it belongs to exists") {
+    const auto& names = control_names();
+    for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(SetupStep::kCount); ++i) {
+        const auto step = static_cast<SetupStep>(i);
+        CHECK_FALSE(std::string(step_name(step)).empty());
+        const std::string control = step_control(step);
+        CHECK((control.empty() || std::find(names.begin(), names.end(), control) != names.end()));
+    }
+    CHECK(std::string(step_name(SetupStep::kCount)) == "unknown step");
+}
+
+}  // namespace cellkeep::sandbox

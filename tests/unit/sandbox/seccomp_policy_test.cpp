@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/seccomp_policy.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <linux/filter.h>
+
+namespace cellkeep::sandbox {
+
+TEST_CASE("the filter compiles to a program that the kernel can take") {
+    const auto program = seccomp_program();
+    REQUIRE(program.has_value());
+    CHECK(program.value().size() % sizeof(sock_filter) == 0);
+    CHECK(program.value().size() / sizeof(sock_filter) > 100);
+    CHECK(program.value().size() / sizeof(sock_filter) <= BPF_MAXINSNS);
+}
+
+TEST_CASE("the filter is compiled once and always the same") {
+    CHECK(seccomp_program().value() == seccomp_program().value());
+}
+
+}  // namespace cellkeep::sandbox
