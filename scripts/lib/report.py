@@ -8,6 +8,7 @@ the server's own state file, the session from the notebook's metadata.
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +40,7 @@ def write_report(path: Path, title: str, figures: list[list[str]], pictures: lis
 
 
 def connection_file(cellkeep: Path, session: str, state: Path) -> str:
-    """Where the session's Jupyter connection file is: the line of `connect` that names one."""
+    """Where the session's Jupyter connection file is, as `cellkeep connect` says."""
     answer = subprocess.run(
         [cellkeep, "connect", session, "--state-dir", state],
         check=True,
@@ -47,10 +48,13 @@ def connection_file(cellkeep: Path, session: str, state: Path) -> str:
         capture_output=True,
         timeout=30,
     )
-    for line in answer.stdout.splitlines():
-        if line.strip().endswith(".json") and Path(line.strip()).is_file():
-            return line.strip()
-    sys.exit(f"error: no connection file in the answer of connect: {answer.stdout!r}")
+    found = re.search(r"^connection file: (.+)$", answer.stdout, re.MULTILINE)
+    return found.group(1) if found else sys.exit(f"error: connect says {answer.stdout!r}")
+
+
+def by_number(picture: Path) -> list[int]:
+    """cell-9-1.png before cell-10-1.png."""
+    return [int(number) for number in re.findall(r"\d+", picture.stem)]
 
 
 def short(path: Path) -> str:
@@ -68,7 +72,7 @@ def main() -> None:
     executed = options.results / "seattle-weather.ipynb"
     notebook = nbformat.read(executed, as_version=4)
     title, figures = key_figures(notebook)
-    pictures = sorted((options.results / "figures").glob("*.png"))
+    pictures = sorted((options.results / "figures").glob("*.png"), key=by_number)
     if len(pictures) < 2:
         sys.exit(f"error: the notebook drew {len(pictures)} pictures, expected at least 2")
     write_report(options.results / "report.md", title, figures, pictures)

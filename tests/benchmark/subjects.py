@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ class Cellkeep:
 
     def __init__(self, binary: Path, state: Path) -> None:
         self._binary, self._state = binary, state
-        state.mkdir(parents=True, exist_ok=True)
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
         ready, says_ready = os.pipe()
         with open(state / "server.log", "wb") as log:
             self._server = subprocess.Popen(
@@ -69,8 +70,10 @@ class Cellkeep:
             capture_output=True,
             timeout=30,
         )
-        paths = (Path(line.strip()) for line in answer.stdout.splitlines())
-        return JupyterPeer(next(path for path in paths if path.suffix == ".json"))
+        found = re.search(r"^connection file: (.+)$", answer.stdout, re.MULTILINE)
+        if found is None:
+            raise RuntimeError(f"connect says {answer.stdout!r}")
+        return JupyterPeer(Path(found.group(1)))
 
     def version(self) -> str:
         answer = subprocess.run(
