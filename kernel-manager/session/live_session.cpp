@@ -28,6 +28,7 @@ LiveSession::LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sand
     : io_(io),
       setup_(std::move(setup)),
       sandbox_(std::move(sandbox)),
+      workspace_(sandbox_),
       sandbox_events_(io),
       messages_("cellkeep-" + setup_.id),
       journal_(limits::kJournalMessagesMax, limits::kJournalBytesMax),
@@ -179,10 +180,9 @@ Result<std::shared_ptr<TrackedExecution>> LiveSession::accept_execution(Executio
 }
 
 Status LiveSession::write_files(const std::vector<InputFile>& files) {
-    const sandbox::Workspace workspace(sandbox_);
     for (const InputFile& file : files) {
         BOOST_OUTCOME_TRY(const auto path, sandbox::parse_workspace_path(file.path));
-        BOOST_OUTCOME_TRY(workspace.write_file(path, file.bytes));
+        BOOST_OUTCOME_TRY(workspace_.write_file(path, file.bytes));
     }
     return ok();
 }
@@ -238,7 +238,7 @@ Result<sandbox::Workspace> LiveSession::workspace() {
     if (closed_) {
         return Error(ErrorCode::kConflict, "files: the session has ended");
     }
-    return sandbox::Workspace(sandbox_);
+    return workspace_;
 }
 
 void LiveSession::touch() {

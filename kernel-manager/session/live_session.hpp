@@ -123,6 +123,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     boost::asio::io_context& io_;
     Setup setup_;
     sandbox::Sandbox sandbox_;
+    sandbox::Workspace workspace_;  // a view of sandbox_
     boost::asio::posix::stream_descriptor sandbox_events_;
     ServerMessages messages_;
     OutputJournal journal_;

@@ -157,8 +157,7 @@ void LiveSession::publish(Message message) {
     const OutputEntry entry = journal_.append(std::move(message));
     if (current_.has_value() && current_->request.execution &&
         entry.message.parent().msg_id == current_->request.message.header().msg_id) {
-        const sandbox::Workspace files(sandbox_);
-        current_->request.execution->recorder.on_output(entry.message, &files);
+        current_->request.execution->recorder.on_output(entry.message, &workspace_);
     }
     bool congested = false;
     for (OutputObserver* observer : std::vector(observers_)) {

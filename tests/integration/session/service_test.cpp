@@ -40,8 +40,8 @@ class Listener final : public SessionListener {
 }  // namespace
 
 TEST_CASE("sessions are found by either id, listed oldest first, and removed", "[session]") {
+    Listener listener;  // outlives the service's sessions
     ServiceFixture fixture;
-    Listener listener;
     fixture.service.add_listener(&listener);
     const auto one = fixture.open();
     const auto two = fixture.open();
@@ -122,8 +122,8 @@ TEST_CASE("what cannot be offered is refused by name", "[session]") {
 }
 
 TEST_CASE("a listener that fails refuses the session and nothing is left", "[session]") {
+    Listener listener;  // outlives the service's sessions
     ServiceFixture fixture;
-    Listener listener;
     listener.refuse = true;
     fixture.service.add_listener(&listener);
     CHECK(fixture.run(fixture.service.create({})).has_error());

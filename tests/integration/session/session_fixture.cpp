@@ -56,7 +56,8 @@ session::ExecutionResult ServiceFixture::execute(
 
 const Message* RecordingClient::reply_to(const Message& request) const {
     for (const Message& reply : replies) {
-        if (reply.parent().msg_id == request.header().msg_id) {
+        if (reply.channel() != Channel::kStdin &&
+            reply.parent().msg_id == request.header().msg_id) {
             return &reply;
         }
     }
