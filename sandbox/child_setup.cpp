@@ -60,7 +60,6 @@ int wait_for_launcher(int go_fd) {
     if (got < 0) {
         return errno;
     }
-    (void)::close(go_fd);  // Ignored: it has said all it can.
     return got == 1 ? 0 : EPIPE;
 }
 
@@ -201,12 +200,6 @@ void run_child(ChildState& state) noexcept {
     }
     require(state, SetupStep::kWaitForLauncher, wait_for_launcher(state.go_fd));
     require(state, SetupStep::kBecomeGuest, become_guest());
-    // After the launcher has placed this process: the namespace's root is the cgroup it is in now.
-    settle(
-        state,
-        ChildControl::kCgroupNamespace,
-        SetupStep::kCgroupNamespace,
-        ::unshare(CLONE_NEWCGROUP) < 0 ? errno : 0);
     enter_root(state);
     require(state, SetupStep::kLoopback, bring_up_loopback());
     const Plan& plan = *state.plan;
@@ -214,6 +207,15 @@ void run_child(ChildState& state) noexcept {
         state,
         SetupStep::kHostname,
         ::sethostname(plan.hostname.c_str(), plan.hostname.size()) < 0 ? errno : 0);
+    // Moving a process between cgroups takes the kernel some 10 ms (it waits for all CPUs), so the
+    // launcher does it while this process builds its root. No code of the guest's has run yet.
+    require(state, SetupStep::kWaitForLauncher, wait_for_launcher(state.go_fd));
+    // The namespace's root is the cgroup that this process is in now.
+    settle(
+        state,
+        ChildControl::kCgroupNamespace,
+        SetupStep::kCgroupNamespace,
+        ::unshare(CLONE_NEWCGROUP) < 0 ? errno : 0);
     lock_down(state);
 
     SetupMessage ready;

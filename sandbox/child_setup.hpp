@@ -34,9 +34,9 @@ struct ChildState {
     const Plan* plan = nullptr;
     int control_fd = -1;
     int events_fd = -1;
-    int go_fd = -1;       // one byte when the launcher has written the maps and the cgroups
-    int proc_fd = -1;     // a whole /proc of the new pid namespace, attached nowhere
-    int oom_adj_fd = -1;  // pid 1's own /proc/self/oom_score_adj
+    int go_fd = -1;    // a byte when the id maps are written, one more when the cgroups are joined
+    int proc_fd = -1;  // a whole /proc of the new pid namespace, attached nowhere
+    int oom_adj_fd = -1;            // pid 1's own /proc/self/oom_score_adj
     std::array<char, 8> oom_adj{};  // what it said at first, a C string
     int workspace_fd = -1;
     std::uint32_t index = 0;                            // what of the plan a failing step was at

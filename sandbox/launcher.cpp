@@ -114,10 +114,13 @@ int finish(ChildState& state, pid_t pid, int pidfd, int go_fd) {
     if (const int error = write_maps(*state.plan, pid); error != 0) {
         return report_failure(state, SetupStep::kMapUser, error);
     }
+    if (::write(go_fd, "m", 1) != 1) {
+        return 1;
+    }
     if (const int error = join_cgroups(state, pid); error != 0) {
         return report_failure(state, SetupStep::kJoinCgroup, error);
     }
-    return ::write(go_fd, "g", 1) == 1 ? 0 : 1;
+    return ::write(go_fd, "c", 1) == 1 ? 0 : 1;
 }
 
 int launch() {
