@@ -3,9 +3,6 @@
 
 #include "protocol/support/syscall.hpp"
 
-#include <openssl/evp.h>
-
-#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -15,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kDigestSourceBytesMax = 16ULL << 20U;
+constexpr std::size_t kStampBytesMax = 4096;
 
 constexpr const char* kInsideBinary = "/opt/cellkeep/bin/cellkeep-kernel-python";
 constexpr const char* kInsidePackage = "/opt/cellkeep/python";
@@ -58,21 +55,17 @@ std::vector<sandbox::ReadOnlyPath> system_paths() {
     return paths;
 }
 
-/// "sha256:…" over the lock file the environment was made from; empty without one.
-Result<std::string> digest_of(const std::string& path) {
-    BOOST_OUTCOME_TRY(const auto bytes, read_file(path, kDigestSourceBytesMax));
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned int size = 0;
-    if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
-        return Error(ErrorCode::kSystem, "EVP_Digest(sha256) failed");
+/// "sha256:…" of the lock that the set-up made the environment from and left its hash in;
+/// "unlocked" for an environment of the operator's own making.
+std::string digest_of(const std::string& environment) {
+    const auto stamp = read_file(environment + "/.made-from", kStampBytesMax);
+    if (stamp.has_error()) {
+        return "unlocked";
     }
-    static constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string text = "sha256:";
-    for (unsigned int i = 0; i < size; ++i) {
-        text += kDigits[digest.at(i) >> 4U];
-        text += kDigits[digest.at(i) & 15U];
-    }
-    return text;
+    const std::string hex = stamp.value().substr(0, stamp.value().find('\n'));
+    const bool is_hash =
+        hex.size() == 64 && hex.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return is_hash ? "sha256:" + hex : "unlocked";
 }
 
 Result<KernelSpec> make_python(const Installation& installation) {
@@ -108,9 +101,7 @@ Result<KernelSpec> make_python(const Installation& installation) {
     spec.read_only.push_back(
         {.source = installation.python_environment, .target = kInsideEnvironment});
     spec.environment.name = "default";
-    // An environment of the operator's own making need not have a lock.
-    const auto digest = digest_of(installation.python_environment + "/requirements.lock");
-    spec.environment.digest = digest.has_value() ? digest.value() : "unlocked";
+    spec.environment.digest = digest_of(installation.python_environment);
     return spec;
 }
 
