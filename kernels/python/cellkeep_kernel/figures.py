@@ -3,7 +3,7 @@
 
 Nothing is imported at start. matplotlib wants a configuration directory that it can write to; in a
 session that is a fresh one under the temporary directory, made when matplotlib is first imported and
-filled from the environment's share/matplotlib-cache, so that no font is scanned.
+filled from the environment's share/cellkeep/matplotlib, so that no font is scanned.
 """
 
 import os
@@ -40,5 +40,5 @@ class _PrepareOnImport:
 def prepare(environment):
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     if "MPLCONFIGDIR" not in os.environ:
-        cache = os.path.join(environment, "share", "matplotlib-cache")
+        cache = os.path.join(environment, "share", "cellkeep", "matplotlib")
         sys.meta_path.insert(0, _PrepareOnImport(cache))

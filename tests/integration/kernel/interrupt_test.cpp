@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/kernel_client.hpp"
+
+#include <catch2/catch.hpp>
+
+using cellkeep::test::error_place;
+using cellkeep::test::KernelClient;
+using cellkeep::test::Messages;
+using cellkeep::test::only;
+using nlohmann::json;
+
+TEST_CASE("an interrupt ends what a cell is doing, whatever it is", "[kernel][interrupt]") {
+    KernelClient kernel;
+    const std::string code = GENERATE(
+        as<std::string>(),
+        "print('go')\nwhile True: pass",
+        "import time\nprint('go')\ntime.sleep(1000)",
+        "import asyncio\nprint('go')\nawait asyncio.sleep(1000)",
+        "import asyncio\nprint('go')\nwhile True: await asyncio.sleep(0)",
+        "import subprocess\nprint('go')\nsubprocess.run(['sleep', '1000'])",
+        "import subprocess\nprint('go')\nsubprocess.run(['sleep', '1000'], capture_output=True)",
+        "!echo go; sleep 1000",
+        "%%bash\necho go; exec sleep 1000",
+        "import threading\nprint('go')\nthreading.Event().wait()",
+        "import asyncio, time\nasync def background():\n    print('go')\n    time.sleep(1000)\n"
+        "task = asyncio.create_task(background())\nawait asyncio.sleep(1000)");
+    CAPTURE(code);
+    const std::string id = kernel.start(code);
+    (void)kernel.receive_until("stream");
+    kernel.interrupt();
+    const Messages answer = kernel.receive_until_idle(id);
+    CHECK(only(answer, "error")["ename"] == "KeyboardInterrupt");
+    CHECK(only(answer, "execute_reply")["ename"] == "KeyboardInterrupt");
+    CHECK(error_place(answer)["kind"] == "interrupt");
+    CHECK(only(kernel.execute("1 + 1"), "execute_result")["data"]["text/plain"] == "2");
+}
+
+TEST_CASE("an idle kernel ignores interrupts", "[kernel][interrupt]") {
+    KernelClient kernel;
+    (void)kernel.request("kernel_info_request", json::object());
+    for (int index = 0; index < 50; ++index) {
+        kernel.interrupt();
+    }
+    // An interrupt of the idle kernel does not fall on the next cell: the reply to this request
+    // shows that the signals have been taken.
+    (void)kernel.request("kernel_info_request", json::object());
+    CHECK(only(kernel.execute("1"), "execute_reply")["status"] == "ok");
+}
+
+TEST_CASE("an interrupt right after busy is not lost", "[kernel][interrupt]") {
+    KernelClient kernel;
+    (void)kernel.request("kernel_info_request", json::object());
+    for (int index = 0; index < 20; ++index) {
+        const std::string id = kernel.start("while True: pass");
+        (void)kernel.receive_until("status");
+        kernel.interrupt();
+        CHECK(only(kernel.receive_until_idle(id), "execute_reply")["ename"] == "KeyboardInterrupt");
+    }
+}
+
+TEST_CASE("a cell may handle its interrupt", "[kernel][interrupt]") {
+    KernelClient kernel;
+    const std::string id = kernel.start(
+        "try:\n    print('go')\n    while True: pass\nexcept KeyboardInterrupt:\n    result = "
+        "'caught'\n"
+        "result");
+    (void)kernel.receive_until("stream");
+    kernel.interrupt();
+    CHECK(
+        only(kernel.receive_until_idle(id), "execute_result")["data"]["text/plain"] == "'caught'");
+}
+
+TEST_CASE("an interrupt does not end background tasks", "[kernel][interrupt][async]") {
+    KernelClient kernel;
+    (void)kernel.execute(
+        "import asyncio\nasync def tick():\n    for n in range(1000000):\n"
+        "        await asyncio.sleep(0.001)\ntask = asyncio.create_task(tick())");
+    const std::string id = kernel.start("print('go')\nawait asyncio.sleep(1000)");
+    (void)kernel.receive_until("stream");
+    kernel.interrupt();
+    CHECK(only(kernel.receive_until_idle(id), "execute_reply")["ename"] == "KeyboardInterrupt");
+    CHECK(only(kernel.execute("task.done()"), "execute_result")["data"]["text/plain"] == "False");
+}

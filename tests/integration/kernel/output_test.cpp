@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/kernel_client.hpp"
+
+#include <catch2/catch.hpp>
+
+using cellkeep::test::content;
+using cellkeep::test::count;
+using cellkeep::test::first;
+using cellkeep::test::KernelClient;
+using cellkeep::test::Messages;
+using cellkeep::test::only;
+using cellkeep::test::text_of;
+using nlohmann::json;
+
+TEST_CASE("a hundred thousand lines arrive complete and in few messages", "[kernel][output]") {
+    KernelClient kernel;
+    const Messages answer = kernel.execute("for i in range(100_000):\n    print(i)");
+    std::string expected;
+    for (int index = 0; index < 100'000; ++index) {
+        expected += std::to_string(index) + "\n";
+    }
+    CHECK(text_of(answer, "stdout") == expected);
+    CHECK(count(answer, "stream") < 1000);
+}
+
+TEST_CASE("stdout and stderr keep the order of the writes", "[kernel][output]") {
+    KernelClient kernel;
+    std::string order;
+    for (const auto& message :
+         kernel.execute("import sys\nfor i in range(20):\n"
+                        "    print(i, end=' ', file=sys.stderr if i % 2 else sys.stdout)")) {
+        if (message.header().msg_type == "stream") {
+            order += content(message)["text"].get<std::string>();
+        }
+    }
+    CHECK(order == "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 ");
+}
+
+TEST_CASE("a line is sent while the cell still runs", "[kernel][output]") {
+    KernelClient kernel;
+    const std::string id = kernel.start("print('here')\nwhile True: pass");
+    CHECK(text_of(kernel.receive_until("stream"), "stdout") == "here\n");
+    kernel.interrupt();
+    (void)kernel.receive_until_idle(id);
+}
+
+TEST_CASE("text without a line's end is sent soon, while the cell still runs", "[kernel][output]") {
+    KernelClient kernel;
+    const std::string id = kernel.start("print('50 %', end='')\nwhile True: pass");
+    CHECK(text_of(kernel.receive_until("stream"), "stdout") == "50 %");
+    kernel.interrupt();
+    (void)kernel.receive_until_idle(id);
+}
+
+TEST_CASE(
+    "output of C code and of subprocesses is on descriptor 1 before idle", "[kernel][output]") {
+    KernelClient kernel;
+    (void)kernel.execute("import ctypes, os, subprocess");
+    (void)kernel.execute("ctypes.CDLL(None).printf(b'from C\\n');");
+    CHECK(kernel.read_stdout() == "from C\n");
+    (void)kernel.execute("os.system('echo from a shell; echo error >&2');");
+    CHECK(kernel.read_stdout() == "from a shell\n");
+    CHECK(kernel.read_stderr() == "error\n");
+    (void)kernel.execute("import sys\nsys.__stdout__.write('the original\\n');");
+    CHECK(kernel.read_stdout() == "the original\n");
+}
+
+TEST_CASE("a forked child writes to the descriptors and never serves", "[kernel][output]") {
+    KernelClient kernel;
+    const Messages answer = kernel.execute(
+        "import os\npid = os.fork()\nif pid == 0:\n    print('child')\n"
+        "else:\n    print('parent', os.waitpid(pid, 0)[1])");
+    CHECK(text_of(answer, "stdout") == "parent 0\n");
+    CHECK(kernel.read_stdout() == "child\n");
+    CHECK(count(answer, "execute_reply") == 1);
+    CHECK(only(kernel.execute("1"), "execute_reply")["status"] == "ok");
+}
+
+TEST_CASE("threads write into the running cell", "[kernel][output]") {
+    KernelClient kernel;
+    const Messages answer = kernel.execute(
+        "import threading\n"
+        "ts = [threading.Thread(target=lambda: [print('t') for _ in range(500)]) for _ in "
+        "range(4)]\n"
+        "[t.start() for t in ts]; [t.join() for t in ts];");
+    std::string text = text_of(answer, "stdout");
+    CHECK(text.size() == 4000);
+    CHECK(std::count(text.begin(), text.end(), 't') == 2000);
+}
+
+TEST_CASE("a thread's output after its cell arrives with the cell as parent", "[kernel][output]") {
+    KernelClient kernel;
+    const std::string id = kernel.start(
+        "import threading\ngo = threading.Event()\n"
+        "threading.Thread(target=lambda: (go.wait(), print('late'))).start()");
+    (void)kernel.receive_until_idle(id);
+    // The loop, not a cell, sets the event.
+    (void)kernel.execute("import asyncio\nasyncio.get_running_loop().call_later(0.01, go.set);");
+    const Messages late = kernel.receive_until("stream");
+    CHECK(text_of(late, "stdout") == "late\n");
+}
+
+TEST_CASE("the streams look like Python's", "[kernel][output]") {
+    KernelClient kernel;
+    const Messages answer = kernel.execute(
+        "import io, sys\n"
+        "print(sys.stdout.encoding, sys.stdout.isatty(), sys.stdout.fileno(), sys.stderr.fileno(),"
+        " sys.stdout.writable(), isinstance(sys.stdout, io.TextIOBase))\n"
+        "sys.stdout.buffer.write('é'.encode())\nsys.stdout.flush()\n"
+        "print(chr(0xd800), file=sys.stderr)");
+    CHECK(text_of(answer, "stdout") == "utf-8 False 1 2 True True\né");
+    CHECK(text_of(answer, "stderr") == "\\ud800\n");
+    CHECK(
+        only(kernel.execute("print(chr(0xd800))"), "execute_reply")["ename"] ==
+        "UnicodeEncodeError");
+    CHECK(only(kernel.execute("sys.stdout.write(5)"), "execute_reply")["ename"] == "TypeError");
+}
+
+TEST_CASE("one long text becomes several messages", "[kernel][output]") {
+    KernelClient kernel;
+    const Messages answer = kernel.execute("print('é' * 1_600_000, end='')");
+    CHECK(text_of(answer, "stdout").size() == 3'200'000);
+    CHECK(count(answer, "stream") == 4);
+}
+
+TEST_CASE("after a cell the kernel has one thread and no epoll descriptor", "[kernel][output]") {
+    KernelClient kernel;
+    (void)kernel.execute("print('a', end='')");
+    const Messages answer = kernel.execute(
+        "import os\n[os.readlink(f'/proc/self/fd/{n}') for n in os.listdir('/proc/self/fd')"
+        " if 'epoll' in os.readlink(f'/proc/self/fd/{n}')], len(os.listdir('/proc/self/task'))");
+    CHECK(only(answer, "execute_result")["data"]["text/plain"] == "([], 1)");
+}
