@@ -10,6 +10,7 @@ import traceback
 from IPython.core import page, payloadpage
 from IPython.core.autocall import ZMQExitAutocall
 from IPython.core.compilerop import CachingCompiler
+from IPython.core.error import UsageError
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Any, Instance, Type
@@ -87,6 +88,10 @@ class KernelShell(InteractiveShell):
         self.set_hook("show_in_pager", page.as_hook(payloadpage.page), 99)
 
     # --- running ---
+
+    def enable_gui(self, gui=None):
+        if gui not in (None, "inline", "none"):
+            raise UsageError(f"a session has no display, so there is no event loop for {gui!r}")
 
     def ask_exit(self):
         self.payload_manager.write_payload(

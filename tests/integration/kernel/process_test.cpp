@@ -24,6 +24,17 @@ int exit_code(int status) {
     return WEXITSTATUS(status);
 }
 
+/// encode_link_prefix refuses to make it.
+std::string prefix_past_the_limit() {
+    std::string bytes;
+    std::size_t value = cellkeep::limits::kFrameBytesMax + 1;
+    for (std::size_t index = 0; index < cellkeep::protocol::kLinkPrefixBytes; ++index) {
+        bytes.push_back(static_cast<char>(value & 0xFFU));
+        value >>= 8U;
+    }
+    return bytes;
+}
+
 bool contains(const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;
 }
@@ -55,8 +66,8 @@ TEST_CASE("bytes that are no frame end the kernel with a message", "[kernel][pro
     (void)kernel.request("kernel_info_request", json::object());
     const std::string bytes = GENERATE(
         as<std::string>(),
-        encode_link_prefix(0),
-        encode_link_prefix(cellkeep::limits::kFrameBytesMax + 1),
+        std::string(4, '\0'),
+        prefix_past_the_limit(),
         encode_link_prefix(4) + "abcd",
         encode_link_prefix(64) + std::string(64, '\xff'));
     kernel.send_bytes(bytes);
