@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/zmq_front.hpp"
 
+#include "kernel-manager/jupyter/private_directory.hpp"
 #include "kernel-manager/jupyter/zmq_session.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <map>
 #include <utility>
@@ -14,63 +13,22 @@
 namespace cellkeep::jupyter {
 namespace {
 
-constexpr mode_t kPrivate = 0700;
 /// A session id as long as they get, to know at the start whether every endpoint will fit.
 constexpr const char* kLongestId = "ses_000000000000000000000000";
 
-/// A directory of ours, removed at the end if we made it.
-class PrivateDirectory {
- public:
-    static Result<PrivateDirectory> open(const std::string& path) {
-        const bool made = ::mkdir(path.c_str(), kPrivate) == 0;
-        if (!made && errno != EEXIST) {
-            return Error::from_errno(errno, "mkdir(" + path + ")");
-        }
-        struct stat status {};
-        if (::lstat(path.c_str(), &status) != 0) {
-            return Error::from_errno(errno, "lstat(" + path + ")");
-        }
-        if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() ||
-            (status.st_mode & 0077U) != 0) {
-            return Error(
-                ErrorCode::kPermissionDenied,
-                path + ": not a directory that only this user can enter",
-                "Remove it or run: chmod 700 " + path);
-        }
-        return PrivateDirectory(path, made);
-    }
+/// Where short-lived sockets belong, if the system has such a place.
+std::string runtime_directory() {
+    // Safe: read at start, and nothing in this program sets the environment.
+    const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+    const bool usable =
+        runtime != nullptr && runtime[0] == '/' && ::access(runtime, W_OK | X_OK) == 0;
+    return usable ? runtime : "/tmp";
+}
 
-    static Result<PrivateDirectory> make_temporary() {
-        // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing in this program sets the environment.
-        const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-        const bool usable =
-            runtime != nullptr && runtime[0] == '/' && ::access(runtime, W_OK | X_OK) == 0;
-        std::string path = std::string(usable ? runtime : "/tmp") + "/ck-XXXXXX";
-        if (::mkdtemp(path.data()) == nullptr) {
-            return Error::from_errno(errno, "mkdtemp(" + path + ")");
-        }
-        return PrivateDirectory(path, /*made=*/true);
-    }
-
-    PrivateDirectory(PrivateDirectory&& other) noexcept
-        : path_(std::move(other.path_)), made_(std::exchange(other.made_, false)) {}
-    PrivateDirectory& operator=(PrivateDirectory&&) = delete;
-    PrivateDirectory(const PrivateDirectory&) = delete;
-    PrivateDirectory& operator=(const PrivateDirectory&) = delete;
-    ~PrivateDirectory() {
-        if (made_) {
-            // Ignored: somebody put a file of their own into it, which is theirs to keep.
-            (void)::rmdir(path_.c_str());
-        }
-    }
-
-    const std::string& path() const { return path_; }
-
- private:
-    PrivateDirectory(std::string path, bool made) : path_(std::move(path)), made_(made) {}
-    std::string path_;
-    bool made_;
-};
+Result<PrivateDirectory> open_socket_directory(const ZmqFrontConfig& config) {
+    return config.socket_directory.empty() ? PrivateDirectory::make_temporary(runtime_directory())
+                                           : PrivateDirectory::open(config.socket_directory);
+}
 
 Status check_endpoint_length(const std::string& prefix) {
     protocol::ConnectionInfo longest;
@@ -102,10 +60,9 @@ struct ZmqFront::State {
 Result<std::unique_ptr<ZmqFront>> ZmqFront::create(
     boost::asio::io_context& io, ZmqFrontConfig config) {
     BOOST_OUTCOME_TRY(PrivateDirectory directory, PrivateDirectory::open(config.directory));
-    BOOST_OUTCOME_TRY(
-        PrivateDirectory sockets,
-        config.socket_directory.empty() ? PrivateDirectory::make_temporary()
-                                        : PrivateDirectory::open(config.socket_directory));
+    // Of a server that was killed: whoever reads them finds sockets that nobody serves.
+    directory.remove_files("kernel-ses_", ".json");
+    BOOST_OUTCOME_TRY(PrivateDirectory sockets, open_socket_directory(config));
     config.socket_directory = sockets.path();
     if (config.transport == protocol::Transport::kIpc) {
         BOOST_OUTCOME_TRY(check_endpoint_length(sockets.path() + "/" + kLongestId));

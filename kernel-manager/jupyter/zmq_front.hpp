@@ -27,7 +27,8 @@ struct ZmqFrontConfig {
     /// may listen to iopub without the key.
     protocol::Transport transport = protocol::Transport::kIpc;
     /// Holds the connection files, kernel-<session id>.json. Made if missing (mode 0700); if it
-    /// exists, it must be ours and closed to others.
+    /// exists, it must be ours and closed to others, and used by no other front:
+    /// connection files found there are those of a dead server and are removed.
     std::string directory;
     /// Holds the ipc sockets; as `directory`, and short. Empty: a fresh one under $XDG_RUNTIME_DIR
     /// or /tmp, removed at the end.

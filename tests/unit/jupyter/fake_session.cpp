@@ -24,6 +24,10 @@ void FakeSession::publish(const std::string& msg_type, const nlohmann::json& con
 }
 
 void FakeSession::publish_bytes(std::size_t number, std::size_t bytes) {
+    to_observers(make_bytes(number, bytes));
+}
+
+protocol::Message FakeSession::make_bytes(std::size_t number, std::size_t bytes) {
     const std::string header =
         protocol::dump_json(protocol::to_json(protocol::make_header("stream", "kernel", "user")));
     const std::string content = R"({"n":)" + std::to_string(number) + "}";
@@ -33,7 +37,7 @@ void FakeSession::publish_bytes(std::size_t number, std::size_t bytes) {
     parts.header = header;
     parts.content = content;
     parts.buffers = {buffer};
-    to_observers(protocol::Message::create(parts).value());
+    return protocol::Message::create(parts).value();
 }
 
 void FakeSession::to_observers(const protocol::Message& message) {

@@ -35,6 +35,9 @@ class FakeSession : public session::Session {
     void publish(const std::string& msg_type, const nlohmann::json& content);
     /// The same with one buffer of this size: large without being large JSON.
     void publish_bytes(std::size_t number, std::size_t bytes);
+    /// This message again, without a copy of its bytes.
+    void publish(const protocol::Message& message) { to_observers(message); }
+    static protocol::Message make_bytes(std::size_t number, std::size_t bytes);
     bool congested() const;
     /// A reply to what was submitted, through its origin.
     static void reply(const Submitted& request, const nlohmann::json& content);

@@ -202,6 +202,69 @@ TEST_CASE("what waits in the front has a bound, in messages", "[jupyter][iopub]"
     CHECK(stage.count(PeerEvent::kSubscriberStepped) == 1);
 }
 
+TEST_CASE("what waits in the front has a bound, in bytes", "[jupyter][iopub]") {
+    ZmqFrontConfig config;
+    config.high_water_mark = 10;
+    config.stall_max = kForever;
+    Stage stage(config);
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    subscribe(stage, client);
+    // Small ones fill ZeroMQ up to its high-water mark, so that the large ones wait here.
+    Printer printer(*stage.session, 1'000'000, 2000);
+    printer.run();
+    const std::size_t first = FakeSession::make_bytes(printer.printed() - 1, 2000).frame().size();
+    constexpr std::size_t kLarge = 8ULL << 20U;
+    const protocol::Message large = FakeSession::make_bytes(0, kLarge);
+    std::size_t waiting = first;
+    while (waiting + large.frame().size() <= limits::kZmqWaitingBytesMax) {
+        stage.session->publish(large);
+        waiting += large.frame().size();
+    }
+    CHECK(stage.count(PeerEvent::kSubscriberStepped) == 0);
+    stage.session->publish(large);
+    // The first, small one made no room: a large one had to go as well.
+    CHECK(stage.count(PeerEvent::kSubscriberStepped) >= 1);
+    CHECK(stage.session->congested());
+}
+
+TEST_CASE("the bounds on slow subscribers are those of the table", "[jupyter][iopub]") {
+    const ZmqFrontConfig config;
+    CHECK(config.high_water_mark == limits::kZmqHighWaterMark);
+    CHECK(config.stall_max == limits::kZmqStallMax);
+}
+
+TEST_CASE(
+    "a subscriber holds a high-water mark of messages, and no session waits before",
+    "[jupyter][iopub]") {
+    ZmqFrontConfig config;
+    config.stall_max = kForever;
+    Stage stage(config);
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    subscribe(stage, client);
+    // The greeting is one of them.
+    for (int i = 1; i < limits::kZmqHighWaterMark; ++i) {
+        stage.session->publish_bytes(static_cast<std::size_t>(i), 10);
+        REQUIRE_FALSE(stage.session->congested());
+    }
+}
+
+TEST_CASE(
+    "a client that does not read holds the end up for the linger time at most",
+    "[jupyter][iopub]") {
+    ZmqFrontConfig config;
+    config.stall_max = kForever;
+    Stage stage(config);
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    subscribe(stage, client);
+    Printer printer(*stage.session, 1'000'000, 2000);
+    printer.run();
+    REQUIRE(stage.session->congested());
+    const auto began = std::chrono::steady_clock::now();
+    stage.front.reset();
+    const auto took = std::chrono::steady_clock::now() - began;
+    CHECK(took < limits::kZmqLinger + std::chrono::seconds(2));
+}
+
 TEST_CASE("what ZeroMQ holds has a bound in bytes too", "[jupyter][iopub]") {
     ZmqFrontConfig config;
     config.stall_max = kForever;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 using namespace cellkeep;
@@ -113,6 +114,17 @@ TEST_CASE("a directory that others may enter is refused", "[jupyter][front]") {
     REQUIRE(front.has_error());
     CHECK(front.error().code() == ErrorCode::kPermissionDenied);
     CHECK(front.error().hint().find("chmod 700") != std::string::npos);
+}
+
+TEST_CASE("connection files of a dead server are taken away", "[jupyter][front]") {
+    const TemporaryDirectory directory;
+    boost::asio::io_context io;
+    ZmqFrontConfig config;
+    config.directory = directory.path() + "/c";
+    REQUIRE(::mkdir(config.directory.c_str(), 0700) == 0);
+    std::ofstream(config.directory + "/kernel-ses_old.json") << "{}";
+    REQUIRE(create(io, config).has_value());
+    CHECK(files_below(config.directory).empty());
 }
 
 TEST_CASE("a file or a link in the directory's place is refused", "[jupyter][front]") {

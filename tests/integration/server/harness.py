@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real `cellkeep serve` for the tests, and what has to be true when it has stopped.
+
+The server runs on a port of its own choice with a fresh state directory. Stopping it is a test in
+itself: exit status 0, and not one process, cgroup, mount, network namespace or file is left.
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import requests
+from jupyter_client import BlockingKernelClient
+
+TOKEN = "t0ken-of-the-tests"
+READY_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 30
+
+
+def binary() -> str:
+    """The program under test; CTest says which."""
+    return os.environ.get(
+        "CELLKEEP_BINARY", str(Path(__file__).parents[3] / "build/release/bin/cellkeep")
+    )
+
+
+def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> None:
+    """Looks again and again, because processes and cgroups vanish without telling a stranger."""
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline, f"after {seconds} s still not: {what}"
+        pause.wait(0.01)
+
+
+def cgroups_of(pid: int) -> list[str]:
+    return [str(path) for path in Path("/sys/fs/cgroup").rglob(f"cellkeep-{pid}-*")]
+
+
+def mounts() -> set[str]:
+    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    return {line for line in lines if "cellkeep" in line}
+
+
+def network_namespaces() -> set[str]:
+    folder = Path("/run/netns")
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+class Session:
+    """One session of the server's API, by its wire names."""
+
+    def __init__(self, server: "Server", info: dict) -> None:
+        self.server = server
+        self.info = info
+        self.path = "/v1/sessions/" + info["id"]
+
+    def execute(self, code: str, **fields: object) -> dict:
+        response = self.server.post(self.path + "/executions", {"code": code, **fields})
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def value(self, expression: str) -> str:
+        """The repr of an expression, by the API."""
+        result = self.execute(expression)
+        assert result["status"] == "ok", result
+        return result["result"]["text/plain"]
+
+    def fetch(self) -> dict:
+        response = self.server.get(self.path)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def post(self, action: str) -> requests.Response:
+        return self.server.post(f"{self.path}/{action}")
+
+    def delete(self) -> int:
+        return self.server.request("DELETE", self.path).status_code
+
+
+class Server:
+    """Use as a context: leaving it stops the server and asserts that nothing is left."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="ck-it-")
+        self.state_dir = Path(self.folder.name) / "state"
+        self.arguments = arguments
+        self.socket_folders: set[Path] = set()
+        self.http = requests.Session()
+        self.http.headers["Authorization"] = f"Bearer {TOKEN}"
+
+    def start(self) -> "Server":
+        self.mounts_before = mounts()
+        self.namespaces_before = network_namespaces()
+        read_end, write_end = os.pipe()
+        self.log = (Path(self.folder.name) / "log").open("wb")
+        command = [binary(), "serve", "--listen", "127.0.0.1:0", "--state-dir", self.state_dir]
+        command += ["--ready-fd", str(write_end), *self.arguments]
+        self.process = subprocess.Popen(
+            command,
+            pass_fds=(write_end,),
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "CELLKEEP_TOKEN": TOKEN},
+        )
+        os.close(write_end)
+        ready, _, _ = select.select([read_end], [], [], READY_SECONDS_MAX)
+        said = os.read(read_end, 100) if ready else b""
+        os.close(read_end)
+        if said != b"READY\n":
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the server did not start ({said!r}):\n{self.output()}")
+        self.record = json.loads((self.state_dir / "server.json").read_text(encoding="utf-8"))
+        self.url = self.record["url"].rstrip("/")
+        return self
+
+    def output(self) -> str:
+        return (Path(self.folder.name) / "log").read_text(encoding="utf-8", errors="replace")
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def stop(self) -> None:
+        children = self.children()
+        self.process.send_signal(signal.SIGINT)
+        try:
+            status = self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"SIGINT did not stop the server:\n{self.output()}") from None
+        assert status == 0, f"exit status {status}:\n{self.output()}"
+        self.assert_nothing_left(children)
+        assert not (self.state_dir / "server.json").exists()
+        connections = self.state_dir / "connections"
+        assert not connections.exists() or not list(connections.iterdir())
+        for folder in self.socket_folders:
+            assert not folder.exists(), f"{folder} is left"
+
+    def assert_nothing_left(self, children: list[psutil.Process]) -> None:
+        _, alive = psutil.wait_procs(children, timeout=0)
+        assert not alive, f"left running: {alive}"
+        assert cgroups_of(self.process.pid) == []
+        assert mounts() <= self.mounts_before
+        assert network_namespaces() <= self.namespaces_before
+
+    def __enter__(self) -> "Server":
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if self.process.poll() is None:
+                self.stop()
+            elif kind is None:
+                raise AssertionError(f"the server ended by itself:\n{self.output()}")
+        finally:
+            self.http.close()
+            self.log.close()
+            if kind is not None:
+                print(self.output()[-20_000:])
+            self.folder.cleanup()
+
+    def request(self, method: str, path: str, **more: object) -> requests.Response:
+        return self.http.request(method, self.url + path, timeout=120, **more)
+
+    def get(self, path: str) -> requests.Response:
+        return self.request("GET", path)
+
+    def post(self, path: str, body: object = None) -> requests.Response:
+        return self.request("POST", path, json={} if body is None else body)
+
+    def create(self, **fields: object) -> Session:
+        response = self.post("/v1/sessions", fields)
+        assert response.status_code == 201, response.text
+        info = response.json()
+        if info["connection_file"]:
+            connection = json.loads(Path(info["connection_file"]).read_text(encoding="utf-8"))
+            if connection["transport"] == "ipc":
+                self.socket_folders.add(Path(connection["ip"]).parent)
+        return Session(self, info)
+
+
+class Client:
+    """A stock jupyter_client attached to a session by its connection file."""
+
+    def __init__(self, session: Session) -> None:
+        self.kernel = BlockingKernelClient(connection_file=session.info["connection_file"])
+        self.kernel.load_connection_file()
+        self.kernel.start_channels()
+        self.kernel.wait_for_ready(timeout=60)
+
+    def close(self) -> None:
+        self.kernel.stop_channels()
+
+    def run(self, code: str, **more: object) -> tuple[dict, list[dict]]:
+        """The reply's content, and the iopub messages of this request up to its idle."""
+        outputs: list[dict] = []
+        reply = self.kernel.execute_interactive(
+            code, timeout=60, output_hook=outputs.append, **more
+        )
+        return reply["content"], outputs
+
+    def value(self, expression: str) -> str:
+        reply, outputs = self.run(expression)
+        assert reply["status"] == "ok", reply
+        results = [m for m in outputs if m["msg_type"] == "execute_result"]
+        return results[0]["content"]["data"]["text/plain"]
+
+    def wait_for_output(self, msg_type: str, seconds: float = 60) -> dict:
+        """The next iopub message of this type, whoever caused it."""
+        deadline = time.monotonic() + seconds
+        while True:
+            left = deadline - time.monotonic()
+            assert left > 0, f"no {msg_type} within {seconds} s"
+            message = self.kernel.get_iopub_msg(timeout=left)
+            if message["msg_type"] == msg_type:
+                return message
+
+
+def stream_text(outputs: list[dict], name: str = "stdout") -> str:
+    return "".join(
+        message["content"]["text"]
+        for message in outputs
+        if message["msg_type"] == "stream" and message["content"]["name"] == name
+    )
