@@ -7,6 +7,7 @@
 #include "sandbox/server_cgroup.hpp"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,18 @@ namespace cellkeep::sandbox {
 namespace {
 
 constexpr std::chrono::seconds kStartPatience{10};
+
+/// A pipe belongs to who made it, and a guest who may not open it again cannot write to
+/// /dev/stderr.
+Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid) {
+    struct stat info {};
+    if (::fstat(fd.get(), &info) < 0 ||
+        (S_ISFIFO(info.st_mode) && info.st_uid != uid && ::fchown(fd.get(), uid, gid) < 0)) {
+        return Error::from_errno(errno, "fchown(pipe)");
+    }
+    return ok();
+}
+
 constexpr std::chrono::milliseconds kDestroyPatience(1000);
 
 }  // namespace
@@ -150,6 +163,8 @@ Result<Worker> Sandbox::start(WorkerSpec spec) {
             "start: arguments and environment exceed " + std::to_string(kStartTextBytesMax) +
                 " bytes");
     }
+    BOOST_OUTCOME_TRY(give_pipe(spec.stdout_fd, state_->file_uid, state_->file_gid));
+    BOOST_OUTCOME_TRY(give_pipe(spec.stderr_fd, state_->file_uid, state_->file_gid));
     RequestHeader header;
     header.kind = RequestKind::kStart;
     header.worker_id = ++state_->last_worker;

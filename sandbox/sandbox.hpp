@@ -73,6 +73,10 @@ class Sandbox {
     /// Makes the namespaces, the root and the cgroup and starts pid 1, fully locked down. Fails
     /// closed: kUnavailable, naming the control and the fix, if a control cannot be applied and
     /// policy.allow_degraded does not list it; kSystem, naming the step, if a step fails.
+    /// Call it on a thread that lives as long as the server (the main thread): the kernel takes pid
+    /// 1 away when the thread that made it ends (PR_SET_PDEATHSIG, prctl(2)). The server must not
+    /// reap children that are not its own business with waitpid(-1), and SIGCHLD may be ignored or
+    /// not.
     static Result<Sandbox> create(const Policy& policy);
 
     Sandbox(Sandbox&& other) noexcept;
@@ -82,7 +86,9 @@ class Sandbox {
     /// destroy(), with its failure logged by nobody: call destroy() to learn it.
     ~Sandbox();
 
-    /// Forks a worker from pid 1 and execs it. An exec that fails is reported here, by step.
+    /// Forks a worker from pid 1 and execs it. At most 32 workers live at once, argv and env have
+    /// at most 512 entries each and 96 KiB together (kLimitExceeded beyond; sandbox/messages.hpp).
+    /// An exec that fails is reported here, by step.
     Result<Worker> start(WorkerSpec spec);
 
     /// Readable when next_event() has something. Level-triggered; valid until destroy().

@@ -69,6 +69,10 @@ constexpr std::string_view kAllowed =
 /// flags behind a pointer, where no filter sees them.
 constexpr std::array kAnswerNoSuchCall{"clone3", "execveat"};
 
+/// Calls whose refusal programs take in their stride only as "not supported" (cp -a copies ACLs).
+constexpr std::array kAnswerNotSupported{
+    "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"};
+
 /// Newer than libseccomp's tables or than this list: a range, so that tomorrow's C library falls
 /// back.
 constexpr int kFirstUnknownCall = 450;
@@ -294,6 +298,9 @@ Result<std::string> build() {
     allow_sockets(filter);
     for (const char* name : kAnswerNoSuchCall) {
         filter.rule(SCMP_ACT_ERRNO(ENOSYS), Filter::number(name), {});
+    }
+    for (const char* name : kAnswerNotSupported) {
+        filter.rule(SCMP_ACT_ERRNO(EOPNOTSUPP), Filter::number(name), {});
     }
     for (int call = kFirstUnknownCall; call <= kLastUnknownCall; ++call) {
         filter.rule(SCMP_ACT_ERRNO(ENOSYS), call, {});

@@ -170,6 +170,19 @@ TEST_CASE("two sandboxes do not see each other's files or processes") {
     CHECK(run_inside(two, {"/usr/bin/true"}).status == 0);
 }
 
+TEST_CASE("a shell's pipelines, process substitution and file copies work inside") {
+    auto sandbox = make_sandbox();
+    const Ran ran = run_inside(
+        sandbox,
+        {"/bin/bash",
+         "-c",
+         "set -euo pipefail; echo b > x; cp -a x y; cat <(sort x y) | uniq -c | tr -d ' '; "
+         "ln -s x z; tar cf - x y z | tar tf -; echo done > /dev/stderr; echo > /dev/null"});
+    CHECK(ran.out == "2b\nx\ny\nz\n");
+    CHECK(ran.err == "done\n");
+    CHECK(ran.status == 0);
+}
+
 TEST_CASE("Python's threads, subprocesses, multiprocessing and sockets work inside") {
     auto sandbox = make_sandbox();
     const Ran ran = run_python(sandbox, R"(
