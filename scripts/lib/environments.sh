@@ -6,13 +6,15 @@
 # made from: an environment without the right stamp is thrown away and made again, so one whose
 # installation was interrupted is never used.
 
-# What the environment at $1 must have been made from: lock $2, this recipe, this interpreter. The
-# path counts because a virtual environment's programs name it.
+# What the environment at $1 must have been made from. First the hash of its lock $2, which is what a
+# session reports as its environment's digest; then the recipe: these scripts, the interpreter, and
+# the path, because a virtual environment's programs name it.
 environment_stamp() {
+    sha256sum <"$2" | cut -d ' ' -f 1
     {
         printf '%s\n' "$1"
         "$system_python" -VV
-        cat "$2" "$lib/environments.sh" "$lib/font_cache.py"
+        cat "$lib/environments.sh" "$lib/font_cache.py"
     } | sha256sum | cut -d ' ' -f 1
 }
 
