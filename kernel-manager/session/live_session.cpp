@@ -33,6 +33,7 @@ LiveSession::LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sand
       messages_("cellkeep-" + setup_.id),
       journal_(limits::kJournalMessagesMax, limits::kJournalBytesMax),
       start_timer_(io),
+      restart_budget_(limits::kRestartsMax, limits::kRestartWindow),
       queue_(limits::kShellQueueMax, limits::kShellQueueBytesMax),
       wall_timer_(io),
       cpu_timer_(io),
@@ -221,7 +222,7 @@ boost::asio::awaitable<Status> LiveSession::restart() {
         co_return Error(ErrorCode::kConflict, "restart: the session has ended");
     }
     touch();
-    deaths_at_.clear();
+    restart_budget_.reset();
     if (!restart_waiter_) {
         restart_waiter_ = std::make_shared<Completion<Status>>(io_);
     }

@@ -11,6 +11,7 @@
 #include "kernel-manager/session/kernel_catalog.hpp"
 #include "kernel-manager/session/kernel_process.hpp"
 #include "kernel-manager/session/request_queue.hpp"
+#include "kernel-manager/session/restart_budget.hpp"
 #include "kernel-manager/session/server_messages.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "sandbox/sandbox.hpp"
@@ -138,7 +139,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     std::shared_ptr<Completion<Status>> ready_;           // of the present process
     std::shared_ptr<Completion<Status>> restart_waiter_;  // of whoever asked for a restart
     boost::asio::steady_timer start_timer_;
-    std::deque<std::chrono::steady_clock::time_point> deaths_at_;
+    RestartBudget restart_budget_;
     std::uint64_t oom_kills_seen_ = 0;
     std::uint64_t restarts_ = 0;
     std::string stderr_tail_;  // of a kernel that has not become ready

@@ -335,12 +335,7 @@ bool LiveSession::may_restart(const Death& death) {
     if (!kernel_info_.has_value() || death.kind == Death::Kind::kSandboxDied) {
         return false;
     }
-    const auto now = std::chrono::steady_clock::now();
-    while (!deaths_at_.empty() && now - deaths_at_.front() > limits::kRestartWindow) {
-        deaths_at_.pop_front();
-    }
-    deaths_at_.push_back(now);
-    return deaths_at_.size() <= limits::kRestartsMax;
+    return restart_budget_.take(std::chrono::steady_clock::now());
 }
 
 void LiveSession::settle_ready(const Status& status) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "protocol/limits.hpp"
 #include "tests/integration/session/session_fixture.hpp"
 
 #include <boost/asio/steady_timer.hpp>
@@ -44,6 +45,7 @@ TEST_CASE(
     CHECK(result.status == ExecutionStatus::kTimeout);
     CHECK(result.error->kind == "wall_timeout");
     CHECK_FALSE(result.state_kept);
+    CHECK(result.metrics.wall >= 300ms + cellkeep::limits::kInterruptGrace);
     CHECK(result.metrics.wall < 1300ms);
     CHECK(fixture.execute(*session, "1 + 1").result["text/plain"] == "2");
     CHECK(session->info().restarts == 1);

@@ -84,3 +84,24 @@ TEST_CASE(
     REQUIRE(fixture.run(session->restart()).has_value());
     CHECK(fixture.execute(*session, "2 + 2").result["text/plain"] == "4");
 }
+
+TEST_CASE("code that closes the kernel's link is stopped after its grace", "[session]") {
+    ServiceFixture fixture;
+    const auto session = fixture.open();
+    const auto result = fixture.execute(*session, "import os, time; os.close(3); time.sleep(25)");
+    CHECK(result.status == ExecutionStatus::kDead);
+    CHECK(to_string(result.death.value()) == "link_broken");
+    CHECK(result.metrics.wall >= cellkeep::limits::kLinkClosedGrace);
+    CHECK(result.metrics.wall < cellkeep::limits::kLinkClosedGrace * 10);
+    CHECK(fixture.execute(*session, "'again'").status == ExecutionStatus::kOk);
+}
+
+TEST_CASE("code that writes garbage into the kernel's link is stopped", "[session]") {
+    ServiceFixture fixture;
+    const auto session = fixture.open();
+    const auto result =
+        fixture.execute(*session, "import os, time; os.write(3, b'\\xff' * 64); time.sleep(25)");
+    CHECK(result.status == ExecutionStatus::kDead);
+    CHECK(to_string(result.death.value()) == "link_broken");
+    CHECK(fixture.execute(*session, "'again'").status == ExecutionStatus::kOk);
+}

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "protocol/limits.hpp"
 #include "tests/integration/session/session_fixture.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <array>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 using cellkeep::ErrorCode;
 using cellkeep::session::ExecutionRequest;
@@ -154,4 +159,57 @@ TEST_CASE("a thousand executions keep their variables", "[session]") {
     const auto last = fixture.execute(*session, "total");
     CHECK(last.result["text/plain"] == "1000");
     CHECK(last.execution_count == 1002);
+}
+
+TEST_CASE("executions that wait are bounded, and each accepted one is answered", "[session]") {
+    ServiceFixture fixture;
+    const auto session = fixture.open();
+    using Answer = std::optional<cellkeep::Result<cellkeep::session::ExecutionResult>>;
+    // One runs, kExecutionsQueuedMax wait, one more is refused.
+    std::vector<Answer> answers(cellkeep::limits::kExecutionsQueuedMax + 2);
+    for (Answer& answer : answers) {
+        ExecutionRequest request;
+        request.code = &answer == &answers.front() ? "import time; time.sleep(0.5)" : "1";
+        fixture.spawn(session->execute(request), answer);
+    }
+    fixture.run_until([&] {
+        for (const Answer& answer : answers) {
+            if (!answer.has_value()) {
+                return false;
+            }
+        }
+        return true;
+    });
+    REQUIRE(answers.back()->has_error());
+    CHECK(answers.back()->error().code() == ErrorCode::kLimitExceeded);
+    answers.pop_back();
+    for (const Answer& answer : answers) {
+        CHECK(answer->value().status == ExecutionStatus::kOk);
+    }
+}
+
+TEST_CASE("answers are remembered up to a number and a size", "[session]") {
+    ServiceFixture fixture;
+    SECTION("by number") {
+        const auto session = fixture.open();
+        const auto first = fixture.execute(*session, "1");
+        for (std::size_t i = 1; i < cellkeep::limits::kExecutionHistoryMax; ++i) {
+            fixture.execute(*session, "1");
+        }
+        CHECK(session->find_execution(first.id).has_value());
+        fixture.execute(*session, "1");
+        CHECK_FALSE(session->find_execution(first.id).has_value());
+    }
+    SECTION("by size") {
+        SessionOptions options;
+        options.limits.output_bytes = cellkeep::limits::kExecutionHistoryBytesMax / 4;
+        const auto session = fixture.open(options);
+        const auto first = fixture.execute(*session, "print('x' * (3 << 20))");
+        CHECK(session->find_execution(first.id).has_value());
+        fixture.execute(*session, "print('x' * (3 << 20))");
+        CHECK(session->find_execution(first.id).has_value());
+        const auto last = fixture.execute(*session, "print('x' * (3 << 20))");
+        CHECK_FALSE(session->find_execution(first.id).has_value());
+        CHECK(session->find_execution(last.id).has_value());
+    }
 }
