@@ -14,6 +14,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -90,10 +91,15 @@ class Run {
             co_return session.error();
         }
         opened_ = true;
-        auto report =
-            kind == FileKind::kNotebook
-                ? co_await run_cells(target_, notebook.value(), [this] { return interrupted_; })
-                : co_await run_program(target_, std::move(text));
+        const std::function<bool()> interrupted = [this] { return interrupted_; };
+        Result<RunReport> report = Error(ErrorCode::kCancelled, "not run");
+        // Not as one conditional expression: g++ 12 destroys the temporaries of the branch not
+        // taken.
+        if (kind == FileKind::kNotebook) {
+            report = co_await run_cells(target_, notebook.value(), interrupted);
+        } else {
+            report = co_await run_program(target_, std::move(text));
+        }
         Status saved = ok();
         if (kind == FileKind::kNotebook) {
             saved = save(notebook.value(), session.value());

@@ -35,6 +35,7 @@ std::optional<Problem> Application::check_head(const Request& request) const {
 Application::Admission Application::admit(Request& request, std::string_view target_text) const {
     auto target = parse_target(target_text);
     if (target.has_error()) {
+        request.target.path = std::string(target_text.substr(0, target_text.find('?')));
         return {nullptr, refuse(make_problem(400, target.error().message()), request)};
     }
     request.target = std::move(target).value();

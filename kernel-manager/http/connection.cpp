@@ -269,7 +269,10 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     if (keep_alive && !parser.is_done()) {
         // A client that waits for 100 Continue may send its body or not: the only safe end is a
         // close.
-        keep_alive = !io_->continue_wanted && co_await skip_short_rest();
+        keep_alive = false;
+        if (!io_->continue_wanted) {
+            keep_alive = co_await skip_short_rest();
+        }
     }
     const bool sent = co_await send(response, request.method == "HEAD", keep_alive);
     record(request, response);
