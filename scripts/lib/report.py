@@ -91,9 +91,8 @@ def main() -> None:
         print(f"  {short(path)}")
     print("\nThe session still holds every variable. Ask it more:\n")
     print(f"  curl -s {url}/v1/sessions/{session}/executions \\")
-    print(
-        f"    -H 'Authorization: Bearer {server['token']}' -H 'Content-Type: application/json' \\"
-    )
+    print(f"    -H 'Authorization: Bearer {server['token']}' \\")
+    print("    -H 'Content-Type: application/json' \\")
     print('    -d \'{"code": "years.round(1)"}\'\n')
     print(f"  {short(options.console)} --existing {short(Path(file))}", flush=True)
 
