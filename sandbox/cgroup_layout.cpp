@@ -112,6 +112,9 @@ Result<CgroupLayout> parse_cgroup_layout(std::string_view membership, std::strin
         }
     }
     CgroupLayout layout;
+    for (const Mount& mount : mounts) {
+        layout.mounts.insert(mount.point);
+    }
     for (const std::string_view line : split(membership, '\n')) {
         if (line.empty()) {
             continue;

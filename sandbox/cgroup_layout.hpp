@@ -8,6 +8,7 @@
 #include "protocol/support/result.hpp"
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,9 @@ struct CgroupLayout {
     /// v1 controller ("memory", "pids", "cpu", "cpuacct", "freezer" …) to the directory of this
     /// process.
     std::map<std::string, std::string, std::less<>> v1;
+
+    /// Where the hierarchies are mounted, v2's too.
+    std::set<std::string> mounts;
 
     /// "v2", "v1", "hybrid" or "none".
     std::string_view name() const;

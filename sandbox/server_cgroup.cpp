@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include <memory>
-#include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::sandbox {
@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::size_t kStatBytesMax = 1UL << 16U;
 constexpr std::string_view kServerPrefix = "cellkeep-";
+/// A host with more cgroups than this is swept in part.
+constexpr std::size_t kSweptDirectoriesMax = 20'000;
 
 /// The start time of a process in clock ticks since boot, field 22 of proc_pid_stat(5): with the
 /// pid it names a process for ever.
@@ -64,6 +66,15 @@ std::vector<std::string> subdirectories(const std::string& path) {
     return names;
 }
 
+void remove_empty(const std::string& server) {
+    for (const std::string& session : subdirectories(server)) {
+        // Ignored: a directory that still holds a process is not ours to take.
+        (void)::rmdir((server + "/" + session).c_str());
+    }
+    // Ignored: as above.
+    (void)::rmdir(server.c_str());
+}
+
 }  // namespace
 
 Result<std::string> server_cgroup_name() {
@@ -74,23 +85,19 @@ Result<std::string> server_cgroup_name() {
 
 Status sweep_cgroups() {
     BOOST_OUTCOME_TRY(const auto layout, read_cgroup_layout());
-    std::set<std::string> bases{layout.unified, layout.unified_mount};
-    for (const auto& [controller, directory] : layout.v1) {
-        bases.insert(directory);
-    }
-    bases.erase("");
-    for (const std::string& base : bases) {
-        for (const std::string& name : subdirectories(base)) {
-            if (!names_dead_server(name)) {
-                continue;
+    // The whole tree, not only the part this server is in: the one that was killed may have been
+    // started elsewhere.
+    std::vector<std::string> pending(layout.mounts.begin(), layout.mounts.end());
+    for (std::size_t visited = 0; !pending.empty() && visited < kSweptDirectoriesMax; ++visited) {
+        const std::string directory = std::move(pending.back());
+        pending.pop_back();
+        for (const std::string& name : subdirectories(directory)) {
+            const std::string path = directory + "/" + name;
+            if (names_dead_server(name)) {
+                remove_empty(path);
+            } else if (!name.starts_with(kServerPrefix)) {
+                pending.push_back(path);
             }
-            const std::string server = base + "/" + name;
-            for (const std::string& session : subdirectories(server)) {
-                // Ignored: a directory that still holds a process is not ours to take.
-                (void)::rmdir((server + "/" + session).c_str());
-            }
-            // Ignored: as above.
-            (void)::rmdir(server.c_str());
         }
     }
     return ok();

@@ -32,20 +32,24 @@ std::string slurp(const std::string& path) {
     return text.str();
 }
 
-/// Every directory below the cgroup mounts that belongs to this process.
-std::vector<std::string> own_cgroups() {
-    const std::string mine = "cellkeep-" + std::to_string(::getpid()) + "-";
+/// Every directory below the cgroup mounts that belongs to the server with this pid.
+std::vector<std::string> cgroups_of(pid_t server) {
+    const std::string prefix = "cellkeep-" + std::to_string(server) + "-";
     std::vector<std::string> found;
     std::error_code error;
     const auto options = std::filesystem::directory_options::skip_permission_denied;
     for (std::filesystem::recursive_directory_iterator it("/sys/fs/cgroup", options, error), end;
          it != end;
          it.increment(error)) {
-        if (it->path().filename().string().starts_with(mine)) {
+        if (it->path().filename().string().starts_with(prefix)) {
             found.push_back(it->path().string());
         }
     }
     return found;
+}
+
+std::vector<std::string> own_cgroups() {
+    return cgroups_of(::getpid());
 }
 
 std::size_t open_descriptors() {
@@ -151,20 +155,11 @@ TEST_CASE("a server that is killed takes its sandbox with it") {
     CHECK(has_ended(received.value().fds[0]));
     // What it could not take with it, the next server removes. Its pid 1 may still be on its way
     // out, and a directory goes when the last process has: sweep until then.
-    const std::string leftover = "cellkeep-" + std::to_string(server) + "-";
-    bool left = true;
-    for (int attempt = 0; left && attempt < 1000; ++attempt) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!cgroups_of(server).empty() && std::chrono::steady_clock::now() < deadline) {
         require_ok(sandbox::sweep_leftovers());
-        left = false;
-        for (const auto& mount : std::filesystem::directory_iterator("/sys/fs/cgroup")) {
-            std::error_code error;
-            for (const auto& entry : std::filesystem::directory_iterator(mount, error)) {
-                left = left || entry.path().filename().string().starts_with(leftover);
-            }
-        }
-        (void)::sched_yield();
     }
-    CHECK_FALSE(left);
+    CHECK(cgroups_of(server).empty());
 }
 
 TEST_CASE("sweeping leaves a living server's cgroups alone") {
