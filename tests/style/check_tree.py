@@ -305,9 +305,12 @@ def check_built(every: list[Source]) -> Iterator[Finding]:
             )
             for folder in path.parents
         )
+        elsewhere = any(f"${{CMAKE_SOURCE_DIR}}/{source.name}" in text for text in lists.values())
         beside = lists.get((path.parent / "CMakeLists.txt").as_posix(), "")
-        in_loop = re.search(rf"\b{re.escape(re.sub('_(test|fuzz)$', '', path.stem))}\b(?!\.)", beside)
-        if not named and not in_loop:
+        in_loop = re.search(
+            rf"\b{re.escape(re.sub('_(test|fuzz)$', '', path.stem))}\b(?!\.)", beside
+        )
+        if not named and not elsewhere and not in_loop:
             yield Finding(source.name, 1, "in no CMakeLists.txt; list it or delete it")
 
 
