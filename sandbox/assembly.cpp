@@ -118,7 +118,7 @@ Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationRepor
                 }
             }
         }
-        return with_context(std::move(launched), "make the sandbox").error();
+        return std::move(launched).error().with_context("make the sandbox");
     }
     IsolationReport report = report_of(launched.value().report, server_controls, cgroup);
     Assembled assembled{

@@ -70,6 +70,7 @@ constexpr std::array kServerControls{
 const std::vector<std::string>& control_names() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> all;
+        all.reserve(kChildControls.size() + kServerControls.size());
         for (const ControlText& control : kChildControls) {
             all.emplace_back(control.name);
         }

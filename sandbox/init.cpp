@@ -37,6 +37,7 @@ struct Init {
     std::array<Slot, kWorkersMax> slots{};
     std::array<int, kStartFdsMax> fds{-1, -1, -1};
     std::size_t fd_count = 0;
+    alignas(RequestHeader) std::array<char, kRequestBytesMax> request{};
 };
 
 /// A decoded start request: pointers into the request buffer, each list ended by a null pointer.
@@ -45,8 +46,6 @@ struct Start {
     std::array<char*, kStartStringsMax + 2> arguments{};
     std::array<char*, kStartStringsMax + 2> environment{};
 };
-
-alignas(RequestHeader) char request_bytes[kRequestBytesMax];
 
 void close_received(Init& init) {
     for (std::size_t i = 0; i < init.fd_count; ++i) {
@@ -81,7 +80,7 @@ int send_message(int socket, const void* bytes, std::size_t size, int fd, int fl
 /// The size of the request, 0 if the server is gone or broke the protocol (which is the same to
 /// us).
 std::size_t receive_request(Init& init) {
-    iovec part{request_bytes, sizeof(request_bytes)};
+    iovec part{init.request.data(), init.request.size()};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kStartFdsMax)]{};
     msghdr message{};
     message.msg_iov = &part;
@@ -120,12 +119,12 @@ char* next_string(char*& at, const char* end) {
     return start;
 }
 
-bool decode_start(const RequestHeader& header, std::size_t size, Start& start) {
+bool decode_start(Init& init, const RequestHeader& header, std::size_t size, Start& start) {
     if (header.text_bytes != size - sizeof(RequestHeader) || header.argument_count == 0 ||
         header.argument_count > kStartStringsMax || header.environment_count > kStartStringsMax) {
         return false;
     }
-    char* at = request_bytes + sizeof(RequestHeader);
+    char* at = init.request.data() + sizeof(RequestHeader);
     const char* end = at + header.text_bytes;
     start.directory = next_string(at, end);
     bool whole = start.directory != nullptr;
@@ -150,7 +149,7 @@ bool decode_start(const RequestHeader& header, std::size_t size, Start& start) {
 /// From the fork to the program. Everything of the wall is inherited from pid 1.
 [[noreturn]] void become_worker(const Init& init, const Start& start, int failure_fd) {
     sigset_t none;
-    if (::sigemptyset(&none) < 0 || ::sigprocmask(SIG_SETMASK, &none, nullptr) < 0 ||
+    if (::sigemptyset(&none) < 0 || ::pthread_sigmask(SIG_SETMASK, &none, nullptr) != 0 ||
         ::setsid() < 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
         fail_worker(failure_fd, SetupStep::kWorkerSession, errno);
     }
@@ -281,7 +280,7 @@ void handle_start(Init& init, const RequestHeader& header, std::size_t size) {
     Slot* slot = free_slot(init);
     if (slot == nullptr) {
         reply.error = EAGAIN;
-    } else if (init.fd_count < 2 || !decode_start(header, size, start)) {
+    } else if (init.fd_count < 2 || !decode_start(init, header, size, start)) {
         reply.error = EINVAL;
     } else {
         slot->event.worker_id = header.worker_id;
@@ -315,7 +314,7 @@ void handle_request(Init& init) {
         ::_exit(0);  // The kernel ends everything else in the pid namespace.
     }
     RequestHeader header;
-    std::memcpy(&header, request_bytes, sizeof(header));
+    std::memcpy(&header, init.request.data(), sizeof(header));
     if (header.kind == RequestKind::kStart) {
         handle_start(init, header, size);
     } else {
@@ -344,7 +343,7 @@ void serve(const ChildState& state) noexcept {
     init.child = &state;
     sigset_t children;
     if (::sigemptyset(&children) < 0 || ::sigaddset(&children, SIGCHLD) < 0 ||
-        ::sigprocmask(SIG_BLOCK, &children, nullptr) < 0) {
+        ::pthread_sigmask(SIG_BLOCK, &children, nullptr) != 0) {
         ::_exit(1);
     }
     init.signal_fd = ::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);

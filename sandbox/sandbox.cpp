@@ -243,7 +243,7 @@ Status Sandbox::freeze() {
     }
     // Before the call: a freeze that only came late is in force all the same.
     state_->frozen = true;
-    const auto frozen = state_->cgroup.freeze();
+    auto frozen = state_->cgroup.freeze();
     if (frozen.has_error() && frozen.error().code() == ErrorCode::kUnavailable) {
         state_->frozen = false;
     }

@@ -53,7 +53,7 @@ class GuestIdentity {
 };
 
 Error failure(int error, const std::string& operation, const std::string& path) {
-    const Error plain = Error::from_errno(error, operation + "(" + path + ")");
+    Error plain = Error::from_errno(error, operation + "(" + path + ")");
     switch (error) {
         case ENOENT:
         case ENOTDIR:
