@@ -27,6 +27,9 @@ Result<std::size_t> receive(int fd, char* begin, std::size_t size) {
             if (errno == EINTR) {
                 continue;  // The language's own signal handler noted it; see Inbox for waits.
             }
+            if (errno == ECONNRESET) {
+                break;  // unix(7): the peer closed and had not read all of our output.
+            }
             return Error::from_errno(errno, "recv(kernel link)");
         }
         if (count == 0) {

@@ -62,6 +62,7 @@ KernelClient::KernelClient(const KernelStart& start) {
     Pipe err = take(make_pipe());
     std::vector<std::string> variables{
         "HOME=" + directory_.path(),
+        "TMPDIR=" + temporary_.path(),
         "PATH=/usr/bin:/bin",
         "LANG=C.UTF-8",
         "CELLKEEP_PYTHONPATH=" CELLKEEP_TEST_PACKAGE};

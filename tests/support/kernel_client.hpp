@@ -82,6 +82,7 @@ class KernelClient {
     static std::string drain(int fd);
 
     TemporaryDirectory directory_;
+    TemporaryDirectory temporary_;  // the kernel's TMPDIR
     UniqueFd link_;
     UniqueFd stdout_;
     UniqueFd stderr_;

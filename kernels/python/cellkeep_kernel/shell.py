@@ -87,6 +87,12 @@ class KernelShell(InteractiveShell):
         super().init_hooks()
         self.set_hook("show_in_pager", page.as_hook(payloadpage.page), 99)
 
+    def init_completer(self):
+        super().init_completer()
+        # jedi runs for seconds on large modules, and reads source files; IPython's own completer
+        # looks at the live objects.
+        self.Completer.use_jedi = False
+
     # --- running ---
 
     def enable_gui(self, gui=None):

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+import linecache
+import unittest
+
+from cellkeep_kernel.errors import describe, removed_lines
+
+NAME = "<cell>"
+
+
+def error_of(code):
+    linecache.cache[NAME] = (len(code), None, code.splitlines(True), NAME)
+    try:
+        exec(compile(code, NAME, "exec"), {})
+    except BaseException as error:
+        return error
+    raise AssertionError("no error")
+
+
+class Describe(unittest.TestCase):
+    def check(self, code, kind, line, column, offset=0):
+        place = describe(error_of(code), NAME, offset)
+        self.assertEqual(place, {"kind": kind, "line": line, "column": column})
+
+    def test_a_syntax_error_has_its_own_place(self):
+        self.check("a\nb = = 1", "syntax", 2, 5)
+
+    def test_the_innermost_frame_of_the_cell_counts(self):
+        self.check("def f():\n    return 1 / 0\n\nf()", "runtime", 2, 12)
+
+    def test_frames_elsewhere_do_not_count(self):
+        self.check("import json\nx = json.loads('{')", "runtime", 2, 5)
+
+    def test_columns_count_characters(self):
+        self.check("'é😀'; 1 / 0", "runtime", 1, 7)
+
+    def test_removed_lines_are_added(self):
+        self.check("1 / 0", "runtime", 4, 1, offset=3)
+
+    def test_kinds(self):
+        self.check("import no_such_module_at_all", "import", 1, 1)
+        self.check("raise MemoryError", "memory", 1, 1)
+        self.check("raise KeyboardInterrupt", "interrupt", 1, 1)
+
+    def test_an_error_without_a_frame_in_the_cell_has_no_place(self):
+        self.assertEqual(
+            describe(ValueError(), NAME, 0), {"kind": "runtime", "line": None, "column": None}
+        )
+
+
+class RemovedLines(unittest.TestCase):
+    def test_leading_blank_lines_are_counted(self):
+        self.assertEqual(removed_lines("x"), 0)
+        self.assertEqual(removed_lines("\n  \n\nx\n\n"), 3)
+        self.assertEqual(removed_lines(""), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
