@@ -141,9 +141,10 @@ void SessionCgroup::set_up_v2(
     unified_ = parent + "/" + session;
     std::set<std::string, std::less<>> controllers;
     for (const std::string& controller : place.controllers) {
-        if (note(
-                (controller == "pids" ? "process" : controller + "").append("_limit").c_str(),
-                write_control_file(parent + "/cgroup.subtree_control", "+" + controller))) {
+        const std::string control = (controller == "pids" ? "process" : controller) + "_limit";
+        const auto enabled =
+            write_control_file(parent + "/cgroup.subtree_control", "+" + controller);
+        if (note(control.c_str(), enabled)) {
             controllers.insert(controller);
         }
     }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sandbox under stress: many at once, fork bombs while it is killed, failures in the middle.
+#include "tests/sandbox/fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <iterator>
+
+namespace cellkeep::test {
+
+using sandbox::Policy;
+using sandbox::Sandbox;
+
+namespace {
+
+constexpr const char* kForkBomb = R"(
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+while True:
+    try:
+        if os.fork() == 0: os.setsid()
+    except OSError: pass
+)";
+
+std::ptrdiff_t open_descriptors() {
+    return std::distance(
+        std::filesystem::directory_iterator("/proc/self/fd"),
+        std::filesystem::directory_iterator());
+}
+
+}  // namespace
+
+TEST_CASE("a running fork bomb is killed whole, and the sandbox is usable again") {
+    auto sandbox = make_sandbox();
+    auto bomb = start_inside(sandbox, {"/usr/bin/python3", "-c", kForkBomb});
+    for (int round = 0; round < 3; ++round) {
+        require_ok(sandbox.kill_workers(kPatience));
+        CHECK(wait_readable(bomb.pidfd.get()));
+        CHECK(wait_event(sandbox).worker.signaled);
+        CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
+        bomb = start_inside(sandbox, {"/usr/bin/python3", "-c", kForkBomb});
+    }
+    require_ok(sandbox.destroy());
+    CHECK(wait_readable(bomb.pidfd.get()));
+}
+
+TEST_CASE("fifty sandboxes live at once") {
+    std::vector<Sandbox> all;
+    for (int i = 0; i < 50; ++i) {
+        all.push_back(make_sandbox());
+    }
+    for (Sandbox& sandbox : all) {
+        CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
+    }
+    all.clear();
+    CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+    CHECK(errno == ECHILD);
+}
+
+TEST_CASE("a sandbox that fails in the middle leaves no process and no descriptor") {
+    require_ok(make_sandbox().destroy());  // what is made once per server, like the seccomp program
+    const std::ptrdiff_t descriptors = open_descriptors();
+    Policy policy = test_policy();
+    policy.read_only.push_back({"/usr/bin", "/usr/no/such/directory"});
+    for (int i = 0; i < 5; ++i) {
+        const auto made = Sandbox::create(policy);
+        REQUIRE(made.has_error());
+        CHECK_THAT(
+            made.error().message(), Catch::Contains("mount read-only path /usr/no/such/directory"));
+    }
+    CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+    CHECK(open_descriptors() == descriptors);
+}
+
+TEST_CASE("a server that ignores SIGCHLD can still end its sandboxes") {
+    REQUIRE(::signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+    auto sandbox = make_sandbox();
+    CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
+    require_ok(sandbox.destroy());
+    REQUIRE(::signal(SIGCHLD, SIG_DFL) != SIG_ERR);
+}
+
+TEST_CASE("moving a sandbox object moves the sandbox, and assigning over one ends it") {
+    auto first = make_sandbox();
+    auto worker = start_inside(first, {"/usr/bin/sleep", "1000"});
+    auto second = std::move(first);
+    CHECK(run_inside(second, {"/usr/bin/true"}).status == 0);
+    second = make_sandbox();
+    CHECK(wait_readable(worker.pidfd.get()));
+    CHECK(run_inside(second, {"/usr/bin/true"}).status == 0);
+}
+
+TEST_CASE("worker exits that nobody reads wait in the socket and in the table") {
+    auto sandbox = make_sandbox();
+    // The socket holds some hundreds; beyond it, pid 1 keeps them in its table of workers and
+    // refuses a start when that is full. Every exit still arrives, once.
+    std::size_t started = 0;
+    while (started < 2000) {
+        sandbox::WorkerSpec spec;
+        spec.argv = {"/probe"};
+        spec.stdout_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+        spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+        const auto worker = sandbox.start(std::move(spec));
+        if (worker.has_error()) {
+            CHECK(worker.error().errno_value() == EAGAIN);
+            break;
+        }
+        ++started;
+        REQUIRE(wait_readable(worker.value().pidfd.get()));
+    }
+    CHECK(started > 32);
+    CHECK(started < 2000);
+    for (std::size_t seen = 0; seen < started; ++seen) {
+        REQUIRE(wait_event(sandbox).worker.status == 2);
+    }
+    CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
+}
+
+}  // namespace cellkeep::test
