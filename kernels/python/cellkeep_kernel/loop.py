@@ -24,14 +24,6 @@ def _is_machinery(frame):
     return frame is None or frame.f_code.co_filename.startswith(_MACHINERY)
 
 
-def _watch_children_without_threads():
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-    except OSError:
-        return  # Not allowed here. asyncio's own watcher uses one thread for each process.
-    asyncio.get_event_loop_policy().set_child_watcher(asyncio.PidfdChildWatcher())
-
-
 class KernelLoop(asyncio.SelectorEventLoop):
     def __init__(self):
         super().__init__(selectors.PollSelector())
@@ -56,7 +48,6 @@ class Runner:
     def __init__(self, link_fd, has_held):
         self.loop = KernelLoop()
         asyncio.set_event_loop(self.loop)
-        _watch_children_without_threads()
         self._link_fd = link_fd
         self._has_held = has_held
         self._task = None
