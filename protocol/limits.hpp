@@ -62,6 +62,8 @@ inline constexpr std::size_t kJournalBytesMax = 16ULL << 20U;
 /// Bytes read from a kernel's fd 1 or 2 before they are published as one stream message.
 inline constexpr std::size_t kStreamChunkBytesMax = 64ULL << 10U;
 
+/// A kernel's description of itself, which the server keeps and repeats.
+inline constexpr std::size_t kKernelInfoBytesMax = 1ULL << 20U;
 /// After a deadline's interrupt the code has this long to end before its interpreter is killed.
 inline constexpr std::chrono::milliseconds kInterruptGrace{500};
 /// A kernel whose link has closed has this long to be reported dead before it is killed.

@@ -44,6 +44,8 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
 
     static std::shared_ptr<LiveSession> create(
         boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox);
+    LiveSession(const LiveSession&) = delete;
+    LiveSession& operator=(const LiveSession&) = delete;
     ~LiveSession() override;
 
     /// Puts the files in place, starts the kernel and waits until it has answered.

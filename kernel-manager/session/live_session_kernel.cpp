@@ -95,6 +95,11 @@ Status LiveSession::launch_kernel() {
 }
 
 void LiveSession::on_ready(const Message& kernel_info) {
+    // Kept and repeated to clients, so the guest may not choose its size.
+    if (kernel_info.content_json().size() > limits::kKernelInfoBytesMax) {
+        kill_kernel({Death::Kind::kStartFailed, 0});
+        return;
+    }
     auto content = kernel_info.parse_content();
     if (content.has_error()) {
         kill_kernel({Death::Kind::kStartFailed, 0});
@@ -140,7 +145,7 @@ void LiveSession::on_iopub(Message message) {
     if (is_status && current_.has_value() &&
         message.parent().msg_id == current_->request.message.header().msg_id) {
         const auto content = message.parse_content();
-        idle = content.has_value() && content.value().value("execution_state", "") == "idle";
+        idle = content.has_value() && content.value().value("execution_state", nlohmann::json()) == "idle";
     }
     if (idle && process_) {
         // What C code and finished subprocesses printed is in the pipes by now: it belongs before
@@ -266,6 +271,13 @@ Death LiveSession::classify(const sandbox::WorkerExit& exit) {
     const bool out_of_memory = oom_kills > std::exchange(oom_kills_seen_, oom_kills);
     if (kill_reason_.has_value()) {
         return *kill_reason_;
+    }
+    // An interpreter that the deadline's interrupt ended, before it came to killing.
+    if (current_.has_value() && current_->cut == Cut::kWallTimeout) {
+        return {Death::Kind::kWallTimeout, 0};
+    }
+    if (current_.has_value() && current_->cut == Cut::kCpuTimeout) {
+        return {Death::Kind::kCpuTimeout, 0};
     }
     if (exit.signaled && exit.status == SIGKILL && out_of_memory) {
         return {Death::Kind::kOom, 0};
