@@ -217,8 +217,8 @@ void SessionCgroup::describe_controls() {
     const std::string fix = run_mode() == RunMode::kRoot
                                 ? "make the cgroup file system writable for the server"
                                 : "start the server in a delegated cgroup (systemd-run --user "
-                                  "--scope -p Delegate=yes …) "
-                                  "or as root";
+                                  "--scope -p Delegate=yes …), with cpu among the controllers that "
+                                  "user@.service delegates, or as root";
     const auto add = [&](const char* name, bool applied, const char* mechanism) {
         Control control{
             name, applied ? ControlState::kApplied : ControlState::kAbsent, mechanism, {}, {}};

@@ -45,9 +45,18 @@ std::set<std::string, std::less<>> wanted_controllers(const std::string& directo
     return wanted;
 }
 
-/// Lets children of directory have the wanted controllers; the ones they then have.
+bool is_tree_root(const std::string& directory) {
+    return ::access((directory + "/cgroup.type").c_str(), F_OK) < 0;
+}
+
+/// Lets children of directory have the wanted controllers; the ones they then have. Does not even
+/// try where processes are: cpu and pids alone would be enabled there and make the children members
+/// of a threaded subtree, which no process can enter (cgroups(7)).
 std::set<std::string, std::less<>> enable_controllers(const std::string& directory) {
     std::set<std::string, std::less<>> enabled;
+    if (!is_tree_root(directory) && !words_of(directory + "/cgroup.procs").empty()) {
+        return enabled;
+    }
     for (const std::string& controller : wanted_controllers(directory)) {
         if (words_of(directory + "/cgroup.subtree_control").contains(controller) ||
             write_control_file(directory + "/cgroup.subtree_control", "+" + controller)
@@ -90,9 +99,8 @@ V2Place find_v2_place(const CgroupLayout& layout, const std::string& server, boo
             return {layout.unified_mount, std::move(at_root)};
         }
     }
-    // The true root of the tree, which has no such file, needs nobody to step aside.
-    if (::access((own + "/cgroup.type").c_str(), F_OK) < 0) {
-        return place;
+    if (is_tree_root(own)) {
+        return place;  // Exempt from the rule, so that nobody's stepping aside would help.
     }
     const std::string leaf = own + own_leaf;
     const bool made = (::mkdir((own + "/" + server).c_str(), 0755) == 0 || errno == EEXIST) &&

@@ -43,6 +43,14 @@ struct FakeTree {
     void may_enable(const std::string& cgroup) const {
         write(root.path() + cgroup + "/cgroup.subtree_control", "");
     }
+    /// As a cgroup below the root that holds processes.
+    void populate(const std::string& cgroup) const {
+        write(root.path() + cgroup + "/cgroup.type", "domain\n");
+        write(root.path() + cgroup + "/cgroup.procs", "1\n2\n");
+    }
+    bool untouched(const std::string& cgroup) const {
+        return std::filesystem::file_size(root.path() + cgroup + "/cgroup.subtree_control") == 0;
+    }
     bool has(const std::string& path) const { return std::filesystem::exists(root.path() + path); }
 };
 
@@ -55,6 +63,7 @@ TEST_CASE("a tree without the wanted controllers moves nobody") {
     tree.may_enable("");
     write(tree.root.path() + "/cgroup.procs", "1\n2\n");
     const V2Place place = find_v2_place(tree.layout, kServer, /*privileged=*/true);
+    CHECK(tree.untouched(""));
     CHECK(place.base == tree.layout.unified);
     CHECK(place.controllers.empty());
     CHECK_FALSE(tree.has(std::string("/") + kServer));
@@ -84,8 +93,10 @@ TEST_CASE("root in a login scope goes to the root of the tree and moves nobody")
     tree.controllers("/user.slice/session-1.scope", "memory pids cpu\n");
     tree.controllers("", "memory pids cpu\n");
     tree.may_enable("");
-    write(tree.layout.unified + "/cgroup.type", "domain\n");
+    tree.populate("/user.slice/session-1.scope");
+    tree.may_enable("/user.slice/session-1.scope");
     const V2Place place = find_v2_place(tree.layout, kServer, /*privileged=*/true);
+    CHECK(tree.untouched("/user.slice/session-1.scope"));
     CHECK(place.base == tree.root.path());
     CHECK(place.controllers == Controllers{"cpu", "memory", "pids"});
     CHECK_FALSE(tree.has(std::string("/user.slice/session-1.scope/") + kServer));
@@ -94,9 +105,11 @@ TEST_CASE("root in a login scope goes to the root of the tree and moves nobody")
 TEST_CASE("an ordinary user in a delegated scope makes its processes step aside") {
     FakeTree tree("/scope");
     tree.controllers("/scope", "memory pids\n");
-    write(tree.layout.unified + "/cgroup.type", "domain\n");
-    // cgroup.subtree_control is missing, as if it refused (EBUSY): it never gives in on this tree.
+    tree.populate("/scope");
+    tree.may_enable("/scope");
+    // On this tree of plain files the processes stay, so that nothing may be enabled.
     const V2Place place = find_v2_place(tree.layout, kServer, /*privileged=*/false);
+    CHECK(tree.untouched("/scope"));
     CHECK(tree.has(std::string("/scope/") + kServer + "/server"));
     CHECK(place.base == tree.layout.unified);
     CHECK(place.controllers.empty());
