@@ -74,7 +74,8 @@ TEST_CASE("a worker holds descriptors 0 to 3 and no other") {
     spec.stdout_fd = std::move(out.value().write_end);
     spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     spec.link_fd = std::move(link.value().second);
-    REQUIRE(sandbox.start(std::move(spec)).has_value());
+    const auto started = sandbox.start(std::move(spec));
+    REQUIRE(started.has_value());
     CHECK(read_all(link.value().first.get()) == "hello");
     CHECK(read_all(out.value().read_end.get()) == "[0, 1, 2, 3] True True\n");
 }

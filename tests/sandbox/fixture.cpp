@@ -132,6 +132,7 @@ std::string probe_outside(const std::vector<std::string>& arguments) {
     std::vector<std::string> strings{CELLKEEP_PROBE};
     strings.insert(strings.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
+    argv.reserve(strings.size() + 1);
     for (std::string& text : strings) {
         argv.push_back(text.data());
     }

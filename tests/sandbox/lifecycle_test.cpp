@@ -271,6 +271,7 @@ TEST_CASE("as many workers as the table holds run at once, one more is refused")
     Policy policy = test_policy();
     auto sandbox = make_sandbox(policy);
     std::vector<sandbox::Worker> workers;
+    workers.reserve(32);
     for (int i = 0; i < 32; ++i) {
         workers.push_back(start_inside(sandbox, {"/usr/bin/sleep", "1000"}));
     }
@@ -296,7 +297,8 @@ TEST_CASE("the death of pid 1 is an event, and the last one") {
     spec.argv = {"/usr/bin/true"};
     spec.stdout_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-    CHECK(sandbox.start(std::move(spec)).has_error());
+    const auto started = sandbox.start(std::move(spec));
+    CHECK(started.has_error());
     require_ok(sandbox.destroy());
 }
 
@@ -309,7 +311,9 @@ TEST_CASE("a frozen sandbox stands still, refuses to start, and goes on when tha
     require_ok(sandbox.freeze());
     WorkerSpec spec;
     spec.argv = {"/usr/bin/true"};
-    CHECK(sandbox.start(std::move(spec)).error().code() == ErrorCode::kConflict);
+    const auto refused = sandbox.start(std::move(spec));
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().code() == ErrorCode::kConflict);
     require_ok(sandbox.thaw());
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
     require_ok(sandbox.freeze());

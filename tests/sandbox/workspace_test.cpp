@@ -14,7 +14,6 @@
 
 namespace cellkeep::test {
 
-using sandbox::Entry;
 using sandbox::EntryKind;
 using sandbox::Policy;
 using sandbox::Workspace;
