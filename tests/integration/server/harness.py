@@ -206,7 +206,7 @@ class Client:
         """The reply's content, and the iopub messages of this request up to its idle."""
         outputs: list[dict] = []
         reply = self.kernel.execute_interactive(
-            code, timeout=60, output_hook=outputs.append, **more
+            code, timeout=100, output_hook=outputs.append, **more
         )
         return reply["content"], outputs
 

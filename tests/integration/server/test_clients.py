@@ -159,8 +159,10 @@ def test_completion_inspection_and_history(session: Session, attach: Attach) -> 
     assert "some_long_name" in completed["matches"]
     inspected = kernel.inspect("some_long_name", reply=True, timeout=30)["content"]
     assert inspected["found"] and "int" in inspected["data"]["text/plain"]
-    whole = kernel.is_complete("for x in y:", reply=True, timeout=30)["content"]
-    assert whole["status"] == "incomplete"
+    asked = kernel.is_complete("for x in y:")
+    whole = kernel.get_shell_msg(timeout=30)
+    assert whole["parent_header"]["msg_id"] == asked
+    assert whole["content"]["status"] == "incomplete"
     history = kernel.history(hist_access_type="tail", n=1, reply=True, timeout=30)["content"]
     assert history["history"][-1][2] == "some_long_name = 3"
 

@@ -171,13 +171,17 @@ def test_a_link_that_leads_out_is_not_followed(server: Server, session: Session)
         assert "root:" not in response.text
 
 
-@pytest.mark.parametrize("name", ["ses_000000000000000000000000", "nobody", "%00", "a%2Fb"])
+@pytest.mark.parametrize("name", ["ses_000000000000000000000000", "nobody", "a%2Fb"])
 def test_an_unknown_session(server: Server, name: str) -> None:
     for method, suffix in (("GET", ""), ("DELETE", ""), ("POST", "/interrupt"), ("POST", "/restart")):
         response = server.request(method, f"/v1/sessions/{name}{suffix}")
         assert response.status_code == 404, response.text
         check_problem(response, 404)
     check_problem(server.post(f"/v1/sessions/{name}/executions", {"code": "1"}), 404)
+
+
+def test_a_session_name_that_cannot_be_one(server: Server) -> None:
+    check_problem(server.get("/v1/sessions/%00"), 400)
 
 
 def test_an_unknown_address_and_an_unknown_execution(server: Server, session: Session) -> None:

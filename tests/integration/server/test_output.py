@@ -2,11 +2,11 @@
 """A hundred thousand lines arrive complete and in order, however late the client reads."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness import Client, Session, stream_text
+from harness import Client, Server, Session, stream_text
 
 Attach = Callable[[Session], Client]
 
@@ -15,6 +15,14 @@ WHOLE = "".join(f"{number}\n" for number in range(LINES))
 COALESCED = f"for i in range({LINES}): print(i)"
 # Every line is a message of its own: more than every high-water mark on the way together.
 FLUSHED = f"for i in range({LINES}): print(i, flush=True)"
+
+
+@pytest.fixture
+def session(server: Server) -> Iterator[Session]:
+    """With time for a hundred thousand messages also on a busy machine."""
+    created = server.create(limits={"wall_ms": 100_000, "cpu_ms": 100_000})
+    yield created
+    assert created.delete() == 204
 
 
 def read_until_idle(client: Client, sent: str) -> list[dict]:
