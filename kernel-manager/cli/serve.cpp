@@ -24,6 +24,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace cellkeep::cli {
@@ -36,6 +37,8 @@ constexpr std::uint16_t kDefaultPort = 8888;
 /// Ports tried after the default one is taken.
 constexpr std::uint16_t kPortsTried = 100;
 constexpr std::size_t kTokenBytes = 32;
+/// Each has five ZeroMQ sockets, and a ZeroMQ context holds 32,768.
+constexpr std::size_t kSessionsMax = 6'000;
 constexpr std::chrono::milliseconds kStopPatience{5000};
 /// For what the parts still have to do after the last connection closed.
 constexpr std::chrono::milliseconds kLastWork{2000};
@@ -109,6 +112,11 @@ Result<Plan> make_plan(const ServeCommand& command) {
         BOOST_OUTCOME_TRY(plan.state_dir, default_state_dir());
     }
     plan.sessions_max = options.max_sessions.value_or(plan.sessions_max);
+    if (plan.sessions_max < 1 || plan.sessions_max > kSessionsMax) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "max-sessions must be a number from 1 to " + std::to_string(kSessionsMax));
+    }
     plan.allow_degraded = options.allow_degraded.value_or(std::vector<std::string>());
     plan.allow_host = options.allow_host.value_or(std::vector<std::string>());
     plan.ready_fd = options.ready_fd;

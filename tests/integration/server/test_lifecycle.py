@@ -138,6 +138,8 @@ def test_wrong_options_are_refused_by_name(tmp_path: object) -> None:
         (("--allow-degraded", "no_such_control"), "no_such_control"),
         (("--zmq-transport", "pigeon"), "pigeon"),
         (("--max-sessions", "-1"), "max-sessions"),
+        (("--max-sessions", "0"), "max-sessions"),
+        (("--max-sessions", "6001"), "max-sessions"),
         (("--no-such-flag",), "--no-such-flag"),
     ):
         refused = serve(*state, *arguments)
