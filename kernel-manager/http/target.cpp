@@ -112,7 +112,7 @@ Result<Target> parse_target(std::string_view text) {
             break;  // "/"
         }
         BOOST_OUTCOME_TRY(std::string segment, decode(raw, Plus::kLiteral));
-        if (segment == "." || segment == "..") {
+        if (const std::string_view name = segment; name == "." || name == "..") {
             return Error(ErrorCode::kInvalidArgument, "\".\" and \"..\" are not allowed in a path");
         }
         target.segments.push_back(std::move(segment));
