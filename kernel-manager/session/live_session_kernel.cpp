@@ -145,7 +145,8 @@ void LiveSession::on_iopub(Message message) {
     if (is_status && current_.has_value() &&
         message.parent().msg_id == current_->request.message.header().msg_id) {
         const auto content = message.parse_content();
-        idle = content.has_value() && content.value().value("execution_state", nlohmann::json()) == "idle";
+        idle = content.has_value() &&
+               content.value().value("execution_state", nlohmann::json()) == "idle";
     }
     if (idle && process_) {
         // What C code and finished subprocesses printed is in the pipes by now: it belongs before
