@@ -102,10 +102,10 @@ std::vector<Control> describe_child_controls(const ChildReport& report) {
                 control.mechanism += " ABI " + std::to_string(report.landlock_abi);
             }
         } else {
-            control.detail = outcome == kControlNotReached
-                                 ? "not tried, because an earlier control failed"
-                                 : std::generic_category().message(outcome);
-            control.fix = fix_for(control.name, outcome);
+            const bool tried = outcome != kControlNotReached;
+            control.detail = tried ? std::generic_category().message(outcome)
+                                   : "not tried, because an earlier control failed";
+            control.fix = tried ? fix_for(control.name, outcome) : "mend the control that failed";
         }
         controls.push_back(std::move(control));
     }

@@ -1,15 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/host_mode.hpp"
 
+#include "protocol/support/syscall.hpp"
+
 #include <sys/capability.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
+#include <sstream>
 
 namespace cellkeep::sandbox {
 
+namespace {
+
+constexpr std::size_t kMapBytesMax = 1UL << 16U;
+
+/// The initial user namespace maps every id to itself (user_namespaces(7)).
+bool is_initial_user_namespace() {
+    const auto map = read_file("/proc/self/uid_map", kMapBytesMax);
+    if (map.has_error()) {
+        return false;
+    }
+    std::istringstream in(map.value());
+    std::uint64_t inside = 1;
+    std::uint64_t outside = 1;
+    std::uint64_t count = 0;
+    in >> inside >> outside >> count;
+    return inside == 0 && outside == 0 && count == 0xffff'ffffU;
+}
+
+}  // namespace
+
 RunMode run_mode() {
-    if (::geteuid() != 0) {
+    if (::geteuid() != 0 || !is_initial_user_namespace()) {
         return RunMode::kRootless;
     }
     const std::unique_ptr<void, int (*)(void*)> capabilities(::cap_get_proc(), &::cap_free);

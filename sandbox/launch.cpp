@@ -183,8 +183,12 @@ Error failure_of(const Plan& plan, const SetupMessage& message) {
         return Error::from_errno(message.error, step);
     }
     const Error reason = Error::from_errno(message.error, step);
+    std::string hint = fix_for(control, message.error);
+    if (is_waivable(control)) {
+        hint += "; or accept it with --allow-degraded=" + control;
+    }
     return Error(ErrorCode::kUnavailable, "control " + control + ": " + reason.message())
-        .with_hint(fix_for(control, message.error));
+        .with_hint(std::move(hint));
 }
 
 /// Takes setup messages until pid 1 is ready or someone failed.

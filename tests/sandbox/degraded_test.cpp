@@ -3,12 +3,18 @@
 // A server that cannot apply a control refuses the session by name, unless the operator accepts it.
 // What is missing here depends on who runs the tests; run_unprivileged.sh runs them without
 // cgroups.
+#include "protocol/support/syscall.hpp"
 #include "sandbox/host_features.hpp"
 #include "tests/sandbox/fixture.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 namespace cellkeep::test {
 
@@ -91,6 +97,67 @@ TEST_CASE("without a memory cgroup each process still has a bound") {
     const bool killed = ran.signaled;                                       // by the cgroup
     const bool refused = ran.err.find("MemoryError") != std::string::npos;  // by RLIMIT_DATA
     CHECK((killed || refused));
+}
+
+TEST_CASE("under a masked /proc, as in a container, a session is refused or has no /proc") {
+    if (::geteuid() != 0) {
+        return;  // Masking takes root.
+    }
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        // No REQUIRE in here: each exit code is a claim that failed.
+        if (::unshare(CLONE_NEWNS) < 0 ||
+            ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0 ||
+            ::mount("none", "/proc/sys", "tmpfs", 0, nullptr) < 0) {
+            ::_exit(1);
+        }
+        Policy policy = test_policy();
+        const auto refused = sandbox::Sandbox::create(policy);
+        if (!refused.has_error() ||
+            refused.error().message().find("control proc: mount /proc") == std::string::npos ||
+            refused.error().hint().find("--allow-degraded=proc") == std::string::npos) {
+            ::_exit(2);
+        }
+        policy.allow_degraded = {"proc", "nested_user_namespaces"};
+        auto accepted = sandbox::Sandbox::create(policy);
+        if (accepted.has_error() || accepted.value().isolation().complete()) {
+            ::_exit(3);
+        }
+        ::_exit(run_inside(accepted.value(), {"/usr/bin/ls", "/proc"}).out.empty() ? 0 : 4);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("where user namespaces are used up, the session is refused with the sysctl to raise") {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        // In a user namespace of its own, so that the host's limit stays.
+        if (::unshare(CLONE_NEWUSER) < 0 ||
+            write_control_file("/proc/sys/user/max_user_namespaces", "0").has_error()) {
+            ::_exit(77);
+        }
+        Policy policy = test_policy();
+        for (const char* name :
+             {"memory_limit", "process_limit", "cpu_limit", "cpu_accounting", "freeze"}) {
+            policy.allow_degraded.insert(name);
+        }
+        const auto refused = sandbox::Sandbox::create(policy);
+        ::_exit(
+            refused.has_error() && refused.error().code() == ErrorCode::kUnavailable &&
+                    refused.error().message().find("control user_namespace") != std::string::npos &&
+                    refused.error().hint().find("user.max_user_namespaces") != std::string::npos
+                ? 0
+                : 1);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("what no session can do without cannot be waived, and unknown names are refused") {
