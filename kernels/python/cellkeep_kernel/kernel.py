@@ -31,6 +31,16 @@ class Kernel:
         sys.argv = [""]
         sys.path.insert(0, "")
         self.shell = KernelShell.instance(kernel=self)
+        self.runner.kernel_code.add(Kernel._run_cell.__code__)
+        self.runner.user_code.update(
+            function.__code__
+            for function in (
+                KernelShell.run_code,
+                Kernel._run_callbacks,
+                Kernel._evaluate,
+                Kernel._receive_comm,
+            )
+        )
         # sys.exit() is an error of the cell, as in every notebook; the hint speaks of a terminal.
         warnings.filterwarnings("ignore", message="To exit: use")
         self.comm_manager = None
@@ -127,11 +137,17 @@ class Kernel:
                 preprocessing_exc_tuple=failure,
             )
         finally:
-            # run_cell_async leaves these to its caller. Figures are shown here.
-            shell.events.trigger("post_execute")
-            if not silent:
-                shell.events.trigger("post_run_cell", result)
-        return result, shell.user_expressions(expressions) if result.success else {}
+            self._run_callbacks(result, silent)
+        return result, self._evaluate(expressions) if result.success else {}
+
+    def _run_callbacks(self, result, silent):
+        """What run_cell_async leaves to its caller. Figures are shown here."""
+        self.shell.events.trigger("post_execute")
+        if not silent:
+            self.shell.events.trigger("post_run_cell", result)
+
+    def _evaluate(self, expressions):
+        return self.shell.user_expressions(expressions)
 
     def _reply(self, code, error, values):
         payload = self.shell.payload_manager.read_payload()

@@ -54,7 +54,11 @@ class Runner:
         self._waiting = False
         # SIGINT between "busy" and the first line of user code, and during the current cell.
         self._early_interrupt = False
+        self._pending_interrupt = False
         self.interrupted = False
+        # Code objects: functions that run user code, and functions around those. See _place_of.
+        self.user_code = set()
+        self.kernel_code = set()
         signal.signal(signal.SIGINT, self._on_interrupt)
         # Also when another thread of the process got the signal, the loop wakes.
         signal.set_wakeup_fd(self.loop._csock.fileno(), warn_on_full_buffer=False)
@@ -82,6 +86,7 @@ class Runner:
     def run(self, coroutine):
         """The coroutine's result. KeyboardInterrupt may come out of it."""
         self.interrupted = False
+        self._pending_interrupt = False
         task = self._task = self.loop.create_task(coroutine)
         try:
             if self._early_interrupt:
@@ -106,16 +111,38 @@ class Runner:
         self.interrupted = True
         self._task.cancel()
 
+    def raise_pending(self):
+        """An interrupt that fell on the kernel's own preparation of the cell is due now."""
+        if self._pending_interrupt:
+            self._pending_interrupt = False
+            raise KeyboardInterrupt
+
     def _on_interrupt(self, _signal, frame):
         if self._task is None:
             if not self._waiting:
                 self._early_interrupt = True
             return  # An idle kernel has nothing to interrupt.
         self.interrupted = True
-        if _is_machinery(frame):
+        place = self._place_of(frame)
+        if place == "loop":
             self._task.cancel()
-            return
-        raise KeyboardInterrupt
+        elif place == "kernel":
+            # IPython catches KeyboardInterrupt in places there; it would be lost.
+            self._pending_interrupt = True
+        else:
+            raise KeyboardInterrupt
+
+    def _place_of(self, frame):
+        """What the main thread is doing: "user", "kernel" (around user code) or "loop"."""
+        below = frame
+        while below is not None:
+            if below.f_code in self.user_code:
+                return "user"
+            if below.f_code in self.kernel_code:
+                return "kernel"
+            below = below.f_back
+        # Not in the cell's own step: the loop waits, or runs a background task.
+        return "loop" if _is_machinery(frame) else "user"
 
     def call_soon(self, callback):
         """From any thread."""

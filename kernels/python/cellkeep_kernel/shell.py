@@ -95,6 +95,10 @@ class KernelShell(InteractiveShell):
 
     # --- running ---
 
+    async def run_code(self, code_obj, result=None, *, async_=False):
+        self.kernel.runner.raise_pending()
+        return await super().run_code(code_obj, result, async_=async_)
+
     def enable_gui(self, gui=None):
         if gui not in (None, "inline", "none"):
             raise UsageError(f"a session has no display, so there is no event loop for {gui!r}")

@@ -50,12 +50,37 @@ TEST_CASE("an idle kernel ignores interrupts", "[kernel][interrupt]") {
 TEST_CASE("an interrupt right after busy is not lost", "[kernel][interrupt]") {
     KernelClient kernel;
     (void)kernel.request("kernel_info_request", json::object());
-    for (int index = 0; index < 20; ++index) {
+    for (int index = 0; index < 100; ++index) {
         const std::string id = kernel.start("while True: pass");
         (void)kernel.receive_until("status");
         kernel.interrupt();
         CHECK(only(kernel.receive_until_idle(id), "execute_reply")["ename"] == "KeyboardInterrupt");
     }
+}
+
+TEST_CASE(
+    "an interrupt that falls on the kernel's own work before the cell is not lost",
+    "[kernel][interrupt]") {
+    KernelClient kernel;
+    // IPython catches KeyboardInterrupt in its callbacks, so one raised there would be lost.
+    (void)kernel.execute(
+        "import os, signal\n"
+        "def strike(info): os.kill(os.getpid(), signal.SIGINT)\n"
+        "get_ipython().events.register('pre_run_cell', strike)");
+    const Messages answer = kernel.execute("while True: pass");
+    CHECK(only(answer, "execute_reply")["ename"] == "KeyboardInterrupt");
+}
+
+TEST_CASE(
+    "an interrupt reaches a cell that is busy inside asyncio's own functions",
+    "[kernel][interrupt]") {
+    KernelClient kernel;
+    const std::string id = kernel.start(
+        "import asyncio\nloop = asyncio.get_running_loop()\nprint('go')\n"
+        "while True: loop.call_later(1000, print).cancel()");
+    (void)kernel.receive_until("stream");
+    kernel.interrupt();
+    CHECK(only(kernel.receive_until_idle(id), "execute_reply")["ename"] == "KeyboardInterrupt");
 }
 
 TEST_CASE("a cell may handle its interrupt", "[kernel][interrupt]") {
