@@ -121,7 +121,7 @@ std::vector<std::string> png_pictures(const nlohmann::json& outputs) {
         text.erase(
             std::remove_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }),
             text.end());
-        if (auto bytes = agent::decode_base64(text)) {
+        if (auto bytes = agent::decode_base64(text); bytes && !bytes->empty()) {
             pictures.push_back(std::move(*bytes));
         }
     }

@@ -7,10 +7,13 @@
 #include "kernel-manager/cli/runner.hpp"
 #include "protocol/support/syscall.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <csignal>
 #include <filesystem>
@@ -26,6 +29,7 @@ namespace {
 
 constexpr std::size_t kFileBytesMax = 256ULL << 20U;
 constexpr std::chrono::milliseconds kLastWork{2000};
+constexpr std::chrono::milliseconds kInterruptGrace{3000};
 
 enum class FileKind { kNotebook, kProgram };
 
@@ -64,7 +68,7 @@ Status write_figures(const RunReport& report, const std::string& directory) {
 class Run {
  public:
     Run(asio::io_context& io, const RunCommand& command, RunTarget& target)
-        : command_(command), target_(target), signals_(io, SIGINT, SIGTERM) {
+        : command_(command), target_(target), signals_(io, SIGINT, SIGTERM), grace_(io) {
         signals_.async_wait([this, &io](const boost::system::error_code& error, int /*signal*/) {
             if (error) {
                 return;
@@ -73,8 +77,9 @@ class Run {
             // From here on a second signal ends the process at once.
             boost::system::error_code ignored;  // Ignored: nothing to do about it now.
             (void)signals_.clear(ignored);
-            if (opened_) {
-                asio::co_spawn(io, target_.interrupt(), asio::detached);
+            if (state_ == State::kRunning) {
+                asio::co_spawn(
+                    io, [this] { return cut_short(); }, asio::detached);
             }
         });
     }
@@ -90,16 +95,20 @@ class Run {
         if (session.has_error()) {
             co_return session.error();
         }
-        opened_ = true;
+        state_ = State::kRunning;
         const std::function<bool()> interrupted = [this] { return interrupted_; };
-        Result<RunReport> report = Error(ErrorCode::kCancelled, "not run");
+        Result<RunReport> report = Error(ErrorCode::kCancelled, "interrupted");
         // Not as one conditional expression: g++ 12 destroys the temporaries of the branch not
         // taken.
-        if (kind == FileKind::kNotebook) {
+        if (interrupted_) {
+            report = RunReport{RunOutcome::kInterrupted, {}};
+        } else if (kind == FileKind::kNotebook) {
             report = co_await run_cells(target_, notebook.value(), interrupted);
         } else {
             report = co_await run_program(target_, std::move(text));
         }
+        state_ = State::kEnding;
+        (void)grace_.cancel();
         Status saved = ok();
         if (kind == FileKind::kNotebook) {
             saved = save(notebook.value(), session.value());
@@ -114,7 +123,7 @@ class Run {
         }
         boost::system::error_code ignored;  // Ignored: the wait ends either way.
         (void)signals_.cancel(ignored);
-        if (report.has_error()) {
+        if (report.has_error() && !interrupted_) {
             co_return report.error();
         }
         if (saved.has_error()) {
@@ -124,6 +133,22 @@ class Run {
     }
 
  private:
+    enum class State { kOpening, kRunning, kEnding };
+
+    /// An interrupt that came before the code began is lost on an idle kernel, and code may catch
+    /// it: what still runs after a grace ends with its session.
+    asio::awaitable<void> cut_short() {
+        co_await target_.interrupt();
+        if (state_ != State::kRunning) {
+            co_return;
+        }
+        grace_.expires_after(kInterruptGrace);
+        (void)co_await grace_.async_wait(asio::as_tuple(asio::use_awaitable));
+        if (state_ == State::kRunning) {
+            co_await target_.close();
+        }
+    }
+
     Status save(Notebook& notebook, const std::string& session_id) const {
         if (command_.keep_session) {
             notebook.set_session_id(session_id);
@@ -142,7 +167,8 @@ class Run {
     const RunCommand& command_;
     RunTarget& target_;
     asio::signal_set signals_;
-    bool opened_ = false;
+    asio::steady_timer grace_;
+    State state_ = State::kOpening;
     bool interrupted_ = false;
 };
 

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/connection.hpp"
 
-#include <boost/asio/as_tuple.hpp>
+#include "kernel-manager/http/connection_io.hpp"
+#include "kernel-manager/http/head.hpp"
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/error.hpp>
-#include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace cellkeep::http {
 
@@ -29,15 +24,15 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
-constexpr std::size_t kReadBytes = 64ULL << 10U;
-/// A request's unread rest that is not worth a new connection.
-constexpr std::uint64_t kShortRestBytesMax = 64ULL << 10U;
-
 struct HeadFailure {
     int status = 0;  // 0: nothing to say, the client is gone
     std::string detail;
 };
+
+std::string head_too_large() {
+    return "The request line and headers are longer than " +
+           std::to_string(limits::kHttpHeadBytesMax) + " bytes.";
+}
 
 HeadFailure explain(const boost::system::error_code& failure) {
     using beast::http::error;
@@ -50,10 +45,7 @@ HeadFailure explain(const boost::system::error_code& failure) {
             return {};
         case error::header_limit:
         case error::buffer_overflow:
-            return {
-                431,
-                "The request line and headers are longer than " +
-                    std::to_string(limits::kHttpHeadBytesMax) + " bytes."};
+            return {431, head_too_large()};
         case error::bad_version:
             return {505, "Only HTTP/1.0 and HTTP/1.1 are spoken here."};
         default:
@@ -61,73 +53,7 @@ HeadFailure explain(const boost::system::error_code& failure) {
     }
 }
 
-std::string http_date() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    (void)::gmtime_r(&now, &parts);
-    std::array<char, 40> text{};
-    const std::size_t length =
-        std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
-    return {text.data(), length};
-}
-
-std::string serialize_head(const Response& response, bool keep_alive) {
-    std::string head = "HTTP/1.1 " + std::to_string(response.status) + " ";
-    head += reason_phrase(response.status);
-    head += "\r\nDate: " + http_date() + "\r\nServer: cellkeep\r\n";
-    for (const auto& [name, value] : response.headers.all()) {
-        head += name + ": ";
-        // A value made from a guest's file name must never be able to end the line.
-        std::transform(value.begin(), value.end(), std::back_inserter(head), [](char c) {
-            return c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
-        });
-        head += "\r\n";
-    }
-    if (response.status != 204) {
-        head += "Content-Length: " + std::to_string(response.content_length()) + "\r\n";
-    }
-    head += "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n";
-    head += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
-    return head;
-}
-
-Response too_large(std::uint64_t bytes_max) {
-    return to_response(make_problem(
-        413, "The body is longer than the " + std::to_string(bytes_max) + " bytes allowed here."));
-}
-
-Response body_failure(const Error& error, std::uint64_t bytes_max) {
-    if (error.code() == ErrorCode::kLimitExceeded) {
-        return too_large(bytes_max);
-    }
-    return to_response(
-        make_problem(error.code() == ErrorCode::kTimeout ? 408 : 400, error.message()));
-}
-
 }  // namespace
-
-struct Connection::Io {
-    explicit Io(std::size_t head_bytes_max) : buffer(head_bytes_max + kReadBytes) {}
-    beast::flat_buffer buffer;
-    std::optional<beast::http::request_parser<beast::http::buffer_body>> parser;
-    std::vector<char> piece;
-    std::uint64_t body_bytes = 0;  // read so far
-    bool broken = false;           // the body cannot be read to its end
-    bool continue_wanted = false;  // the client waits for 100 Continue
-};
-
-class Connection::Stream : public BodyStream {
- public:
-    Stream(Connection& connection, std::uint64_t bytes_max)
-        : connection_(connection), bytes_max_(bytes_max) {}
-    asio::awaitable<Result<std::string_view>> read() override {
-        return connection_.read_piece(bytes_max_);
-    }
-
- private:
-    Connection& connection_;
-    std::uint64_t bytes_max_;
-};
 
 Connection::Connection(
     asio::ip::tcp::socket socket,
@@ -222,33 +148,46 @@ asio::awaitable<Connection::Next> Connection::refuse_head(int error_status, std:
     co_return sent ? Next::kDrain : Next::kClose;
 }
 
-asio::awaitable<Connection::Next> Connection::serve_one() {
-    if (!co_await await_first_byte()) {
-        co_return Next::kClose;
-    }
-    started_ = Clock::now();
+asio::awaitable<std::optional<Connection::Next>> Connection::read_head() {
     timed_out_ = false;
     set_deadline(registry_->limits().head_timeout);
     io_->parser.emplace();
     io_->body_bytes = 0;
     io_->broken = false;
     auto& parser = *io_->parser;
-    parser.header_limit(static_cast<std::uint32_t>(registry_->limits().head_bytes_max));
+    // The library's count leaves out some line ends: it bounds the reading, the exact one is below.
+    const std::size_t head_bytes_max = registry_->limits().head_bytes_max;
+    parser.header_limit(static_cast<std::uint32_t>(head_bytes_max + 1));
     parser.body_limit(boost::none);
     auto [error, bytes] =
         co_await beast::http::async_read_header(socket_, io_->buffer, parser, kAwait);
     clear_deadline();
-    if (error) {
-        HeadFailure failure = explain(error);
-        if (timed_out_) {
-            failure = {408, "The request head did not arrive in time."};
-        }
-        if (failure.status == 0) {
-            co_return Next::kClose;
-        }
-        co_return co_await refuse_head(failure.status, std::move(failure.detail));
+    HeadFailure failure;
+    if (timed_out_) {
+        failure = {408, "The request head did not arrive in time."};
+    } else if (error) {
+        failure = explain(error);
+    } else if (bytes > head_bytes_max) {
+        failure = {431, head_too_large()};
+    } else {
+        co_return std::nullopt;
     }
+    if (failure.status == 0) {
+        co_return Next::kClose;
+    }
+    co_return co_await refuse_head(failure.status, std::move(failure.detail));
+}
 
+asio::awaitable<Connection::Next> Connection::serve_one() {
+    if (!co_await await_first_byte()) {
+        co_return Next::kClose;
+    }
+    started_ = Clock::now();
+    const std::optional<Next> failed = co_await read_head();
+    if (failed) {
+        co_return *failed;
+    }
+    auto& parser = *io_->parser;
     Request request;
     request.method = std::string(parser.get().method_string());
     for (const auto& field : parser.get()) {
@@ -267,8 +206,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     bool keep_alive =
         parser.keep_alive() && !io_->broken && !finishing_ && admittance_ == Admittance::kServe;
     if (keep_alive && !parser.is_done()) {
-        // A client that waits for 100 Continue may send its body or not: the only safe end is a
-        // close.
+        // A client that waits for 100 Continue may send its body or not: only a close is safe.
         keep_alive = false;
         if (!io_->continue_wanted) {
             keep_alive = co_await skip_short_rest();
@@ -285,111 +223,9 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     co_return parser.is_done() ? Next::kClose : Next::kDrain;
 }
 
-asio::awaitable<Result<void>> Connection::prepare_body(const Route& route, const Request& request) {
-    const auto length = io_->parser->content_length();
-    if (length && *length > route.body_bytes_max) {
-        co_return Error(ErrorCode::kLimitExceeded, "body");
-    }
-    if (!io_->continue_wanted) {
-        co_return ok();
-    }
-    if (!equals_ignoring_case(request.headers.get("Expect"), "100-continue")) {
-        co_return Error(ErrorCode::kInvalidArgument, "the only expectation known is 100-continue");
-    }
-    set_deadline(registry_->limits().body_timeout);
-    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    auto [error, bytes] = co_await asio::async_write(
-        socket_, asio::buffer(kContinue.data(), kContinue.size()), kAwait);
-    clear_deadline();
-    io_->continue_wanted = false;
-    io_->broken = static_cast<bool>(error);
-    co_return ok();
-}
-
-asio::awaitable<Response> Connection::answer(const Route& route, Request& request) {
-    const auto ready = co_await prepare_body(route, request);
-    if (ready.has_error()) {
-        if (ready.error().code() == ErrorCode::kInvalidArgument) {
-            co_return to_response(make_problem(417, ready.error().message()));
-        }
-        Response response = too_large(route.body_bytes_max);
-        set_instance(response, request.target.path);
-        co_return response;
-    }
-    Stream stream(*this, route.body_bytes_max);
-    if (route.body_mode == BodyMode::kStreamed) {
-        request.stream = &stream;
-        co_return co_await Application::run(route, request);
-    }
-    for (;;) {
-        const auto piece = co_await stream.read();
-        if (piece.has_error()) {
-            Response response = body_failure(piece.error(), route.body_bytes_max);
-            set_instance(response, request.target.path);
-            co_return response;
-        }
-        if (piece.value().empty()) {
-            break;
-        }
-        request.body.append(piece.value());
-    }
-    co_return co_await Application::run(route, request);
-}
-
-asio::awaitable<Result<std::string_view>> Connection::read_piece(std::uint64_t bytes_max) {
-    auto& parser = *io_->parser;
-    io_->piece.resize(kReadBytes);
-    while (!parser.is_done()) {
-        if (io_->broken) {
-            co_return Error(
-                ErrorCode::kProtocol, "The client broke off in the middle of the body.");
-        }
-        auto& body = parser.get().body();
-        body.data = io_->piece.data();
-        body.size = io_->piece.size();
-        body.more = true;
-        set_deadline(registry_->limits().body_timeout);
-        auto [error, bytes] =
-            co_await beast::http::async_read_some(socket_, io_->buffer, parser, kAwait);
-        clear_deadline();
-        const std::size_t got = io_->piece.size() - body.size;
-        io_->body_bytes += got;
-        if (error && error != beast::http::error::need_buffer) {
-            io_->broken = true;
-            if (timed_out_) {
-                co_return Error(ErrorCode::kTimeout, "The body did not arrive in time.");
-            }
-            co_return Error(
-                ErrorCode::kProtocol, "The body could not be read: " + error.message() + ".");
-        }
-        if (io_->body_bytes > bytes_max) {
-            co_return Error(ErrorCode::kLimitExceeded, "body");
-        }
-        if (got > 0) {
-            co_return std::string_view(io_->piece.data(), got);
-        }
-    }
-    co_return std::string_view();
-}
-
-asio::awaitable<bool> Connection::skip_short_rest() {
-    const auto rest = io_->parser->content_length_remaining();
-    if (!rest || *rest > kShortRestBytesMax) {
-        co_return false;
-    }
-    for (;;) {
-        const auto piece = co_await read_piece(UINT64_MAX);
-        if (piece.has_error()) {
-            co_return false;
-        }
-        if (piece.value().empty()) {
-            co_return true;
-        }
-    }
-}
-
 asio::awaitable<bool> Connection::send(Response& response, bool head_only, bool keep_alive) {
-    const std::string head = serialize_head(response, keep_alive);
+    const std::string head =
+        serialize_head(response, keep_alive ? After::kKeepAlive : After::kClose);
     std::array<asio::const_buffer, 2> buffers{asio::buffer(head), asio::const_buffer()};
     const auto* text = std::get_if<std::string>(&response.body);
     if (text != nullptr && !head_only && response.status != 204) {

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -70,6 +71,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     boost::asio::awaitable<void> run();
     boost::asio::awaitable<Next> serve_one();
+    /// Nothing if the head is in the parser.
+    boost::asio::awaitable<std::optional<Next>> read_head();
     boost::asio::awaitable<bool> await_first_byte();
     boost::asio::awaitable<Next> refuse_head(int error_status, std::string detail);
     boost::asio::awaitable<Response> answer(const Route& route, Request& request);

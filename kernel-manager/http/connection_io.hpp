@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a Connection keeps of the HTTP library: its buffer and the parser of the current request.
+// For connection.cpp and connection_body.cpp only: the library compiles slowly.
+#pragma once
+
+#include "kernel-manager/http/connection.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace cellkeep::http {
+
+/// Failures of asynchronous operations are values, not exceptions.
+inline constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable);
+/// One read or write of a body.
+inline constexpr std::size_t kReadBytes = 64ULL << 10U;
+
+struct Connection::Io {
+    explicit Io(std::size_t head_bytes_max) : buffer(head_bytes_max + kReadBytes) {}
+    boost::beast::flat_buffer buffer;
+    std::optional<boost::beast::http::request_parser<boost::beast::http::buffer_body>> parser;
+    std::vector<char> piece;
+    std::uint64_t body_bytes = 0;  // read so far
+    bool broken = false;           // the body cannot be read to its end
+    bool continue_wanted = false;  // the client waits for 100 Continue
+};
+
+}  // namespace cellkeep::http

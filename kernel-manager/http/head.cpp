@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/http/head.hpp"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <iterator>
+
+namespace cellkeep::http {
+
+namespace {
+
+std::string http_date() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    (void)::gmtime_r(&now, &parts);
+    std::array<char, 40> text{};
+    const std::size_t length =
+        std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    return {text.data(), length};
+}
+
+}  // namespace
+
+std::string serialize_head(const Response& response, After after) {
+    std::string head = "HTTP/1.1 " + std::to_string(response.status) + " ";
+    head += reason_phrase(response.status);
+    head += "\r\nDate: " + http_date() + "\r\nServer: cellkeep\r\n";
+    for (const auto& [name, value] : response.headers.all()) {
+        head += name + ": ";
+        // A value made from a guest's file name must never be able to end the line.
+        std::transform(value.begin(), value.end(), std::back_inserter(head), [](char c) {
+            return c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
+        });
+        head += "\r\n";
+    }
+    if (response.status != 204) {
+        head += "Content-Length: " + std::to_string(response.content_length()) + "\r\n";
+    }
+    head += "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n";
+    head +=
+        after == After::kKeepAlive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
+    return head;
+}
+
+}  // namespace cellkeep::http

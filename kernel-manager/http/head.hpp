@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The head of a response as bytes on the wire: status line and headers (RFC 9112, section 4). Pure.
+#pragma once
+
+#include "kernel-manager/http/response.hpp"
+
+#include <string>
+
+namespace cellkeep::http {
+
+enum class After { kKeepAlive, kClose };
+
+/// With Date, Server, Content-Length and Connection, up to and including the empty line. A header
+/// value cannot end its line, whatever it holds.
+std::string serialize_head(const Response& response, After after);
+
+}  // namespace cellkeep::http

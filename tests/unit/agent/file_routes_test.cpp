@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/agent/fake_backend.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+
+namespace cellkeep::agent::test {
+namespace {
+
+const std::string kFiles = "/v1/sessions/ses_1/files";
+
+TEST_CASE("a file is put, listed, read and removed", "[agent][files]") {
+    Api api;
+    api.backend.add();
+    const auto put = api.ask("PUT", kFiles + "/d/a.csv", "hello");
+    CHECK(put.status == 201);
+    CHECK(put.json["bytes"] == 5);
+    CHECK(api.ask("PUT", kFiles + "/d/a.csv", "hello!").status == 200);
+    const auto list = api.ask("GET", kFiles + "?path=d").json;
+    CHECK(list["entries"][0]["path"] == "d/a.csv");
+    CHECK(api.ask("GET", kFiles).json["entries"][0]["kind"] == "directory");
+    const auto get = api.ask("GET", kFiles + "/d/a.csv");
+    CHECK(get.status == 200);
+    CHECK(get.text == "hello!");
+    CHECK(get.headers.get("Content-Type") == "text/csv");
+    CHECK(get.headers.get("Content-Disposition") == "attachment");
+    CHECK(api.ask("DELETE", kFiles + "/d/a.csv").status == 204);
+    CHECK(api.ask("GET", kFiles + "/d/a.csv").status == 404);
+    CHECK(api.ask("DELETE", kFiles + "/d/a.csv").status == 404);
+}
+
+TEST_CASE("a range of a file is a 206, of the version the client knows", "[agent][files]") {
+    Api api;
+    api.backend.add();
+    (void)api.ask("PUT", kFiles + "/a", "0123456789");
+    const auto part = api.ask("GET", kFiles + "/a", "", {{"Range", "bytes=2-4"}});
+    CHECK(part.status == 206);
+    CHECK(part.text == "234");
+    CHECK(part.headers.get("Content-Range") == "bytes 2-4/10");
+    const std::string tag(part.headers.get("ETag"));
+    CHECK(
+        api.ask("GET", kFiles + "/a", "", {{"Range", "bytes=2-4"}, {"If-Range", tag}}).status ==
+        206);
+    CHECK(
+        api.ask("GET", kFiles + "/a", "", {{"Range", "bytes=2-4"}, {"If-Range", "\"x\""}}).status ==
+        200);
+    const auto beyond = api.ask("GET", kFiles + "/a", "", {{"Range", "bytes=10-"}});
+    CHECK(beyond.status == 416);
+    CHECK(beyond.headers.get("Content-Range") == "bytes */10");
+}
+
+TEST_CASE("a path that leaves the workspace is malformed", "[agent][files]") {
+    Api api;
+    api.backend.add();
+    for (const char* path :
+         {"/..",
+          "/../a",
+          "/a/../../b",
+          "/%2e%2e/a",
+          "/a%2f..%2fb",
+          "/.",
+          "/a%00b",
+          "/a//b",
+          "/a/",
+          "/%2fetc%2fpasswd"}) {
+        CAPTURE(path);
+        CHECK(api.ask("GET", kFiles + path).status == 400);
+        CHECK(api.ask("PUT", kFiles + path, "x").status == 400);
+        CHECK(api.ask("DELETE", kFiles + path).status == 400);
+    }
+    CHECK(api.ask("GET", kFiles + "?path=..").status == 400);
+    CHECK(api.ask("GET", kFiles + "?path=/etc").status == 400);
+}
+
+TEST_CASE("what is not a plain file is a conflict", "[agent][files]") {
+    Api api;
+    api.backend.add();
+    (void)api.ask("PUT", kFiles + "/d/a", "x");
+    std::filesystem::create_symlink("/etc/passwd", api.backend.directory() + "/link");
+    CHECK(api.ask("GET", kFiles + "/d").status == 409);
+    CHECK(api.ask("GET", kFiles + "/link").status == 409);
+    CHECK(api.ask("GET", kFiles + "?path=missing").status == 404);
+}
+
+TEST_CASE("files of a session that has ended are a conflict", "[agent][files]") {
+    Api api;
+    const auto session = api.backend.add();
+    session->failure = Error(ErrorCode::kConflict, "closed");
+    CHECK(api.ask("GET", kFiles).status == 409);
+    CHECK(api.ask("GET", kFiles + "/a").status == 409);
+    CHECK(api.ask("PUT", kFiles + "/a", "x").status == 409);
+    CHECK(api.ask("DELETE", kFiles + "/a").status == 409);
+}
+
+}  // namespace
+}  // namespace cellkeep::agent::test

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/agent/routes.hpp"
+
+#include "kernel-manager/agent/openapi.hpp"
+#include "tests/unit/agent/fake_backend.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace cellkeep::agent::test {
+namespace {
+
+TEST_CASE("the index names the version, the languages and the way on", "[agent][routes]") {
+    Api api;
+    const auto answer = api.ask("GET", "/");
+    CHECK(answer.status == 200);
+    CHECK(answer.json["version"] == "9.9");
+    CHECK(answer.json["languages"].size() == 2);
+    CHECK(answer.json["links"]["sessions"] == "/v1/sessions");
+    CHECK(api.ask("GET", "/healthz").json["status"] == "ok");
+}
+
+TEST_CASE("the OpenAPI document describes every route", "[agent][routes]") {
+    Api api;
+    const auto document = api.ask("GET", "/openapi.json").json;
+    REQUIRE(document.is_object());
+    CHECK(document["openapi"] == "3.1.0");
+    for (const auto& [path, operations] : document["paths"].items()) {
+        for (const auto& [method, operation] : operations.items()) {
+            if (method == "parameters") {
+                continue;
+            }
+            std::string target = path;
+            for (const char* part : {"{id}", "{exe}", "{path}"}) {
+                if (const auto at = target.find(part); at != std::string::npos) {
+                    target.replace(at, std::string(part).size(), "x");
+                }
+            }
+            std::string name = method;
+            for (char& c : name) {
+                c = static_cast<char>(c - 'a' + 'A');
+            }
+            CAPTURE(name, target);
+            CHECK(api.ask(name, target).status != 405);
+            CHECK(operation.contains("responses"));
+        }
+    }
+}
+
+TEST_CASE("methods that an address does not know are 405", "[agent][routes]") {
+    Api api;
+    for (const auto& [method, target] : {
+             std::pair<const char*, const char*>{"PATCH", "/v1/sessions/x"},
+             {"PUT", "/v1/sessions"},
+             {"DELETE", "/v1/sessions"},
+             {"GET", "/v1/sessions/x/restart"},
+             {"GET", "/v1/executions"},
+             {"POST", "/v1/sessions/x/files/a"},
+             {"GET", "/v1/sessions/x/executions"},
+         }) {
+        CAPTURE(method, target);
+        const auto answer = api.ask(method, target);
+        CHECK(answer.status == 405);
+        CHECK_FALSE(answer.headers.get("Allow").empty());
+    }
+}
+
+TEST_CASE("an unknown session is a 404 problem on every route", "[agent][routes]") {
+    Api api;
+    for (const auto& [method, target] : {
+             std::pair<const char*, const char*>{"GET", "/v1/sessions/ses_0"},
+             {"DELETE", "/v1/sessions/ses_0"},
+             {"POST", "/v1/sessions/ses_0/interrupt"},
+             {"POST", "/v1/sessions/ses_0/restart"},
+             {"POST", "/v1/sessions/ses_0/executions"},
+             {"GET", "/v1/sessions/ses_0/executions/exe_1"},
+             {"GET", "/v1/sessions/ses_0/files"},
+             {"GET", "/v1/sessions/ses_0/files/a"},
+             {"PUT", "/v1/sessions/ses_0/files/a"},
+             {"DELETE", "/v1/sessions/ses_0/files/a"},
+         }) {
+        CAPTURE(method, target);
+        const auto answer = api.ask(method, target, "{}");
+        CHECK(answer.status == 404);
+        CHECK(answer.json["type"] == "/problems/unknown-session");
+        CHECK(answer.json["instance"] == target);
+    }
+}
+
+TEST_CASE("a session of somebody else does not exist for an agent", "[agent][routes]") {
+    Api api;
+    session::SessionOptions options;
+    options.owner = "alice";
+    const auto session = api.backend.add(options);
+    api.principal = {"bob", http::Role::kAgent};
+    CHECK(api.ask("GET", "/v1/sessions/" + session->id()).status == 404);
+    CHECK(api.ask("DELETE", "/v1/sessions/" + session->id()).status == 404);
+    CHECK(api.ask("GET", "/v1/sessions").json["sessions"].empty());
+    api.principal = {"alice", http::Role::kAgent};
+    CHECK(api.ask("GET", "/v1/sessions/" + session->id()).status == 200);
+    CHECK(api.ask("GET", "/v1/sessions").json["sessions"].size() == 1);
+}
+
+}  // namespace
+}  // namespace cellkeep::agent::test

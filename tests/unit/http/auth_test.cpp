@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/http/auth.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace cellkeep::http {
+namespace {
+
+Request with_authorization(std::string value) {
+    Request request;
+    request.headers.add("Authorization", std::move(value));
+    return request;
+}
+
+TEST_CASE("the token is taken from the header or the query", "[http][auth]") {
+    const TokenAuth auth("secret");
+    for (const char* value :
+         {"Bearer secret", "bearer secret", "TOKEN secret", "token   secret", " token secret "}) {
+        CAPTURE(value);
+        const auto principal = auth.authenticate(with_authorization(value));
+        REQUIRE(principal.has_value());
+        CHECK(principal->role == Role::kAdmin);
+    }
+    Request request;
+    request.target = parse_target("/?token=secret").value();
+    CHECK(auth.authenticate(request).has_value());
+}
+
+TEST_CASE("anything but the token is refused", "[http][auth]") {
+    const TokenAuth auth("secret");
+    for (const char* value :
+         {"",
+          "secret",
+          "Bearer",
+          "Bearer ",
+          "Bearer secre",
+          "Bearer secrets",
+          "Bearer Secret",
+          "Bearer secret secret",
+          "Basic secret",
+          "Bearersecret",
+          "token=secret"}) {
+        CAPTURE(value);
+        CHECK_FALSE(auth.authenticate(with_authorization(value)).has_value());
+    }
+    CHECK_FALSE(auth.authenticate(Request{}).has_value());
+    Request query;
+    query.target = parse_target("/?token=").value();
+    CHECK_FALSE(auth.authenticate(query).has_value());
+    query.target = parse_target("/?Token=secret").value();
+    CHECK_FALSE(auth.authenticate(query).has_value());
+}
+
+TEST_CASE("a right query does not rescue a wrong header", "[http][auth]") {
+    Request request = with_authorization("Bearer wrong");
+    request.target = parse_target("/?token=secret").value();
+    CHECK_FALSE(TokenAuth("secret").authenticate(request).has_value());
+}
+
+TEST_CASE("the Host guard lets in loopback names and the names given", "[http][auth]") {
+    const HostGuard guard({"lab.example.org"});
+    for (const char* host :
+         {"localhost",
+          "localhost:8888",
+          "LOCALHOST:1",
+          "127.0.0.1",
+          "127.0.0.1:8888",
+          "[::1]",
+          "[::1]:8888",
+          "lab.example.org:80"}) {
+        CAPTURE(host);
+        CHECK(guard.allows(host));
+    }
+    CHECK(HostGuard().allows("anything"));
+}
+
+TEST_CASE("the Host guard keeps out every other name", "[http][auth]") {
+    const HostGuard guard({"lab.example.org"});
+    for (const char* host :
+         {"",
+          ":8888",
+          "evil.example",
+          "localhost.evil.example",
+          "127.0.0.1.evil.example",
+          "127.0.0.2",
+          "[::2]",
+          "[::1",
+          "::1",
+          "xlab.example.org",
+          "example.org"}) {
+        CAPTURE(host);
+        CHECK_FALSE(guard.allows(host));
+    }
+}
+
+TEST_CASE("secrets of different length or content differ", "[http][auth]") {
+    CHECK(equal_secrets("abc", "abc"));
+    CHECK_FALSE(equal_secrets("abc", "abd"));
+    CHECK_FALSE(equal_secrets("abc", "ab"));
+    CHECK_FALSE(equal_secrets("", "a"));
+}
+
+}  // namespace
+}  // namespace cellkeep::http

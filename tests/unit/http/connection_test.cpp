@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/http/connection.hpp"
+
+#include "tests/unit/http/test_server.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace cellkeep::http::test {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
+
+std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+        ++found;
+    }
+    return found;
+}
+
+TEST_CASE("a request is answered and the connection stays open", "[http][connection]") {
+    const TestServer server;
+    RawClient client(server.port());
+    for (int i = 0; i < 3; ++i) {
+        client.send(request_text("GET", "/ok"));
+        CHECK_THAT(client.read_until("{\"ok\":true}"), StartsWith("HTTP/1.1 200 OK\r\n"));
+    }
+}
+
+TEST_CASE("pipelined requests are answered in order", "[http][connection]") {
+    const TestServer server;
+    RawClient client(server.port());
+    client.send(
+        request_text("POST", "/echo", "", "first") + request_text("POST", "/echo", "", "second") +
+        request_text("POST", "/echo", "Connection: close\r\n", "third"));
+    const std::string all = client.read_all();
+    CHECK(all.find("first") < all.find("second"));
+    CHECK(all.find("second") < all.find("third"));
+    CHECK(count(all, "200 OK") == 3);
+}
+
+TEST_CASE("HEAD has the headers of GET and no body", "[http][connection]") {
+    const TestServer server;
+    const std::string answer = exchange(server.port(), request_text("HEAD", "/ok"));
+    CHECK_THAT(answer, Contains("Content-Length: 11\r\n"));
+    CHECK_THAT(answer, EndsWith("\r\n\r\n"));
+}
+
+TEST_CASE("a range of a file is streamed", "[http][connection]") {
+    const TestServer server;
+    CHECK_THAT(exchange(server.port(), request_text("GET", "/file")), EndsWith("\r\n\r\n23456"));
+}
+
+TEST_CASE("a handler that throws is a 500 problem and the server lives", "[http][connection]") {
+    const TestServer server;
+    const std::string answer = exchange(server.port(), request_text("GET", "/throw"));
+    CHECK_THAT(answer, StartsWith("HTTP/1.1 500 "));
+    CHECK_THAT(answer, Contains("application/problem+json"));
+    CHECK_THAT(exchange(server.port(), request_text("GET", "/ok")), Contains("200 OK"));
+}
+
+TEST_CASE("what is not HTTP gets a problem and a close", "[http][connection]") {
+    const TestServer server;
+    const auto [text, status] = GENERATE(table<std::string, std::string>({
+        {"garbage\r\n\r\n", "400"},
+        {"GET\r\n\r\n", "400"},
+        {"GET /ok\r\n\r\n", "400"},
+        {"GET /ok HTTP/2.0\r\n\r\n", "505"},
+        {"GET /ok HTTP/1.1\r\nno colon\r\n\r\n", "400"},
+        {"GET /ok HTTP/1.1\r\nHost : x\r\n\r\n", "400"},
+        {"POST /echo HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "400"},
+        {"POST /echo HTTP/1.1\r\nContent-Length: 1x\r\n\r\n", "400"},
+        {"POST /echo HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "400"},
+        {"POST /echo HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "400"},
+    }));
+    CAPTURE(text);
+    RawClient client(server.port());
+    client.send(text);
+    const std::string answer = client.read_all();
+    CHECK_THAT(answer, StartsWith("HTTP/1.1 " + status + " "));
+    CHECK_THAT(answer, Contains("application/problem+json"));
+    CHECK_THAT(answer, Contains("Connection: close"));
+}
+
+TEST_CASE("a head of the maximum is read and a longer one is refused", "[http][connection]") {
+    // limits::kHttpHeadBytesMax
+    const TestServer server;
+    const auto head = [](std::size_t bytes) {
+        std::string text = request_text("GET", "/ok", "Connection: close\r\nX: \r\n");
+        text.insert(text.size() - 4, std::string(bytes - text.size(), 'x'));
+        return text;
+    };
+    RawClient fits(server.port());
+    fits.send(head(limits::kHttpHeadBytesMax - 2));
+    CHECK_THAT(fits.read_all(), StartsWith("HTTP/1.1 200 "));
+    RawClient longer(server.port());
+    longer.send(head(limits::kHttpHeadBytesMax + 1));
+    CHECK_THAT(longer.read_all(), StartsWith("HTTP/1.1 431 "));
+}
+
+TEST_CASE("a body of the maximum is taken and one byte more is refused", "[http][connection]") {
+    const TestServer server;
+    const auto post = [&server](std::size_t bytes) {
+        return exchange(server.port(), request_text("POST", "/echo", "", std::string(bytes, 'b')));
+    };
+    CHECK_THAT(post(1000), StartsWith("HTTP/1.1 200 "));
+    CHECK_THAT(post(1001), StartsWith("HTTP/1.1 413 "));
+}
+
+TEST_CASE("a chunked body is counted as it comes", "[http][connection]") {
+    const TestServer server;
+    const auto post = [&server](std::size_t bytes) {
+        std::array<char, 16> size{};
+        (void)std::snprintf(size.data(), size.size(), "%zx", bytes);
+        return exchange(
+            server.port(),
+            request_text("POST", "/echo", "Transfer-Encoding: chunked\r\n") + size.data() + "\r\n" +
+                std::string(bytes, 'c') + "\r\n0\r\n\r\n");
+    };
+    CHECK_THAT(post(1000), StartsWith("HTTP/1.1 200 "));
+    CHECK_THAT(post(1001), StartsWith("HTTP/1.1 413 "));
+    const std::string broken = exchange(
+        server.port(), request_text("POST", "/echo", "Transfer-Encoding: chunked\r\n") + "zz\r\n");
+    CHECK_THAT(broken, StartsWith("HTTP/1.1 400 "));
+}
+
+TEST_CASE("a client that sends far too much still reads its 413", "[http][connection]") {
+    const TestServer server;
+    const std::size_t bytes = 20'000'000;
+    const std::string answer =
+        exchange(server.port(), request_text("POST", "/echo", "", std::string(bytes, 'x')));
+    CHECK_THAT(answer, StartsWith("HTTP/1.1 413 "));
+    CHECK_THAT(answer, Contains("\"status\":413"));
+}
+
+TEST_CASE("an upload is streamed and bounded", "[http][connection]") {
+    const TestServer server;
+    const auto put = [&server](std::size_t bytes) {
+        return exchange(server.port(), request_text("PUT", "/stream", "", std::string(bytes, 's')));
+    };
+    CHECK_THAT(put(100'000), EndsWith("{\"bytes\":100000}"));
+    CHECK_THAT(put(100'001), StartsWith("HTTP/1.1 413 "));
+}
+
+TEST_CASE("100 Continue is sent only when the body is wanted", "[http][connection]") {
+    const TestServer server;
+    RawClient wanted(server.port());
+    wanted.send(request_text("POST", "/echo", "Expect: 100-continue\r\nContent-Length: 5\r\n"));
+    CHECK(wanted.read_until("\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n");
+    wanted.send("hello");
+    CHECK_THAT(wanted.read_until("hello"), StartsWith("HTTP/1.1 200 "));
+
+    RawClient refused(server.port());
+    refused.send(request_text("POST", "/echo", "Expect: 100-continue\r\nContent-Length: 5000\r\n"));
+    CHECK_THAT(refused.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 413 "));
+
+    RawClient strange(server.port());
+    strange.send(request_text("POST", "/echo", "Expect: miracles\r\nContent-Length: 5\r\n"));
+    CHECK_THAT(strange.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 417 "));
+}
+
+TEST_CASE(
+    "a refused request with a short body leaves the connection usable", "[http][connection]") {
+    const TestServer server;
+    RawClient client(server.port());
+    client.send(
+        request_text("POST", "/nowhere", "", "some body") +
+        request_text("GET", "/ok", "Connection: close\r\n"));
+    const std::string all = client.read_all();
+    CHECK_THAT(all, StartsWith("HTTP/1.1 404 "));
+    CHECK(count(all, "HTTP/1.1 200 OK") == 1);
+}
+
+TEST_CASE("a head that does not come in time is a 408", "[http][connection]") {
+    ConnectionLimits limits;
+    limits.head_timeout = std::chrono::milliseconds(50);
+    const TestServer server(limits);
+    RawClient client(server.port());
+    client.send("GET /ok HT");
+    CHECK_THAT(client.read_all(), StartsWith("HTTP/1.1 408 "));
+}
+
+TEST_CASE("a body that does not come in time is a 408", "[http][connection]") {
+    ConnectionLimits limits;
+    limits.body_timeout = std::chrono::milliseconds(50);
+    limits.drain_timeout = std::chrono::milliseconds(50);
+    const TestServer server(limits);
+    RawClient client(server.port());
+    client.send(request_text("POST", "/echo", "Content-Length: 10\r\n") + "half");
+    CHECK_THAT(client.read_all(), StartsWith("HTTP/1.1 408 "));
+}
+
+TEST_CASE("an idle connection is closed without a word", "[http][connection]") {
+    ConnectionLimits limits;
+    limits.idle_timeout = std::chrono::milliseconds(50);
+    const TestServer server(limits);
+    RawClient client(server.port());
+    CHECK(client.read_all().empty());
+}
+
+TEST_CASE("HTTP/1.0 is answered and closed", "[http][connection]") {
+    const TestServer server;
+    RawClient client(server.port());
+    client.send("GET /ok HTTP/1.0\r\nHost: localhost\r\nAuthorization: token t\r\n\r\n");
+    CHECK_THAT(client.read_all(), EndsWith("{\"ok\":true}"));
+}
+
+TEST_CASE("the access log has no query", "[http][connection]") {
+    TestServer server;
+    (void)exchange(server.port(), "GET /ok?token=t HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    (void)exchange(server.port(), "GET /a/../b?token=t HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    server.stop();
+    REQUIRE(server.records().size() == 2);
+    CHECK(server.records()[0].path == "/ok");
+    CHECK(server.records()[0].status == 200);
+    CHECK(server.records()[0].principal == "admin");
+    CHECK(server.records()[1].path == "/a/../b");
+}
+
+}  // namespace
+}  // namespace cellkeep::http::test

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/http/router.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace cellkeep::http {
+namespace {
+
+Router make_router() {
+    Router router;
+    for (const auto& [method, pattern] : {
+             std::pair<const char*, const char*>{"GET", "/"},
+             {"GET", "/s"},
+             {"POST", "/s"},
+             {"GET", "/s/{id}"},
+             {"DELETE", "/s/{id}"},
+             {"GET", "/s/{id}/files/{path...}"},
+             {"PUT", "/s/{id}/files/{path...}"},
+         }) {
+        Route route;
+        route.method = method;
+        route.pattern = pattern;
+        router.add(std::move(route));
+    }
+    return router;
+}
+
+TEST_CASE("a route is found by method and pattern, with its captures", "[http][router]") {
+    const Router router = make_router();
+    CHECK(router.match("GET", {}).route->pattern == "/");
+    CHECK(router.match("POST", {"s"}).route->method == "POST");
+    const auto one = router.match("DELETE", {"s", "x"});
+    REQUIRE(one.route != nullptr);
+    CHECK(one.captures.at("id") == "x");
+    const auto file = router.match("PUT", {"s", "x", "files", "a", "b c", "d"});
+    REQUIRE(file.route != nullptr);
+    CHECK(file.captures.at("path") == "a/b c/d");
+}
+
+TEST_CASE("HEAD finds the GET route", "[http][router]") {
+    const auto match = make_router().match("HEAD", {"s"});
+    REQUIRE(match.route != nullptr);
+    CHECK(match.route->method == "GET");
+}
+
+TEST_CASE("a path nobody knows has no methods", "[http][router]") {
+    const Router router = make_router();
+    const std::vector<std::string> segments = GENERATE(values<std::vector<std::string>>(
+        {{"t"},
+         {"s", "x", "y"},
+         {"s", ""},
+         {""},
+         {"s", "x", "files"},
+         {"s", "x", "files", ""},
+         {"S"},
+         {"s", "x", "file", "a"},
+         {"s", "", "files", "a"}}));
+    const auto match = router.match("GET", segments);
+    CHECK(match.route == nullptr);
+    CHECK(match.allowed.empty());
+}
+
+TEST_CASE("a known path with another method names the methods it knows", "[http][router]") {
+    const Router router = make_router();
+    for (const char* method : {"PATCH", "PUT", "get", "", "TRACE"}) {
+        CAPTURE(method);
+        const auto match = router.match(method, {"s"});
+        CHECK(match.route == nullptr);
+        CHECK(allow_value(match.allowed) == "GET, HEAD, POST, OPTIONS");
+    }
+    CHECK(router.match("HEAD", {"s", "x", "files"}).allowed.empty());
+}
+
+}  // namespace
+}  // namespace cellkeep::http

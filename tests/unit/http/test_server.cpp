@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/http/test_server.hpp"
+
+#include <boost/asio/post.hpp>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <stdexcept>
+
+namespace cellkeep::http::test {
+
+namespace {
+
+using Answer = boost::asio::awaitable<Response>;
+
+Answer answer_ok(Request& /*request*/) {
+    co_return make_json(200, {{"ok", true}});
+}
+
+Answer answer_echo(Request& request) {
+    Response response;
+    response.body = request.body;
+    co_return response;
+}
+
+Answer answer_stream(Request& request) {
+    std::size_t bytes = 0;
+    for (;;) {
+        const auto piece = co_await request.stream->read();
+        if (piece.has_error()) {
+            const bool long_one = piece.error().code() == ErrorCode::kLimitExceeded;
+            co_return to_response(make_problem(long_one ? 413 : 400, piece.error().message()));
+        }
+        if (piece.value().empty()) {
+            break;
+        }
+        bytes += piece.value().size();
+    }
+    co_return make_json(200, {{"bytes", bytes}});
+}
+
+Answer answer_file(Request& /*request*/) {
+    Response response;
+    UniqueFd fd(::memfd_create("digits", MFD_CLOEXEC));
+    (void)::write(fd.get(), "0123456789", 10) /* Ignored: the test sees the bytes or fails */;
+    response.body = FileBody{std::move(fd), 2, 5};
+    co_return response;
+}
+
+Answer answer_throw(Request& /*request*/) {
+    throw std::runtime_error("thrown by a library");
+    co_return Response{};
+}
+
+Application make_application() {
+    Application application(TokenAuth("t"), HostGuard(std::vector<std::string>()));
+    const auto add = [&application](const char* method, const char* pattern, Handler handler) {
+        Route route;
+        route.method = method;
+        route.pattern = pattern;
+        route.handler = std::move(handler);
+        route.body_bytes_max = 1000;
+        if (route.pattern == "/stream") {
+            route.body_mode = BodyMode::kStreamed;
+            route.body_bytes_max = 100'000;
+        }
+        application.router().add(std::move(route));
+    };
+    add("GET", "/ok", answer_ok);
+    add("POST", "/echo", answer_echo);
+    add("PUT", "/stream", answer_stream);
+    add("GET", "/file", answer_file);
+    add("GET", "/throw", answer_throw);
+    return application;
+}
+
+}  // namespace
+
+TestServer::TestServer(ConnectionLimits limits) : application_(make_application()) {
+    limits.sweep_period = std::chrono::milliseconds(20);
+    auto listener = Listener::create(
+        io_, {"127.0.0.1", 0, true}, application_, limits, [this](const AccessRecord& record) {
+            records_.push_back(record);
+        });
+    REQUIRE(listener.has_value());
+    listener_ = std::move(listener).value();
+    port_ = listener_->port();
+    listener_->start();
+    thread_ = std::thread([this] { (void)io_.run(); });
+}
+
+void TestServer::stop() {
+    if (!thread_.joinable()) {
+        return;
+    }
+    boost::asio::post(io_, [this] { listener_->stop(std::chrono::milliseconds(500), [] {}); });
+    thread_.join();
+}
+
+TestServer::~TestServer() {
+    stop();
+}
+
+RawClient::RawClient(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    timeval patience{20, 0};
+    REQUIRE(::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0);
+    REQUIRE(::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+}
+
+RawClient::~RawClient() {
+    (void)::close(fd_);
+}
+
+void RawClient::send(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (sent <= 0) {
+            return;  // the server has closed; what it said can still be read
+        }
+        bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+}
+
+std::string RawClient::read_until(std::string_view text) {
+    std::array<char, 65536> buffer{};
+    for (;;) {
+        const std::size_t found = pending_.find(text);
+        if (found != std::string::npos) {
+            std::string out = pending_.substr(0, found + text.size());
+            pending_.erase(0, found + text.size());
+            return out;
+        }
+        const ssize_t got = ::recv(fd_, buffer.data(), buffer.size(), 0);
+        if (got < 0) {
+            FAIL("recv failed with errno " << errno);
+        }
+        if (got == 0) {
+            return std::exchange(pending_, {});
+        }
+        pending_.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+}
+
+std::string RawClient::read_all() {
+    static constexpr std::string_view kNever = "\x01never\x02";
+    return read_until(kNever);
+}
+
+std::string request_text(
+    std::string_view method,
+    std::string_view target,
+    std::string_view headers,
+    std::string_view body) {
+    std::string text(method);
+    text += " ";
+    text += target;
+    text += " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer t\r\n";
+    text += headers;
+    if (!body.empty()) {
+        text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+    }
+    text += "\r\n";
+    text += body;
+    return text;
+}
+
+std::string exchange(std::uint16_t port, std::string_view text) {
+    RawClient client(port);
+    std::string closing(text);
+    if (const std::size_t line = closing.find("\r\n"); line != std::string::npos) {
+        closing.insert(line + 2, "Connection: close\r\n");
+    }
+    client.send(closing);
+    return client.read_all();
+}
+
+}  // namespace cellkeep::http::test

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A listener on a free loopback port, on a thread of its own, and a client that sends raw bytes.
+#pragma once
+
+#include "kernel-manager/http/listener.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace cellkeep::http::test {
+
+/// Routes: GET /ok, POST /echo (answers the body; at most 1000 bytes), PUT /stream (answers how
+/// many bytes came; at most 100000), GET /file (ten digits), GET /throw. The token is "t".
+class TestServer {
+ public:
+    explicit TestServer(ConnectionLimits limits = {});
+    ~TestServer();
+    TestServer(const TestServer&) = delete;
+    TestServer& operator=(const TestServer&) = delete;
+
+    std::uint16_t port() const { return port_; }
+    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+    /// Stops the listener and waits until its thread has ended.
+    void stop();
+    /// What was logged; after stop().
+    const std::vector<AccessRecord>& records() const { return records_; }
+
+ private:
+    boost::asio::io_context io_{1};
+    Application application_;
+    std::unique_ptr<Listener> listener_;
+    std::vector<AccessRecord> records_;
+    std::uint16_t port_ = 0;
+    std::thread thread_;
+};
+
+/// A blocking connection.
+class RawClient {
+ public:
+    explicit RawClient(std::uint16_t port);
+    ~RawClient();
+    RawClient(const RawClient&) = delete;
+    RawClient& operator=(const RawClient&) = delete;
+
+    void send(std::string_view bytes);
+    /// Up to and including the first occurrence of text; everything if the server closes before.
+    std::string read_until(std::string_view text);
+    /// Until the server closes.
+    std::string read_all();
+
+ private:
+    int fd_ = -1;
+    std::string pending_;
+};
+
+/// A request with Host, the token and the given header lines ("Name: value\r\n").
+std::string request_text(
+    std::string_view method,
+    std::string_view target,
+    std::string_view headers = {},
+    std::string_view body = {});
+
+/// Sends, closes after the answer (Connection: close is added), and gives the whole answer.
+std::string exchange(std::uint16_t port, std::string_view text);
+
+}  // namespace cellkeep::http::test
