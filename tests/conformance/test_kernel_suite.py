@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jupyter's kernel test suite (jupyter_kernel_test) against a session's connection file."""
+
+import unittest
+
+import jupyter_kernel_test
+
+from harness import Client, Server
+
+
+class PythonKernel(jupyter_kernel_test.KernelTests):
+    """Attached instead of started: the suite's own way needs a kernelspec."""
+
+    language_name = "python"
+    file_extension = ".py"
+    code_hello_world = "print('hello, world')"
+    code_stderr = "import sys; print('test', file=sys.stderr)"
+    completion_samples = [
+        {"text": "zi", "matches": {"zip"}},
+        {"text": "prin", "matches": {"print"}},
+    ]
+    complete_code_samples = ["1", "print('hello, world')", "def f(x):\n  return x*2\n\n\n"]
+    incomplete_code_samples = ["print('''hello", "def f(x):\n  x*2"]
+    invalid_code_samples = ["import = 7q", "x = = 1"]
+    code_page_something = "zip?"
+    code_generate_error = "raise"
+    code_execute_result = [
+        {"code": "1+2+3", "result": "6"},
+        {"code": "[n*n for n in range(1, 4)]", "result": "[1, 4, 9]"},
+    ]
+    code_display_data = [
+        {"code": "from IPython.display import HTML, display; display(HTML('<b>x</b>'))",
+         "mime": "text/html"},
+        {"code": "from IPython.display import Math, display; display(Math('a'))",
+         "mime": "text/latex"},
+    ]
+    code_history_pattern = "1?2*"
+    supported_history_operations = ("tail", "range", "search")
+    code_inspect_sample = "zip"
+    code_clear_output = "from IPython.display import clear_output; clear_output()"
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = Server("--log-format", "text").start()
+        cls.client = Client(cls.server.create())
+        cls.kc = cls.client.kernel
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.client.close()
+        cls.server.__exit__(None)
+
+
+# The suite's base class has nothing to be tested with.
+del jupyter_kernel_test
+
+
+def load_tests(loader: unittest.TestLoader, *_: object) -> unittest.TestSuite:
+    return loader.loadTestsFromTestCase(PythonKernel)
