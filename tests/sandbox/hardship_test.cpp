@@ -54,6 +54,7 @@ TEST_CASE("a running fork bomb is killed whole, and the sandbox is usable again"
 
 TEST_CASE("fifty sandboxes live at once") {
     std::vector<Sandbox> all;
+    all.reserve(50);
     for (int i = 0; i < 50; ++i) {
         all.push_back(make_sandbox());
     }
