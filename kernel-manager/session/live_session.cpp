@@ -112,8 +112,7 @@ boost::asio::awaitable<Result<ExecutionResult>> LiveSession::execute(ExecutionRe
     if (accepted.has_error()) {
         co_return accepted.error();
     }
-    const std::shared_ptr<TrackedExecution> execution = accepted.value();
-    co_return co_await Completion<ExecutionResult>::wait(execution->completion);
+    co_return co_await Completion<ExecutionResult>::wait(accepted.value()->completion);
 }
 
 Result<std::shared_ptr<TrackedExecution>> LiveSession::accept_execution(ExecutionRequest request) {
