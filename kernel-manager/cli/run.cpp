@@ -84,13 +84,9 @@ class Run {
         });
     }
 
-    asio::awaitable<Result<RunOutcome>> execute(FileKind kind, std::string text) {
-        auto notebook = kind == FileKind::kNotebook
-                            ? Notebook::parse(text, command_.file)
-                            : Result<Notebook>(Error(ErrorCode::kInvalidArgument, ""));
-        if (kind == FileKind::kNotebook && notebook.has_error()) {
-            co_return notebook.error();
-        }
+    /// The notebook's cells, or, without a notebook, the program.
+    asio::awaitable<Result<RunOutcome>> execute(
+        std::optional<Notebook> notebook, std::string program) {
         const auto session = co_await target_.open(command_.timeout);
         if (session.has_error()) {
             co_return session.error();
@@ -98,20 +94,18 @@ class Run {
         state_ = State::kRunning;
         const std::function<bool()> interrupted = [this] { return interrupted_; };
         Result<RunReport> report = Error(ErrorCode::kCancelled, "interrupted");
-        // Not as one conditional expression: g++ 12 destroys the temporaries of the branch not
-        // taken.
         if (interrupted_) {
             report = RunReport{RunOutcome::kInterrupted, {}};
-        } else if (kind == FileKind::kNotebook) {
-            report = co_await run_cells(target_, notebook.value(), interrupted);
+        } else if (notebook) {
+            report = co_await run_cells(target_, *notebook, interrupted);
         } else {
-            report = co_await run_program(target_, std::move(text));
+            report = co_await run_program(target_, std::move(program));
         }
         state_ = State::kEnding;
         (void)grace_.cancel();
         Status saved = ok();
-        if (kind == FileKind::kNotebook) {
-            saved = save(notebook.value(), session.value());
+        if (notebook) {
+            saved = save(*notebook, session.value());
         }
         if (report.has_value() && command_.figures_dir && saved.has_value()) {
             saved = write_figures(report.value(), *command_.figures_dir);
@@ -183,10 +177,14 @@ Result<std::unique_ptr<RunTarget>> make_target(asio::io_context& io, const RunCo
 Result<RunOutcome> run_file(const RunCommand& command) {
     BOOST_OUTCOME_TRY(const FileKind kind, kind_of(command.file));
     BOOST_OUTCOME_TRY(std::string text, read_file(command.file, kFileBytesMax));
+    std::optional<Notebook> notebook;
+    if (kind == FileKind::kNotebook) {
+        BOOST_OUTCOME_TRY(notebook, Notebook::parse(text, command.file));
+    }
     asio::io_context io(1);
     BOOST_OUTCOME_TRY(auto target, make_target(io, command));
     Run run(io, command, *target);
-    auto outcome = run_to_end(io, run.execute(kind, std::move(text)));
+    auto outcome = run_to_end(io, run.execute(std::move(notebook), std::move(text)));
     target.reset();
     (void)io.run_for(kLastWork);
     return outcome;

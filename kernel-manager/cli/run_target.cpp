@@ -122,7 +122,9 @@ class ServerTarget : public RunTarget {
         http::ClientRequest request;
         request.method = std::move(method);
         request.target = std::move(target);
-        request.body = body.is_null() ? std::string() : protocol::dump_json(body);
+        if (!body.is_null()) {
+            request.body = protocol::dump_json(body);
+        }
         request.timeout = timeout;
         const auto response = co_await http::fetch(server_, std::move(request));
         if (response.has_error()) {
