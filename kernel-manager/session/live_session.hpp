@@ -76,6 +76,8 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
         std::chrono::microseconds cpu_at_start{0};
         bool replied = false;
         bool input_requested = false;
+        bool begun = false;              // the kernel has said busy
+        bool interrupt_at_busy = false;  // a kernel ignores an interrupt before that
         Cut cut = Cut::kNone;
     };
 
@@ -97,6 +99,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void arm_deadlines();
     void check_cpu();
     void cut_short(Cut cut);
+    Status send_interrupt();
     void on_reply(const protocol::Message& reply);
     void on_input_request(const protocol::Message& request);
     void finish_current();

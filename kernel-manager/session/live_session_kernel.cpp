@@ -145,8 +145,14 @@ void LiveSession::on_iopub(Message message) {
     if (is_status && current_.has_value() &&
         message.parent().msg_id == current_->request.message.header().msg_id) {
         const auto content = message.parse_content();
-        idle = content.has_value() &&
-               content.value().value("execution_state", nlohmann::json()) == "idle";
+        const auto said = content.has_value()
+                              ? content.value().value("execution_state", nlohmann::json())
+                              : nlohmann::json();
+        idle = said == "idle";
+        if (said == "busy" && !std::exchange(current_->begun, true) &&
+            current_->interrupt_at_busy && process_) {
+            (void)process_->send_signal(SIGINT);  // fails only if the process is gone
+        }
     }
     if (idle && process_) {
         // What C code and finished subprocesses printed is in the pipes by now: it belongs before

@@ -117,7 +117,7 @@ void LiveSession::dispatch_next() {
     if (!next.has_value()) {
         return;
     }
-    Current current{std::move(*next), steady_clock::now(), {}, false, false, Cut::kNone};
+    Current current{.request = std::move(*next), .started_at = steady_clock::now()};
     last_parent_header_ = std::string(current.request.message.header_json());
     const auto usage = sandbox_.usage();
     if (usage.has_value()) {
@@ -173,10 +173,7 @@ void LiveSession::check_cpu() {
 
 void LiveSession::cut_short(Cut cut) {
     current_->cut = cut;
-    // The code's last words must reach us even if a slow client has stopped the reading.
-    ignore_congestion_ = true;
-    process_->resume_reading();
-    (void)process_->send_signal(SIGINT);  // fails only if the process is gone: its report is coming
+    (void)send_interrupt();  // fails only if the process is gone: its report is coming
     cpu_timer_.cancel();
     wall_timer_.expires_after(limits::kInterruptGrace);
     wall_timer_.async_wait([weak = weak_from_this(), cut](const boost::system::error_code& error) {
@@ -199,8 +196,17 @@ Status LiveSession::interrupt() {
     if (current_->cut == Cut::kNone) {
         current_->cut = Cut::kInterrupt;
     }
+    return send_interrupt();
+}
+
+Status LiveSession::send_interrupt() {
+    // The code's last words must reach us even if a slow client has stopped the reading.
     ignore_congestion_ = true;
     process_->resume_reading();
+    if (!current_->begun) {
+        current_->interrupt_at_busy = true;
+        return ok();
+    }
     return process_->send_signal(SIGINT);
 }
 

@@ -103,3 +103,29 @@ TEST_CASE("an interrupt does not disturb an idle kernel", "[session]") {
     }
     CHECK(fixture.execute(*session, "1 + 1").result["text/plain"] == "2");
 }
+
+TEST_CASE(
+    "a deadline or an interrupt that comes before the code has begun is not lost", "[session]") {
+    ServiceFixture fixture;
+    const auto session = fixture.open();
+    fixture.execute(*session, "kept = 3");
+    ExecutionRequest request;
+    request.code = "while True: pass";
+    SECTION("deadline") {
+        request.timeout = 1ms;
+        for (int i = 0; i < 10; ++i) {
+            const auto result = fixture.execute(*session, request);
+            REQUIRE(result.status == ExecutionStatus::kTimeout);
+            REQUIRE(result.state_kept);
+        }
+    }
+    SECTION("interrupt") {
+        std::optional<cellkeep::Result<ExecutionResult>> result;
+        fixture.spawn(session->execute(request), result);
+        fixture.run_until([&] { return session->info().executions == 2; });
+        REQUIRE(session->interrupt().has_value());
+        fixture.run_until([&] { return result.has_value(); });
+        CHECK(result->value().status == ExecutionStatus::kInterrupted);
+    }
+    CHECK(fixture.execute(*session, "kept").result["text/plain"] == "3");
+}
