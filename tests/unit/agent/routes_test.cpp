@@ -46,6 +46,21 @@ TEST_CASE("the OpenAPI document describes every route", "[agent][routes]") {
     }
 }
 
+TEST_CASE("a body is bounded by the table: uploads streamed, JSON whole", "[agent][routes]") {
+    FakeBackend backend;
+    Routes routes(backend, "1");
+    http::Router router;
+    routes.add_to(router);
+    const auto upload = router.match("PUT", {"v1", "sessions", "x", "files", "a"});
+    REQUIRE(upload.route != nullptr);
+    CHECK(upload.route->body_mode == http::BodyMode::kStreamed);
+    CHECK(upload.route->body_bytes_max == limits::kUploadBytesMax);
+    const auto create = router.match("POST", {"v1", "sessions"});
+    REQUIRE(create.route != nullptr);
+    CHECK(create.route->body_mode == http::BodyMode::kWhole);
+    CHECK(create.route->body_bytes_max == limits::kHttpBodyBytesMax);
+}
+
 TEST_CASE("methods that an address does not know are 405", "[agent][routes]") {
     Api api;
     for (const auto& [method, target] : {

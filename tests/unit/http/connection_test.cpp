@@ -139,6 +139,21 @@ TEST_CASE("a client that sends far too much still reads its 413", "[http][connec
     CHECK_THAT(answer, Contains("\"status\":413"));
 }
 
+TEST_CASE("a client that never stops sending is cut off", "[http][connection]") {
+    ConnectionLimits limits;
+    limits.drain_bytes_max = 1'000'000;
+    const TestServer server(limits);
+    RawClient client(server.port());
+    const std::string piece(1'000'000, 'x');
+    bool open = client.send(request_text("POST", "/echo", "Content-Length: 1000000000\r\n"));
+    int pieces = 0;
+    while (open && pieces < 200) {
+        open = client.send(piece);
+        ++pieces;
+    }
+    CHECK_FALSE(open);
+}
+
 TEST_CASE("an upload is streamed and bounded", "[http][connection]") {
     const TestServer server;
     const auto put = [&server](std::size_t bytes) {

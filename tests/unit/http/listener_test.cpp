@@ -73,6 +73,17 @@ TEST_CASE("one connection more than the maximum is told so", "[http][listener]")
     CHECK_THAT(third.read_all(), StartsWith("HTTP/1.1 503 "));
 }
 
+TEST_CASE("a listener's bounds are those of the table", "[http][listener]") {
+    const ConnectionLimits bounds;
+    CHECK(bounds.connections_max == limits::kHttpConnectionsMax);
+    CHECK(bounds.head_bytes_max == limits::kHttpHeadBytesMax);
+    CHECK(bounds.drain_bytes_max == limits::kHttpDrainBytesMax);
+    CHECK(bounds.head_timeout == limits::kHttpHeadTimeout);
+    CHECK(bounds.body_timeout == limits::kHttpBodyTimeout);
+    CHECK(bounds.idle_timeout == limits::kHttpIdleTimeout);
+    CHECK(bounds.drain_timeout == limits::kHttpDrainTimeout);
+}
+
 TEST_CASE("stopping closes connections that wait and ends the loop", "[http][listener]") {
     TestServer server;
     RawClient client(server.port());

@@ -123,14 +123,15 @@ RawClient::~RawClient() {
     (void)::close(fd_);
 }
 
-void RawClient::send(std::string_view bytes) {
+bool RawClient::send(std::string_view bytes) {
     while (!bytes.empty()) {
         const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
         if (sent <= 0) {
-            return;  // the server has closed; what it said can still be read
+            return false;
         }
         bytes.remove_prefix(static_cast<std::size_t>(sent));
     }
+    return true;
 }
 
 std::string RawClient::read_until(std::string_view text) {
@@ -182,7 +183,7 @@ std::string exchange(std::uint16_t port, std::string_view text) {
     if (const std::size_t line = closing.find("\r\n"); line != std::string::npos) {
         closing.insert(line + 2, "Connection: close\r\n");
     }
-    client.send(closing);
+    (void)client.send(closing);  // Ignored: the answer says why the server closed.
     return client.read_all();
 }
 

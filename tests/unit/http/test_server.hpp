@@ -48,7 +48,8 @@ class RawClient {
     RawClient(const RawClient&) = delete;
     RawClient& operator=(const RawClient&) = delete;
 
-    void send(std::string_view bytes);
+    /// False if the server has closed; what it said can still be read.
+    bool send(std::string_view bytes);
     /// Up to and including the first occurrence of text; everything if the server closes before.
     std::string read_until(std::string_view text);
     /// Until the server closes.
