@@ -112,9 +112,6 @@ Result<Plan> make_plan(const ServeCommand& command) {
         BOOST_OUTCOME_TRY(plan.state_dir, default_state_dir());
     }
     plan.sessions_max = options.max_sessions.value_or(plan.sessions_max);
-    if (plan.sessions_max == 0) {
-        return Error(ErrorCode::kInvalidArgument, "max-sessions must be at least 1");
-    }
     if (plan.sessions_max < 1 || plan.sessions_max > kSessionsMax) {
         return Error(
             ErrorCode::kInvalidArgument,
