@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -64,6 +65,39 @@ int report_failure(const ChildState& state, SetupStep step, int error) {
     // Ignored: without its server there is nobody to tell.
     (void)send_setup_message(kLauncherControlFd, message, -1);
     return 1;
+}
+
+/// The kernel charges what is used inside (inotify, pending signals, namespaces) to whoever made
+/// the namespace, too (user_namespaces(7)): that has to be the session's uid, not the root that all
+/// sessions and the host share. The real and saved ids stay root's, so nobody of that uid may touch
+/// this process.
+int become_owner(const Plan& plan) {
+    constexpr auto kKeep = static_cast<uid_t>(-1);
+    if (::setresgid(kKeep, plan.host_gid, kKeep) < 0 ||
+        ::setresuid(kKeep, plan.host_uid, kKeep) < 0) {
+        return errno;
+    }
+    // The change took the effective capabilities away (capabilities(7)), which some hosts ask of
+    // whoever makes a user namespace.
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct data[2]{};
+    if (::syscall(SYS_capget, &header, data) < 0) {
+        return errno;
+    }
+    for (__user_cap_data_struct& half : data) {
+        half.effective = half.permitted;
+    }
+    return ::syscall(SYS_capset, &header, data) < 0 ? errno : 0;
+}
+
+int become_server_again(gid_t gid) {
+    constexpr auto kKeep = static_cast<uid_t>(-1);
+    // The uid brings the effective capabilities back; a change of it clears the death signal.
+    if (::setresuid(kKeep, 0, kKeep) < 0 || ::setresgid(kKeep, gid, kKeep) < 0 ||
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
+        return errno;
+    }
+    return 0;
 }
 
 /// Pid 1 as a child of the server, in every namespace but the cgroup one (it makes that itself,
@@ -153,6 +187,10 @@ int launch() {
         return report_failure(state, SetupStep::kCreateNamespaces, errno);
     }
     int pidfd = -1;
+    const gid_t own_gid = ::getegid();
+    if (const int error = plan->privileged ? become_owner(*plan) : 0; error != 0) {
+        return report_failure(state, SetupStep::kCreateNamespaces, error);
+    }
     const pid_t pid = clone_pid1(pidfd);
     if (pid < 0) {
         return report_failure(state, SetupStep::kCreateNamespaces, errno);
@@ -161,6 +199,9 @@ int launch() {
         (void)::close(go[1]);  // Ignored: it was never written to.
         state.go_fd = go[0];
         run_child(state);
+    }
+    if (const int error = plan->privileged ? become_server_again(own_gid) : 0; error != 0) {
+        return report_failure(state, SetupStep::kCreateNamespaces, error);
     }
     return finish(state, pid, pidfd, go[1]);
 }

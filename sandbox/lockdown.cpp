@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -91,6 +92,17 @@ int add_rules(int ruleset_fd, std::uint64_t rights) {
     return error;
 }
 
+/// How much of the kernel's per-user counters one session gets, beneath what its user has in all
+/// (128 instances by default): the only bound between the sessions of an ordinary user.
+struct UserLimit {
+    const char* path;
+    const char* value;
+};
+constexpr std::array<UserLimit, 2> kUserLimits{{
+    {"sys/user/max_inotify_instances", "32"},
+    {"sys/user/max_inotify_watches", "8192"},
+}};
+
 }  // namespace
 
 int bring_up_loopback() {
@@ -113,6 +125,13 @@ int disable_user_namespaces(const ChildState& state) {
     int error = write_at(state.proc_fd, "sys/user/max_user_namespaces", "1");
     if (error != 0) {
         return error;
+    }
+    for (const UserLimit& limit : kUserLimits) {
+        // ENOENT: a kernel without inotify.
+        error = write_at(state.proc_fd, limit.path, limit.value);
+        if (error != 0 && error != ENOENT) {
+            return error;
+        }
     }
     if (::unshare(CLONE_NEWUSER) < 0) {
         return errno;

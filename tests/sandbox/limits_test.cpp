@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every limit, hit from inside: the session feels it, the sandbox and its server live on.
+#include "protocol/support/syscall.hpp"
 #include "tests/sandbox/fixture.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
+#include <linux/nsfs.h>
 #include <signal.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -182,6 +188,57 @@ print(time.monotonic() - wall >= 0.25)
 )");
     CHECK(ran.out == "True\n");
     CHECK(sandbox.usage().value().cpu_time >= std::chrono::milliseconds(100));
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("a session that takes every inotify instance leaves the host and other sessions theirs") {
+    Policy policy = test_policy();
+    auto greedy = make_sandbox(policy);
+    policy.host_uid += policy.host_uid == 0 ? 0 : 1;
+    auto modest = make_sandbox(policy);
+    auto out = make_pipe();
+    REQUIRE(out.has_value());
+    sandbox::WorkerSpec spec;
+    spec.argv = {"/usr/bin/python3", "-c", R"(
+import ctypes, signal
+count = 0
+while ctypes.CDLL(None).inotify_init1(0) >= 0: count += 1
+print(count, flush=True)
+signal.pause()
+)"};
+    spec.stdout_fd = std::move(out.value().write_end);
+    spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    auto worker = greedy.start(std::move(spec));
+    REQUIRE(worker.has_value());
+    REQUIRE(wait_readable(out.value().read_end.get()));
+    std::array<char, 16> text{};
+    REQUIRE(::read(out.value().read_end.get(), text.data(), text.size() - 1) > 0);
+    CHECK(std::string(text.data()) == "32\n");
+    CHECK(
+        run_python(modest, "import ctypes\nprint(ctypes.CDLL(None).inotify_init1(0) >= 0)\n").out ==
+        "True\n");
+    const UniqueFd mine(::inotify_init1(IN_CLOEXEC));
+    CHECK(mine);
+    require_ok(greedy.destroy());
+    require_ok(modest.destroy());
+}
+
+TEST_CASE("what a session uses of the kernel's per-user counters is charged to its own user") {
+    if (::geteuid() != 0) {
+        return;  // An ordinary user has one user id for all sessions.
+    }
+    auto sandbox = make_sandbox();
+    std::string pid1;
+    std::ifstream("/proc/self/task/" + std::to_string(::getpid()) + "/children") >> pid1;
+    const UniqueFd inner(::open(("/proc/" + pid1 + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
+    REQUIRE(inner);
+    const UniqueFd outer(::ioctl(inner.get(), NS_GET_PARENT));
+    REQUIRE(outer);
+    for (const UniqueFd* space : {&inner, &outer}) {
+        uid_t owner = 0;
+        REQUIRE(::ioctl(space->get(), NS_GET_OWNER_UID, &owner) == 0);
+        CHECK(owner == kSessionUid);
+    }
     require_ok(sandbox.destroy());
 }
 
