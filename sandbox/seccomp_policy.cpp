@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,10 +39,10 @@ constexpr std::string_view kAllowed =
     "rename renameat renameat2 mkdir mkdirat rmdir link linkat symlink symlinkat unlink "
     "unlinkat chmod fchmod fchmodat chown fchown lchown fchownat umask utime utimes futimesat "
     "utimensat truncate ftruncate fallocate fadvise64 readahead fsync fdatasync "
-    "sync_file_range flock sendfile copy_file_range dup dup2 dup3 pipe pipe2 getxattr "
-    "lgetxattr fgetxattr listxattr llistxattr flistxattr memfd_create "
+    "sync_file_range flock copy_file_range dup dup2 dup3 pipe pipe2 getxattr "
+    "lgetxattr fgetxattr listxattr llistxattr flistxattr "
     // Memory of this process.
-    "mmap munmap mprotect mremap msync mincore madvise brk mlock mlock2 munlock membarrier "
+    "munmap mprotect mremap msync mincore madvise brk mlock mlock2 munlock membarrier "
     "get_mempolicy "
     // Waiting and time. No setting of clocks.
     "select pselect6 poll ppoll epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait "
@@ -55,10 +56,9 @@ constexpr std::string_view kAllowed =
     "set_tid_address set_robust_list get_robust_list futex futex_waitv rseq arch_prctl "
     "restart_syscall rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait "
     "rt_sigqueueinfo rt_tgsigqueueinfo rt_sigsuspend sigaltstack sched_yield "
-    "sched_getaffinity sched_setaffinity sched_getparam sched_setparam sched_getscheduler "
-    "sched_setscheduler sched_getattr sched_setattr sched_get_priority_max "
-    "sched_get_priority_min sched_rr_get_interval getpriority setpriority getcpu getrusage "
-    "getrlimit setrlimit "
+    "sched_getaffinity sched_getparam sched_getscheduler sched_getattr sched_get_priority_max "
+    "sched_get_priority_min sched_rr_get_interval getpriority getcpu getrusage getrlimit "
+    "setrlimit "
     // Who and where am I. No changing of credentials.
     "getuid geteuid getgid getegid getresuid getresgid getgroups capget uname sysinfo "
     "getrandom "
@@ -68,6 +68,14 @@ constexpr std::string_view kAllowed =
 /// Calls that a C library tries first and falls back from, but only for ENOSYS. clone3 keeps its
 /// flags behind a pointer, where no filter sees them.
 constexpr std::array kAnswerNoSuchCall{"clone3", "execveat"};
+
+/// Puts page-cache pages into pipes as splice does. EINVAL is its own answer for descriptors it
+/// cannot serve, upon which every caller copies (Python, Node, Go, Rust).
+constexpr const char* kAnswerInvalid = "sendfile";
+
+/// The calling thread only: pid 1 has the guest's uid, and the server waits for its answers.
+constexpr std::array kOnItselfOnly{
+    "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"};
 
 /// Calls whose refusal programs take in their stride only as "not supported" (cp -a copies ACLs).
 constexpr std::array kAnswerNotSupported{
@@ -273,6 +281,13 @@ void allow_by_argument(Filter& filter) {
     for (const auto command : kIoctlCommands) {
         filter.allow("ioctl", {equals(1, command)});
     }
+    for (const char* call : kOnItselfOnly) {
+        filter.allow(call, {equals(0, 0)});
+    }
+    filter.allow("setpriority", {equals(0, PRIO_PROCESS), equals(1, 0)});
+    // Huge pages are the host's reserve, and no cgroup of ours counts them.
+    filter.allow("mmap", {masked(3, MAP_HUGETLB, 0)});
+    filter.allow("memfd_create", {masked(1, MFD_HUGETLB, 0)});
     // Its own limits only.
     filter.allow("prlimit64", {equals(0, 0)});
     // Ask for the execution domain, or set the default one: no READ_IMPLIES_EXEC, no fixed
@@ -299,6 +314,7 @@ Result<std::string> build() {
     for (const char* name : kAnswerNoSuchCall) {
         filter.rule(SCMP_ACT_ERRNO(ENOSYS), Filter::number(name), {});
     }
+    filter.rule(SCMP_ACT_ERRNO(EINVAL), Filter::number(kAnswerInvalid), {});
     for (const char* name : kAnswerNotSupported) {
         filter.rule(SCMP_ACT_ERRNO(EOPNOTSUPP), Filter::number(name), {});
     }

@@ -11,6 +11,7 @@
 #include <linux/netlink.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -112,6 +113,7 @@ TEST_CASE(
         {{"splice"}, "EPERM", "ok"},
         {{"vmsplice"}, "EPERM", "ok"},
         {{"syscall", text(SYS_tee), "-1", "-1", "1", "0"}, "EPERM", "EBADF"},
+        {{"syscall", text(SYS_sendfile), "-1", "-1", "0", "1"}, "EINVAL", "EBADF"},
         {{"open", "/proc/self/mem", "rw"}, "EROFS", "ok"},
     });
 }
@@ -311,6 +313,57 @@ TEST_CASE("27 a session cannot replace or extend its filter") {
         {{"seccomp"}, "EPERM", "ok"},
         {{"syscall", "157", "22", "2", "0"}, "EPERM", "EFAULT"},  // prctl(PR_SET_SECCOMP)
     });
+}
+
+TEST_CASE("28 nobody's scheduling can be changed but one's own") {
+    // Outside the calls get past the permission check and fail on their arguments.
+    const std::string here = text(::getpid());
+    check_all({
+        {{"syscall", text(SYS_sched_setscheduler), "1", "0", "0"}, "EPERM", "EINVAL"},
+        {{"syscall", text(SYS_sched_setparam), "1", "0"}, "EPERM", "EINVAL"},
+        {{"syscall", text(SYS_sched_setattr), "1", "0", "0"}, "EPERM", "EINVAL"},
+        {{"syscall", text(SYS_sched_setaffinity), "1", "0", "0"}, "EPERM", "EINVAL"},
+        {{"syscall", text(SYS_setpriority), "0", "1", "5"}, "EPERM", ""},
+        {{"syscall", text(SYS_setpriority), "0", here, "0"}, "EPERM", "ok"},
+        {{"syscall", text(SYS_setpriority), "1", "1999999", "5"}, "EPERM", "ESRCH"},
+        {{"syscall", text(SYS_setpriority), "2", "1999999", "5"}, "EPERM", "ESRCH"},
+        {{"syscall", text(SYS_ioprio_set), "1", "1999999", "0"}, "EPERM", "ESRCH"},
+        {{"syscall", text(SYS_setpriority), "0", "0", "5"}, "ok", "ok"},
+    });
+    auto sandbox = make_sandbox();
+    CHECK(
+        run_python(
+            sandbox,
+            "import os\nos.sched_setaffinity(0, os.sched_getaffinity(0))\n"
+            "print(os.nice(1))\n")
+            .out == "1\n");
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("29 no huge pages, which no limit of the session counts") {
+    check_all({
+        {{"syscall", text(SYS_mmap), "0", "0", "0", text(MAP_HUGETLB | MAP_PRIVATE)}, "EPERM", ""},
+        {{"syscall", text(SYS_memfd_create), "0", text(MFD_HUGETLB)}, "EPERM", "EFAULT"},
+        {{"syscall", text(SYS_memfd_create), "0", "0"}, "EFAULT", "EFAULT"},
+    });
+}
+
+TEST_CASE("without sendfile Python still copies files and sends them") {
+    auto sandbox = make_sandbox();
+    CHECK(
+        run_python(sandbox, R"(
+import shutil, socket
+data = bytes(range(256)) * 1000
+open("/workspace/a", "wb").write(data)
+shutil.copyfile("/workspace/a", "/tmp/b")
+print(open("/tmp/b", "rb").read() == data)
+left, right = socket.socketpair()
+left.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+with open("/workspace/a", "rb") as file:
+    print(left.sendfile(file, 0, 1000), right.recv(1000) == data[:1000])
+)")
+            .out == "True\n1000 True\n");
+    require_ok(sandbox.destroy());
 }
 
 }  // namespace cellkeep::test
