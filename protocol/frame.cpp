@@ -186,8 +186,12 @@ Result<std::optional<std::string>> LinkDecoder::next() {
         start_ += length;
     }
     if (start_ == buffer_.size()) {
-        buffer_.clear();
         start_ = 0;
+        if (buffer_.capacity() > limits::kLinkBufferKeptBytesMax) {
+            std::string().swap(buffer_);
+        } else {
+            buffer_.clear();
+        }
     }
     return std::optional<std::string>(std::move(frame));
 }

@@ -55,6 +55,8 @@ class LinkDecoder {
     Result<std::optional<std::string>> next();
     /// Bytes held and not yet handed out.
     std::size_t pending() const { return buffer_.size() - start_; }
+    /// Bytes of memory held for them and for what comes next.
+    std::size_t capacity() const { return buffer_.capacity(); }
 
  private:
     std::string buffer_;

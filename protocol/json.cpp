@@ -33,6 +33,7 @@ class ValueBuilder {
     bool start_array(std::size_t /*size*/) { return open(json::value_t::array); }
     bool end_object() { return close(); }
     bool end_array() { return close(); }
+    // A value of null is put here at once; the one that follows replaces it and is counted.
     bool key(std::string& name) {
         member_ = &(*open_.back())[std::move(name)];
         return true;
@@ -49,11 +50,18 @@ class ValueBuilder {
 
     json take() { return std::move(root_); }
     bool too_deep() const { return too_deep_; }
+    bool too_many() const { return too_many_; }
     std::size_t error_position() const { return error_position_; }
 
  private:
+    /// Null if there are too many values.
     template <typename Value>
     json* put(Value&& value) {
+        if (values_ >= limits::kJsonValuesMax) {
+            too_many_ = true;
+            return nullptr;
+        }
+        ++values_;
         if (open_.empty()) {
             root_ = json(std::forward<Value>(value));
             return &root_;
@@ -70,7 +78,11 @@ class ValueBuilder {
             too_deep_ = true;
             return false;
         }
-        open_.push_back(put(type));
+        json* const container = put(type);
+        if (container == nullptr) {
+            return false;
+        }
+        open_.push_back(container);
         return true;
     }
 
@@ -82,8 +94,10 @@ class ValueBuilder {
     json root_;
     std::vector<json*> open_;  // a container never moves while one of its descendants is open
     json* member_ = nullptr;
+    std::size_t values_ = 0;
     std::size_t error_position_ = 0;
     bool too_deep_ = false;
+    bool too_many_ = false;
 };
 
 }  // namespace
@@ -103,6 +117,12 @@ Result<json> parse_json(std::string_view text, std::string_view what) {
                 ErrorCode::kProtocol,
                 std::string(what) + ": nested deeper than " +
                     std::to_string(limits::kJsonDepthMax) + " levels");
+        }
+        if (builder.too_many()) {
+            return Error(
+                ErrorCode::kLimitExceeded,
+                std::string(what) + ": more than " + std::to_string(limits::kJsonValuesMax) +
+                    " values");
         }
         return Error(
             ErrorCode::kProtocol,

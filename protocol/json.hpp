@@ -15,8 +15,9 @@
 namespace cellkeep::protocol {
 
 /// JSON text to a value (RFC 8259): strict, bounded depth (limits::kJsonDepthMax), never throws.
-/// kProtocol says what and at which byte. Invalid UTF-8, lone surrogates, NaN, numbers that do not
-/// fit a double and anything after the value are refused; of a repeated key the last one counts.
+/// kProtocol says what and at which byte; kLimitExceeded: more than limits::kJsonValuesMax values.
+/// Invalid UTF-8, lone surrogates, NaN, numbers that do not fit a double and anything after the
+/// value are refused; of a repeated key the last one counts.
 Result<nlohmann::json> parse_json(std::string_view text, std::string_view what);
 
 /// The same, and the value must be an object.

@@ -20,6 +20,9 @@ inline constexpr std::size_t kBuffersMax = 1024;
 inline constexpr std::size_t kHeaderBytesMax = 64ULL << 10U;
 /// Nesting of a JSON document that we parse; deeper ones are refused before recursion can hurt.
 inline constexpr int kJsonDepthMax = 256;
+/// Values in a JSON document that we parse, containers included: text of kFrameBytesMax could
+/// otherwise become gigabytes of them.
+inline constexpr std::size_t kJsonValuesMax = 2'000'000;
 /// Each string field of a header: msg_id, session, username, date, msg_type, version, subshell_id.
 inline constexpr std::size_t kHeaderFieldBytesMax = 1024;
 
@@ -34,6 +37,17 @@ inline constexpr std::size_t kZmqFramesMax = kBuffersMax + 16;
 inline constexpr std::size_t kReplayHistoryMax = 65'536;
 /// Messages that ZeroMQ may hold for one slow subscriber before the session waits for it.
 inline constexpr int kZmqHighWaterMark = 10'000;
+/// Messages of one client that ZeroMQ may hold for shell, control or stdin, each, before it stops
+/// reading from that client: nobody has looked at their signatures yet.
+inline constexpr int kZmqReceiveHighWaterMark = 64;
+/// One frame of a heartbeat, frames of one beat (an identity, a delimiter, the beat, one to spare)
+/// and beats of one client that ZeroMQ may hold. Heartbeats are not signed.
+inline constexpr std::size_t kHeartbeatBytesMax = 1024;
+inline constexpr std::size_t kHeartbeatFramesMax = 4;
+inline constexpr int kHeartbeatHighWaterMark = 16;
+/// One subscription as it crosses the wire, which nobody signs either. A topic longer than
+/// kHeaderFieldBytesMax is refused and counted; beyond this ZeroMQ drops the connection.
+inline constexpr std::size_t kZmqSubscriptionBytesMax = 2 * kHeaderFieldBytesMax;
 /// Bytes that ZeroMQ may hold for the slow subscribers of one session, counted where they are not
 /// copied, before the session waits. One message larger than this passes when nothing else waits.
 inline constexpr std::size_t kZmqUnsentBytesMax = 64ULL << 20U;
@@ -55,6 +69,8 @@ inline constexpr std::size_t kShellQueueMax = 1024;
 inline constexpr std::size_t kShellQueueBytesMax = 256ULL << 20U;
 /// Bytes waiting to be written to one kernel.
 inline constexpr std::size_t kLinkWriteQueueBytesMax = 256ULL << 20U;
+/// An empty receive buffer of up to this is kept for the next frame; a larger one is given back.
+inline constexpr std::size_t kLinkBufferKeptBytesMax = 1ULL << 20U;
 /// Output messages that one session's journal keeps.
 inline constexpr std::size_t kJournalMessagesMax = 20'000;
 /// Bytes of output that one session's journal keeps.
@@ -77,6 +93,8 @@ inline constexpr std::chrono::seconds kRestartWindow{60};
 inline constexpr std::size_t kHttpHeadBytesMax = 32ULL << 10U;
 /// A JSON request body.
 inline constexpr std::size_t kHttpBodyBytesMax = 32ULL << 20U;
+/// The body of a request that needs none: read and ignored.
+inline constexpr std::size_t kHttpIgnoredBodyBytesMax = 1024;
 /// An uploaded file's bytes, per request (the workspace's own size bounds it again).
 inline constexpr std::uint64_t kUploadBytesMax = 1ULL << 30U;
 /// Open connections.

@@ -106,6 +106,37 @@ TEST_CASE("limits::kJsonDepthMax bounds the nesting", "[protocol][json][limits]"
         parse_json(std::string(1'000'000, '['), "document").error().message(), Contains("deeper"));
 }
 
+namespace {
+
+void check_too_many_values(const std::string& text) {
+    const auto value = parse_json(text, "document");
+    REQUIRE(value.has_error());
+    CHECK(value.error().code() == ErrorCode::kLimitExceeded);
+    CHECK_THAT(value.error().message(), Contains("document: more than 2000000 values"));
+}
+
+}  // namespace
+
+TEST_CASE("limits::kJsonValuesMax bounds the values", "[protocol][json][limits]") {
+    // The array is a value, too.
+    std::string text = "[";
+    for (std::size_t i = 2; i < limits::kJsonValuesMax; ++i) {
+        text += "0,";
+    }
+    CHECK(parse_json(text + "[]]", "document").has_value());
+    check_too_many_values(text + "0,[]]");
+    check_too_many_values(text + "[{}]]");
+}
+
+TEST_CASE("limits::kJsonValuesMax counts members, also replaced ones", "[protocol][json][limits]") {
+    std::string text = "{";
+    for (std::size_t i = 2; i < limits::kJsonValuesMax; ++i) {
+        text += R"("a":0,)";
+    }
+    CHECK(parse_json(text + R"("a":null})", "document").has_value());
+    check_too_many_values(text + R"("a":0,"a":null})");
+}
+
 TEST_CASE("an error message does not quote the peer's bytes", "[protocol][json]") {
     const auto value = parse_json("\"" + std::string(100'000, 'x') + "\xff", "document");
     REQUIRE(value.has_error());

@@ -118,6 +118,26 @@ TEST_CASE("limits::kFrameBytesMax is the longest frame of the link", "[protocol]
     }
 }
 
+TEST_CASE(
+    "limits::kLinkBufferKeptBytesMax is what an empty decoder keeps", "[protocol][link][limits]") {
+    // A small frame behind a large one, so that the large one is not handed out in the buffer.
+    const auto grow_to = [](LinkDecoder& decoder, std::size_t bytes) {
+        const std::string small = encode_link_prefix(1) + "s";
+        const std::size_t large_bytes = bytes - kLinkPrefixBytes - small.size();
+        decoder.append(encode_link_prefix(large_bytes) + std::string(large_bytes, 'l') + small);
+        CHECK(decoder.capacity() >= bytes);
+        CHECK(take_all(decoder).size() == 2);
+        CHECK(decoder.pending() == 0);
+    };
+    LinkDecoder decoder;
+    grow_to(decoder, limits::kLinkBufferKeptBytesMax);
+    CHECK(decoder.capacity() == limits::kLinkBufferKeptBytesMax);
+    grow_to(decoder, limits::kLinkBufferKeptBytesMax + 1);
+    CHECK(decoder.capacity() < 1024);
+    decoder.append(encode_link_prefix(2) + "ok");
+    CHECK(take_all(decoder) == std::vector<std::string>{"ok"});
+}
+
 TEST_CASE("many small frames do not pile up in the decoder", "[protocol][link]") {
     LinkDecoder decoder;
     const std::string frame = encode_link_prefix(10) + "0123456789";
