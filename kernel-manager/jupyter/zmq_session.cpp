@@ -96,16 +96,9 @@ Status ZmqSession::open_sockets(boost::asio::io_context& io, const ZmqContext& c
 }
 
 Result<ZmqSocket> ZmqSession::bind(
-    const ZmqContext& context, ZmqSocketType type, std::uint16_t& port) {
+    const ZmqContext& context, const ZmqSocketOptions& options, std::uint16_t& port) {
     const bool tcp = config_.transport == protocol::Transport::kTcp;
-    BOOST_OUTCOME_TRY(
-        ZmqSocket socket,
-        ZmqSocket::create(
-            context,
-            {.type = type,
-             .high_water_mark =
-                 type == ZmqSocketType::kXpub ? config_.high_water_mark : limits::kZmqHighWaterMark,
-             .linger = limits::kZmqLinger}));
+    BOOST_OUTCOME_TRY(ZmqSocket socket, ZmqSocket::create(context, options));
     if (tcp) {
         // Bound first and asked for its port afterwards, so that no other program can take it
         // between.
@@ -133,7 +126,16 @@ Result<std::shared_ptr<WatchedSocket>> ZmqSession::open_router(
     const ZmqContext& context,
     protocol::Channel channel,
     std::uint16_t& port) {
-    BOOST_OUTCOME_TRY(ZmqSocket socket, bind(context, ZmqSocketType::kRouter, port));
+    BOOST_OUTCOME_TRY(
+        ZmqSocket socket,
+        bind(
+            context,
+            {.type = ZmqSocketType::kRouter,
+             .high_water_mark = limits::kZmqHighWaterMark,
+             .receive_high_water_mark = limits::kZmqReceiveHighWaterMark,
+             .frame_bytes_max = limits::kFrameBytesMax,
+             .linger = limits::kZmqLinger},
+            port));
     SocketEvents events;
     const std::weak_ptr<ZmqSession> weak = weak_from_this();
     events.on_message = [weak, channel](const ZmqMultipart& multipart) {
@@ -151,7 +153,15 @@ Result<std::shared_ptr<WatchedSocket>> ZmqSession::open_router(
 
 Status ZmqSession::open_iopub(boost::asio::io_context& io, const ZmqContext& context) {
     BOOST_OUTCOME_TRY(
-        ZmqSocket socket, bind(context, ZmqSocketType::kXpub, connection_.iopub_port));
+        ZmqSocket socket,
+        bind(
+            context,
+            {.type = ZmqSocketType::kXpub,
+             .high_water_mark = config_.high_water_mark,
+             .receive_high_water_mark = limits::kZmqReceiveHighWaterMark,
+             .frame_bytes_max = limits::kZmqSubscriptionBytesMax,
+             .linger = limits::kZmqLinger},
+            connection_.iopub_port));
     IopubConfig config;
     config.session_id = session_->id();
     config.kernel_id = session_->info().kernel_id;
@@ -167,7 +177,16 @@ Status ZmqSession::open_iopub(boost::asio::io_context& io, const ZmqContext& con
 }
 
 Status ZmqSession::open_heartbeat(boost::asio::io_context& io, const ZmqContext& context) {
-    BOOST_OUTCOME_TRY(ZmqSocket socket, bind(context, ZmqSocketType::kRouter, connection_.hb_port));
+    BOOST_OUTCOME_TRY(
+        ZmqSocket socket,
+        bind(
+            context,
+            {.type = ZmqSocketType::kRouter,
+             .high_water_mark = limits::kHeartbeatHighWaterMark,
+             .receive_high_water_mark = limits::kHeartbeatHighWaterMark,
+             .frame_bytes_max = limits::kHeartbeatBytesMax,
+             .linger = limits::kZmqLinger},
+            connection_.hb_port));
     SocketEvents events;
     const std::weak_ptr<ZmqSession> weak = weak_from_this();
     events.on_message = [weak](const ZmqMultipart& multipart) {
@@ -199,9 +218,13 @@ void ZmqSession::receive(protocol::Channel channel, const ZmqMultipart& multipar
 }
 
 /// Echoes the bytes. A ROUTER can never get out of step, as a REP does when its client dies between
-/// two beats. A dead kernel has no heartbeat, whatever the server does.
+/// two beats. What no client sends as a beat is ignored. A dead kernel has no heartbeat, whatever
+/// the server does.
 void ZmqSession::beat(const ZmqMultipart& multipart) {
-    if (closed_ || session_->info().state == session::KernelState::kDead) {
+    if (closed_ || multipart.frames().size() > limits::kHeartbeatFramesMax) {
+        return;
+    }
+    if (session_->info().state == session::KernelState::kDead) {
         return;
     }
     const Result<SendOutcome> outcome = heartbeat_->send(multipart.frames());

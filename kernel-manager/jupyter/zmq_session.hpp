@@ -69,7 +69,8 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
     using Identities = std::vector<std::string>;
 
     Status open_sockets(boost::asio::io_context& io, const ZmqContext& context);
-    Result<ZmqSocket> bind(const ZmqContext& context, ZmqSocketType type, std::uint16_t& port);
+    Result<ZmqSocket> bind(
+        const ZmqContext& context, const ZmqSocketOptions& options, std::uint16_t& port);
     Result<std::shared_ptr<WatchedSocket>> open_router(
         boost::asio::io_context& io,
         const ZmqContext& context,

@@ -111,8 +111,8 @@ Result<ZmqSocket> ZmqSocket::create(const ZmqContext& context, const ZmqSocketOp
         zmq::socket_t& socket = handle->socket;
         socket.set(zmq::sockopt::linger, static_cast<int>(options.linger.count()));
         socket.set(zmq::sockopt::sndhwm, options.high_water_mark);
-        socket.set(zmq::sockopt::rcvhwm, options.high_water_mark);
-        socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(limits::kFrameBytesMax));
+        socket.set(zmq::sockopt::rcvhwm, options.receive_high_water_mark);
+        socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(options.frame_bytes_max));
         if (xpub) {
             socket.set(zmq::sockopt::xpub_verbose, true);
             socket.set(zmq::sockopt::xpub_nodrop, true);

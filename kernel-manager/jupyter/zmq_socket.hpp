@@ -63,7 +63,9 @@ enum class ZmqSocketType {
 
 struct ZmqSocketOptions {
     ZmqSocketType type = ZmqSocketType::kRouter;
-    int high_water_mark = 0;              // messages per peer
+    int high_water_mark = 0;              // messages to one peer
+    int receive_high_water_mark = 0;      // messages from one peer
+    std::size_t frame_bytes_max = 0;      // a larger one costs its sender the connection
     std::chrono::milliseconds linger{0};  // how long close() may go on sending in the background
 };
 

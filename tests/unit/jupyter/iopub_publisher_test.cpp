@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <string_view>
 
 using namespace cellkeep;
 using namespace cellkeep::jupyter;
@@ -96,6 +97,32 @@ TEST_CASE("a topic at the bound is greeted, a longer one is not", "[jupyter][iop
     stage.receive(client, Channel::kIopub);
     CHECK(client.last_topic.size() == limits::kHeaderFieldBytesMax);
     CHECK(stage.count(PeerEvent::kRejected) == 1);
+}
+
+TEST_CASE(
+    "limits::kZmqSubscriptionBytesMax is the longest subscription that ZeroMQ takes",
+    "[jupyter][iopub][limits]") {
+    // ZMTP 3.1 sends a subscription as a command: its name with a length, and the topic.
+    constexpr std::size_t kCommandBytes = 1 + std::string_view("SUBSCRIBE").size();
+    constexpr std::size_t kTopicBytesMax = limits::kZmqSubscriptionBytesMax - kCommandBytes;
+    Stage stage;
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    client.subscribe(std::string(kTopicBytesMax, 't'));
+    client.subscribe("short");
+    stage.receive(client, Channel::kIopub);
+    CHECK(client.last_topic == "short");
+    CHECK(stage.count(PeerEvent::kRejected) == 1);
+
+    ZmqTestClient hostile(stage.context, stage.session->connection_file);
+    zmq::socket_t events(stage.context, zmq::socket_type::pair);
+    REQUIRE(
+        zmq_socket_monitor(hostile.iopub.handle(), "inproc://hostile", ZMQ_EVENT_DISCONNECTED) ==
+        0);
+    events.connect("inproc://hostile");
+    hostile.subscribe(std::string(kTopicBytesMax + 1, 't'));
+    CHECK(stage.run_until([&] { return try_receive_frames(events).has_value(); }));
+    CHECK(stage.count(PeerEvent::kRejected) == 1);
+    CHECK_FALSE(hostile.try_receive(Channel::kIopub).has_value());
 }
 
 TEST_CASE(

@@ -282,6 +282,49 @@ TEST_CASE("the heartbeat echoes, also after a client that left in the middle", "
     }
 }
 
+TEST_CASE("a beat has at most limits::kHeartbeatFramesMax frames", "[jupyter][limits]") {
+    Stage stage;
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    zmq::socket_t beats(stage.context, zmq::socket_type::dealer);
+    beats.set(zmq::sockopt::linger, 0);
+    beats.connect(client.info.endpoint(client.info.hb_port));
+    // The ROUTER puts the identity in front: one frame.
+    send_frames(beats, Frames(limits::kHeartbeatFramesMax, "too many"));
+    send_frames(beats, Frames(limits::kHeartbeatFramesMax - 1, "most"));
+    std::optional<Frames> echo;
+    REQUIRE(stage.run_until([&] {
+        echo = try_receive_frames(beats);
+        return echo.has_value();
+    }));
+    CHECK(*echo == Frames(limits::kHeartbeatFramesMax - 1, "most"));
+}
+
+TEST_CASE("a beat of more than limits::kHeartbeatBytesMax is not taken", "[jupyter][limits]") {
+    Stage stage;
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    zmq::socket_t beats(stage.context, zmq::socket_type::dealer);
+    beats.set(zmq::sockopt::linger, 0);
+    beats.connect(client.info.endpoint(client.info.hb_port));
+    std::optional<Frames> echo;
+    const auto echoed = [&] {
+        echo = try_receive_frames(beats);
+        return echo.has_value();
+    };
+    const std::string most(limits::kHeartbeatBytesMax, 'x');
+    send_frames(beats, {most});
+    REQUIRE(stage.run_until(echoed));
+    CHECK(*echo == Frames{most});
+
+    send_frames(beats, {most + "y"});
+    // ZeroMQ drops the connection, and with it what was on its way: ask until the new one answers.
+    REQUIRE(stage.run_until([&] {
+        beats.send(zmq::str_buffer("again"), zmq::send_flags::dontwait);
+        return echoed();
+    }));
+    CHECK(*echo == Frames{"again"});
+    CHECK(stage.count(PeerEvent::kSocketFailed) == 0);
+}
+
 TEST_CASE("a dead kernel has no heartbeat", "[jupyter]") {
     Stage stage;
     ZmqTestClient client(stage.context, stage.session->connection_file);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/zmq_socket.hpp"
 
+#include "protocol/limits.hpp"
 #include "tests/unit/jupyter/zmq_client.hpp"
 
 #include <catch2/catch.hpp>
@@ -18,6 +19,8 @@ ZmqSocket make_socket(const ZmqContext& context, ZmqSocketType type, int high_wa
                context,
                {.type = type,
                 .high_water_mark = high_water_mark,
+                .receive_high_water_mark = high_water_mark,
+                .frame_bytes_max = limits::kFrameBytesMax,
                 .linger = std::chrono::milliseconds(0)})
         .value();
 }
@@ -61,4 +64,38 @@ TEST_CASE("bytes sent from where they are stay until ZeroMQ is done with them", 
         CHECK(keep.use_count() == 1);
     }
     CHECK(released == 1);
+}
+
+TEST_CASE("ZeroMQ holds only so many messages of one client", "[jupyter][zmq][limits]") {
+    const int high_water_mark =
+        GENERATE(limits::kZmqReceiveHighWaterMark, limits::kHeartbeatHighWaterMark);
+    const ZmqContext context = ZmqContext::create().value();
+    ZmqSocket socket = make_socket(context, ZmqSocketType::kRouter, high_water_mark);
+    const TemporaryDirectory directory;
+    const std::string endpoint = "ipc://" + directory.path() + "/s";
+    REQUIRE(socket.bind(endpoint).has_value());
+    zmq::context_t clients;
+    zmq::socket_t client(clients, zmq::socket_type::dealer);
+    client.set(zmq::sockopt::linger, 0);
+    client.set(zmq::sockopt::sndhwm, 1);
+    client.connect(endpoint);
+    // Each is larger than what a socket of the system holds on the way.
+    const std::string message(1U << 20U, 'x');
+    // A client that may not send for so long is being kept waiting by the mark, or by a slow
+    // machine: that could only make it send less.
+    client.set(zmq::sockopt::sndtimeo, 1000);
+    int sent = 0;
+    while (sent < 2 * high_water_mark && client.send(zmq::buffer(message))) {
+        ++sent;
+    }
+    // What is beyond the mark: one in the decoder, one on the way, one with the client.
+    CHECK(sent <= high_water_mark + 3);
+    boost::asio::io_context io;
+    int received = 0;
+    CHECK(run_until(io, [&] {
+        while (socket.receive().value().has_value()) {
+            ++received;
+        }
+        return received == sent;
+    }));
 }
