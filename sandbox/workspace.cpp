@@ -287,10 +287,20 @@ Result<std::vector<Entry>> Workspace::list(const std::string& path) const {
     }
     const int directory_fd = fd.release();  // fdopendir(3) took it.
     std::vector<Entry> entries;
+    std::size_t seen = 0;
     // One thread owns this DIR (readdir(3)).
     while (const dirent* found = ::readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
         const std::string name = found->d_name;
-        if (name == "." || name == ".." || name.starts_with(kUploadPrefix)) {
+        if (name == "." || name == "..") {
+            continue;
+        }
+        // Counted before anything is passed over: what the guest can name bounds this loop, too.
+        if (++seen > kListEntriesMax) {
+            return Error(
+                ErrorCode::kLimitExceeded,
+                "list(" + path + "): more than " + std::to_string(kListEntriesMax) + " entries");
+        }
+        if (name.starts_with(kUploadPrefix)) {
             continue;
         }
         struct stat info {};
@@ -299,11 +309,6 @@ Result<std::vector<Entry>> Workspace::list(const std::string& path) const {
                 continue;  // The guest removed it in the meantime.
             }
             return failure(errno, "stat", name);
-        }
-        if (entries.size() == kListEntriesMax) {
-            return Error(
-                ErrorCode::kLimitExceeded,
-                "list(" + path + "): more than " + std::to_string(kListEntriesMax) + " entries");
         }
         entries.push_back(entry_of(path.empty() ? name : path + "/" + name, info));
     }

@@ -36,7 +36,7 @@ struct Entry {
     std::chrono::system_clock::time_point modified;
 };
 
-/// How many entries one listing returns.
+/// How many entries a directory may have to be listed, uploads on their way included.
 inline constexpr std::size_t kListEntriesMax = 10'000;
 
 /// A view: valid while the Sandbox it was made for is. Paths are parse_workspace_path's.

@@ -137,6 +137,19 @@ TEST_CASE("a listing has at most so many entries") {
     CHECK(code_of(workspace.list("")) == ErrorCode::kLimitExceeded);
 }
 
+TEST_CASE("names that look like uploads are not listed, but counted") {
+    Policy policy = test_policy();
+    policy.limits.workspace_inodes = 20'000;
+    auto sandbox = make_sandbox(policy);
+    const Workspace workspace(sandbox);
+    CHECK(
+        run_python(sandbox, "for i in range(10000): open(f'.cellkeep-upload-{i}', 'w').close()")
+            .status == 0);
+    CHECK(workspace.list("").value().empty());
+    CHECK(run_python(sandbox, "open('.cellkeep-upload-more', 'w').close()").status == 0);
+    CHECK(code_of(workspace.list("")) == ErrorCode::kLimitExceeded);
+}
+
 TEST_CASE("a file that the guest made unreadable stays so for the server") {
     auto sandbox = make_sandbox();
     const Workspace workspace(sandbox);
