@@ -3,6 +3,7 @@
 // `cellkeep connect`: how Jupyter clients attach to a session of a running server.
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/console.hpp"
+#include "kernel-manager/cli/json_field.hpp"
 #include "kernel-manager/cli/run_to_end.hpp"
 #include "kernel-manager/cli/state_dir.hpp"
 #include "kernel-manager/http/client.hpp"
@@ -39,15 +40,13 @@ Result<std::string> find_connection_file(const ConnectCommand& command) {
         const auto response, get(server, "/v1/sessions/" + http::encode_segment(command.session)));
     BOOST_OUTCOME_TRY(const auto body, protocol::parse_json(response.body, "the server's answer"));
     if (response.status != 200) {
-        return Error(
-            ErrorCode::kNotFound,
-            body.is_object() ? body.value("detail", std::string("refused")) : "refused");
+        return Error(ErrorCode::kNotFound, text_field(body, "detail", "refused"));
     }
-    if (!body.is_object() || !body.contains("connection_file") ||
-        !body["connection_file"].is_string()) {
+    std::string file = text_field(body, "connection_file");
+    if (file.empty()) {
         return Error(ErrorCode::kUnavailable, command.session + " has no connection file");
     }
-    return body["connection_file"].get<std::string>();
+    return file;
 }
 
 }  // namespace

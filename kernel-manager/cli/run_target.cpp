@@ -2,6 +2,7 @@
 #include "kernel-manager/cli/run_target.hpp"
 
 #include "kernel-manager/agent/model.hpp"
+#include "kernel-manager/cli/json_field.hpp"
 #include "kernel-manager/cli/service_setup.hpp"
 #include "kernel-manager/http/client.hpp"
 #include "kernel-manager/http/target.hpp"
@@ -70,8 +71,8 @@ class LocalTarget : public RunTarget {
 Error refusal(const http::ClientResponse& response) {
     const auto problem = protocol::parse_json(response.body, "the server's answer");
     std::string detail = "the server answered " + std::to_string(response.status);
-    if (problem.has_value() && problem.value().is_object()) {
-        detail = problem.value().value("detail", detail);
+    if (problem.has_value()) {
+        detail = text_field(problem.value(), "detail", detail);
     }
     return {ErrorCode::kUnavailable, detail};
 }
@@ -89,7 +90,10 @@ class ServerTarget : public RunTarget {
         if (session.has_error()) {
             co_return session.error();
         }
-        session_id_ = session.value().value("id", std::string());
+        session_id_ = text_field(session.value(), "id");
+        if (session_id_.empty()) {
+            co_return Error(ErrorCode::kUnavailable, "the server's answer names no session");
+        }
         co_return session_id_;
     }
 

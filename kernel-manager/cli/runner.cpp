@@ -2,6 +2,7 @@
 #include "kernel-manager/cli/runner.hpp"
 
 #include "kernel-manager/cli/console.hpp"
+#include "kernel-manager/cli/json_field.hpp"
 
 #include <array>
 #include <cstdio>
@@ -16,11 +17,6 @@ namespace {
 constexpr std::size_t kExcerptLinesMax = 12;
 constexpr std::size_t kExcerptWidth = 100;
 constexpr std::size_t kTitleWidth = 60;
-
-std::string text_of(const nlohmann::json& object, const char* name) {
-    const auto field = object.find(name);
-    return field != object.end() && field->is_string() ? field->get<std::string>() : std::string();
-}
 
 /// At most width bytes, cut at a character, not inside one (UTF-8 continuation bytes are 10xxxxxx).
 std::string clip(std::string_view text, std::size_t width) {
@@ -50,10 +46,9 @@ bool is_blank(std::string_view source) {
 }
 
 std::string seconds(const nlohmann::json& execution) {
-    double wall_ms = 0;
-    if (execution.contains("metrics") && execution["metrics"].is_object()) {
-        wall_ms = execution["metrics"].value("wall_ms", 0.0);
-    }
+    const auto metrics = execution.find("metrics");
+    const double wall_ms =
+        metrics == execution.end() ? 0.0 : number_field(*metrics, "wall_ms", 0.0);
     std::array<char, 32> text{};
     (void)std::snprintf(text.data(), text.size(), "%.2f s", wall_ms / 1000.0);
     return text.data();
@@ -71,9 +66,9 @@ std::string traceback_of(const nlohmann::json& execution) {
         }
     }
     if (text.empty()) {
-        text = text_of(*error, "name") + ": " + text_of(*error, "message") + "\n";
+        text = text_field(*error, "name") + ": " + text_field(*error, "message") + "\n";
     }
-    if (const std::string hint = text_of(*error, "hint"); !hint.empty()) {
+    if (const std::string hint = text_field(*error, "hint"); !hint.empty()) {
         text += hint + "\n";
     }
     return text;
@@ -81,13 +76,13 @@ std::string traceback_of(const nlohmann::json& execution) {
 
 /// What a cell says in text: its stdout, then its result.
 std::string spoken(const nlohmann::json& execution) {
-    std::string text = text_of(execution, "stdout");
+    std::string text = text_field(execution, "stdout");
     const auto result = execution.find("result");
     if (result != execution.end() && result->is_object()) {
         if (!text.empty() && text.back() != '\n') {
             text.push_back('\n');
         }
-        text += text_of(*result, "text/plain");
+        text += text_field(*result, "text/plain");
     }
     return text;
 }
@@ -105,11 +100,7 @@ void store(const nlohmann::json& execution, std::size_t position, Notebook& note
         field != execution.end() && field->is_number_integer()) {
         count = field->get<std::int64_t>();
     }
-    const auto outputs = execution.find("outputs");
-    notebook.set_outputs(
-        position,
-        count,
-        outputs != execution.end() && outputs->is_array() ? *outputs : nlohmann::json::array());
+    notebook.set_outputs(position, count, array_field(execution, "outputs"));
 }
 
 }  // namespace
@@ -158,11 +149,11 @@ asio::awaitable<Result<RunReport>> run_cells(
             co_return executed.error();
         }
         const nlohmann::json& execution = executed.value();
-        const std::string status = text_of(execution, "status");
+        const std::string status = text_field(execution, "status");
         print("· " + status + " · " + seconds(execution) + "\n");
         print(excerpt(spoken(execution), kExcerptLinesMax));
         store(execution, cell.position, notebook);
-        collect_figures(execution.value("outputs", nlohmann::json::array()), i + 1, report);
+        collect_figures(array_field(execution, "outputs"), i + 1, report);
         if (status == "ok") {
             continue;
         }
@@ -181,11 +172,11 @@ asio::awaitable<Result<RunReport>> run_program(RunTarget& target, std::string co
         co_return executed.error();
     }
     const nlohmann::json& execution = executed.value();
-    print(text_of(execution, "stdout"));
-    print_error(text_of(execution, "stderr"));
+    print(text_field(execution, "stdout"));
+    print_error(text_field(execution, "stderr"));
     RunReport report;
-    collect_figures(execution.value("outputs", nlohmann::json::array()), 1, report);
-    const std::string status = text_of(execution, "status");
+    collect_figures(array_field(execution, "outputs"), 1, report);
+    const std::string status = text_field(execution, "status");
     if (status != "ok") {
         print_error(traceback_of(execution));
         report.outcome = status == "interrupted" ? RunOutcome::kInterrupted : RunOutcome::kFailed;

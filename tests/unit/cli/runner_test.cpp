@@ -132,6 +132,21 @@ TEST_CASE("a program's status is the outcome", "[cli][runner]") {
     CHECK(run_to_end(io, run_program(target, "x")).value().outcome == outcome);
 }
 
+TEST_CASE("an answer with fields of other types is a failure, not a crash", "[cli][runner]") {
+    ScriptedTarget target;
+    target.answers["x"] = nlohmann::json::parse(
+        R"({"status":7,"stdout":[],"stderr":{},"outputs":"none","metrics":{"wall_ms":"long"},
+            "error":{"traceback":[1],"name":null,"hint":2},"execution_count":"1"})");
+    Notebook notebook = make_notebook({{"x", false}});
+    CHECK(run(target, notebook).value().outcome == RunOutcome::kFailed);
+    target.answers["x"]["metrics"] = 5;
+    target.answers["x"]["error"] = "none";
+    target.answers["x"]["result"] = nlohmann::json::array();
+    CHECK(run(target, notebook).value().outcome == RunOutcome::kFailed);
+    asio::io_context io;
+    CHECK(run_to_end(io, run_program(target, "x")).value().outcome == RunOutcome::kFailed);
+}
+
 TEST_CASE("an excerpt is cut in lines and in width, never inside a character", "[cli][runner]") {
     CHECK(excerpt("", 3).empty());
     CHECK(excerpt("a\nb", 2) == "    a\n    b\n");
