@@ -7,6 +7,7 @@
 
 #include <signal.h>
 
+#include <system_error>
 #include <utility>
 
 namespace cellkeep::kernels {
@@ -27,6 +28,23 @@ std::size_t prefix_of_text(std::string_view text, std::size_t bytes_max) {
     }
     return size;
 }
+
+/// Blocks all signals of the calling thread while in scope. A thread inherits the mask of the one
+/// that starts it (pthread_sigmask(3)).
+class BlockedSignals {
+ public:
+    BlockedSignals() {
+        sigset_t all{};
+        (void)sigfillset(&all);
+        (void)pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~BlockedSignals() { (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    BlockedSignals(const BlockedSignals&) = delete;
+    BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+    sigset_t before_{};
+};
 
 }  // namespace
 
@@ -54,6 +72,9 @@ AfterWrite OutputBuffer::write(StreamName name, std::string_view text) {
     }
     if (was_empty) {
         start_thread();
+        if (!thread_.joinable()) {
+            return AfterWrite::kFlush;
+        }
         wake_.notify_one();
     }
     return AfterWrite::kNothing;
@@ -113,12 +134,13 @@ void OutputBuffer::start_thread() {
     if (thread_.joinable()) {
         return;
     }
-    sigset_t all{};
-    sigset_t before{};
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { keep_delay(); });
-    (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    const BlockedSignals blocked;
+    try {
+        thread_ = std::thread([this] { keep_delay(); });
+    } catch (const std::system_error&) {
+        // Ignored: the session is at its limit of processes. write() has its caller flush, and the
+        // next write that needs the thread tries again.
+    }
 }
 
 void OutputBuffer::keep_delay() {

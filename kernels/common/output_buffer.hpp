@@ -4,8 +4,8 @@
 // Text is sent at once when it ends a line and nothing was sent for kOutputDelay; else together,
 // when kOutputBytes have gathered, kOutputDelay after the first byte, before any other message, and
 // at the end of the cell. The delay is kept by a thread that lives only while a cell runs (started
-// by the first write that needs it, joined by end_cell), so that an idle kernel has one thread and
-// may be forked. The thread blocks all signals: SIGINT must reach the interpreter's main thread.
+// by the first write that needs it, joined by end_cell; if it cannot start, writers flush), so that
+// an idle kernel can fork. The thread blocks all signals: SIGINT is for the interpreter's thread.
 // write() and flush() may be called from any thread; begin_cell() and end_cell() from the main one.
 #pragma once
 

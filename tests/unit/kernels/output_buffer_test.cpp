@@ -3,6 +3,11 @@
 
 #include "tests/unit/kernels/link_pair.hpp"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <filesystem>
 
 namespace cellkeep::kernels {
@@ -22,6 +27,26 @@ std::size_t thread_count() {
 
 json stream(const char* name, const std::string& text) {
     return {{"name", name}, {"text", text}};
+}
+
+/// In a child that may start no thread: 0 if the writer is told to flush and no signal is blocked.
+int write_without_threads(OutputBuffer& output) {
+    constexpr uid_t kNobody = 65534;  // RLIMIT_NPROC does not hold for root.
+    const rlimit none{0, 0};
+    if (::setrlimit(RLIMIT_NPROC, &none) != 0 || (::geteuid() == 0 && ::setuid(kNobody) != 0)) {
+        return 2;
+    }
+    for (int write = 0; write < 2; ++write) {
+        if (output.write(StreamName::kStdout, "x") != AfterWrite::kFlush) {
+            return 3;
+        }
+        output.flush();
+    }
+    sigset_t blocked{};
+    if (::pthread_sigmask(SIG_SETMASK, nullptr, &blocked) != 0 || ::sigismember(&blocked, SIGINT)) {
+        return 4;
+    }
+    return 0;
 }
 
 }  // namespace
@@ -71,6 +96,23 @@ TEST_CASE("half a line is sent after the delay without further calls", "[kernels
     CHECK(pair.sent_content() == stream("stderr", "working…"));  // Blocks until it comes.
     output.end_cell();
     CHECK(thread_count() == 1);
+}
+
+TEST_CASE("if no thread can start, the writer flushes and signals stay open", "[kernels][output]") {
+    LinkPair pair;
+    OutputBuffer output(pair.outbox);
+    output.begin_cell();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::_exit(write_without_threads(output));
+    }
+    REQUIRE(child > 0);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    REQUIRE(WEXITSTATUS(status) == 0);
+    CHECK(pair.sent_content() == stream("stdout", "x"));
+    CHECK(pair.sent_content() == stream("stdout", "x"));
 }
 
 TEST_CASE("end_cell sends what is held and leaves one thread", "[kernels][output]") {
