@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -21,6 +22,9 @@ namespace cellkeep::sandbox {
 namespace {
 
 constexpr std::size_t kStartFdsMax = 3;
+/// How long a newborn may take to become its program. Another worker can stop it (it has the same
+/// uid), and the server's patience is longer than this.
+constexpr std::chrono::seconds kExecPatience{5};
 constexpr int kWorkerLink = 3;  // kWorkerLinkFd of sandbox.hpp
 
 enum class SlotState { kFree, kRunning, kEnded };
@@ -97,8 +101,12 @@ std::size_t receive_request(Init& init) {
     }
     init.fd_count = 0;
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
-    if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-        init.fd_count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+        const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        if (count > kStartFdsMax) {
+            return 0;  // The buffer's alignment has room for one more.
+        }
+        init.fd_count = count;
         std::memcpy(init.fds.data(), CMSG_DATA(header), init.fd_count * sizeof(int));
     }
     return static_cast<std::size_t>(got);
@@ -203,6 +211,38 @@ Slot* free_slot(Init& init) {
     return nullptr;
 }
 
+void kill_newborn(int pidfd) {
+    // Ignored: ESRCH means that it has ended by itself.
+    (void)::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0);
+}
+
+/// Waits for the exec, which closes the pipe: 0, or why and where it failed.
+int await_exec(int failure_fd, int pidfd, SetupStep& step) {
+    const auto deadline = std::chrono::steady_clock::now() + kExecPatience;
+    while (true) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+            deadline - std::chrono::steady_clock::now());
+        pollfd watched{failure_fd, POLLIN, 0};
+        const int ready =
+            left.count() <= 0 ? 0 : ::poll(&watched, 1, static_cast<int>(left.count()));
+        if (ready < 0 && errno == EINTR) {
+            continue;
+        }
+        WorkerFailure reported;
+        const ssize_t got = ready > 0 ? ::read(failure_fd, &reported, sizeof(reported)) : -1;
+        if (got == 0) {
+            return 0;
+        }
+        if (got == sizeof(reported)) {
+            step = reported.step;
+            return reported.error;
+        }
+        step = SetupStep::kExec;
+        kill_newborn(pidfd);
+        return ready == 0 ? ETIMEDOUT : EIO;
+    }
+}
+
 /// Forks and execs; on success the slot is running and pidfd is the caller's.
 int start_worker(Init& init, const Start& start, Slot& slot, int& pidfd, SetupStep& step) {
     step = SetupStep::kFork;
@@ -222,14 +262,8 @@ int start_worker(Init& init, const Start& start, Slot& slot, int& pidfd, SetupSt
     // Ignored: without it pid 1 is merely easier prey for the out-of-memory killer.
     (void)write_oom_adj(init.child->oom_adj_fd, init.child->oom_adj.data());
     if (error == 0) {
-        WorkerFailure reported;
-        ssize_t got = -1;
-        do {
-            got = ::read(failure[0], &reported, sizeof(reported));
-        } while (got < 0 && errno == EINTR);
-        if (got != 0) {
-            step = reported.step;
-            error = got == sizeof(reported) ? reported.error : EIO;
+        error = await_exec(failure[0], pidfd, step);
+        if (error != 0) {
             (void)::close(pidfd);  // Ignored: the reaper takes the process.
             pidfd = -1;
         } else {
@@ -286,8 +320,16 @@ void handle_start(Init& init, const RequestHeader& header, std::size_t size) {
         slot->event.worker_id = header.worker_id;
         reply.error = start_worker(init, start, *slot, pidfd, reply.step);
     }
-    // Ignored: if the server is gone, the next poll says so.
-    (void)send_message(init.child->control_fd, &reply, sizeof(reply), pidfd, 0);
+    const int sent = send_message(init.child->control_fd, &reply, sizeof(reply), pidfd, 0);
+    if (sent != 0 && pidfd >= 0) {
+        // A worker that the server has no handle of is none: the reaper takes it unannounced.
+        kill_newborn(pidfd);
+        *slot = Slot{};
+        reply.error = sent;
+        reply.step = SetupStep::kServe;
+        // Ignored: if the server is gone, the next poll says so.
+        (void)send_message(init.child->control_fd, &reply, sizeof(reply), -1, 0);
+    }
     if (pidfd >= 0) {
         (void)::close(pidfd);  // Ignored: the server has its own.
     }
