@@ -85,6 +85,7 @@ IsolationReport report_of(
 }  // namespace
 
 Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationReport* reached) {
+    BOOST_OUTCOME_TRY(check_identity());
     const RunMode mode = run_mode();
     BOOST_OUTCOME_TRY(check_policy(policy, mode));
     BOOST_OUTCOME_TRY(auto cgroup, SessionCgroup::create(policy.limits, next_session_name()));

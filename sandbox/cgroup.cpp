@@ -53,6 +53,12 @@ std::uint64_t read_keyed(const std::string& path, std::string_view key) {
     return text.has_value() ? keyed_number(text.value(), key) : 0;
 }
 
+/// More than the heading (proc_swaps(5)); what cannot be read may hold anything.
+bool host_has_swap() {
+    const auto text = read_file("/proc/swaps", kControlFileBytesMax);
+    return text.has_error() || std::count(text.value().begin(), text.value().end(), '\n') > 1;
+}
+
 std::string quota_for(double cores) {
     const auto quota = std::llround(cores * kPeriodMicroseconds);
     return std::to_string(std::max<long long>(quota, 1000));  // the kernel's minimum is 1 ms
@@ -182,6 +188,7 @@ void SessionCgroup::set_up_v1(
              (exists(swap) && !note("memory_limit", write_control_file(swap, bytes))))) {
             memory_.clear();
         }
+        may_swap_ = !memory_.empty() && !exists(swap) && host_has_swap();
     }
     if (pids_.empty()) {
         pids_ = make_v1(layout, "pids", session);
@@ -233,6 +240,11 @@ void SessionCgroup::describe_controls() {
         controls_.push_back(std::move(control));
     };
     add("memory_limit", !memory_.empty(), memory_v2_ ? "cgroup v2 memory" : "cgroup v1 memory");
+    if (may_swap_) {
+        controls_.back().state = ControlState::kDegraded;
+        controls_.back().detail = "what is swapped out is not limited";
+        controls_.back().fix = "turn swap off, or boot with swapaccount=1";
+    }
     add("process_limit", !pids_.empty(), pids_v2_ ? "cgroup v2 pids" : "cgroup v1 pids");
     add("cpu_limit", !cpu_.empty(), cpu_v2_ ? "cgroup v2 cpu" : "cgroup v1 cpu");
     const bool v2_stat = cpuacct_.empty() && !unified_.empty();
@@ -308,6 +320,14 @@ Status SessionCgroup::thaw() {
     }
     return Error(
         ErrorCode::kUnavailable, "thaw: the host gives the server no cgroup to do it with");
+}
+
+Status SessionCgroup::lift_cpu_limit() {
+    if (cpu_.empty()) {
+        return ok();
+    }
+    return cpu_v2_ ? write_control_file(cpu_ + "/cpu.max", "max")
+                   : write_control_file(cpu_ + "/cpu.cfs_quota_us", "-1");
 }
 
 Status SessionCgroup::kill() {

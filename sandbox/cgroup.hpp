@@ -52,6 +52,8 @@ class SessionCgroup {
     CgroupUsage usage() const;
     Status freeze();
     Status thaw();
+    /// No more rationing of CPU time, so that processes can end. For good.
+    Status lift_cpu_limit();
     /// SIGKILL to every process, those of this moment's forks too; nothing if can_kill() is false.
     Status kill();
     /// After the last process is gone: waits for the kernel to notice, at most patience.
@@ -80,6 +82,7 @@ class SessionCgroup {
     bool pids_v2_ = false;
     bool cpu_v2_ = false;
     bool can_kill_ = false;
+    bool may_swap_ = false;                 // v1 without swap accounting, on a host that has swap
     std::vector<std::string> directories_;  // every one made, each once
     std::vector<Control> controls_;
     std::map<std::string, std::string, std::less<>> failures_;  // control to what did not work

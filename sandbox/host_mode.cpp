@@ -16,24 +16,26 @@ namespace {
 
 constexpr std::size_t kMapBytesMax = 1UL << 16U;
 
+enum class Place { kInitial, kOther, kUnknown };
+
 /// The initial user namespace maps every id to itself (user_namespaces(7)).
-bool is_initial_user_namespace() {
+Place user_namespace() {
     const auto map = read_file("/proc/self/uid_map", kMapBytesMax);
     if (map.has_error()) {
-        return false;
+        return Place::kUnknown;
     }
     std::istringstream in(map.value());
     std::uint64_t inside = 1;
     std::uint64_t outside = 1;
     std::uint64_t count = 0;
     in >> inside >> outside >> count;
-    return inside == 0 && outside == 0 && count == 0xffff'ffffU;
+    return inside == 0 && outside == 0 && count == 0xffff'ffffU ? Place::kInitial : Place::kOther;
 }
 
 }  // namespace
 
 RunMode run_mode() {
-    if (::geteuid() != 0 || !is_initial_user_namespace()) {
+    if (::geteuid() != 0 || user_namespace() != Place::kInitial) {
         return RunMode::kRootless;
     }
     const std::unique_ptr<void, int (*)(void*)> capabilities(::cap_get_proc(), &::cap_free);
@@ -49,6 +51,18 @@ RunMode run_mode() {
         }
     }
     return RunMode::kRoot;
+}
+
+Status check_identity() {
+    if (::geteuid() != 0 || user_namespace() == Place::kOther || run_mode() == RunMode::kRoot) {
+        return ok();
+    }
+    return Error(
+               ErrorCode::kPermissionDenied,
+               "the server is root without the capabilities to give sessions a user of their own")
+        .with_hint(
+            "give it CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID, or start it as an ordinary "
+            "user");
 }
 
 }  // namespace cellkeep::sandbox
