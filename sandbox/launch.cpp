@@ -126,13 +126,6 @@ Result<pid_t> spawn(
     return pid;
 }
 
-void reap_launcher(pid_t pid) {
-    // Ignored: ECHILD means that the server ignores SIGCHLD and the kernel has reaped it.
-    siginfo_t info{};
-    while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED) < 0 && errno == EINTR) {
-    }
-}
-
 Status wait_readable(int fd, std::chrono::steady_clock::time_point deadline) {
     while (true) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -192,9 +185,9 @@ Error failure_of(const Plan& plan, const SetupMessage& message) {
 }
 
 /// Takes setup messages until pid 1 is ready or someone failed.
-Result<Launched> await_ready(
+Status await_ready(
     const Plan& plan,
-    Launched launched,
+    Launched& launched,
     LaunchFailure* failure,
     std::chrono::steady_clock::time_point deadline) {
     while (true) {
@@ -216,19 +209,43 @@ Result<Launched> await_ready(
             if (message.kind == SetupMessageKind::kReady && fds.size() == 1) {
                 launched.workspace = std::move(fds[0]);
                 launched.report = message.report;
-                return launched;
+                return ok();
             }
             problem = failure_of(plan, message);
             if (failure != nullptr) {
                 *failure = {message.step, message.error, message.report};
             }
         }
-        if (launched.pidfd) {
-            // Ignored: the first failure is the one to report.
-            (void)kill_and_reap(launched.pidfd, kReapPatience).has_value();
-        }
         return problem;
     }
+}
+
+/// Takes away what a failed launch has made: the launcher first, so that nothing more is made.
+void clear_away(const UniqueFd& launcher, Launched& launched) {
+    // Ignored, here and below: the first failure is the one to report. A process that the kernel
+    // holds dies with its SIGKILL when it is let go.
+    (void)kill_and_reap(launcher, kReapPatience).has_value();
+    while (!launched.pidfd) {
+        // It may have told of pid 1 since the last look.
+        SetupMessage message;
+        auto received = receive_with_fds(
+            launched.control.get(), std::as_writable_bytes(std::span(&message, 1)));
+        if (received.has_error() || received.value().bytes != sizeof(message)) {
+            return;
+        }
+        if (message.kind == SetupMessageKind::kLaunched && received.value().fds.size() == 1) {
+            launched.pidfd = std::move(received.value().fds[0]);
+        }
+    }
+    (void)kill_and_reap(launched.pidfd, kReapPatience).has_value();
+}
+
+/// A launcher that has done its work ends at once; one that does not is killed.
+void reap_launcher(const UniqueFd& launcher, std::chrono::steady_clock::time_point deadline) {
+    // Ignored: kill_and_reap() is what counts, and a launcher that even outlives that has made its
+    // sandbox all the same.
+    (void)wait_readable(launcher.get(), deadline).has_value();
+    (void)kill_and_reap(launcher, kReapPatience).has_value();
 }
 
 }  // namespace
@@ -242,6 +259,8 @@ Result<Launched> launch(const Plan& plan, const std::string& launcher, LaunchFai
     BOOST_OUTCOME_TRY(auto control, make_socket_pair(SOCK_SEQPACKET));
     BOOST_OUTCOME_TRY(auto events, make_socket_pair(SOCK_SEQPACKET));
     BOOST_OUTCOME_TRY(set_nonblocking(events.first.get()));
+    // A pid 1 that does not read must not hold the server up.
+    BOOST_OUTCOME_TRY(set_nonblocking(control.first.get()));
     const auto deadline = std::chrono::steady_clock::now() + kLaunchPatience;
     BOOST_OUTCOME_TRY(const auto pid, spawn(path, control.second, events.second, plan_file));
     // From here on only the launcher and pid 1 hold the far ends, so their death is an end of file.
@@ -250,17 +269,29 @@ Result<Launched> launch(const Plan& plan, const std::string& launcher, LaunchFai
     Launched launched;
     launched.control = std::move(control.first);
     launched.events = std::move(events.first);
-    auto ready = await_ready(plan, std::move(launched), failure, deadline);
-    if (ready.has_error() && ready.error().code() == ErrorCode::kTimeout) {
-        // Ignored: it may have ended in the meantime. It is not reaped, so the pid is still its
-        // own.
+    // ESRCH: the server ignores SIGCHLD, and the launcher has ended and been reaped by the kernel.
+    const UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (!handle && errno != ESRCH) {
+        const Error problem = Error::from_errno(errno, "pidfd_open");
+        // Ignored, both: it may have ended in the meantime; it is not reaped, so the pid is still
+        // its own. What it has made ends with it: nobody holds the far end of its sockets.
         (void)::kill(pid, SIGKILL);
+        (void)::waitpid(pid, nullptr, 0);
+        return problem;
     }
-    reap_launcher(pid);
-    return ready;
+    const auto ready = await_ready(plan, launched, failure, deadline);
+    if (ready.has_error()) {
+        clear_away(handle, launched);
+        return ready.error();
+    }
+    reap_launcher(handle, deadline);
+    return launched;
 }
 
 Status kill_and_reap(const UniqueFd& pidfd, std::chrono::milliseconds patience) {
+    if (!pidfd) {
+        return ok();
+    }
     if (::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0) < 0 && errno != ESRCH) {
         return Error::from_errno(errno, "pidfd_send_signal");
     }

@@ -36,7 +36,8 @@ struct LaunchFailure {
 /// is filled in as far as the sandbox got.
 Result<Launched> launch(const Plan& plan, const std::string& launcher, LaunchFailure* failure);
 
-/// SIGKILL and waitid(2) through the pidfd; kTimeout if the kernel has not let go after patience.
+/// SIGKILL and waitid(2) through the pidfd; kTimeout if the kernel has not let go after patience:
+/// then it may be called again. Nothing to do for an empty descriptor.
 Status kill_and_reap(const UniqueFd& pidfd, std::chrono::milliseconds patience);
 
 }  // namespace cellkeep::sandbox

@@ -7,7 +7,9 @@
 #include "sandbox/server_cgroup.hpp"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,7 +51,8 @@ struct Sandbox::State {
     std::uint32_t last_sequence = 0;
     bool frozen = false;
     bool death_told = false;
-    bool destroyed = false;
+    bool ending = false;     // destroy() was called: no more requests
+    bool destroyed = false;  // destroy() has succeeded
 
     /// Sends a request and waits for its own reply; older replies (of requests that timed out) are
     /// dropped.
@@ -70,8 +73,14 @@ Result<std::pair<ReplyMessage, std::vector<UniqueFd>>> Sandbox::State::ask(
     std::string request(sizeof(header), '\0');
     std::memcpy(request.data(), &header, sizeof(header));
     request += text;
-    BOOST_OUTCOME_TRY(send_with_fds(
-        pid1.control.get(), std::as_bytes(std::span(request.data(), request.size())), fds));
+    const auto sent = send_with_fds(
+        pid1.control.get(), std::as_bytes(std::span(request.data(), request.size())), fds);
+    if (sent.has_error()) {
+        // The socket does not block (launch.cpp).
+        return sent.error().errno_value() == EAGAIN
+                   ? Error(ErrorCode::kUnavailable, "the sandbox's pid 1 does not take requests")
+                   : sent.error();
+    }
     const auto deadline = std::chrono::steady_clock::now() + patience;
     while (true) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -134,7 +143,7 @@ Result<Sandbox> Sandbox::create(const Policy& policy) {
 }
 
 Result<Worker> Sandbox::start(WorkerSpec spec) {
-    if (state_->destroyed || state_->frozen) {
+    if (state_->ending || state_->frozen) {
         return Error(ErrorCode::kConflict, "start: the sandbox is frozen or destroyed");
     }
     if (spec.argv.empty() || !spec.argv[0].starts_with('/') || !spec.stdout_fd || !spec.stderr_fd) {
@@ -176,6 +185,11 @@ Result<Worker> Sandbox::start(WorkerSpec spec) {
     }
     auto answer =
         with_context(state_->ask(header, text, fds, kStartPatience), "start " + spec.argv[0]);
+    if (answer.has_error() && answer.error().code() == ErrorCode::kTimeout) {
+        // A worker that comes later would be nobody's. The end is told by next_event().
+        // Ignored: ESRCH means that pid 1 has ended.
+        (void)::syscall(SYS_pidfd_send_signal, state_->pid1.pidfd.get(), SIGKILL, nullptr, 0);
+    }
     BOOST_OUTCOME_TRY(auto reply, std::move(answer));
     if (reply.first.error != 0) {
         const std::string object = reply.first.step == SetupStep::kExec ? "(" + spec.argv[0] + ")"
@@ -195,7 +209,7 @@ int Sandbox::event_fd() const {
 }
 
 Result<std::optional<SandboxEvent>> Sandbox::next_event() {
-    if (state_->destroyed || state_->death_told) {
+    if (state_->ending || state_->death_told) {
         return std::optional<SandboxEvent>();
     }
     EventMessage message;
@@ -221,7 +235,7 @@ Result<std::optional<SandboxEvent>> Sandbox::next_event() {
 }
 
 Status Sandbox::kill_workers(std::chrono::milliseconds patience) {
-    if (state_->destroyed) {
+    if (state_->ending) {
         return Error(ErrorCode::kConflict, "kill_workers: the sandbox is destroyed");
     }
     if (state_->frozen) {
@@ -238,7 +252,7 @@ Status Sandbox::kill_workers(std::chrono::milliseconds patience) {
 }
 
 Status Sandbox::freeze() {
-    if (state_->destroyed) {
+    if (state_->ending) {
         return Error(ErrorCode::kConflict, "freeze: the sandbox is destroyed");
     }
     // Before the call: a freeze that only came late is in force all the same.
@@ -251,7 +265,7 @@ Status Sandbox::freeze() {
 }
 
 Status Sandbox::thaw() {
-    if (state_->destroyed) {
+    if (state_->ending) {
         return Error(ErrorCode::kConflict, "thaw: the sandbox is destroyed");
     }
     BOOST_OUTCOME_TRY(state_->cgroup.thaw());
@@ -260,7 +274,7 @@ Status Sandbox::thaw() {
 }
 
 Result<Usage> Sandbox::usage() const {
-    if (state_->destroyed) {
+    if (state_->ending) {
         return Error(ErrorCode::kConflict, "usage: the sandbox is destroyed");
     }
     const CgroupUsage now = state_->cgroup.usage();
@@ -288,17 +302,25 @@ Status Sandbox::destroy() {
     if (state_->destroyed) {
         return ok();
     }
-    state_->destroyed = true;
+    state_->ending = true;
     Status result = ok();
     if (state_->frozen) {
         // A frozen v1 task does not die until it is thawed (freezer-subsystem.rst).
         result = state_->cgroup.thaw();
+        state_->frozen = result.has_error();
     }
+    // A task dies when it next runs, and one over its quota may have to wait long for that.
+    // Ignored: then it takes longer, and reaping tells.
+    (void)state_->cgroup.lift_cpu_limit().has_value();
     // cgroup.kill besides the namespace's own death: two means, and quicker for many processes.
     auto killed = state_->cgroup.kill();
     auto reaped = kill_and_reap(state_->pid1.pidfd, kDestroyPatience);
-    auto removed = state_->cgroup.destroy(kDestroyPatience);
+    // Only the pidfd is needed to try again.
+    auto pidfd = reaped.has_value() ? UniqueFd() : std::move(state_->pid1.pidfd);
     state_->pid1 = Launched{};
+    state_->pid1.pidfd = std::move(pidfd);
+    auto removed = reaped.has_value() ? state_->cgroup.destroy(kDestroyPatience) : Status(ok());
+    state_->destroyed = reaped.has_value() && removed.has_value();
     for (auto* step : {&killed, &reaped, &removed}) {
         if (result.has_value() && step->has_error()) {
             result = std::move(*step);

@@ -88,7 +88,8 @@ class Sandbox {
 
     /// Forks a worker from pid 1 and execs it. At most 32 workers live at once, argv and env have
     /// at most 512 entries each and 96 KiB together (kLimitExceeded beyond; sandbox/messages.hpp).
-    /// An exec that fails is reported here, by step.
+    /// An exec that fails is reported here, by step. kUnavailable if pid 1 does not even take the
+    /// request. After kTimeout the sandbox is dead: its kSandboxDied follows.
     Result<Worker> start(WorkerSpec spec);
 
     /// Readable when next_event() has something. Level-triggered; valid until destroy().
@@ -114,8 +115,9 @@ class Sandbox {
     uid_t file_uid() const;
     gid_t file_gid() const;
 
-    /// Kills everything inside, reaps pid 1, removes the cgroup. Idempotent. Blocks until the
-    /// kernel has let go, at most about a second.
+    /// Kills everything inside, reaps pid 1, removes the cgroup. Idempotent; after a failure (a
+    /// kTimeout of a busy kernel, say) it may be called again. Blocks until the kernel has let go,
+    /// at most about two seconds.
     Status destroy();
 
  private:

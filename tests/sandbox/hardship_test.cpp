@@ -6,12 +6,15 @@
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 
 namespace cellkeep::test {
@@ -34,6 +37,14 @@ std::ptrdiff_t open_descriptors() {
     return std::distance(
         std::filesystem::directory_iterator("/proc/self/fd"),
         std::filesystem::directory_iterator());
+}
+
+/// Pid 1 of the only sandbox there is.
+pid_t only_child() {
+    pid_t pid = -1;
+    std::ifstream("/proc/self/task/" + std::to_string(::getpid()) + "/children") >> pid;
+    REQUIRE(pid > 1);
+    return pid;
 }
 
 }  // namespace
@@ -123,6 +134,90 @@ TEST_CASE("worker exits that nobody reads wait in the socket and in the table") 
         REQUIRE(wait_event(sandbox).worker.status == 2);
     }
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
+}
+
+TEST_CASE("a newborn that another worker stops is killed after a while, and the sandbox goes on") {
+    auto sandbox = make_sandbox();
+    // Stops whatever process is next to be, before it can become its program if it is quick enough.
+    auto stopper = start_inside(sandbox, {"/usr/bin/python3", "-c", R"(
+import os, signal
+me = os.getpid()
+while True:
+    for pid in range(me + 1, me + 8):
+        try: os.kill(pid, signal.SIGSTOP)
+        except OSError: pass
+)"});
+    for (int i = 0; i < 3; ++i) {
+        sandbox::WorkerSpec spec;
+        spec.argv = {"/usr/bin/true"};
+        spec.stdout_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+        spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+        const auto started = sandbox.start(std::move(spec));
+        if (started.has_error()) {
+            CHECK(started.error().errno_value() == ETIMEDOUT);
+            break;
+        }
+    }
+    require_ok(sandbox.kill_workers(kPatience));
+    CHECK(wait_readable(stopper.pidfd.get()));
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("a pid 1 that does not answer makes no start hang, and the sandbox is dead then") {
+    auto sandbox = make_sandbox();
+    REQUIRE(::kill(only_child(), SIGSTOP) == 0);
+    sandbox::WorkerSpec spec;
+    spec.argv = {"/usr/bin/true"};
+    spec.stdout_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    const auto late = sandbox.start(std::move(spec));
+    REQUIRE(late.has_error());
+    CHECK(late.error().code() == ErrorCode::kTimeout);
+    CHECK(wait_event(sandbox).kind == sandbox::SandboxEvent::Kind::kSandboxDied);
+    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("a pid 1 that does not read fills its socket, and more is refused at once") {
+    auto sandbox = make_sandbox();
+    REQUIRE(::kill(only_child(), SIGSTOP) == 0);
+    Status last = ok();
+    for (int i = 0; i < 10'000; ++i) {
+        last = sandbox.kill_workers(std::chrono::milliseconds(0));
+        REQUIRE(last.has_error());
+        if (last.error().code() != ErrorCode::kTimeout) {
+            break;
+        }
+    }
+    CHECK(last.error().code() == ErrorCode::kUnavailable);
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("a root without the needed capabilities is refused, not taken for an ordinary user") {
+    if (::geteuid() != 0) {
+        return;
+    }
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        // No REQUIRE in here: the exit code tells.
+        __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+        __user_cap_data_struct data[2]{};
+        if (::syscall(SYS_capget, &header, data) < 0) {
+            ::_exit(1);
+        }
+        data[0].effective &= ~(1U << static_cast<unsigned>(CAP_SETUID));
+        if (::syscall(SYS_capset, &header, data) < 0) {
+            ::_exit(2);
+        }
+        const auto made = Sandbox::create(test_policy());
+        const bool refused =
+            made.has_error() && made.error().code() == ErrorCode::kPermissionDenied;
+        ::_exit(refused ? 0 : 3);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
 }
 
 }  // namespace cellkeep::test
