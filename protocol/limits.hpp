@@ -80,6 +80,8 @@ inline constexpr std::size_t kStreamChunkBytesMax = 64ULL << 10U;
 
 /// A kernel's description of itself, which the server keeps and repeats.
 inline constexpr std::size_t kKernelInfoBytesMax = 1ULL << 20U;
+/// One input_request of a kernel on its way to a client.
+inline constexpr std::size_t kInputRequestBytesMax = 1ULL << 20U;
 /// After a deadline's interrupt the code has this long to end before its interpreter is killed.
 inline constexpr std::chrono::milliseconds kInterruptGrace{500};
 /// A kernel whose link has closed has this long to be reported dead before it is killed.
@@ -126,10 +128,11 @@ inline constexpr std::size_t kMetadataBytesMax = 16ULL << 10U;
 inline constexpr std::size_t kExecutionsQueuedMax = 256;
 /// Display data and results kept in one execution's answer; what is beyond is left out and counted.
 inline constexpr std::uint64_t kAnswerDisplayBytesMax = 64ULL << 20U;
-inline constexpr std::size_t kAnswerDisplaysMax = 1000;
+/// Outputs of any kind in one answer.
+inline constexpr std::size_t kAnswerOutputsMax = 2000;
 /// Answers remembered per session for idempotency keys and for GET of an execution.
 inline constexpr std::size_t kExecutionHistoryMax = 256;
-inline constexpr std::size_t kExecutionHistoryBytesMax = 16ULL << 20U;
+inline constexpr std::size_t kExecutionHistoryBytesMax = 32ULL << 20U;
 inline constexpr std::size_t kIdempotencyKeyBytesMax = 255;
 
 }  // namespace cellkeep::limits

@@ -88,6 +88,7 @@ struct ExecutionResult {
     bool state_kept = true;        // false: the interpreter was replaced, its variables are gone
     std::map<std::string, Truncation> truncated;  // by stream name
     ExecutionMetrics metrics;
+    std::uint64_t retained_bytes = 0;  // about what keeping this result costs
     /// The same output as a list of nbformat 4 outputs, in order, for notebooks.
     nlohmann::json outputs = nlohmann::json::array();
 };

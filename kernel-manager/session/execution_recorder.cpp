@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/execution_recorder.hpp"
 
+#include "kernel-manager/session/error_text.hpp"
 #include "protocol/limits.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::session {
 
@@ -31,59 +34,7 @@ std::optional<int> positive_field(const json& object, const char* name) {
                                               : std::nullopt;
 }
 
-/// What an agent can do about the commonest failures; empty for the rest.
-std::string hint_for(const std::string& name, const std::string& kind) {
-    if (kind == "syntax") {
-        return "Fix the syntax at the given line; nothing of this code ran.";
-    }
-    if (name == "ModuleNotFoundError") {
-        return "The package is not in this environment and sessions have no network; use another "
-               "one.";
-    }
-    if (name == "NameError") {
-        return "The name is not defined in this session; define it first, or run the cell that "
-               "does.";
-    }
-    if (name == "FileNotFoundError") {
-        return "Paths are relative to /workspace; upload the file or list the directory.";
-    }
-    if (name == "KeyError") {
-        return "Look at the keys or columns that exist, for example with df.columns.";
-    }
-    if (kind == "disk_full") {
-        return "The workspace is full; remove files or ask for a larger disk_mb.";
-    }
-    if (kind == "memory") {
-        return "Work in smaller pieces, or ask for a larger memory_mb.";
-    }
-    return {};
-}
-
 }  // namespace
-
-std::string strip_escapes(std::string_view text) {
-    std::string plain;
-    plain.reserve(text.size());
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '\x1b') {
-            plain += text[i];
-            continue;
-        }
-        if (i + 1 < text.size() && text[i + 1] == '[') {
-            i += 2;
-            while (i < text.size() && (text[i] < 0x40 || text[i] > 0x7e)) {
-                ++i;
-            }
-        } else if (i + 1 < text.size() && text[i + 1] == ']') {
-            while (i < text.size() && text[i] != '\x07') {
-                ++i;
-            }
-        } else {
-            ++i;
-        }
-    }
-    return plain;
-}
 
 ExecutionRecorder::ExecutionRecorder(
     std::string execution_id,
@@ -120,19 +71,22 @@ void ExecutionRecorder::on_output(
         stderr_.clear();
         result_.displays = json::array();
         result_.outputs = json::array();
-        display_bytes_ = 0;
+        message_bytes_ = 0;
         output_text_bytes_ = 0;
     }
+    const std::size_t bytes = message.content_json().size();
     if (type == "stream") {
         add_stream(content.value(), workspace);
+    } else if (type == "update_display_data") {
+        update_display(content.value(), bytes);
+    } else if (type == "error") {
+        add_error(content.value(), take_room(bytes));
+    } else if (!take_room(bytes)) {
+        return;
     } else if (type == "display_data") {
         add_display(content.value());
-    } else if (type == "update_display_data") {
-        update_display(content.value());
     } else if (type == "execute_result") {
         add_result(content.value());
-    } else if (type == "error") {
-        add_error(content.value());
     }
 }
 
@@ -142,7 +96,8 @@ void ExecutionRecorder::add_stream(const json& content, const sandbox::Workspace
     (name == "stderr" ? stderr_ : stdout_).append(text, workspace);
 
     // The notebook form is bounded like the texts; past the bound it ends with one note.
-    if (output_text_bytes_ > output_bytes_max_) {
+    if (text.empty() || output_text_bytes_ > output_bytes_max_ ||
+        result_.outputs.size() >= limits::kAnswerOutputsMax) {
         return;
     }
     output_text_bytes_ += text.size();
@@ -159,27 +114,18 @@ void ExecutionRecorder::add_stream(const json& content, const sandbox::Workspace
     }
 }
 
-bool ExecutionRecorder::take_display_bytes(const json& data) {
-    std::uint64_t bytes = 0;
-    for (const auto& [type, value] : data.items()) {
-        bytes += type.size();
-        bytes += value.is_string() ? value.get_ref<const std::string&>().size()
-                                   : protocol::dump_json(value).size();
-    }
-    if (display_bytes_ + bytes > limits::kAnswerDisplayBytesMax ||
-        result_.displays.size() >= limits::kAnswerDisplaysMax) {
+bool ExecutionRecorder::take_room(std::size_t bytes) {
+    if (message_bytes_ + bytes > limits::kAnswerDisplayBytesMax ||
+        result_.outputs.size() >= limits::kAnswerOutputsMax) {
         ++displays_left_out_;
         return false;
     }
-    display_bytes_ += bytes;
+    message_bytes_ += bytes;
     return true;
 }
 
 void ExecutionRecorder::add_display(const json& content) {
     const json data = object_field(content, "data");
-    if (!take_display_bytes(data)) {
-        return;
-    }
     json display = {{"data", data}, {"metadata", object_field(content, "metadata")}};
     json output = display;
     output["output_type"] = "display_data";
@@ -192,27 +138,31 @@ void ExecutionRecorder::add_display(const json& content) {
     result_.outputs.push_back(std::move(output));
 }
 
-void ExecutionRecorder::update_display(const json& content) {
+void ExecutionRecorder::update_display(const json& content, std::size_t bytes) {
     const std::string display_id = string_field(object_field(content, "transient"), "display_id");
-    const json data = object_field(content, "data");
-    if (display_id.empty() || !take_display_bytes(data)) {
+    if (display_id.empty()) {
         return;
     }
+    // One message may replace many displays: each copy counts.
+    std::vector<json*> shown;
     for (auto* list : {&result_.displays, &result_.outputs}) {
         for (json& display : *list) {
             if (string_field(display, "display_id") == display_id) {
-                display["data"] = data;
-                display["metadata"] = object_field(content, "metadata");
+                shown.push_back(&display);
             }
         }
+    }
+    if (shown.empty() || !take_room(bytes * shown.size())) {
+        return;
+    }
+    for (json* display : shown) {
+        (*display)["data"] = object_field(content, "data");
+        (*display)["metadata"] = object_field(content, "metadata");
     }
 }
 
 void ExecutionRecorder::add_result(const json& content) {
     const json data = object_field(content, "data");
-    if (!take_display_bytes(data)) {
-        return;
-    }
     result_.result = data;
     const auto count = content.find("execution_count");
     result_.outputs.push_back(
@@ -223,11 +173,18 @@ void ExecutionRecorder::add_result(const json& content) {
           count != content.end() && count->is_number_integer() ? *count : json(nullptr)}});
 }
 
-void ExecutionRecorder::add_error(const json& content) {
+void ExecutionRecorder::add_error(const json& content, bool whole) {
     ExecutionError error;
     error.kind = "runtime";
     error.name = string_field(content, "ename");
     error.message = strip_escapes(string_field(content, "evalue"));
+    if (!whole) {
+        // No room: the error itself must still be told.
+        error.name.resize(std::min<std::size_t>(error.name.size(), limits::kHeaderFieldBytesMax));
+        error.message = "(the error is too long for this answer)";
+        result_.error = std::move(error);
+        return;
+    }
     json traceback = json::array();
     const auto lines = content.find("traceback");
     if (lines != content.end() && lines->is_array()) {
@@ -247,6 +204,7 @@ void ExecutionRecorder::add_error(const json& content) {
 }
 
 void ExecutionRecorder::on_reply(const protocol::Message& reply) {
+    replied_ = true;
     const auto content = reply.parse_content();
     if (content.has_error()) {
         return;  // as in on_output
@@ -264,8 +222,11 @@ void ExecutionRecorder::on_reply(const protocol::Message& reply) {
     result_.exit_code = 1;
     if (!result_.error.has_value()) {
         // A cell that failed without an error message on iopub: the reply has the same fields.
-        add_error(content.value());
-        result_.outputs.erase(result_.outputs.size() - 1);
+        const std::size_t outputs = result_.outputs.size();
+        add_error(content.value(), take_room(reply.content_json().size()));
+        if (result_.outputs.size() > outputs) {
+            result_.outputs.erase(outputs);
+        }
     }
     const auto metadata = reply.parse_metadata();
     classify_error(metadata.has_value() ? metadata.value() : json::object());
@@ -306,6 +267,11 @@ void ExecutionRecorder::close_texts() {
     };
     close(stdout_, "stdout", result_.stdout_text);
     close(stderr_, "stderr", result_.stderr_text);
+    stdin_text_ = {};
+    result_.retained_bytes =
+        4 * message_bytes_ +
+        2 * (result_.stdout_text.size() + result_.stderr_text.size() + output_text_bytes_) +
+        512 * result_.outputs.size() + 4096;
     if (displays_left_out_ > 0) {
         const std::uint64_t kept = result_.displays.size();
         result_.truncated["displays"] = {kept, kept + displays_left_out_, ""};
@@ -319,6 +285,19 @@ void ExecutionRecorder::close_texts() {
 
 ExecutionResult ExecutionRecorder::finish(Cut cut) {
     close_texts();
+    if (!replied_ && cut == Cut::kNone) {
+        // Only a kernel that breaks the protocol ends a request without a reply.
+        result_.status = ExecutionStatus::kDead;
+        result_.error = {
+            .kind = "no_reply",
+            .name = "NoReply",
+            .message = "The interpreter ended the request without a reply.",
+            .line = {},
+            .column = {},
+            .traceback = {},
+            .hint = "Restart the session."};
+        return std::move(result_);
+    }
     if (cut == Cut::kNone || (cut == Cut::kInterrupt && result_.status == ExecutionStatus::kOk)) {
         // Code that finished in the instant of the interrupt did finish.
         return std::move(result_);

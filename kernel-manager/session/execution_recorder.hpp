@@ -20,9 +20,6 @@ namespace cellkeep::session {
 /// Why an execution was cut short by the server.
 enum class Cut { kNone, kInterrupt, kWallTimeout, kCpuTimeout };
 
-/// Removes terminal escape sequences (ECMA-48 CSI and OSC).
-std::string strip_escapes(std::string_view text);
-
 class ExecutionRecorder {
  public:
     ExecutionRecorder(
@@ -46,10 +43,11 @@ class ExecutionRecorder {
  private:
     void add_stream(const nlohmann::json& content, const sandbox::Workspace* workspace);
     void add_display(const nlohmann::json& content);
-    void update_display(const nlohmann::json& content);
+    void update_display(const nlohmann::json& content, std::size_t bytes);
     void add_result(const nlohmann::json& content);
-    void add_error(const nlohmann::json& content);
-    bool take_display_bytes(const nlohmann::json& data);
+    void add_error(const nlohmann::json& content, bool whole);
+    /// Whether the answer has room for one more output of this many bytes; takes it if so.
+    bool take_room(std::size_t bytes);
     void classify_error(const nlohmann::json& reply_metadata);
     void close_texts();
 
@@ -58,8 +56,9 @@ class ExecutionRecorder {
     BoundedText stderr_;
     std::string stdin_text_;
     std::size_t stdin_offset_ = 0;
-    std::uint64_t display_bytes_ = 0;
+    std::uint64_t message_bytes_ = 0;  // of all kept that is not stream text
     std::uint64_t displays_left_out_ = 0;
+    bool replied_ = false;
     std::uint64_t output_text_bytes_ = 0;  // text in result_.outputs
     std::uint64_t output_bytes_max_;
     bool clear_before_next_ = false;

@@ -5,6 +5,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,13 +20,20 @@ constexpr std::size_t kReadBytes = 256ULL << 10U;
 
 }  // namespace
 
-std::shared_ptr<KernelLink> KernelLink::create(
+Result<std::shared_ptr<KernelLink>> KernelLink::create(
     boost::asio::io_context& io, UniqueFd socket, Events events) {
-    return std::shared_ptr<KernelLink>(new KernelLink(io, std::move(socket), std::move(events)));
+    std::shared_ptr<KernelLink> link(new KernelLink(io, std::move(events)));
+    boost::system::error_code error;
+    link->socket_.assign(socket.get(), error);
+    if (error) {
+        return Error(ErrorCode::kSystem, "watch the kernel link: " + error.message());
+    }
+    (void)socket.release();
+    return link;
 }
 
-KernelLink::KernelLink(boost::asio::io_context& io, UniqueFd socket, Events events)
-    : socket_(io, socket.release()), events_(std::move(events)), read_buffer_(kReadBytes, '\0') {}
+KernelLink::KernelLink(boost::asio::io_context& io, Events events)
+    : socket_(io), events_(std::move(events)), read_buffer_(kReadBytes, '\0') {}
 
 void KernelLink::start() {
     wait_readable();
@@ -72,7 +80,12 @@ void KernelLink::drain() {
     if (!hand_out()) {
         return;
     }
-    while (!closed_ && read_some() == ReadOutcome::kMore) {
+    int available = 0;
+    if (closed_ || ::ioctl(socket_.native_handle(), FIONREAD, &available) < 0) {
+        return;
+    }
+    std::size_t turns = static_cast<std::size_t>(available) / kReadBytes + 2;
+    while (turns-- > 0 && !closed_ && read_some() == ReadOutcome::kMore) {
     }
 }
 

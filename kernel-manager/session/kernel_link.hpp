@@ -30,7 +30,7 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     };
 
     /// The socket must be non-blocking. Call start() to begin reading.
-    static std::shared_ptr<KernelLink> create(
+    static Result<std::shared_ptr<KernelLink>> create(
         boost::asio::io_context& io, UniqueFd socket, Events events);
 
     KernelLink(const KernelLink&) = delete;
@@ -42,13 +42,14 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     Status send(const protocol::Message& message);
     void pause_reading();
     void resume_reading();
-    /// Handles what the kernel still has for us, without waiting: used when its process has ended.
+    /// Handles what is in the socket at this moment, and no more: used when the kernel's process
+    /// has ended. Something that it left behind may still write, and must not keep us here.
     void drain();
     /// No event after this returns.
     void close();
 
  private:
-    KernelLink(boost::asio::io_context& io, UniqueFd socket, Events events);
+    KernelLink(boost::asio::io_context& io, Events events);
     void wait_readable();
     enum class ReadOutcome { kMore, kEmpty, kClosed };
     ReadOutcome read_some();

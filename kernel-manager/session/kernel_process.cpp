@@ -35,22 +35,32 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
     spec.link_fd = std::move(link.second);
     spec.stdout_fd = std::move(out.write_end);
     spec.stderr_fd = std::move(err.write_end);
+
+    BOOST_OUTCOME_TRY(
+        auto link_end,
+        KernelLink::create(
+            io,
+            std::move(link.first),
+            {.on_message = std::move(events.on_message),
+             .on_closed = std::move(events.on_link_closed)}));
+    BOOST_OUTCOME_TRY(
+        auto stdout_end,
+        OutputPipe::create(
+            io, std::move(out.read_end), [on_text = events.on_text](std::string_view text) {
+                on_text(OutputStream::kStdout, text);
+            }));
+    BOOST_OUTCOME_TRY(
+        auto stderr_end,
+        OutputPipe::create(
+            io, std::move(err.read_end), [on_text = events.on_text](std::string_view text) {
+                on_text(OutputStream::kStderr, text);
+            }));
     BOOST_OUTCOME_TRY(auto worker, sandbox.start(std::move(spec)));
 
     std::unique_ptr<KernelProcess> process(new KernelProcess(worker.id, std::move(worker.pidfd)));
-    process->link_ = KernelLink::create(
-        io,
-        std::move(link.first),
-        {.on_message = std::move(events.on_message),
-         .on_closed = std::move(events.on_link_closed)});
-    process->stdout_ = OutputPipe::create(
-        io, std::move(out.read_end), [on_text = events.on_text](std::string_view text) {
-            on_text(OutputStream::kStdout, text);
-        });
-    process->stderr_ = OutputPipe::create(
-        io, std::move(err.read_end), [on_text = events.on_text](std::string_view text) {
-            on_text(OutputStream::kStderr, text);
-        });
+    process->link_ = std::move(link_end);
+    process->stdout_ = std::move(stdout_end);
+    process->stderr_ = std::move(stderr_end);
     process->link_->start();
     process->stdout_->start();
     process->stderr_->start();

@@ -19,9 +19,7 @@ using std::chrono::system_clock;
 
 std::shared_ptr<LiveSession> LiveSession::create(
     boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox) {
-    std::shared_ptr<LiveSession> session(new LiveSession(io, std::move(setup), std::move(sandbox)));
-    session->watch_idle();
-    return session;
+    return std::shared_ptr<LiveSession>(new LiveSession(io, std::move(setup), std::move(sandbox)));
 }
 
 LiveSession::LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox)
@@ -37,6 +35,8 @@ LiveSession::LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sand
       queue_(limits::kShellQueueMax, limits::kShellQueueBytesMax),
       wall_timer_(io),
       cpu_timer_(io),
+      uncork_timer_(io),
+      kill_timer_(io),
       created_at_(system_clock::now()),
       created_steady_(steady_clock::now()),
       active_steady_(created_steady_),
@@ -64,7 +64,13 @@ boost::asio::awaitable<Status> LiveSession::start() {
     (void)events.release();
     watch_sandbox();
     BOOST_OUTCOME_CO_TRY(launch_kernel());
-    co_return co_await Completion<Status>::wait(ready_);
+    Status ready = co_await Completion<Status>::wait(ready_);
+    if (ready.has_value()) {
+        // Only now: until it is ready nobody could remove it.
+        touch();
+        watch_idle();
+    }
+    co_return ready;
 }
 
 SessionInfo LiveSession::info() const {
@@ -112,18 +118,11 @@ boost::asio::awaitable<Result<ExecutionResult>> LiveSession::execute(ExecutionRe
     if (accepted.has_error()) {
         co_return accepted.error();
     }
-    co_return co_await Completion<ExecutionResult>::wait(accepted.value()->completion);
+    const auto finished = co_await Completion<FinishedExecution>::wait(accepted.value());
+    co_return *finished;
 }
 
-Result<std::shared_ptr<TrackedExecution>> LiveSession::accept_execution(ExecutionRequest request) {
-    if (closed_) {
-        return Error(ErrorCode::kConflict, "execute: the session has ended");
-    }
-    if (!request.idempotency_key.empty()) {
-        if (const auto seen = by_key_.find(request.idempotency_key); seen != by_key_.end()) {
-            return seen->second;
-        }
-    }
+Status LiveSession::check_execution(const ExecutionRequest& request) const {
     if (state_ == KernelState::kDead) {
         return Error(
             ErrorCode::kConflict,
@@ -149,15 +148,31 @@ Result<std::shared_ptr<TrackedExecution>> LiveSession::accept_execution(Executio
             "execute: " + std::to_string(limits::kExecutionsQueuedMax) +
                 " requests wait in this session already");
     }
+    return ok();
+}
+
+LiveSession::Acceptance LiveSession::accept_execution(ExecutionRequest request) {
+    if (closed_) {
+        return Error(ErrorCode::kConflict, "execute: the session has ended");
+    }
+    if (!request.idempotency_key.empty()) {
+        if (const auto seen = by_key_.find(request.idempotency_key); seen != by_key_.end()) {
+            return seen->second.completion;
+        }
+    }
+    BOOST_OUTCOME_TRY(check_execution(request));
     BOOST_OUTCOME_TRY(write_files(request.files));
     BOOST_OUTCOME_TRY(const auto random, random_hex(12));
     const std::string execution_id = "exe_" + random;
-
+    const auto completion = std::make_shared<Completion<FinishedExecution>>(io_);
     auto execution = std::make_shared<TrackedExecution>(TrackedExecution{
         execution_id,
         ExecutionRecorder(
-            execution_id, setup_.id, std::move(request.stdin_text), session_limits.output_bytes),
-        std::make_shared<Completion<ExecutionResult>>(io_),
+            execution_id,
+            setup_.id,
+            std::move(request.stdin_text),
+            setup_.options.limits.output_bytes),
+        completion,
         request.timeout});
     Message message = Message::make(
         Channel::kShell,
@@ -169,14 +184,15 @@ Result<std::shared_ptr<TrackedExecution>> LiveSession::accept_execution(Executio
          {"user_expressions", json::object()},
          {"allow_stdin", true},
          {"stop_on_error", false}});
-    BOOST_OUTCOME_TRY(queue_.push({std::move(message), nullptr, execution, steady_clock::now()}));
+    BOOST_OUTCOME_TRY(
+        queue_.push({std::move(message), nullptr, std::move(execution), steady_clock::now()}));
     ++executions_;
     if (!request.idempotency_key.empty()) {
-        by_key_.emplace(request.idempotency_key, execution);
+        by_key_.emplace(request.idempotency_key, KeyedExecution{execution_id, completion});
     }
     touch();
     dispatch_next();
-    return execution;
+    return completion;
 }
 
 Status LiveSession::write_files(const std::vector<InputFile>& files) {
@@ -187,32 +203,23 @@ Status LiveSession::write_files(const std::vector<InputFile>& files) {
     return ok();
 }
 
-void LiveSession::remember(const ExecutionResult& result) {
-    const auto size_of = [](const ExecutionResult& one) {
-        std::size_t bytes = one.stdout_text.size() + one.stderr_text.size();
-        for (const json& display : one.displays) {
-            bytes += protocol::dump_json(display).size();
-        }
-        return 2 * bytes + 4096;  // the notebook form holds the same again
-    };
-    history_bytes_ += size_of(result);
+void LiveSession::remember(const FinishedExecution& result) {
+    history_bytes_ += result->retained_bytes;
     history_.push_back(result);
     while (history_.size() > limits::kExecutionHistoryMax ||
            (history_bytes_ > limits::kExecutionHistoryBytesMax && history_.size() > 1)) {
-        const std::string forgotten = history_.front().id;
-        history_bytes_ -= size_of(history_.front());
+        const FinishedExecution forgotten = history_.front();
+        history_bytes_ -= forgotten->retained_bytes;
         history_.pop_front();
-        std::erase_if(by_key_, [&](const auto& entry) {
-            return entry.second->completion->done() && entry.second->id == forgotten;
-        });
+        std::erase_if(by_key_, [&](const auto& entry) { return entry.second.id == forgotten->id; });
     }
 }
 
 std::optional<ExecutionResult> LiveSession::find_execution(const std::string& execution_id) const {
     const auto found = std::find_if(history_.begin(), history_.end(), [&](const auto& result) {
-        return result.id == execution_id;
+        return result->id == execution_id;
     });
-    return found == history_.end() ? std::nullopt : std::optional(*found);
+    return found == history_.end() ? std::nullopt : std::optional(**found);
 }
 
 boost::asio::awaitable<Status> LiveSession::restart() {
@@ -221,16 +228,11 @@ boost::asio::awaitable<Status> LiveSession::restart() {
         co_return Error(ErrorCode::kConflict, "restart: the session has ended");
     }
     touch();
-    restart_budget_.reset();
     if (!restart_waiter_) {
         restart_waiter_ = std::make_shared<Completion<Status>>(io_);
     }
     const auto waiter = restart_waiter_;
-    if (process_) {
-        kill_kernel({Death::Kind::kRequested, 0});
-    } else if (state_ == KernelState::kDead) {
-        lose_kernel({Death::Kind::kRequested, 0});
-    }
+    begin_restart();
     co_return co_await Completion<Status>::wait(waiter);
 }
 

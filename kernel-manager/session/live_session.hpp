@@ -79,14 +79,23 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
         bool begun = false;              // the kernel has said busy
         bool interrupt_at_busy = false;  // a kernel ignores an interrupt before that
         Cut cut = Cut::kNone;
+        std::uint64_t number = 0;  // so that a late timer cannot hit the next request
+    };
+
+    /// An execution known by its idempotency key.
+    struct KeyedExecution {
+        std::string id;
+        std::shared_ptr<Completion<FinishedExecution>> completion;
     };
 
     LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox);
 
     // live_session.cpp
-    Result<std::shared_ptr<TrackedExecution>> accept_execution(ExecutionRequest request);
+    using Acceptance = Result<std::shared_ptr<Completion<FinishedExecution>>>;
+    Acceptance accept_execution(ExecutionRequest request);
+    Status check_execution(const ExecutionRequest& request) const;
     Status write_files(const std::vector<InputFile>& files);
-    void remember(const ExecutionResult& result);
+    void remember(const FinishedExecution& result);
     void watch_idle();
 
     // live_session_requests.cpp
@@ -94,7 +103,12 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void submit_control(protocol::Message request, std::shared_ptr<ReplySink> origin);
     void submit_input_reply(const protocol::Message& reply);
     void answer_control(const protocol::Message& request, ReplySink& origin);
-    void deliver_later(std::shared_ptr<ReplySink> origin, protocol::Message reply);
+    void refuse(
+        protocol::Message request,
+        std::shared_ptr<ReplySink> origin,
+        std::string ename,
+        std::string evalue);
+    bool is_current(std::uint64_t number) const;
     void dispatch_next();
     void arm_deadlines();
     void check_cpu();
@@ -120,6 +134,9 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void watch_sandbox();
     void take_sandbox_events();
     void kill_kernel(Death why);
+    void begin_restart();
+    void stay_dead(const Status& status);
+    void fail_all(const Death& death);
     void on_kernel_exit(const sandbox::WorkerExit& exit);
     Death classify(const sandbox::WorkerExit& exit);
     void lose_kernel(const Death& death);
@@ -155,12 +172,16 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     std::vector<std::pair<protocol::Message, std::shared_ptr<ReplySink>>> waiting_for_info_;
     boost::asio::steady_timer wall_timer_;
     boost::asio::steady_timer cpu_timer_;
+    boost::asio::steady_timer uncork_timer_;
+    boost::asio::steady_timer kill_timer_;
+    std::uint64_t next_number_ = 1;
+    bool draining_ = false;           // taking the last words of a process that has ended
     bool ignore_congestion_ = false;  // while a deadline or an interrupt must get through
 
     std::uint64_t executions_ = 0;
-    std::map<std::string, std::shared_ptr<TrackedExecution>> by_key_;  // idempotency keys
-    std::deque<ExecutionResult> history_;
-    std::size_t history_bytes_ = 0;
+    std::map<std::string, KeyedExecution> by_key_;  // idempotency keys
+    std::deque<FinishedExecution> history_;
+    std::uint64_t history_bytes_ = 0;
 
     std::chrono::system_clock::time_point created_at_;
     std::chrono::steady_clock::time_point created_steady_;

@@ -18,7 +18,9 @@ using protocol::Message;
 namespace {
 
 /// How long leftovers of a killed interpreter may take to go.
-constexpr std::chrono::milliseconds kKillPatience{1000};
+constexpr std::chrono::milliseconds kKillPatience{250};
+/// How long pid 1 may take to report the exit of an interpreter that was killed.
+constexpr std::chrono::milliseconds kExitReportPatience{5000};
 constexpr std::size_t kStderrTailBytes = 4096;
 
 std::vector<std::string> make_environment(
@@ -82,12 +84,14 @@ Status LiveSession::launch_kernel() {
             std::move(events)));
 
     start_timer_.expires_after(setup_.start_timeout);
-    start_timer_.async_wait([weak](const boost::system::error_code& error) {
-        const auto self = weak.lock();
-        if (!error && self && !self->kernel_info_.has_value()) {
-            self->kill_kernel({Death::Kind::kStartFailed, 0});
-        }
-    });
+    start_timer_.async_wait(
+        [weak, worker = process_->id()](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (!error && self && self->process_ && self->process_->id() == worker &&
+                !self->kernel_info_.has_value()) {
+                self->kill_kernel({Death::Kind::kStartFailed, 0});
+            }
+        });
     const Message probe =
         messages_.request(Channel::kShell, "kernel_info_request", nlohmann::json::object());
     ready_probe_id_ = probe.header().msg_id;
@@ -176,7 +180,7 @@ void LiveSession::publish(Message message) {
         observer->on_output(entry);
         congested = congested || observer->congested();
     }
-    if (congested && !ignore_congestion_ && process_) {
+    if (congested && !ignore_congestion_ && !draining_ && process_) {
         process_->pause_reading();
     }
 }
@@ -249,23 +253,40 @@ void LiveSession::kill_kernel(Death why) {
     if (!kill_reason_.has_value()) {
         kill_reason_ = why;
     }
-    // Everything in the sandbox but pid 1: the interpreter and what it started. A failure to see
-    // the last of them go leaves them to the next kill or to the end of the sandbox.
-    (void)sandbox_.kill_workers(kKillPatience);
-    boost::asio::post(io_, [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) {
-            self->take_sandbox_events();
-        }
-    });
+    // The interpreter alone and without waiting; what it started is swept when its exit is
+    // reported.
+    if (process_->send_signal(SIGKILL).has_error()) {
+        (void)sandbox_.kill_workers(kKillPatience);
+    }
+    kill_timer_.expires_after(kExitReportPatience);
+    kill_timer_.async_wait(
+        [weak = weak_from_this(), worker = process_->id()](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (!error && self && self->process_ && self->process_->id() == worker) {
+                self->lose_kernel({Death::Kind::kSandboxDied, 0});
+            }
+        });
+}
+
+void LiveSession::begin_restart() {
+    restart_budget_.reset();
+    if (process_) {
+        kill_kernel({Death::Kind::kRequested, 0});
+    } else if (state_ == KernelState::kDead) {
+        lose_kernel({Death::Kind::kRequested, 0});
+    }
 }
 
 void LiveSession::on_kernel_exit(const sandbox::WorkerExit& exit) {
     if (!process_ || process_->id() != exit.id) {
         return;  // an earlier interpreter
     }
-    ignore_congestion_ = true;
+    // What the interpreter left running goes first: it holds the same link and could talk for ever.
+    // A failure to see the last of them go leaves them to the next kill or to the sandbox's end.
+    (void)sandbox_.kill_workers(kKillPatience);
+    draining_ = true;
     process_->drain_all();
-    ignore_congestion_ = false;
+    draining_ = false;
     if (closed_ || !process_) {
         return;
     }
@@ -295,13 +316,44 @@ Death LiveSession::classify(const sandbox::WorkerExit& exit) {
 void LiveSession::lose_kernel(const Death& death) {
     const auto self = shared_from_this();  // an answer may let go of the session
     process_.reset();
-    start_timer_.cancel();
-    wall_timer_.cancel();
-    cpu_timer_.cancel();
+    for (auto* timer : {&start_timer_, &wall_timer_, &cpu_timer_, &uncork_timer_, &kill_timer_}) {
+        timer->cancel();
+    }
     ignore_congestion_ = false;
     change(KernelEvent::kDied);
     death_ = death;
+    fail_all(death);
+    if (closed_) {
+        return;
+    }
+    if (!may_restart(death)) {
+        stay_dead(Error(
+            death.kind == Death::Kind::kStartFailed ? ErrorCode::kTimeout : ErrorCode::kUnavailable,
+            describe(death) + (stderr_tail_.empty() ? "" : " It said: " + stderr_tail_)));
+        return;
+    }
+    if (ready_) {
+        ready_->set(Error(ErrorCode::kUnavailable, describe(death)));
+    }
+    ++restarts_;
+    change(KernelEvent::kRestart);
+    publish(messages_.status("restarting", nullptr));
+    if (const Status launched = launch_kernel(); launched.has_error()) {
+        process_.reset();
+        change(KernelEvent::kDied);
+        stay_dead(launched);
+    }
+}
 
+void LiveSession::stay_dead(const Status& status) {
+    publish(messages_.status("dead", nullptr));
+    settle_ready(status);
+    for (auto& [request, origin] : std::exchange(waiting_for_info_, {})) {
+        answer_control(request, *origin);
+    }
+}
+
+void LiveSession::fail_all(const Death& death) {
     if (current_.has_value()) {
         PendingRequest request = std::move(current_->request);
         const ExecutionMetrics metrics = measure(*current_);
@@ -319,30 +371,9 @@ void LiveSession::lose_kernel(const Death& death) {
         publish(messages_.status("idle", &request.message));
     }
     for (PendingRequest& request : queue_.take_all()) {
+        publish(messages_.status("busy", &request.message));
         fail_request(request, death);
-    }
-    if (closed_) {
-        return;
-    }
-    if (!may_restart(death)) {
-        publish(messages_.status("dead", nullptr));
-        settle_ready(Error(
-            death.kind == Death::Kind::kStartFailed ? ErrorCode::kTimeout : ErrorCode::kUnavailable,
-            describe(death) + (stderr_tail_.empty() ? "" : " It said: " + stderr_tail_)));
-        return;
-    }
-    if (ready_) {
-        ready_->set(Error(ErrorCode::kUnavailable, describe(death)));
-    }
-    // Leftovers of the old interpreter must not outlive it into the new one's life.
-    (void)sandbox_.kill_workers(kKillPatience);
-    ++restarts_;
-    change(KernelEvent::kRestart);
-    publish(messages_.status("restarting", nullptr));
-    if (const Status launched = launch_kernel(); launched.has_error()) {
-        change(KernelEvent::kDied);
-        publish(messages_.status("dead", nullptr));
-        settle_ready(launched);
+        publish(messages_.status("idle", &request.message));
     }
 }
 

@@ -20,9 +20,7 @@ using std::chrono::steady_clock;
 
 void LiveSession::submit(Message request, std::shared_ptr<ReplySink> origin) {
     if (closed_) {
-        deliver_later(
-            std::move(origin),
-            messages_.error_reply(request, "SessionClosed", "The session has ended."));
+        refuse(std::move(request), std::move(origin), "SessionClosed", "The session has ended.");
         return;
     }
     touch();
@@ -39,28 +37,42 @@ void LiveSession::submit(Message request, std::shared_ptr<ReplySink> origin) {
 
 void LiveSession::submit_shell(Message request, std::shared_ptr<ReplySink> origin) {
     if (state_ == KernelState::kDead) {
-        deliver_later(
+        refuse(
+            std::move(request),
             std::move(origin),
-            messages_.error_reply(
-                request, "KernelDead", death_ ? describe(*death_) : "The interpreter is gone."));
+            "KernelDead",
+            death_ ? describe(*death_) : "The interpreter is gone.");
         return;
     }
     const Message copy = request;
     auto pushed = queue_.push({std::move(request), origin, nullptr, steady_clock::now()});
     if (pushed.has_error()) {
-        deliver_later(
-            std::move(origin), messages_.error_reply(copy, "QueueFull", pushed.error().message()));
+        refuse(copy, std::move(origin), "QueueFull", pushed.error().message());
         return;
     }
     dispatch_next();
 }
 
-void LiveSession::deliver_later(std::shared_ptr<ReplySink> origin, Message reply) {
-    if (!origin) {
-        return;
-    }
+void LiveSession::refuse(
+    Message request, std::shared_ptr<ReplySink> origin, std::string ename, std::string evalue) {
+    // Later, because we are inside submit(); between busy and idle, because clients wait for idle.
     boost::asio::post(
-        io_, [origin = std::move(origin), reply = std::move(reply)] { origin->deliver(reply); });
+        io_,
+        [self = shared_from_this(),
+         request = std::move(request),
+         origin = std::move(origin),
+         ename = std::move(ename),
+         evalue = std::move(evalue)] {
+            self->publish(self->messages_.status("busy", &request));
+            if (find_reply_type(request.header().msg_type).has_value()) {
+                origin->deliver(self->messages_.error_reply(request, ename, evalue));
+            }
+            self->publish(self->messages_.status("idle", &request));
+        });
+}
+
+bool LiveSession::is_current(std::uint64_t number) const {
+    return current_.has_value() && current_->number == number;
 }
 
 void LiveSession::submit_control(Message request, std::shared_ptr<ReplySink> origin) {
@@ -80,8 +92,11 @@ void LiveSession::submit_control(Message request, std::shared_ptr<ReplySink> ori
 void LiveSession::answer_control(const Message& request, ReplySink& origin) {
     const std::string& type = request.header().msg_type;
     publish(messages_.status("busy", &request));
-    if (type == "kernel_info_request" && kernel_info_.has_value()) {
-        origin.deliver(messages_.reply(request, *kernel_info_));
+    if (type == "kernel_info_request") {
+        origin.deliver(
+            kernel_info_.has_value()
+                ? messages_.reply(request, *kernel_info_)
+                : messages_.error_reply(request, "KernelDead", "The interpreter is gone."));
     } else if (type == "interrupt_request") {
         const Status done = interrupt();
         origin.deliver(
@@ -96,7 +111,7 @@ void LiveSession::answer_control(const Message& request, ReplySink& origin) {
         origin.deliver(messages_.reply(request, {{"status", "ok"}, {"restart", restart}}));
         publish(messages_.status("idle", &request));
         if (restart) {
-            kill_kernel({Death::Kind::kRequested, 0});
+            begin_restart();
         } else {
             setup_.on_end_requested({Death::Kind::kRequested, 0});
         }
@@ -110,7 +125,7 @@ void LiveSession::answer_control(const Message& request, ReplySink& origin) {
 }
 
 void LiveSession::dispatch_next() {
-    if (current_.has_value() || !process_ || !kernel_info_.has_value() || closed_) {
+    if (current_.has_value() || !process_ || !kernel_info_.has_value() || closed_ || draining_) {
         return;
     }
     auto next = queue_.pop();
@@ -118,6 +133,7 @@ void LiveSession::dispatch_next() {
         return;
     }
     Current current{.request = std::move(*next), .started_at = steady_clock::now()};
+    current.number = next_number_++;
     last_parent_header_ = std::string(current.request.message.header_json());
     const auto usage = sandbox_.usage();
     if (usage.has_value()) {
@@ -137,9 +153,10 @@ void LiveSession::arm_deadlines() {
     const auto wall =
         execution && execution->timeout ? *execution->timeout : setup_.options.limits.wall;
     wall_timer_.expires_after(wall);
-    wall_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    wall_timer_.async_wait([weak = weak_from_this(),
+                            number = current_->number](const boost::system::error_code& error) {
         const auto self = weak.lock();
-        if (!error && self && self->current_.has_value()) {
+        if (!error && self && self->is_current(number)) {
             self->cut_short(Cut::kWallTimeout);
         }
     });
@@ -163,9 +180,10 @@ void LiveSession::check_cpu() {
         static_cast<std::int64_t>(static_cast<double>((limit - used).count()) / cores));
     cpu_timer_.expires_after(
         std::max<std::chrono::microseconds>(soonest, std::chrono::milliseconds(10)));
-    cpu_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    cpu_timer_.async_wait([weak = weak_from_this(),
+                           number = current_->number](const boost::system::error_code& error) {
         const auto self = weak.lock();
-        if (!error && self && self->current_.has_value()) {
+        if (!error && self && self->is_current(number)) {
             self->check_cpu();
         }
     });
@@ -176,9 +194,10 @@ void LiveSession::cut_short(Cut cut) {
     (void)send_interrupt();  // fails only if the process is gone: its report is coming
     cpu_timer_.cancel();
     wall_timer_.expires_after(limits::kInterruptGrace);
-    wall_timer_.async_wait([weak = weak_from_this(), cut](const boost::system::error_code& error) {
+    wall_timer_.async_wait([weak = weak_from_this(), cut, number = current_->number](
+                               const boost::system::error_code& error) {
         const auto self = weak.lock();
-        if (!error && self && self->current_.has_value()) {
+        if (!error && self && self->is_current(number) && self->current_->cut == cut) {
             self->kill_kernel(
                 {cut == Cut::kCpuTimeout ? Death::Kind::kCpuTimeout : Death::Kind::kWallTimeout,
                  0});
@@ -196,6 +215,15 @@ Status LiveSession::interrupt() {
     if (current_->cut == Cut::kNone) {
         current_->cut = Cut::kInterrupt;
     }
+    // Code that survives the interrupt feels a slow client's back-pressure again after the grace.
+    uncork_timer_.expires_after(limits::kInterruptGrace);
+    uncork_timer_.async_wait([weak = weak_from_this(),
+                              number = current_->number](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (!error && self && self->is_current(number) && self->current_->cut == Cut::kInterrupt) {
+            self->ignore_congestion_ = false;
+        }
+    });
     return send_interrupt();
 }
 
@@ -225,7 +253,10 @@ void LiveSession::submit_input_reply(const Message& reply) {
 }
 
 void LiveSession::on_input_request(const Message& request) {
-    if (!current_.has_value()) {
+    // One question at a time, of a size that a client can be sent.
+    if (!current_.has_value() || current_->input_requested || draining_ ||
+        request.header().msg_type != "input_request" ||
+        request.frame().size() > limits::kInputRequestBytesMax) {
         return;
     }
     if (current_->request.origin) {
@@ -289,6 +320,7 @@ void LiveSession::finish_current() {
     const auto self = shared_from_this();  // an answer may let go of the session
     wall_timer_.cancel();
     cpu_timer_.cancel();
+    uncork_timer_.cancel();
     ignore_congestion_ = false;
     Current current = std::move(*current_);
     current_.reset();
@@ -315,15 +347,17 @@ void LiveSession::fail_request(PendingRequest& request, const Death& death) {
         complete(*request.execution, request.execution->recorder.finish_dead(death));
         return;
     }
+    // At once: a session that is being closed lets go of its clients right after this.
     if (find_reply_type(request.message.header().msg_type).has_value()) {
-        deliver_later(
-            request.origin, messages_.error_reply(request.message, "KernelDied", describe(death)));
+        request.origin->deliver(
+            messages_.error_reply(request.message, "KernelDied", describe(death)));
     }
 }
 
 void LiveSession::complete(TrackedExecution& execution, ExecutionResult result) {
-    remember(result);
-    execution.completion->set(std::move(result));
+    const auto finished = std::make_shared<const ExecutionResult>(std::move(result));
+    remember(finished);
+    execution.completion->set(finished);
 }
 
 ExecutionMetrics LiveSession::measure(const Current& current) const {

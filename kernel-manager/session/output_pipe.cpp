@@ -33,15 +33,20 @@ std::size_t incomplete_utf8_suffix(std::string_view text) {
     return 0;
 }
 
-std::shared_ptr<OutputPipe> OutputPipe::create(
+Result<std::shared_ptr<OutputPipe>> OutputPipe::create(
     boost::asio::io_context& io, UniqueFd read_end, OnText on_text) {
-    return std::shared_ptr<OutputPipe>(new OutputPipe(io, std::move(read_end), std::move(on_text)));
+    std::shared_ptr<OutputPipe> pipe(new OutputPipe(io, std::move(on_text)));
+    boost::system::error_code error;
+    pipe->pipe_.assign(read_end.get(), error);
+    if (error) {
+        return Error(ErrorCode::kSystem, "watch an output pipe: " + error.message());
+    }
+    (void)read_end.release();
+    return pipe;
 }
 
-OutputPipe::OutputPipe(boost::asio::io_context& io, UniqueFd read_end, OnText on_text)
-    : pipe_(io, read_end.release()),
-      on_text_(std::move(on_text)),
-      buffer_(limits::kStreamChunkBytesMax, '\0') {}
+OutputPipe::OutputPipe(boost::asio::io_context& io, OnText on_text)
+    : pipe_(io), on_text_(std::move(on_text)), buffer_(limits::kStreamChunkBytesMax, '\0') {}
 
 void OutputPipe::start() {
     wait_readable();

@@ -5,6 +5,7 @@
 // time. Owns the read end. io_context thread only.
 #pragma once
 
+#include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -26,7 +27,7 @@ class OutputPipe : public std::enable_shared_from_this<OutputPipe> {
     using OnText = std::function<void(std::string_view)>;
 
     /// The descriptor must be non-blocking.
-    static std::shared_ptr<OutputPipe> create(
+    static Result<std::shared_ptr<OutputPipe>> create(
         boost::asio::io_context& io, UniqueFd read_end, OnText on_text);
 
     OutputPipe(const OutputPipe&) = delete;
@@ -42,7 +43,7 @@ class OutputPipe : public std::enable_shared_from_this<OutputPipe> {
     void close();
 
  private:
-    OutputPipe(boost::asio::io_context& io, UniqueFd read_end, OnText on_text);
+    OutputPipe(boost::asio::io_context& io, OnText on_text);
     void wait_readable();
     /// Bytes read; 0 if the pipe is empty or closed.
     std::size_t read_some(std::size_t bytes_max);

@@ -23,11 +23,14 @@
 
 namespace cellkeep::session {
 
+/// A result that the waiting caller, the history and the idempotency keys share.
+using FinishedExecution = std::shared_ptr<const ExecutionResult>;
+
 /// An execution of the agent API while it waits and runs.
 struct TrackedExecution {
     std::string id;
     ExecutionRecorder recorder;
-    std::shared_ptr<Completion<ExecutionResult>> completion;
+    std::shared_ptr<Completion<FinishedExecution>> completion;
     std::optional<std::chrono::milliseconds> timeout;
 };
 

@@ -21,7 +21,10 @@ struct Service::State {
     std::vector<std::shared_ptr<LiveSession>> sessions;  // oldest first
     std::set<std::uint32_t> slots;                       // of sessions that are or are being made
     std::map<std::string, std::uint32_t> slot_of;        // by session id
+    std::vector<std::weak_ptr<LiveSession>> starting;
     bool shutting_down = false;
+
+    Status remove(const std::string& id, Death reason);
 };
 
 namespace {
@@ -29,8 +32,9 @@ namespace {
 /// Takes a place among the sessions and gives it back unless the session came to be.
 class SlotReservation {
  public:
-    SlotReservation(std::set<std::uint32_t>& slots, std::uint32_t slot)
-        : slots_(&slots), slot_(slot) {
+    /// The pointer shares ownership of what holds the set.
+    SlotReservation(std::shared_ptr<std::set<std::uint32_t>> slots, std::uint32_t slot)
+        : slots_(std::move(slots)), slot_(slot) {
         slots_->insert(slot_);
     }
     SlotReservation(const SlotReservation&) = delete;
@@ -40,10 +44,10 @@ class SlotReservation {
             slots_->erase(slot_);
         }
     }
-    void keep() { slots_ = nullptr; }
+    void keep() { slots_.reset(); }
 
  private:
-    std::set<std::uint32_t>* slots_;
+    std::shared_ptr<std::set<std::uint32_t>> slots_;
     std::uint32_t slot_;
 };
 
@@ -115,7 +119,7 @@ std::string make_uuid(std::string hex) {
 }  // namespace
 
 Service::Service(boost::asio::io_context& io, ServiceConfig config)
-    : state_(std::make_unique<State>(State{io, std::move(config), {}, {}, {}, {}, false})) {}
+    : state_(std::make_shared<State>(State{io, std::move(config), {}, {}, {}, {}, {}, false})) {}
 
 Service::~Service() {
     shutdown();
@@ -126,7 +130,8 @@ void Service::add_listener(SessionListener* listener) {
 }
 
 boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::create(SessionOptions options) {
-    State& state = *state_;
+    const std::shared_ptr<State> shared = state_;  // outlives the Service if need be
+    State& state = *shared;
     if (state.shutting_down) {
         co_return Error(ErrorCode::kUnavailable, "create session: the server is shutting down");
     }
@@ -151,7 +156,8 @@ boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::create(Session
     BOOST_OUTCOME_CO_TRY(auto uuid, random_hex(16));
 
     const std::uint32_t slot = first_free(state.slots);
-    SlotReservation reservation(state.slots, slot);
+    SlotReservation reservation(
+        std::shared_ptr<std::set<std::uint32_t>>(shared, &state.slots), slot);
     BOOST_OUTCOME_CO_TRY(
         auto sandbox,
         with_context(
@@ -164,14 +170,26 @@ boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::create(Session
     setup.options = std::move(options);
     setup.spec = *spec;
     setup.start_timeout = state.config.start_timeout;
-    setup.on_end_requested = [this, session_id = setup.id](Death reason) {
+    setup.on_end_requested = [weak = std::weak_ptr(shared), session_id = setup.id](Death reason) {
+        const auto owner = weak.lock();
+        if (!owner) {
+            return;
+        }
         // Later: the request to end comes from inside the session.
-        boost::asio::post(state_->io, [this, session_id, reason] {
-            (void)remove(session_id, reason);  // not found: somebody was faster
+        boost::asio::post(owner->io, [weak, session_id, reason] {
+            if (const auto still = weak.lock()) {
+                (void)still->remove(session_id, reason);  // not found: somebody was faster
+            }
         });
     };
     const auto session = LiveSession::create(state.io, std::move(setup), std::move(sandbox));
-    if (auto started = co_await session->start(); started.has_error()) {
+    state.starting.emplace_back(session);
+    auto started = co_await session->start();
+    std::erase_if(state.starting, [&](const auto& one) {
+        const auto alive = one.lock();
+        return !alive || alive == session;
+    });
+    if (started.has_error()) {
         session->close({Death::Kind::kStartFailed, 0});
         co_return std::move(started).error().with_context("create session");
     }
@@ -207,27 +225,35 @@ std::vector<std::shared_ptr<Session>> Service::list() const {
 }
 
 Status Service::remove(const std::string& id, Death reason) {
-    const auto found =
-        std::find_if(state_->sessions.begin(), state_->sessions.end(), [&](const auto& session) {
-            return session->id() == id || session->kernel_id() == id;
-        });
-    if (found == state_->sessions.end()) {
+    return state_->remove(id, reason);
+}
+
+Status Service::State::remove(const std::string& id, Death reason) {
+    const auto found = std::find_if(sessions.begin(), sessions.end(), [&](const auto& session) {
+        return session->id() == id || session->kernel_id() == id;
+    });
+    if (found == sessions.end()) {
         return Error(ErrorCode::kNotFound, "session " + id + ": there is none");
     }
     const std::shared_ptr<LiveSession> session = *found;
-    state_->sessions.erase(found);
+    sessions.erase(found);
     session->close(reason);
-    for (SessionListener* listener : state_->listeners) {
+    for (SessionListener* listener : listeners) {
         listener->on_session_closed(session->id());
     }
-    if (const auto slot = state_->slot_of.extract(session->id())) {
-        state_->slots.erase(slot.mapped());
+    if (const auto slot = slot_of.extract(session->id())) {
+        slots.erase(slot.mapped());
     }
     return ok();
 }
 
 void Service::shutdown() {
     state_->shutting_down = true;
+    for (const auto& one : std::exchange(state_->starting, {})) {
+        if (const auto session = one.lock()) {
+            session->close({Death::Kind::kRequested, 0});
+        }
+    }
     while (!state_->sessions.empty()) {
         // Copied: remove() lets go of the session that holds the id.
         const std::string id = state_->sessions.back()->id();

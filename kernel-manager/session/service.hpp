@@ -75,7 +75,7 @@ class Service {
 
  private:
     struct State;
-    std::unique_ptr<State> state_;
+    std::shared_ptr<State> state_;  // posted work may outlive the Service
 };
 
 }  // namespace cellkeep::session

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <memory>
 #include <string>
 
 using cellkeep::session::ExecutionRequest;
@@ -152,4 +153,44 @@ TEST_CASE(
             "    pass", "'{\"a\": \"' + 'x' * " + std::to_string(bound - frame + 1) + " + '\"}'"));
         CHECK(fixture.run(fixture.service.create({})).has_error());
     }
+}
+
+TEST_CASE(
+    "a child that keeps the link and talks for ever does not hold the server",
+    "[session][hostile]") {
+    ServiceFixture fixture(
+        hostile_config("    if os.fork() == 0:\n"
+                       "        while True: send('iopub', 'stream', parent, '{\"name\": "
+                       "\"stdout\", \"text\": \"x\"}')\n"
+                       "    os._exit(0)"));
+    const auto session = fixture.open();
+    const auto result = fixture.execute(*session, "x");
+    CHECK(result.status == ExecutionStatus::kDead);
+    CHECK(to_string(result.death.value()) == "exited(0)");
+    CHECK(session->info().state != cellkeep::session::KernelState::kBusy);
+}
+
+TEST_CASE(
+    "an input request up to its bound is passed on, a larger one is not", "[session][hostile]") {
+    // The client never answers: what is looked at is what it was asked before the deadline.
+    const auto ask = [](std::size_t content_bytes) {
+        const std::size_t around = std::string("{\"prompt\": \"\", \"password\": false}").size();
+        return "    send('stdin', 'input_request', parent, '{\"prompt\": \"' + 'x' * " +
+               std::to_string(content_bytes - around) + " + '\", \"password\": false}')\n" +
+               "    send('iopub', 'stream', parent, '{\"name\": \"stdout\", \"text\": "
+               "\"asked\"}')\n"
+               "    time.sleep(25)";
+    };
+    const bool fits = GENERATE(true, false);
+    const std::size_t bytes = fits ? cellkeep::limits::kInputRequestBytesMax - 2000
+                                   : cellkeep::limits::kInputRequestBytesMax;
+    ServiceFixture fixture(hostile_config(ask(bytes)));
+    const auto session = fixture.open();
+    const auto client = std::make_shared<cellkeep::test::RecordingClient>();
+    session->subscribe(client.get());
+    const auto request = cellkeep::test::execute_request("x");
+    session->submit(request, client);
+    fixture.run_until([&] { return client->text_of(request) == "asked"; });
+    CHECK(client->replies.size() == (fits ? 1U : 0U));
+    session->unsubscribe(client.get());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/execution_recorder.hpp"
 
+#include "kernel-manager/session/error_text.hpp"
 #include "protocol/limits.hpp"
 
 #include <catch2/catch.hpp>
@@ -218,13 +219,13 @@ TEST_CASE(
 TEST_CASE("displays past the bounds of an answer are left out and counted", "[session][recorder]") {
     auto one = recorder();
     SECTION("by number") {
-        for (std::size_t i = 0; i < cellkeep::limits::kAnswerDisplaysMax; ++i) {
+        for (std::size_t i = 0; i < cellkeep::limits::kAnswerOutputsMax; ++i) {
             one.on_output(iopub("display_data", display("x")), nullptr);
         }
         one.on_output(iopub("display_data", display("one too many")), nullptr);
         const auto result = one.finish(Cut::kNone);
-        CHECK(result.displays.size() == cellkeep::limits::kAnswerDisplaysMax);
-        CHECK(result.truncated.at("displays").total == cellkeep::limits::kAnswerDisplaysMax + 1);
+        CHECK(result.displays.size() == cellkeep::limits::kAnswerOutputsMax);
+        CHECK(result.truncated.at("displays").total == cellkeep::limits::kAnswerOutputsMax + 1);
     }
     SECTION("by bytes") {
         const std::string half(cellkeep::limits::kAnswerDisplayBytesMax / 2 + 1, 'x');
@@ -254,4 +255,52 @@ TEST_CASE("terminal escapes are removed, text is not", "[session][recorder]") {
     CHECK(strip_escapes("cut\x1b[") == "cut");
     CHECK(strip_escapes("cut\x1b") == "cut");
     CHECK(strip_escapes("\x1b(Bx").ends_with("x"));
+}
+
+TEST_CASE("one update of many displays counts once for each of them", "[session][recorder]") {
+    auto one = recorder();
+    for (int i = 0; i < 100; ++i) {
+        one.on_output(iopub("display_data", display("small", "same")), nullptr);
+    }
+    const std::string large(cellkeep::limits::kAnswerDisplayBytesMax / 100, 'x');
+    one.on_output(iopub("update_display_data", display(large, "same")), nullptr);
+    one.on_reply(reply({{"status", "ok"}}));
+    const auto result = one.finish(Cut::kNone);
+    CHECK(result.displays[0]["data"]["text/plain"] == "small");
+    CHECK(result.truncated.contains("displays"));
+}
+
+TEST_CASE("errors and results cannot fill the memory either", "[session][recorder]") {
+    auto one = recorder();
+    const std::string half(cellkeep::limits::kAnswerDisplayBytesMax / 2, 'x');
+    for (int i = 0; i < 3; ++i) {
+        one.on_output(
+            iopub("error", {{"ename", "E"}, {"evalue", half}, {"traceback", json::array()}}),
+            nullptr);
+    }
+    one.on_reply(reply({{"status", "error"}, {"ename", "E"}}));
+    const auto result = one.finish(Cut::kNone);
+    CHECK(result.outputs.size() == 1);
+    CHECK(result.error->name == "E");
+    CHECK(result.error->message.size() < 1000);
+}
+
+TEST_CASE("empty stream text takes no room, however often it comes", "[session][recorder]") {
+    auto one = recorder();
+    for (std::size_t i = 0; i < cellkeep::limits::kAnswerOutputsMax * 2; ++i) {
+        const char* name = i % 2 == 0 ? "stdout" : "stderr";
+        one.on_output(iopub("stream", {{"name", name}, {"text", i % 4 < 2 ? "" : "x"}}), nullptr);
+    }
+    one.on_reply(reply({{"status", "ok"}}));
+    CHECK(one.finish(Cut::kNone).outputs.size() <= cellkeep::limits::kAnswerOutputsMax);
+}
+
+TEST_CASE(
+    "a request that ended without a reply is not taken for a success", "[session][recorder]") {
+    auto one = recorder();
+    one.on_output(iopub("stream", {{"name", "stdout"}, {"text", "said"}}), nullptr);
+    const auto result = one.finish(Cut::kNone);
+    CHECK(result.status == ExecutionStatus::kDead);
+    CHECK(result.error->kind == "no_reply");
+    CHECK(result.stdout_text == "said");
 }

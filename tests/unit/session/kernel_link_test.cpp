@@ -49,11 +49,13 @@ struct Harness {
         auto pair = cellkeep::make_socket_pair(SOCK_STREAM).value();
         REQUIRE(cellkeep::set_nonblocking(pair.first.get()).has_value());
         peer = std::move(pair.second);
-        link = KernelLink::create(
-            io,
-            std::move(pair.first),
-            {.on_message = [this](Message one) { received.push_back(std::move(one)); },
-             .on_closed = [this](const Error& error) { closings.push_back(error.message()); }});
+        link =
+            KernelLink::create(
+                io,
+                std::move(pair.first),
+                {.on_message = [this](Message one) { received.push_back(std::move(one)); },
+                 .on_closed = [this](const Error& error) { closings.push_back(error.message()); }})
+                .value();
         link->start();
     }
     ~Harness() { link->close(); }

@@ -30,8 +30,8 @@ struct Harness {
         REQUIRE(cellkeep::set_nonblocking(ends.read_end.get()).has_value());
         writer = std::move(ends.write_end);
         pipe = OutputPipe::create(io, std::move(ends.read_end), [this](std::string_view text) {
-            texts.emplace_back(text);
-        });
+                   texts.emplace_back(text);
+               }).value();
     }
     ~Harness() { pipe->close(); }
     Harness(const Harness&) = delete;
