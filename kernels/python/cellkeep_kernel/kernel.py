@@ -3,6 +3,7 @@
 
 import asyncio
 import builtins
+import functools
 import json
 import os
 import sys
@@ -15,6 +16,25 @@ from .loop import Runner
 from .shell import KernelShell
 from .stdin import Stdin
 from .streams import OutStream
+
+
+def _only_in_parent(method):
+    """For what the C++ half calls: user code that it ran may have forked, and a child that came back
+    would serve requests or run the kernel's end."""
+
+    @functools.wraps(method)
+    def call(self, *arguments):
+        error = None
+        try:
+            return method(self, *arguments)
+        except BaseException as caught:
+            error = caught
+            raise
+        finally:
+            if os.getpid() != self._pid:
+                self._leave_child(error)
+
+    return call
 
 
 class Kernel:
@@ -49,8 +69,12 @@ class Kernel:
 
     def _start_streams(self):
         host, loop = self._host, self.runner.loop
-        sys.stdout = OutStream(host, 1, "strict", self._schedule_flush)
-        sys.stderr = OutStream(host, 2, "backslashreplace", self._schedule_flush)
+        # Kept: user code may have redirected sys.stdout at the moment of a fork.
+        self._streams = (
+            OutStream(host, 1, "strict", self._schedule_flush),
+            OutStream(host, 2, "backslashreplace", self._schedule_flush),
+        )
+        sys.stdout, sys.stderr = self._streams
         sys.stdin = self._stdin = Stdin(host, loop.wakeup_fd, loop.drain_wakeup)
         builtins.input = self._stdin.input
         import getpass
@@ -89,9 +113,11 @@ class Kernel:
 
     # --- the requests ---
 
+    @_only_in_parent
     def wait(self):
         self.runner.wait()
 
+    @_only_in_parent
     def execute(self, code, silent, store_history, count, user_expressions, allow_stdin):
         shell = self.shell
         # IPython counts up when it stores; count is the number of this cell, or of the last stored.
@@ -178,6 +204,7 @@ class Kernel:
         self._host.flush()
         self._host.flush_c_streams()
 
+    @_only_in_parent
     def complete(self, code, cursor_pos):
         from IPython.core.completer import provisionalcompleter, rectify_completions
 
@@ -202,6 +229,7 @@ class Kernel:
             "metadata": {"_jupyter_types_experimental": types},
         })
 
+    @_only_in_parent
     def inspect(self, code, cursor_pos, detail_level):
         from IPython.utils.tokenutil import token_at_cursor
 
@@ -216,6 +244,7 @@ class Kernel:
             pass  # No such name: found stays False.
         return to_json(content)
 
+    @_only_in_parent
     def is_complete(self, code):
         status, indent = self.shell.input_transformer_manager.check_complete(code)
         content = {"status": status}
@@ -223,6 +252,7 @@ class Kernel:
             content["indent"] = " " * (indent or 0)
         return to_json(content)
 
+    @_only_in_parent
     def kernel_info(self):
         from IPython.core import release
 
@@ -248,6 +278,7 @@ class Kernel:
             "supported_features": [],
         })
 
+    @_only_in_parent
     def history(self, request):
         request = json.loads(request)
         manager = self.shell.history_manager
@@ -276,6 +307,7 @@ class Kernel:
 
     # --- comms ---
 
+    @_only_in_parent
     def comm_info(self, target_name):
         return to_json({
             comm_id: {"target_name": item.target_name}
@@ -283,6 +315,7 @@ class Kernel:
             if not target_name or item.target_name == target_name
         })
 
+    @_only_in_parent
     def receive_comm(self, header, metadata, content, buffers):
         message = {
             "header": json.loads(header),
@@ -293,6 +326,8 @@ class Kernel:
         try:
             self.runner.run(self._receive_comm(message))
         except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
+            if os.getpid() != self._pid:
+                raise
             sys.excepthook(*sys.exc_info())  # The handler was interrupted.
 
     async def _receive_comm(self, message):
@@ -300,27 +335,32 @@ class Kernel:
 
     # --- the end, and forked children ---
 
+    @_only_in_parent
     def end(self):
         import atexit
 
         self.runner.end()
+        if os.getpid() != self._pid:
+            self._leave_child(None)
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
 
     def _become_child(self):
         """Runs in a child that user code forked: it has no part in the kernel."""
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, OutStream):
-                stream.write_directly()
+        for stream in self._streams:
+            stream.write_directly()
         self._stdin.allowed = False
         self.runner.leave_to_child()
         self._host.abandon()
 
     def _leave_child(self, error):
-        """A forked child came to the end of the cell. It must not serve requests."""
+        """A forked child came back from user code. It must not serve requests."""
         for stream in (sys.__stdout__, sys.__stderr__):
-            stream.flush()
+            try:
+                stream.flush()
+            except (AttributeError, OSError, ValueError):
+                pass  # The user closed or lost it.
         status = 0 if error is None else 1
         if isinstance(error, SystemExit) and isinstance(error.code, int):
             status = error.code

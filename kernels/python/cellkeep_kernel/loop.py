@@ -52,6 +52,7 @@ class Runner:
         self._has_held = has_held
         self._task = None
         self._waiting = False
+        self._is_child = False
         # SIGINT between "busy" and the first line of user code, and during the current cell.
         self._early_interrupt = False
         self._pending_interrupt = False
@@ -76,6 +77,8 @@ class Runner:
                     self.loop.run_forever()
                     arrived = True
                 except (KeyboardInterrupt, SystemExit):
+                    if self._is_child:
+                        raise
                     # A background task's own doing. It ends that task, not the kernel.
                     sys.excepthook(*sys.exc_info())
         finally:
@@ -161,6 +164,9 @@ class Runner:
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
 
     def leave_to_child(self):
-        """For a forked child: SIGINT is its own affair."""
+        """For a forked child: SIGINT is its own affair, and it does not wait for requests."""
+        self._is_child = True
+        if self._waiting:
+            self.loop.stop()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, signal.default_int_handler)

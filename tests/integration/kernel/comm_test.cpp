@@ -28,6 +28,19 @@ constexpr const char* kEcho =
 
 }  // namespace
 
+TEST_CASE("a child forked in a comm handler never serves", "[kernel][comm]") {
+    KernelClient kernel;
+    (void)kernel.execute(
+        "import atexit, comm, os\natexit.register(lambda: open('ended', 'w').close())\n"
+        "def target(channel, opening):\n    pid = os.fork()\n    if pid:\n"
+        "        print(os.waitpid(pid, 0)[1], os.path.exists('ended'))\n"
+        "comm.get_comm_manager().register_target('fork', target)");
+    const Messages answer = kernel.request(
+        "comm_open", {{"comm_id", "c1"}, {"target_name", "fork"}, {"data", json::object()}});
+    CHECK(text_of(answer, "stdout") == "0 False\n");
+    CHECK(only(kernel.execute("1"), "execute_reply")["status"] == "ok");
+}
+
 TEST_CASE("a comm carries data and buffers both ways", "[kernel][comm]") {
     KernelClient kernel;
     (void)kernel.execute(kEcho);

@@ -76,6 +76,34 @@ TEST_CASE("a forked child writes to the descriptors and never serves", "[kernel]
     CHECK(only(kernel.execute("1"), "execute_reply")["status"] == "ok");
 }
 
+TEST_CASE("a child forked while stdout is redirected keeps its output", "[kernel][output]") {
+    KernelClient kernel;
+    const Messages answer = kernel.execute(
+        "import contextlib, io, os\nwith contextlib.redirect_stdout(io.StringIO()):\n"
+        "    pid = os.fork()\nif pid == 0:\n    print('child')\n"
+        "else:\n    print('parent', os.waitpid(pid, 0)[1])");
+    CHECK(text_of(answer, "stdout") == "parent 0\n");
+    CHECK(kernel.read_stdout() == "child\n");
+}
+
+TEST_CASE("a child forked between cells does not end the kernel's way", "[kernel][output]") {
+    KernelClient kernel;
+    const std::string end = GENERATE(as<std::string>(), "pass", "raise SystemExit(3)");
+    const std::string code = end == "pass" ? "0" : "3";
+    // The kernel waits for a request when the task forks; the user's atexit function is not to run.
+    (void)kernel.execute(
+        "import asyncio, atexit, os\natexit.register(lambda: open('ended', 'w').close())\n"
+        "async def work():\n"
+        "    while not get_ipython().kernel.runner._waiting: await asyncio.sleep(0.001)\n"
+        "    pid = os.fork()\n    if pid == 0:\n        " +
+        end +
+        "\n    else:\n        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])\n"
+        "        print('child', code, os.path.exists('ended'))\n"
+        "task = asyncio.create_task(work())");
+    CHECK(text_of(kernel.receive_until("stream"), "stdout") == "child " + code + " False\n");
+    CHECK(only(kernel.execute("1"), "execute_reply")["status"] == "ok");
+}
+
 TEST_CASE("threads write into the running cell", "[kernel][output]") {
     KernelClient kernel;
     const Messages answer = kernel.execute(
