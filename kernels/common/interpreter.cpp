@@ -24,6 +24,9 @@ nlohmann::json Interpreter::make_failure_content(std::string_view what) const {
 }
 
 Status Interpreter::wait_readable(int fd) {
+    if (parts_.inbox.has_held()) {
+        return ok();
+    }
     pollfd entry{fd, POLLIN, 0};
     while (::poll(&entry, 1, -1) < 0) {
         if (errno != EINTR) {

@@ -50,7 +50,7 @@ class Interpreter : public xeus::xinterpreter {
 
     // --- what LinkServer asks for, beside xeus ---
 
-    /// Blocks until fd is readable. A language with an event loop runs it meanwhile.
+    /// Blocks until fd is readable or the inbox holds something; an event loop may run meanwhile.
     virtual Status wait_readable(int fd);
     /// {comm_id: {"target_name": name}}; all targets if target_name is empty.
     virtual nlohmann::json comm_info(std::string_view target_name);

@@ -38,9 +38,7 @@ void LinkServer::start_impl(xeus::xpub_message /*message*/) {
 Status LinkServer::serve() {
     Inbox& inbox = parts_.kernel.inbox;
     while (!stopped_) {
-        if (!inbox.has_held()) {
-            BOOST_OUTCOME_TRY(parts_.interpreter->wait_readable(inbox.fd()));
-        }
+        BOOST_OUTCOME_TRY(parts_.interpreter->wait_readable(inbox.fd()));
         BOOST_OUTCOME_TRY(const std::optional<protocol::Message> message, inbox.next());
         if (!message) {
             break;  // The server closed the link: the ordinary end of a session.

@@ -67,6 +67,7 @@ class Runner:
     def wait(self):
         """Run background work until a request has arrived."""
         if self._has_held():
+            self._early_interrupt = False  # It was meant for the request before.
             return
         self._waiting = True
         self.loop.add_reader(self._link_fd, self.loop.stop)

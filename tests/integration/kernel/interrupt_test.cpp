@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+using cellkeep::protocol::Channel;
 using cellkeep::test::error_place;
 using cellkeep::test::KernelClient;
 using cellkeep::test::Messages;
@@ -45,6 +46,23 @@ TEST_CASE("an idle kernel ignores interrupts", "[kernel][interrupt]") {
     // shows that the signals have been taken.
     (void)kernel.request("kernel_info_request", json::object());
     CHECK(only(kernel.execute("1"), "execute_reply")["status"] == "ok");
+}
+
+TEST_CASE("an interrupt at a cell's end does not fall on a held request", "[kernel][interrupt]") {
+    KernelClient kernel;
+    // The stream is flushed after the cell's code. The second request arrives during the question.
+    const std::string first = kernel.start(
+        "import os, signal, sys\nrunner = get_ipython().kernel.runner\nclass Strike:\n"
+        "    write = sys.stdout.write\n    struck = False\n    def flush(self):\n"
+        "        if runner.is_running or self.struck: return\n        self.struck = True\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\ninput()\nsys.stdout = Strike()",
+        {{"allow_stdin", true}});
+    (void)kernel.receive_until("input_request");
+    const std::string second = kernel.start("sys.stdout.struck");
+    (void)kernel.send(Channel::kStdin, "input_reply", {{"value", ""}});
+    (void)kernel.receive_until_idle(first);
+    CHECK(
+        only(kernel.receive_until_idle(second), "execute_result")["data"]["text/plain"] == "True");
 }
 
 TEST_CASE("an interrupt right after busy is not lost", "[kernel][interrupt]") {
