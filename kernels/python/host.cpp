@@ -73,7 +73,9 @@ void Host::flush() {
 
 void Host::flush_c_streams() {
     const py::gil_scoped_release unlocked;
-    (void)std::fflush(nullptr);
+    // Not every stream: another one may be locked by a thread that waits for its input.
+    (void)std::fflush(stdout);
+    (void)std::fflush(stderr);
 }
 
 void Host::publish(

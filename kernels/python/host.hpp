@@ -25,7 +25,7 @@ class Host {
     /// surrogate.
     bool write(bool to_stderr, const pybind11::str& text);
     void flush();
-    /// The C library's buffered output, which goes to fd 1 and 2.
+    /// What the C library's stdout and stderr hold for fd 1 and 2.
     void flush_c_streams();
 
     /// content and metadata are JSON; buffers a sequence of objects with contiguous memory.
