@@ -15,6 +15,8 @@ compile() {
         esac
         shift
     done
+    # The same source is the same work in every clone: ccache sees paths relative to this one.
+    export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1
     stage "configure-$preset" "Configuring the $title" \
         cmake --preset "$preset" --log-level=NOTICE "${settings[@]}"
     stage "build-$preset" "Building the $title" cmake --build "$build/$preset" "${targets[@]}"

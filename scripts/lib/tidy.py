@@ -52,7 +52,8 @@ def verdict_key(tool: str, command: dict, headers: list[Path]) -> str:
     digest = hashlib.sha256()
     source = Path(command["file"])
     words = shlex.split(command["command"])
-    digest.update("\0".join([tool, *words]).encode())
+    # Without the clone's own path: the same text has the same verdict in every clone.
+    digest.update("\0".join([tool, *words]).replace(str(ROOT), "").encode())
     ours = {path for path in headers if ROOT in path.parents and path.is_file()}
     for path in sorted({source, *ours, *configurations(source)}):
         digest.update(f"\0{path.relative_to(ROOT)}\0".encode())
@@ -60,9 +61,9 @@ def verdict_key(tool: str, command: dict, headers: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def check(tidy: str, build: Path, source: Path) -> tuple[int, str]:
+def check(tidy: str, build: Path, checks: str, source: Path) -> tuple[int, str]:
     answer = subprocess.run(
-        [tidy, "-p", str(build), "--quiet", str(source)],
+        [tidy, "-p", str(build), "--quiet", f"--checks={checks}", str(source)],
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -85,6 +86,8 @@ def main() -> int:
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--junit", type=Path)
+    parser.add_argument("--checks", default="", help="added to the configured checks")
+    parser.add_argument("--without", default="", help="a folder whose files are left out")
     parser.add_argument("files", nargs="*", type=Path, help="default: every file of the build")
     options = parser.parse_args()
     build = options.build.resolve()
@@ -92,6 +95,7 @@ def main() -> int:
 
     tidy = shutil.which("clang-tidy") or sys.exit("error: clang-tidy is not installed")
     tool = subprocess.run([tidy, "--version"], check=True, text=True, capture_output=True).stdout
+    tool += options.checks
     headers = header_map(build)
     chosen = {path.resolve() for path in options.files}
     verdicts: dict[str, tuple[int, str]] = {}
@@ -102,6 +106,7 @@ def main() -> int:
             ROOT not in source.parents
             or build in source.parents
             or (chosen and source not in chosen)
+            or (options.without and ROOT / options.without in source.parents)
         ):
             continue
         name = str(source.relative_to(ROOT))
@@ -117,7 +122,7 @@ def main() -> int:
     print(f"    {len(verdicts)} files unchanged, {len(pending)} to read", flush=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         running = {
-            pool.submit(check, tidy, build, source): name for name, (source, _) in pending.items()
+            pool.submit(check, tidy, build, options.checks, source): name for name, (source, _) in pending.items()
         }
         for count, done in enumerate(concurrent.futures.as_completed(running), 1):
             name = running[done]
