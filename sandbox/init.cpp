@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/init.hpp"
 
+#include "sandbox/start_request.hpp"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -42,13 +44,6 @@ struct Init {
     std::array<int, kStartFdsMax> fds{-1, -1, -1};
     std::size_t fd_count = 0;
     alignas(RequestHeader) std::array<char, kRequestBytesMax> request{};
-};
-
-/// A decoded start request: pointers into the request buffer, each list ended by a null pointer.
-struct Start {
-    char* directory = nullptr;
-    std::array<char*, kStartStringsMax + 2> arguments{};
-    std::array<char*, kStartStringsMax + 2> environment{};
 };
 
 void close_received(Init& init) {
@@ -110,41 +105,6 @@ std::size_t receive_request(Init& init) {
         std::memcpy(init.fds.data(), CMSG_DATA(header), init.fd_count * sizeof(int));
     }
     return static_cast<std::size_t>(got);
-}
-
-/// The next string of the request text; null if none is left.
-char* next_string(char*& at, const char* end) {
-    if (at == end) {
-        return nullptr;
-    }
-    char* start = at;
-    auto* terminator =
-        static_cast<char*>(std::memchr(start, '\0', static_cast<std::size_t>(end - start)));
-    if (terminator == nullptr) {
-        return nullptr;
-    }
-    at = terminator + 1;
-    return start;
-}
-
-bool decode_start(Init& init, const RequestHeader& header, std::size_t size, Start& start) {
-    if (header.text_bytes != size - sizeof(RequestHeader) || header.argument_count == 0 ||
-        header.argument_count > kStartStringsMax || header.environment_count > kStartStringsMax) {
-        return false;
-    }
-    char* at = init.request.data() + sizeof(RequestHeader);
-    const char* end = at + header.text_bytes;
-    start.directory = next_string(at, end);
-    bool whole = start.directory != nullptr;
-    for (std::uint32_t i = 0; i < header.argument_count; ++i) {
-        start.arguments[i] = next_string(at, end);
-        whole = whole && start.arguments[i] != nullptr;
-    }
-    for (std::uint32_t i = 0; i < header.environment_count; ++i) {
-        start.environment[i] = next_string(at, end);
-        whole = whole && start.environment[i] != nullptr;
-    }
-    return whole && at == end;
 }
 
 [[noreturn]] void fail_worker(int failure_fd, SetupStep step, int error) {
@@ -314,7 +274,7 @@ void handle_start(Init& init, const RequestHeader& header, std::size_t size) {
     Slot* slot = free_slot(init);
     if (slot == nullptr) {
         reply.error = EAGAIN;
-    } else if (init.fd_count < 2 || !decode_start(init, header, size, start)) {
+    } else if (init.fd_count < 2 || !decode_start(init.request.data(), size, start)) {
         reply.error = EINVAL;
     } else {
         slot->event.worker_id = header.worker_id;
