@@ -20,10 +20,14 @@ void Routes::add_to(http::Router& router) {
         route.method = method;
         route.pattern = pattern;
         route.handler = bind(member);
+        if (route.method != "POST") {
+            route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
+        }
         router.add(std::move(route));
     };
     http::Route health_route{"GET", "/healthz", bind(&Routes::health)};
     health_route.access = http::Access::kOpen;
+    health_route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
     router.add(std::move(health_route));
 
     add("GET", "/", &Routes::index);

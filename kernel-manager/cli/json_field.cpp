@@ -17,9 +17,9 @@ double number_field(const nlohmann::json& object, const char* name, double fallb
 }
 
 const nlohmann::json& array_field(const nlohmann::json& object, const char* name) {
-    static const nlohmann::json kEmpty = nlohmann::json::array();
+    static const nlohmann::json empty = nlohmann::json::array();
     const auto field = object.find(name);
-    return field != object.end() && field->is_array() ? *field : kEmpty;
+    return field != object.end() && field->is_array() ? *field : empty;
 }
 
 }  // namespace cellkeep::cli

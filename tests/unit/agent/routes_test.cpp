@@ -61,6 +61,33 @@ TEST_CASE("a body is bounded by the table: uploads streamed, JSON whole", "[agen
     CHECK(create.route->body_bytes_max == limits::kHttpBodyBytesMax);
 }
 
+TEST_CASE(
+    "limits::kHttpIgnoredBodyBytesMax bounds a body that a route ignores", "[agent][routes]") {
+    FakeBackend backend;
+    Routes routes(backend, "1");
+    http::Router router;
+    routes.add_to(router);
+    const std::vector<std::pair<const char*, std::vector<std::string>>> ignoring{
+        {"GET", {"healthz"}},
+        {"HEAD", {"healthz"}},
+        {"GET", {}},
+        {"GET", {"openapi.json"}},
+        {"GET", {"v1", "sessions"}},
+        {"GET", {"v1", "sessions", "x"}},
+        {"DELETE", {"v1", "sessions", "x"}},
+        {"GET", {"v1", "sessions", "x", "executions", "y"}},
+        {"GET", {"v1", "sessions", "x", "files"}},
+        {"GET", {"v1", "sessions", "x", "files", "a"}},
+        {"DELETE", {"v1", "sessions", "x", "files", "a"}},
+    };
+    for (const auto& [method, segments] : ignoring) {
+        CAPTURE(method, segments);
+        const auto match = router.match(method, segments);
+        REQUIRE(match.route != nullptr);
+        CHECK(match.route->body_bytes_max == limits::kHttpIgnoredBodyBytesMax);
+    }
+}
+
 TEST_CASE("methods that an address does not know are 405", "[agent][routes]") {
     Api api;
     for (const auto& [method, target] : {

@@ -219,6 +219,19 @@ TEST_CASE("an idle connection is closed without a word", "[http][connection]") {
     CHECK(client.read_all().empty());
 }
 
+TEST_CASE("without a token the answer comes before the body", "[http][connection]") {
+    const TestServer server;
+    RawClient client(server.port());
+    // Nothing of the body is ever sent: who waits for it does not answer.
+    CHECK(
+        client.send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\n\r\n"));
+    CHECK_THAT(client.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 401 "));
+    RawClient chunked(server.port());
+    CHECK(chunked.send(
+        "POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"));
+    CHECK_THAT(chunked.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 401 "));
+}
+
 TEST_CASE("HTTP/1.0 is answered and closed", "[http][connection]") {
     const TestServer server;
     RawClient client(server.port());
