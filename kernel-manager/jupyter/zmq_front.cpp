@@ -18,7 +18,7 @@ constexpr const char* kLongestId = "ses_000000000000000000000000";
 
 /// Where short-lived sockets belong, if the system has such a place.
 std::string runtime_directory() {
-    // Safe: read at start, and nothing in this program sets the environment.
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing in this program sets the environment.
     const char* runtime = std::getenv("XDG_RUNTIME_DIR");
     const bool usable =
         runtime != nullptr && runtime[0] == '/' && ::access(runtime, W_OK | X_OK) == 0;

@@ -50,6 +50,8 @@ class ZmqFront : public session::SessionListener {
     /// path of the sockets would be too long.
     static Result<std::unique_ptr<ZmqFront>> create(
         boost::asio::io_context& io, ZmqFrontConfig config);
+    ZmqFront(const ZmqFront&) = delete;
+    ZmqFront& operator=(const ZmqFront&) = delete;
     ~ZmqFront() override;
 
     Status on_session_created(const std::shared_ptr<session::Session>& session) override;

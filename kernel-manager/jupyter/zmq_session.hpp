@@ -54,6 +54,8 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
         std::shared_ptr<session::Session> session,
         protocol::Signer signer,
         ZmqSessionConfig config);
+    ZmqSession(const ZmqSession&) = delete;
+    ZmqSession& operator=(const ZmqSession&) = delete;
     ~ZmqSession() override;
 
     void on_output(const session::OutputEntry& entry) override;

@@ -39,9 +39,10 @@ def read_until_idle(client: Client, sent: str) -> list[dict]:
 
 @pytest.mark.parametrize("code", [COALESCED, FLUSHED], ids=["coalesced", "flushed"])
 def test_at_a_client_that_reads_at_once(session: Session, attach: Attach, code: str) -> None:
-    reply, outputs = attach(session).run(code)
-    assert reply["status"] == "ok"
-    assert stream_text(outputs) == WHOLE
+    client = attach(session)
+    sent = client.kernel.execute(code)
+    assert stream_text(read_until_idle(client, sent)) == WHOLE
+    assert client.kernel.get_shell_msg(timeout=60)["content"]["status"] == "ok"
 
 
 def test_at_a_client_that_reads_after_the_reply(session: Session, attach: Attach) -> None:
