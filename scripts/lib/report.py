@@ -67,6 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("results", "state", "cellkeep", "console"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--serving", action="store_true", help="the server goes on serving")
     options = parser.parse_args()
 
     executed = options.results / "seattle-weather.ipynb"
@@ -89,7 +90,8 @@ def main() -> None:
     print("\nWritten")
     for path in (options.results / "report.md", executed, *pictures):
         print(f"  {short(path)}")
-    print("\nThe session still holds every variable. Ask it more:\n")
+    print("\nThe session still holds every variable. Ask it more:\n" if options.serving else
+          "\nThe server ends now. `./scripts/run` without --once keeps it, to ask it more:\n")
     print(f"  curl -s {url}/v1/sessions/{session}/executions \\")
     print(f"    -H 'Authorization: Bearer {server['token']}' \\")
     print("    -H 'Content-Type: application/json' \\")
