@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/http/test_server.hpp"
 
+#include "protocol/support/syscall.hpp"
+
 #include <boost/asio/post.hpp>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -50,7 +52,9 @@ Answer answer_stream(Request& request) {
 Answer answer_file(Request& /*request*/) {
     Response response;
     UniqueFd fd(::memfd_create("digits", MFD_CLOEXEC));
-    (void)::write(fd.get(), "0123456789", 10) /* Ignored: the test sees the bytes or fails */;
+    if (const Status written = write_all(fd.get(), "0123456789"); written.has_error()) {
+        co_return to_response(make_problem(500, written.error().message()));
+    }
     response.body = FileBody{std::move(fd), 2, 5};
     co_return response;
 }
