@@ -136,7 +136,8 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void kill_kernel(Death why);
     void begin_restart();
     void stay_dead(const Status& status);
-    void fail_all(const Death& death);
+    void fail_current(const Death& death);
+    void fail_waiting(const Death& death);
     void on_kernel_exit(const sandbox::WorkerExit& exit);
     Death classify(const sandbox::WorkerExit& exit);
     void lose_kernel(const Death& death);

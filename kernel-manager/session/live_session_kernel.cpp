@@ -272,6 +272,8 @@ void LiveSession::begin_restart() {
     restart_budget_.reset();
     if (process_) {
         kill_kernel({Death::Kind::kRequested, 0});
+        // What was asked before ends here; what is asked from now on waits for the fresh one.
+        fail_waiting({Death::Kind::kRequested, 0});
     } else if (state_ == KernelState::kDead) {
         lose_kernel({Death::Kind::kRequested, 0});
     }
@@ -322,7 +324,10 @@ void LiveSession::lose_kernel(const Death& death) {
     ignore_congestion_ = false;
     change(KernelEvent::kDied);
     death_ = death;
-    fail_all(death);
+    fail_current(death);
+    if (death.kind != Death::Kind::kRequested || closed_) {
+        fail_waiting(death);
+    }
     if (closed_) {
         return;
     }
@@ -341,6 +346,7 @@ void LiveSession::lose_kernel(const Death& death) {
     if (const Status launched = launch_kernel(); launched.has_error()) {
         process_.reset();
         change(KernelEvent::kDied);
+        fail_waiting({Death::Kind::kStartFailed, 0});
         stay_dead(launched);
     }
 }
@@ -353,7 +359,7 @@ void LiveSession::stay_dead(const Status& status) {
     }
 }
 
-void LiveSession::fail_all(const Death& death) {
+void LiveSession::fail_current(const Death& death) {
     if (current_.has_value()) {
         PendingRequest request = std::move(current_->request);
         const ExecutionMetrics metrics = measure(*current_);
@@ -370,6 +376,9 @@ void LiveSession::fail_all(const Death& death) {
         }
         publish(messages_.status("idle", &request.message));
     }
+}
+
+void LiveSession::fail_waiting(const Death& death) {
     for (PendingRequest& request : queue_.take_all()) {
         publish(messages_.status("busy", &request.message));
         fail_request(request, death);

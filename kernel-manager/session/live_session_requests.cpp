@@ -125,7 +125,8 @@ void LiveSession::answer_control(const Message& request, ReplySink& origin) {
 }
 
 void LiveSession::dispatch_next() {
-    if (current_.has_value() || !process_ || !kernel_info_.has_value() || closed_ || draining_) {
+    if (current_.has_value() || !process_ || !kernel_info_.has_value() || closed_ || draining_ ||
+        kill_reason_.has_value()) {
         return;
     }
     auto next = queue_.pop();
