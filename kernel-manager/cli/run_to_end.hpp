@@ -25,7 +25,8 @@ Result<T> run_to_end(boost::asio::io_context& io, boost::asio::awaitable<Result<
     const auto keep = [&outcome, &task]() -> boost::asio::awaitable<void> {
         outcome.emplace(co_await std::move(task));
     };
-    boost::asio::co_spawn(io, keep, [&failure](std::exception_ptr thrown) { failure = std::move(thrown); });
+    boost::asio::co_spawn(
+        io, keep, [&failure](std::exception_ptr thrown) { failure = std::move(thrown); });
     while (!outcome && !failure && io.run_one() > 0) {
     }
     if (failure) {

@@ -34,7 +34,7 @@ enum class ErrorCode {
 std::string_view to_string(ErrorCode code);
 
 class [[nodiscard]] Error {
-  public:
+ public:
     Error(ErrorCode code, std::string message, std::string hint = {})
         : code_(code), message_(std::move(message)), hint_(std::move(hint)) {}
 
@@ -54,7 +54,7 @@ class [[nodiscard]] Error {
     Error with_context(std::string_view context) &&;
     Error with_hint(std::string hint) &&;
 
-  private:
+ private:
     ErrorCode code_;
     int errno_value_ = 0;
     std::string message_;
@@ -84,11 +84,11 @@ Result<T> with_context(Result<T> result, std::string_view context) {
 
 /// Ends the program with file, line and condition if a fact that only a bug can break is false.
 /// Active in every build type.
-#define CELLKEEP_CHECK(condition)                                                   \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            ::cellkeep::fail_check(__FILE__, __LINE__, #condition);                 \
-        }                                                                           \
+#define CELLKEEP_CHECK(condition)                                   \
+    do {                                                            \
+        if (!(condition)) {                                         \
+            ::cellkeep::fail_check(__FILE__, __LINE__, #condition); \
+        }                                                           \
     } while (false)
 
 [[noreturn]] void fail_check(const char* file, int line, const char* condition) noexcept;

@@ -54,8 +54,8 @@ Status write_all(int fd, std::string_view bytes);
 Status read_exactly(int fd, std::span<std::byte> bytes);
 
 struct ReceivedMessage {
-    std::size_t bytes = 0;       // 0 means the peer closed
-    std::vector<UniqueFd> fds;   // in the order they were sent
+    std::size_t bytes = 0;      // 0 means the peer closed
+    std::vector<UniqueFd> fds;  // in the order they were sent
 };
 
 /// How many descriptors one message may carry.

@@ -8,8 +8,7 @@
 namespace cellkeep {
 
 std::string to_iso8601(std::chrono::system_clock::time_point time) {
-    const auto since_epoch =
-        std::chrono::floor<std::chrono::microseconds>(time).time_since_epoch();
+    const auto since_epoch = std::chrono::floor<std::chrono::microseconds>(time).time_since_epoch();
     const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
     const auto whole = static_cast<std::time_t>(seconds.count());
     std::tm utc{};

@@ -10,7 +10,7 @@
 namespace cellkeep {
 
 class [[nodiscard]] UniqueFd {
-  public:
+ public:
     UniqueFd() = default;
     /// Takes ownership of fd; -1 means "none".
     explicit UniqueFd(int fd) noexcept : fd_(fd) {}
@@ -40,7 +40,7 @@ class [[nodiscard]] UniqueFd {
         }
     }
 
-  private:
+ private:
     int fd_ = -1;
 };
 
