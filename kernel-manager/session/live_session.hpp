@@ -117,6 +117,8 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void on_reply(const protocol::Message& reply);
     void on_input_request(const protocol::Message& request);
     void finish_current();
+    void fail_current(const Death& death);
+    void fail_waiting(const Death& death);
     void fail_request(PendingRequest& request, const Death& death);
     void abort_followers(const protocol::Message& failed);
     void complete(TrackedExecution& execution, ExecutionResult result);
@@ -136,8 +138,6 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void kill_kernel(Death why);
     void begin_restart();
     void stay_dead(const Status& status);
-    void fail_current(const Death& death);
-    void fail_waiting(const Death& death);
     void on_kernel_exit(const sandbox::WorkerExit& exit);
     Death classify(const sandbox::WorkerExit& exit);
     void lose_kernel(const Death& death);

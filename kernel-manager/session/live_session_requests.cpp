@@ -343,6 +343,33 @@ void LiveSession::finish_current() {
     dispatch_next();
 }
 
+void LiveSession::fail_current(const Death& death) {
+    if (current_.has_value()) {
+        PendingRequest request = std::move(current_->request);
+        const ExecutionMetrics metrics = measure(*current_);
+        const bool replied = current_->replied;
+        current_.reset();
+        if (request.execution) {
+            ExecutionResult result = request.execution->recorder.finish_dead(death);
+            result.metrics = metrics;
+            publish(messages_.error(request.message, "KernelDied", describe(death)));
+            complete(*request.execution, std::move(result));
+        } else if (!replied) {
+            publish(messages_.error(request.message, "KernelDied", describe(death)));
+            fail_request(request, death);
+        }
+        publish(messages_.status("idle", &request.message));
+    }
+}
+
+void LiveSession::fail_waiting(const Death& death) {
+    for (PendingRequest& request : queue_.take_all()) {
+        publish(messages_.status("busy", &request.message));
+        fail_request(request, death);
+        publish(messages_.status("idle", &request.message));
+    }
+}
+
 void LiveSession::fail_request(PendingRequest& request, const Death& death) {
     if (request.execution) {
         complete(*request.execution, request.execution->recorder.finish_dead(death));
