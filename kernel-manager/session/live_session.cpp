@@ -222,6 +222,25 @@ std::optional<ExecutionResult> LiveSession::find_execution(const std::string& ex
     return found == history_.end() ? std::nullopt : std::optional(**found);
 }
 
+void LiveSession::complete(TrackedExecution& execution, ExecutionResult result) {
+    const auto finished = std::make_shared<const ExecutionResult>(std::move(result));
+    remember(finished);
+    execution.completion->set(finished);
+}
+
+ExecutionMetrics LiveSession::measure(const Current& current) const {
+    using std::chrono::duration_cast;
+    using std::chrono::microseconds;
+    ExecutionMetrics metrics;
+    metrics.wall = duration_cast<microseconds>(steady_clock::now() - current.started_at);
+    metrics.queued = duration_cast<microseconds>(current.started_at - current.request.queued_at);
+    if (const auto usage = sandbox_.usage(); usage.has_value()) {
+        metrics.cpu = usage.value().cpu_time - current.cpu_at_start;
+        metrics.memory_peak_bytes = usage.value().memory_peak_bytes;
+    }
+    return metrics;
+}
+
 boost::asio::awaitable<Status> LiveSession::restart() {
     const auto self = shared_from_this();
     if (closed_) {

@@ -95,6 +95,8 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     Acceptance accept_execution(ExecutionRequest request);
     Status check_execution(const ExecutionRequest& request) const;
     Status write_files(const std::vector<InputFile>& files);
+    void complete(TrackedExecution& execution, ExecutionResult result);
+    ExecutionMetrics measure(const Current& current) const;
     void remember(const FinishedExecution& result);
     void watch_idle();
 
@@ -121,8 +123,6 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void fail_waiting(const Death& death);
     void fail_request(PendingRequest& request, const Death& death);
     void abort_followers(const protocol::Message& failed);
-    void complete(TrackedExecution& execution, ExecutionResult result);
-    ExecutionMetrics measure(const Current& current) const;
 
     // live_session_kernel.cpp
     void change(KernelEvent event);

@@ -382,23 +382,4 @@ void LiveSession::fail_request(PendingRequest& request, const Death& death) {
     }
 }
 
-void LiveSession::complete(TrackedExecution& execution, ExecutionResult result) {
-    const auto finished = std::make_shared<const ExecutionResult>(std::move(result));
-    remember(finished);
-    execution.completion->set(finished);
-}
-
-ExecutionMetrics LiveSession::measure(const Current& current) const {
-    using std::chrono::duration_cast;
-    using std::chrono::microseconds;
-    ExecutionMetrics metrics;
-    metrics.wall = duration_cast<microseconds>(steady_clock::now() - current.started_at);
-    metrics.queued = duration_cast<microseconds>(current.started_at - current.request.queued_at);
-    if (const auto usage = sandbox_.usage(); usage.has_value()) {
-        metrics.cpu = usage.value().cpu_time - current.cpu_at_start;
-        metrics.memory_peak_bytes = usage.value().memory_peak_bytes;
-    }
-    return metrics;
-}
-
 }  // namespace cellkeep::session
