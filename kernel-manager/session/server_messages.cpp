@@ -7,7 +7,6 @@ namespace {
 
 using nlohmann::json;
 using protocol::Channel;
-using protocol::Header;
 using protocol::Message;
 
 constexpr std::string_view kServerUser = "cellkeep";

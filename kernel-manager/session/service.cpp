@@ -24,6 +24,8 @@ struct Service::State {
     std::vector<std::weak_ptr<LiveSession>> starting;
     bool shutting_down = false;
 
+    /// Whether such a session may be made now.
+    Status admit(const SessionOptions& options) const;
     Status remove(const std::string& id, Death reason);
 };
 
@@ -132,26 +134,9 @@ void Service::add_listener(SessionListener* listener) {
 boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::create(SessionOptions options) {
     const std::shared_ptr<State> shared = state_;  // outlives the Service if need be
     State& state = *shared;
-    if (state.shutting_down) {
-        co_return Error(ErrorCode::kUnavailable, "create session: the server is shutting down");
-    }
-    if (state.slots.size() >= state.config.sessions_max) {
-        co_return Error(
-            ErrorCode::kLimitExceeded,
-            "create session: all " + std::to_string(state.config.sessions_max) +
-                " sessions are in use",
-            "Delete a session or raise --max-sessions.");
-    }
+    BOOST_OUTCOME_CO_TRY(state.admit(options));
     const KernelSpec* spec = state.config.catalog.find(options.language);
-    if (spec == nullptr) {
-        co_return Error(
-            ErrorCode::kInvalidArgument, "language: " + options.language + " is not offered");
-    }
-    if (options.environment != spec->environment.name) {
-        co_return Error(
-            ErrorCode::kInvalidArgument, "environment: " + options.environment + " is not offered");
-    }
-    BOOST_OUTCOME_CO_TRY(check_limits(options.limits, state.config.ceilings));
+    CELLKEEP_CHECK(spec != nullptr);  // admit() has looked
     BOOST_OUTCOME_CO_TRY(const auto id, random_hex(12));
     BOOST_OUTCOME_CO_TRY(auto uuid, random_hex(16));
 
@@ -226,6 +211,28 @@ std::vector<std::shared_ptr<Session>> Service::list() const {
 
 Status Service::remove(const std::string& id, Death reason) {
     return state_->remove(id, reason);
+}
+
+Status Service::State::admit(const SessionOptions& options) const {
+    if (shutting_down) {
+        return Error(ErrorCode::kUnavailable, "create session: the server is shutting down");
+    }
+    if (slots.size() >= config.sessions_max) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "create session: all " + std::to_string(config.sessions_max) + " sessions are in use",
+            "Delete a session or raise --max-sessions.");
+    }
+    const KernelSpec* spec = config.catalog.find(options.language);
+    if (spec == nullptr) {
+        return Error(
+            ErrorCode::kInvalidArgument, "language: " + options.language + " is not offered");
+    }
+    if (options.environment != spec->environment.name) {
+        return Error(
+            ErrorCode::kInvalidArgument, "environment: " + options.environment + " is not offered");
+    }
+    return check_limits(options.limits, config.ceilings);
 }
 
 Status Service::State::remove(const std::string& id, Death reason) {

@@ -50,7 +50,7 @@ std::size_t decode_prefix(const std::array<char, protocol::kLinkPrefixBytes>& by
 
 }  // namespace
 
-Result<std::optional<protocol::Message>> Link::read() {
+Result<std::optional<protocol::Message>> Link::read() const {
     std::array<char, protocol::kLinkPrefixBytes> prefix{};
     BOOST_OUTCOME_TRY(const std::size_t head, receive(fd(), prefix.data(), prefix.size()));
     if (head == 0) {

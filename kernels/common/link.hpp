@@ -26,7 +26,7 @@ class Link {
 
     /// Blocks until a whole message is there. Nothing: the peer closed between two frames.
     /// kProtocol: it closed inside a frame, or sent what is none; the stream is then unusable.
-    Result<std::optional<protocol::Message>> read();
+    Result<std::optional<protocol::Message>> read() const;
 
     /// Writes one whole frame with its length. kUnavailable once the peer is gone: output then has
     /// no reader, and read() will say so.

@@ -16,7 +16,7 @@ using nlohmann::json;
 using protocol::Channel;
 
 /// xeus routes replies by ZeroMQ identity; the link has one peer.
-const xeus::xmessage::guid_list kPeer{"link"};
+const xeus::xmessage::guid_list peer{"link"};
 
 std::string type_of(const xeus::xmessage_base& message) {
     return message.header().value("msg_type", std::string());
@@ -108,7 +108,7 @@ void LinkServer::dispatch_to_xeus(const protocol::Message& message) {
         parts_.kernel.outbox.set_output_parent(parent_);
     }
     xeus::xmessage request(
-        kPeer,
+        peer,
         std::move(header.value()),
         json::object(),
         json::object(),
@@ -156,7 +156,7 @@ void LinkServer::forward_comm(const protocol::Message& message) {
 // --- what goes out
 // ---------------------------------------------------------------------------------
 
-void LinkServer::reply(json content, const json& metadata) {
+void LinkServer::reply(const json& content, const json& metadata) {
     replied_ = true;
     const std::string type = reply_type(request_type_);
     const std::string metadata_text = protocol::dump_json(metadata);

@@ -58,7 +58,7 @@ class LinkServer final : public xeus::xserver {
     void dispatch_to_xeus(const protocol::Message& message);
     void answer_comm_info(const protocol::Message& message);
     void forward_comm(const protocol::Message& message);
-    void reply(nlohmann::json content, const nlohmann::json& metadata);
+    void reply(const nlohmann::json& content, const nlohmann::json& metadata);
     void publish_status(std::string_view state);
     void log_ignored(const protocol::Message& message) const;
 

@@ -108,7 +108,8 @@ void Host::publish(
 }
 
 py::bytes Host::parent_header() const {
-    return py::bytes(parts_.outbox.output_parent());
+    py::bytes parent(parts_.outbox.output_parent());
+    return parent;
 }
 
 void Host::request_input(std::string_view prompt, bool password) {
