@@ -195,7 +195,7 @@ void LinkServer::send_shell_impl(xeus::xmessage message) {
         content["status"] = "ok";
     }
     parts_.kernel.output.flush();
-    reply(std::move(content), metadata);
+    reply(content, metadata);
 }
 
 void LinkServer::send_control_impl(xeus::xmessage message) {
