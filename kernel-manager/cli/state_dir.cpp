@@ -84,10 +84,12 @@ Error held_by_other(const std::string& path) {
 }  // namespace
 
 Result<std::string> default_state_dir() {
-    // Safe: read once at start, before any other thread exists.
+    // Read once at start, before any other thread exists, hence:
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
     if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && state[0] == '/') {
         return std::string(state) + "/cellkeep";
     }
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
     if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
         return std::string(home) + "/.local/state/cellkeep";
     }
