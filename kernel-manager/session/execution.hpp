@@ -29,7 +29,7 @@ struct ExecutionRequest {
     std::string stdin_text;                            // answers input(), line by line, then EOF
     std::optional<std::chrono::milliseconds> timeout;  // wall; at most the session's limit
     std::vector<InputFile> files;
-    std::string reasoning;        // recorded with the execution, not interpreted
+    std::string reasoning;        // accepted and bounded, not kept yet
     std::string idempotency_key;  // empty: none
     bool store_history = true;
 };

@@ -20,6 +20,8 @@ struct SessionLimits {
     std::chrono::milliseconds cpu{30'000};
     /// Text of one execution's answer, stdout and stderr each. More is cut in the middle and saved.
     std::uint64_t output_bytes = 1'000'000;
+    /// Checked against its ceiling and reported; no artifacts are collected yet that it could
+    /// bound.
     std::uint64_t artifact_bytes = 5'000'000;
     std::optional<std::uint64_t> executions;  // budget of the session's life
     std::chrono::seconds idle{1800};          // without a request: culled
