@@ -25,6 +25,8 @@ class LocalTarget : public RunTarget {
  public:
     LocalTarget(asio::io_context& io, session::ServiceConfig config)
         : service_(io, std::move(config)) {}
+    LocalTarget(const LocalTarget&) = delete;
+    LocalTarget& operator=(const LocalTarget&) = delete;
     ~LocalTarget() override { service_.shutdown(); }
 
     asio::awaitable<Result<std::string>> open(std::chrono::milliseconds timeout) override {

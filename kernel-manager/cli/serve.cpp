@@ -71,8 +71,9 @@ Result<protocol::Transport> parse_transport(const std::string& text) {
 
 Result<ServeOptions> collect_options(const ServeCommand& command) {
     ServeOptions options = command.flags;
-    // Safe: read once at start, before any other thread exists.
-    if (const char* token = std::getenv("CELLKEEP_TOKEN"); token != nullptr && !options.token) {
+    // Read once at start, before any other thread exists.
+    const char* token = std::getenv("CELLKEEP_TOKEN");  // NOLINT(concurrency-mt-unsafe)
+    if (token != nullptr && !options.token) {
         options.token = token;
     }
     if (command.config_path) {
