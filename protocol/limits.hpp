@@ -112,6 +112,19 @@ inline constexpr std::chrono::seconds kHttpIdleTimeout{120};
 inline constexpr std::uint64_t kHttpDrainBytesMax = 256ULL << 20U;
 inline constexpr std::chrono::seconds kHttpDrainTimeout{10};
 
+// --- WebSocket
+/// How often the server pings, and how long a peer may give no sign of life.
+inline constexpr std::chrono::seconds kWebSocketPingInterval{30};
+inline constexpr std::chrono::seconds kWebSocketPongTimeout{90};
+/// How long a peer may take nothing of what is sent to it before it is cut off.
+inline constexpr std::chrono::seconds kWebSocketStallMax{30};
+/// What waits for one WebSocket client beyond what its connection has taken. A client that is
+/// further behind catches up from the session's journal.
+inline constexpr std::size_t kChannelsWaitingMessagesMax = 10'000;
+inline constexpr std::size_t kChannelsWaitingBytesMax = 64ULL << 20U;
+/// Clients whose place in the output is remembered after they left, per session.
+inline constexpr std::size_t kChannelsPlacesMax = 64;
+
 // --- Agent API
 /// Source code of one execution.
 inline constexpr std::size_t kCodeBytesMax = 8ULL << 20U;

@@ -7,6 +7,7 @@
 #include "kernel-manager/http/headers.hpp"
 #include "kernel-manager/http/principal.hpp"
 #include "kernel-manager/http/target.hpp"
+#include "kernel-manager/http/websocket.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -40,6 +41,8 @@ struct Request {
     BodyStream* stream = nullptr;                              // only if the route streams
     std::map<std::string, std::string, std::less<>> captures;  // from the route's pattern
     Principal principal;
+    /// Set if the request is a well-formed WebSocket handshake (RFC 6455, section 4.2.1).
+    std::optional<WebSocketOffer> websocket;
 
     /// A capture of the matched pattern; "" if the pattern has none of that name.
     std::string capture(std::string_view name) const {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One HTTP response as plain values: text held in memory, or a range of an open file that the
-// connection streams. Content-Length, Date and Connection are the connection's business.
+// One HTTP response as plain values: text held in memory, a range of an open file that the
+// connection streams, or a WebSocket that takes the connection over. Content-Length, Date and
+// Connection are the connection's business.
 #pragma once
 
 #include "kernel-manager/http/headers.hpp"
+#include "kernel-manager/http/websocket.hpp"
 #include "protocol/support/unique_fd.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,7 +28,7 @@ struct FileBody {
 struct Response {
     int status = 200;
     Headers headers;
-    std::variant<std::string, FileBody> body;
+    std::variant<std::string, FileBody, WebSocketUpgrade> body;
 
     std::uint64_t content_length() const;
 };

@@ -224,7 +224,7 @@ void ZmqSession::beat(const ZmqMultipart& multipart) {
     if (closed_ || multipart.frames().size() > limits::kHeartbeatFramesMax) {
         return;
     }
-    if (session_->info().state == session::KernelState::kDead) {
+    if (session_->state() == session::KernelState::kDead) {
         return;
     }
     const Result<SendOutcome> outcome = heartbeat_->send(multipart.frames());

@@ -90,9 +90,14 @@ SessionInfo LiveSession::info() const {
                                            active_steady_ - created_steady_);
     info.executions = executions_;
     info.restarts = restarts_;
+    info.connections = static_cast<std::size_t>(clients_.use_count() - 1);
     info.connection_file = connection_file_;
     info.output_dropped = journal_.dropped();
     return info;
+}
+
+std::shared_ptr<void> LiveSession::connect_client() {
+    return clients_;
 }
 
 void LiveSession::subscribe(OutputObserver* observer) {

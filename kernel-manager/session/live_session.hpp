@@ -54,11 +54,13 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     const std::string& id() const override { return setup_.id; }
     const std::string& kernel_id() const { return setup_.kernel_id; }
     SessionInfo info() const override;
+    KernelState state() const override { return state_; }
     void submit(protocol::Message request, std::shared_ptr<ReplySink> origin) override;
     void subscribe(OutputObserver* observer) override;
     void unsubscribe(OutputObserver* observer) override;
     void resume_output() override;
     const OutputJournal& journal() const override { return journal_; }
+    std::shared_ptr<void> connect_client() override;
     void set_connection_file(std::string path) override { connection_file_ = std::move(path); }
     boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request) override;
     std::optional<ExecutionResult> find_execution(const std::string& execution_id) const override;
@@ -189,6 +191,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     std::chrono::steady_clock::time_point active_steady_;
     boost::asio::steady_timer idle_timer_;
     std::string connection_file_;
+    std::shared_ptr<void> clients_ = std::make_shared<char>();  // each client holds a share
     bool closed_ = false;
 };
 

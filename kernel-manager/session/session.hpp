@@ -57,8 +57,20 @@ struct EnvironmentInfo {
     std::string digest;  // "sha256:…" of what the environment was locked to
 };
 
+/// When an idle session ends; its limits say how long idle is. As Jupyter Server counts it: looking
+/// at a session (reconnecting, kernel_info, comm_info) is not activity.
+struct CullRules {
+    bool connected = false;  // also while clients are connected
+    bool busy = false;       // also while a request runs
+};
+
 /// What is asked for when a session is created.
 struct SessionOptions {
+    /// The UUID that a Jupyter client wants as kernel id; empty: a fresh one. kConflict if taken.
+    std::string kernel_id;
+    /// Where the kernel starts, relative to the workspace; made if missing. Empty: the workspace.
+    std::string working_directory;
+    CullRules cull;
     std::string language = "python";
     std::string environment = "default";
     SessionLimits limits;
@@ -84,6 +96,7 @@ struct SessionInfo {
     std::chrono::system_clock::time_point last_activity;
     std::uint64_t executions = 0;  // accepted so far
     std::uint64_t restarts = 0;
+    std::size_t connections = 0;       // of clients that said so with connect_client()
     std::string connection_file;       // empty: no ZeroMQ front
     std::uint64_t output_dropped = 0;  // journal entries no longer kept
 };
@@ -97,6 +110,8 @@ class Session {
 
     virtual const std::string& id() const = 0;
     virtual SessionInfo info() const = 0;
+    /// As in info(), for those who ask often.
+    virtual KernelState state() const = 0;
 
     // --- Jupyter front ends
     // --------------------------------------------------------------------------
@@ -115,6 +130,8 @@ class Session {
     /// To be called by an observer that was congested and no longer is.
     virtual void resume_output() = 0;
     virtual const OutputJournal& journal() const = 0;
+    /// Counts a connected client for as long as what it returns lives.
+    virtual std::shared_ptr<void> connect_client() = 0;
     /// The ZeroMQ front says where its connection file is.
     virtual void set_connection_file(std::string path) = 0;
 

@@ -34,6 +34,8 @@ class FakeSession : public session::Session {
     boost::asio::awaitable<Status> restart() override;
     Result<sandbox::Workspace> workspace() override;
     void touch() override { ++touched; }
+    session::KernelState state() const override { return info_.state; }
+    std::shared_ptr<void> connect_client() override { return nullptr; }
     void close(session::Death) override { closed = true; }
 
     std::vector<session::ExecutionRequest> requests;

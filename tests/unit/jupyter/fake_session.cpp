@@ -68,7 +68,7 @@ session::SessionInfo FakeSession::info() const {
     info.id = id_;
     info.kernel_id = "5e0b0a3c-0000-4000-8000-000000000001";
     info.language = "python";
-    info.state = state;
+    info.state = kernel_state;
     info.connection_file = connection_file;
     return info;
 }

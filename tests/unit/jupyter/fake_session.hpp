@@ -28,7 +28,8 @@ class FakeSession : public session::Session {
     std::vector<Submitted> submitted;
     std::vector<session::OutputObserver*> observers;
     std::string connection_file;
-    session::KernelState state = session::KernelState::kIdle;
+    session::KernelState kernel_state = session::KernelState::kIdle;
+    std::shared_ptr<void> clients = std::make_shared<char>();
     std::function<void()> on_resume;
 
     /// An iopub message of this type to every observer, now.
@@ -44,11 +45,13 @@ class FakeSession : public session::Session {
 
     const std::string& id() const override { return id_; }
     session::SessionInfo info() const override;
+    session::KernelState state() const override { return kernel_state; }
     void submit(protocol::Message request, std::shared_ptr<session::ReplySink> origin) override;
     void subscribe(session::OutputObserver* observer) override;
     void unsubscribe(session::OutputObserver* observer) override;
     void resume_output() override;
     const session::OutputJournal& journal() const override;
+    std::shared_ptr<void> connect_client() override { return clients; }
     void set_connection_file(std::string path) override { connection_file = std::move(path); }
     boost::asio::awaitable<Result<session::ExecutionResult>> execute(
         session::ExecutionRequest request) override;

@@ -331,7 +331,7 @@ TEST_CASE("a dead kernel has no heartbeat", "[jupyter]") {
     zmq::socket_t beats(stage.context, zmq::socket_type::dealer);
     beats.set(zmq::sockopt::linger, 0);
     beats.connect(client.info.endpoint(client.info.hb_port));
-    stage.session->state = session::KernelState::kDead;
+    stage.session->kernel_state = session::KernelState::kDead;
     send_frames(beats, {"while dead"});
     // The same connection's shell message cannot overtake another socket's, so ask the front to
     // look at everything several times before the kernel lives again.
@@ -340,7 +340,7 @@ TEST_CASE("a dead kernel has no heartbeat", "[jupyter]") {
         client.send(Channel::kShell, "kernel_info_request");
         REQUIRE(stage.run_until([&] { return stage.session->submitted.size() == arrived + 1; }));
     }
-    stage.session->state = session::KernelState::kIdle;
+    stage.session->kernel_state = session::KernelState::kIdle;
     send_frames(beats, {"alive"});
     std::optional<Frames> echo;
     REQUIRE(stage.run_until([&] {
