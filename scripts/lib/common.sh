@@ -13,7 +13,8 @@ logs="$build/logs"
 system_python=/usr/bin/python3
 python_environment="$build/environments/python"
 tools_environment="$build/environments/tools"
-readonly root lib build logs system_python python_environment tools_environment
+lab_environment="$build/environments/lab"
+readonly root lib build logs system_python python_environment tools_environment lab_environment
 mkdir -p "$logs"
 
 # Scripts must behave alike whatever folder, locale or editor they are started from.

@@ -49,7 +49,16 @@ make_environment() {
     ) 9>"$build/environments/.lock"
 }
 
+# make_environments [NAME...]: of python (a session's), tools (the clients outside) and lab (JupyterLab
+# and the notebook runners); the first two unless told.
 make_environments() {
-    make_environment python "$python_environment" "$root/kernels/python/environment/requirements.lock"
-    make_environment tools "$tools_environment" "$root/tests/environment/requirements.lock"
+    local name
+    [ "$#" -gt 0 ] || set -- python tools
+    for name in "$@"; do
+        case "$name" in
+            python) make_environment python "$python_environment" "$root/kernels/python/environment/requirements.lock" ;;
+            tools) make_environment tools "$tools_environment" "$root/tests/environment/requirements.lock" ;;
+            lab) make_environment lab "$lab_environment" "$root/tests/environment/lab/requirements.lock" ;;
+        esac
+    done
 }

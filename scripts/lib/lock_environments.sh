@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes every requirements.lock again from its requirements.in: the newest releases that run on
-# Debian 12's CPython 3.11, with the hash of every file. For maintainers; nothing else runs it.
+# Debian 12's CPython 3.11, with the hash of every file. With arguments: only those folders'. For
+# maintainers; nothing else runs it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -11,7 +12,7 @@ trap 'rm -rf "$scratch"' EXIT
 /usr/bin/python3 -m venv "$scratch/venv"
 "$scratch/venv/bin/python" -m pip install --quiet uv
 
-for folder in kernels/python/environment tests/environment; do
+for folder in ${*:-kernels/python/environment tests/environment tests/environment/lab}; do
     (
         cd "$folder"
         # Neither an index's address nor a folder of this machine may enter the file.
