@@ -4,6 +4,7 @@
 // sizes and processes are enforced by the sandbox, times and counts by the session.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -41,5 +42,22 @@ struct LimitCeilings {
     std::chrono::seconds idle{7LL * 86'400};
     std::chrono::seconds lifetime{30LL * 86'400};
 };
+
+/// The profile of a person at a notebook, for the Jupyter front ends: room for data, no deadline on
+/// a cell and no end for being idle or old, each as far as the ceilings let it.
+inline SessionLimits notebook_limits(const LimitCeilings& most) {
+    SessionLimits limits;
+    limits.cpu_cores = std::min(2.0, most.cpu_cores);
+    limits.memory_mb = std::min<std::uint64_t>(2048, most.memory_mb);
+    limits.disk_mb = std::min<std::uint64_t>(1024, most.disk_mb);
+    limits.processes = std::min(256U, most.processes);
+    limits.wall = most.wall;
+    limits.cpu = most.cpu;
+    limits.output_bytes = std::min<std::uint64_t>(limits.output_bytes, most.output_bytes);
+    limits.artifact_bytes = std::min<std::uint64_t>(limits.artifact_bytes, most.artifact_bytes);
+    limits.idle = most.idle;
+    limits.lifetime = most.lifetime;
+    return limits;
+}
 
 }  // namespace cellkeep::session
