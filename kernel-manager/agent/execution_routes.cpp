@@ -34,7 +34,7 @@ std::optional<http::Problem> check_form(const http::Request& request) {
 /// Removes its session whatever happens to the coroutine that holds it.
 class OneShotSession {
  public:
-    OneShotSession(Backend& backend, std::shared_ptr<session::Session> session)
+    OneShotSession(session::Backend& backend, std::shared_ptr<session::Session> session)
         : backend_(backend), session_(std::move(session)) {}
     OneShotSession(const OneShotSession&) = delete;
     OneShotSession& operator=(const OneShotSession&) = delete;
@@ -45,7 +45,7 @@ class OneShotSession {
     session::Session& operator*() const { return *session_; }
 
  private:
-    Backend& backend_;
+    session::Backend& backend_;
     std::shared_ptr<session::Session> session_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace cellkeep::agent {
 
-Routes::Routes(Backend& backend, std::string version)
+Routes::Routes(session::Backend& backend, std::string version)
     : backend_(backend), version_(std::move(version)) {}
 
 void Routes::add_to(http::Router& router) {

@@ -5,9 +5,9 @@
 // administrator sees its own sessions only; what it may not see does not exist for it (404).
 #pragma once
 
-#include "kernel-manager/agent/backend.hpp"
 #include "kernel-manager/agent/request_body.hpp"
 #include "kernel-manager/http/router.hpp"
+#include "kernel-manager/session/backend.hpp"
 
 #include <memory>
 #include <string>
@@ -21,7 +21,7 @@ inline constexpr std::size_t kPageSessionsDefault = 100;
 /// Both must outlive the listener.
 class Routes {
  public:
-    Routes(Backend& backend, std::string version);
+    Routes(session::Backend& backend, std::string version);
     void add_to(http::Router& router);
 
  private:
@@ -55,7 +55,7 @@ class Routes {
     std::shared_ptr<session::Session> find_session(const http::Request& request) const;
     Offer offer() const;
 
-    Backend& backend_;
+    session::Backend& backend_;
     std::string version_;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `cellkeep serve`: where the parts are put together.
-#include "kernel-manager/agent/backend.hpp"
 #include "kernel-manager/agent/routes.hpp"
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/console.hpp"
@@ -11,6 +10,7 @@
 #include "kernel-manager/cli/version.hpp"
 #include "kernel-manager/http/listener.hpp"
 #include "kernel-manager/jupyter/zmq_front.hpp"
+#include "kernel-manager/session/backend.hpp"
 #include "kernel-manager/session/service.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/time.hpp"
@@ -202,7 +202,7 @@ Status run_server(const Plan& plan) {
     http::Application application(
         http::TokenAuth(plan.token),
         plan.address.loopback ? http::HostGuard(plan.allow_host) : http::HostGuard());
-    agent::ServiceBackend backend(service);
+    session::ServiceBackend backend(service);
     agent::Routes routes(backend, version_text());
     routes.add_to(application.router());
     BOOST_OUTCOME_TRY(const auto listener, listen(io, plan, application));

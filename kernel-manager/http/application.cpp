@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/application.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -74,6 +75,22 @@ Application::Admission Application::admit(Request& request, std::string_view tar
     }
     request.captures = std::move(match.captures);
     return {match.route, {}};
+}
+
+void Application::add_jupyter_prefix(std::string segment) {
+    jupyter_prefixes_.push_back(std::move(segment));
+}
+
+void Application::finish(const Request& request, Response& response) const {
+    const auto& segments = request.target.segments;
+    if (response.status < 400 || segments.empty()) {
+        return;
+    }
+    const auto found =
+        std::find(jupyter_prefixes_.begin(), jupyter_prefixes_.end(), segments.front());
+    if (found != jupyter_prefixes_.end()) {
+        rewrite_for_jupyter(response);
+    }
 }
 
 boost::asio::awaitable<Response> Application::run(const Route& route, Request& request) {

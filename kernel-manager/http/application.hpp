@@ -10,7 +10,9 @@
 #include "kernel-manager/http/router.hpp"
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace cellkeep::http {
 
@@ -31,12 +33,19 @@ class Application {
     /// Runs the handler. A handler that throws (a library, or memory exhausted) is a 500.
     static boost::asio::awaitable<Response> run(const Route& route, Request& request);
 
+    /// Addresses whose first segment is this answer their errors as Jupyter clients read them.
+    void add_jupyter_prefix(std::string segment);
+    /// The last word on an answer, also on one that no handler gave: errors in the style of the
+    /// address.
+    void finish(const Request& request, Response& response) const;
+
  private:
     std::optional<Problem> check_head(const Request& request) const;
 
     TokenAuth auth_;
     HostGuard hosts_;
     Router router_;
+    std::vector<std::string> jupyter_prefixes_;
 };
 
 }  // namespace cellkeep::http

@@ -202,6 +202,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     } else if (admission.route != nullptr) {
         response = co_await answer(*admission.route, request);
     }
+    application_.finish(request, response);
 
     bool keep_alive =
         parser.keep_alive() && !io_->broken && !finishing_ && admittance_ == Admittance::kServe;

@@ -150,4 +150,19 @@ void set_instance(Response& response, std::string_view instance) {
     }
 }
 
+void rewrite_for_jupyter(Response& response) {
+    const auto* text = std::get_if<std::string>(&response.body);
+    if (text == nullptr || response.headers.get("Content-Type") != kMediaType) {
+        return;
+    }
+    const auto problem = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    if (!problem.is_object()) {
+        return;
+    }
+    response.headers.set("Content-Type", "application/json");
+    response.body = protocol::dump_json(
+        {{"message", problem.value("detail", std::string())},
+         {"reason", problem.value("title", std::string())}});
+}
+
 }  // namespace cellkeep::http

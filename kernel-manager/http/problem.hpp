@@ -44,4 +44,8 @@ Response to_response(const Problem& problem);
 /// Fills in the instance of a response that is a problem without one; leaves every other alone.
 void set_instance(Response& response, std::string_view instance);
 
+/// Turns a response that is a problem into what Jupyter clients read, and leaves every other alone:
+/// {"message": detail, "reason": title} as application/json.
+void rewrite_for_jupyter(Response& response);
+
 }  // namespace cellkeep::http

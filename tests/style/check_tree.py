@@ -45,7 +45,7 @@ LAYERS: dict[str, set[str] | None] = {
     "kernels/python": FOUNDATION | {"kernels/common", "kernels/python"},
     "kernel-manager/session": FOUNDATION | {"sandbox", "kernel-manager/session"},
     "kernel-manager/http": FRONT_END | {"kernel-manager/http"},
-    "kernel-manager/jupyter": FRONT_END | {"kernel-manager/jupyter"},
+    "kernel-manager/jupyter": FRONT_END | {"kernel-manager/jupyter", "kernel-manager/http"},
     "kernel-manager/agent": FRONT_END | {"kernel-manager/agent", "kernel-manager/http"},
     "kernel-manager/cli": None,
     "tests": None,

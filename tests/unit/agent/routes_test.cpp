@@ -2,7 +2,7 @@
 #include "kernel-manager/agent/routes.hpp"
 
 #include "kernel-manager/agent/openapi.hpp"
-#include "tests/unit/agent/fake_backend.hpp"
+#include "tests/unit/agent/agent_api.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/agent/fake_backend.hpp"
+#include "tests/unit/agent/agent_api.hpp"
 
 #include <catch2/catch.hpp>
 

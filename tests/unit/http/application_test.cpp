@@ -2,6 +2,7 @@
 #include "kernel-manager/http/application.hpp"
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include <string>
 
@@ -94,6 +95,33 @@ TEST_CASE("OPTIONS names the methods of an address", "[http][application]") {
     CHECK(admission.refusal.headers.get("Allow") == "GET, HEAD, OPTIONS");
     CHECK(status_of("OPTIONS", "*", good()) == 204);
     CHECK(status_of("OPTIONS", "/nothing", good()) == 404);
+}
+
+TEST_CASE("errors below a Jupyter prefix are what Jupyter clients read", "[http][application]") {
+    Application application(TokenAuth("t"), HostGuard());
+    application.add_jupyter_prefix("api");
+    const auto finished = [&application](const char* target, Response response) {
+        Request request;
+        request.target = parse_target(target).value();
+        application.finish(request, response);
+        return response;
+    };
+    const Response problem = finished("/api/kernels", to_response(make_problem(404, "no kernel")));
+    CHECK(problem.status == 404);
+    CHECK(problem.headers.get("Content-Type") == "application/json");
+    CHECK(
+        nlohmann::json::parse(std::get<std::string>(problem.body)) ==
+        nlohmann::json({{"message", "no kernel"}, {"reason", "There is nothing here"}}));
+
+    for (const char* other : {"/", "/v1/api", "/apis", "/v1/sessions"}) {
+        CAPTURE(other);
+        const Response left = finished(other, to_response(make_problem(404, "no")));
+        CHECK(left.headers.get("Content-Type") == "application/problem+json");
+    }
+    const Response own = finished("/api", make_json(501, {{"short_message", "x"}}));
+    CHECK(std::get<std::string>(own.body) == R"({"short_message":"x"})");
+    const Response good = finished("/api", make_json(200, {{"a", 1}}));
+    CHECK(std::get<std::string>(good.body) == R"({"a":1})");
 }
 
 }  // namespace

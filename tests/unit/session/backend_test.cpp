@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/agent/backend.hpp"
+#include "kernel-manager/session/backend.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 
-namespace cellkeep::agent {
+namespace cellkeep::session {
 namespace {
 
-TEST_CASE("the real backend shows what its service knows", "[agent][backend]") {
+TEST_CASE("the real backend shows what its service knows", "[session][backend]") {
     boost::asio::io_context io;
-    session::ServiceConfig config;
+    ServiceConfig config;
     config.ceilings.memory_mb = 77;
-    session::KernelSpec spec;
+    KernelSpec spec;
     spec.language = "python";
     config.catalog.add(spec);
-    session::Service service(io, config);
+    Service service(io, config);
     ServiceBackend backend(service);
     CHECK(backend.languages() == std::vector<std::string>{"python"});
+    CHECK(backend.find_spec("python") != nullptr);
+    CHECK(backend.find_spec("cobol") == nullptr);
     CHECK(backend.ceilings().memory_mb == 77);
     CHECK(backend.list().empty());
     CHECK(backend.find("ses_1") == nullptr);
@@ -24,4 +26,4 @@ TEST_CASE("the real backend shows what its service knows", "[agent][backend]") {
 }
 
 }  // namespace
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::session

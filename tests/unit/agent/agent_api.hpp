@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The session API over a FakeBackend, asked without sockets.
+#pragma once
+
+#include "kernel-manager/agent/routes.hpp"
+#include "kernel-manager/http/application.hpp"
+#include "tests/unit/session/fake_backend.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::agent::test {
+
+using session::test::FakeBackend;
+using session::test::FakeSession;
+
+class Api {
+ public:
+    Api();
+
+    struct Answer {
+        int status = 0;
+        http::Headers headers;
+        std::string text;
+        nlohmann::json json;  // null if the text is not JSON
+    };
+    /// With the token and application/json, unless headers say otherwise.
+    Answer ask(
+        const std::string& method,
+        const std::string& target,
+        const std::string& body = {},
+        const std::vector<std::pair<std::string, std::string>>& headers = {});
+
+    FakeBackend backend;
+    http::Principal principal{"admin", http::Role::kAdmin};
+
+ private:
+    http::Application application_;
+    Routes routes_;
+};
+
+}  // namespace cellkeep::agent::test

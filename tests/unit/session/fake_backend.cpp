@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/session/fake_backend.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace cellkeep::session::test {
+
+namespace asio = boost::asio;
+
+FakeSession::FakeSession(SessionInfo info, int workspace_fd)
+    : info_(std::move(info)), workspace_fd_(workspace_fd) {}
+
+asio::awaitable<Result<ExecutionResult>> FakeSession::execute(ExecutionRequest request) {
+    requests.push_back(std::move(request));
+    if (failure) {
+        co_return *failure;
+    }
+    ExecutionResult result;
+    result.id = "exe_1";
+    result.session_id = info_.id;
+    result.execution_count = 1;
+    result.stdout_text = "out";
+    result.exit_code = 0;
+    result.outputs =
+        nlohmann::json::parse(R"([{"output_type":"stream","name":"stdout","text":"out"}])");
+    co_return result;
+}
+
+std::optional<ExecutionResult> FakeSession::find_execution(const std::string& id) const {
+    if (id != "exe_1") {
+        return std::nullopt;
+    }
+    ExecutionResult result;
+    result.id = id;
+    return result;
+}
+
+Status FakeSession::interrupt() {
+    ++interrupts;
+    if (failure) {
+        return *failure;
+    }
+    return ok();
+}
+
+asio::awaitable<Status> FakeSession::restart() {
+    ++restarts;
+    if (failure) {
+        co_return *failure;
+    }
+    co_return ok();
+}
+
+Result<sandbox::Workspace> FakeSession::workspace() {
+    if (failure) {
+        return *failure;
+    }
+    return sandbox::Workspace(workspace_fd_, ::getuid(), ::getgid());
+}
+
+FakeBackend::FakeBackend() {
+    for (const char* language : {"python", "sql"}) {
+        KernelSpec spec;
+        spec.language = language;
+        spec.display_name = std::string(language) + " (Cellkeep)";
+        specs_.push_back(std::move(spec));
+    }
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "cellkeep-fake-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    directory_ = pattern;
+    directory_fd_ = ::open(directory_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    REQUIRE(directory_fd_ >= 0);
+}
+
+FakeBackend::~FakeBackend() {
+    (void)::close(directory_fd_);
+    std::error_code ignored;  // Ignored: the next run makes its own directory.
+    (void)std::filesystem::remove_all(directory_, ignored);
+}
+
+std::shared_ptr<FakeSession> FakeBackend::add(SessionOptions options) {
+    SessionInfo info;
+    info.id = "ses_" + std::to_string(next_id_++);
+    info.kernel_id = options.kernel_id.empty() ? "kernel-" + info.id : options.kernel_id;
+    info.language = options.language;
+    info.state = KernelState::kIdle;
+    info.limits = options.limits;
+    info.metadata = options.metadata;
+    info.owner = options.owner;
+    auto session = std::make_shared<FakeSession>(std::move(info), directory_fd_);
+    session->failure = session_failure;
+    sessions.push_back(session);
+    return session;
+}
+
+asio::awaitable<Result<std::shared_ptr<Session>>> FakeBackend::create(SessionOptions options) {
+    asked.push_back(options);
+    if (failure) {
+        co_return *failure;
+    }
+    co_return std::shared_ptr<Session>(add(std::move(options)));
+}
+
+std::shared_ptr<Session> FakeBackend::find(const std::string& id) const {
+    for (const auto& session : sessions) {
+        if (session->id() == id || session->info().kernel_id == id) {
+            return session;
+        }
+    }
+    return nullptr;
+}
+
+std::vector<std::shared_ptr<Session>> FakeBackend::list() const {
+    return {sessions.begin(), sessions.end()};
+}
+
+const KernelSpec* FakeBackend::find_spec(const std::string& language) const {
+    for (const KernelSpec& spec : specs_) {
+        if (spec.language == language) {
+            return &spec;
+        }
+    }
+    return nullptr;
+}
+
+Status FakeBackend::remove(const std::string& id) {
+    ++removed;
+    const auto found = std::find_if(sessions.begin(), sessions.end(), [&id](const auto& each) {
+        return each->id() == id || each->info().kernel_id == id;
+    });
+    if (found == sessions.end()) {
+        return Error(ErrorCode::kNotFound, "no session " + id);
+    }
+    sessions.erase(found);
+    return ok();
+}
+
+}  // namespace cellkeep::session::test

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sessions without sandboxes: they remember what they were asked and answer what the test said.
+// Their workspace is a temporary directory.
+#pragma once
+
+#include "kernel-manager/session/backend.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session::test {
+
+class FakeSession : public Session {
+ public:
+    FakeSession(SessionInfo info, int workspace_fd);
+
+    const std::string& id() const override { return info_.id; }
+    SessionInfo info() const override { return info_; }
+    void submit(protocol::Message, std::shared_ptr<ReplySink>) override {}
+    void subscribe(OutputObserver*) override {}
+    void unsubscribe(OutputObserver*) override {}
+    void resume_output() override {}
+    const OutputJournal& journal() const override { return journal_; }
+    void set_connection_file(std::string path) override { info_.connection_file = std::move(path); }
+    boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request) override;
+    std::optional<ExecutionResult> find_execution(const std::string& id) const override;
+    Status interrupt() override;
+    boost::asio::awaitable<Status> restart() override;
+    Result<sandbox::Workspace> workspace() override;
+    void touch() override { ++touched; }
+    KernelState state() const override { return info_.state; }
+    std::shared_ptr<void> connect_client() override { return nullptr; }
+    void close(Death) override { closed = true; }
+
+    /// What info() says from now on.
+    SessionInfo& edit() { return info_; }
+
+    std::vector<ExecutionRequest> requests;
+    std::optional<Error> failure;  // what every operation answers
+    int interrupts = 0;
+    int restarts = 0;
+    int touched = 0;
+    bool closed = false;
+
+ private:
+    SessionInfo info_;
+    OutputJournal journal_{16, 1024};
+    int workspace_fd_;
+};
+
+class FakeBackend : public Backend {
+ public:
+    FakeBackend();
+    ~FakeBackend() override;
+
+    boost::asio::awaitable<Result<std::shared_ptr<Session>>> create(
+        SessionOptions options) override;
+    std::shared_ptr<Session> find(const std::string& id) const override;
+    std::vector<std::shared_ptr<Session>> list() const override;
+    Status remove(const std::string& id) override;
+    std::vector<std::string> languages() const override { return {"python", "sql"}; }
+    const KernelSpec* find_spec(const std::string& language) const override;
+    LimitCeilings ceilings() const override { return {}; }
+
+    std::shared_ptr<FakeSession> add(SessionOptions options = {});
+    const std::string& directory() const { return directory_; }
+
+    std::vector<std::shared_ptr<FakeSession>> sessions;
+    std::vector<SessionOptions> asked;     // of create()
+    std::optional<Error> failure;          // what create() answers
+    std::optional<Error> session_failure;  // what sessions made from now on answer
+    int removed = 0;
+
+ private:
+    std::vector<KernelSpec> specs_;
+    std::string directory_;
+    int directory_fd_ = -1;
+    int next_id_ = 1;
+};
+
+}  // namespace cellkeep::session::test
