@@ -14,7 +14,9 @@ system_python=/usr/bin/python3
 python_environment="$build/environments/python"
 tools_environment="$build/environments/tools"
 lab_environment="$build/environments/lab"
+node_environment="$build/environments/node"
 readonly root lib build logs system_python python_environment tools_environment lab_environment
+readonly node_environment
 mkdir -p "$logs"
 
 # Scripts must behave alike whatever folder, locale or editor they are started from.
