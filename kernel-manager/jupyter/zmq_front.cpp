@@ -30,18 +30,10 @@ Result<PrivateDirectory> open_socket_directory(const ZmqFrontConfig& config) {
                                            : PrivateDirectory::open(config.socket_directory);
 }
 
-Status check_endpoint_length(const std::string& prefix) {
+Status check_prefix_length(const std::string& prefix) {
     protocol::ConnectionInfo longest;
     longest.ip = prefix;
-    const std::string endpoint = longest.endpoint(1);
-    if (endpoint.size() >= kIpcEndpointBytesMax) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "the ipc endpoint " + endpoint + " has " + std::to_string(endpoint.size()) +
-                " bytes; it must have fewer than " + std::to_string(kIpcEndpointBytesMax),
-            "Choose a shorter directory for the sockets, or the tcp transport.");
-    }
-    return ok();
+    return check_endpoint_length(longest);
 }
 
 }  // namespace
@@ -65,7 +57,7 @@ Result<std::unique_ptr<ZmqFront>> ZmqFront::create(
     BOOST_OUTCOME_TRY(PrivateDirectory sockets, open_socket_directory(config));
     config.socket_directory = sockets.path();
     if (config.transport == protocol::Transport::kIpc) {
-        BOOST_OUTCOME_TRY(check_endpoint_length(sockets.path() + "/" + kLongestId));
+        BOOST_OUTCOME_TRY(check_prefix_length(sockets.path() + "/" + kLongestId));
     }
     BOOST_OUTCOME_TRY(ZmqContext context, ZmqContext::create());
     std::unique_ptr<State> state(new State{
@@ -83,21 +75,27 @@ ZmqFront::~ZmqFront() {
 
 Status ZmqFront::on_session_created(const std::shared_ptr<session::Session>& session) {
     const std::string& id = session->id();
+    const std::string prefix = state_->socket_directory.path() + "/" + id;
+    if (state_->config.transport == protocol::Transport::kIpc) {
+        BOOST_OUTCOME_TRY(check_prefix_length(prefix));
+    }
+    const std::string context = "open the Jupyter sockets of " + id;
+    BOOST_OUTCOME_TRY(
+        BoundSockets sockets,
+        with_context(
+            bind_fresh_sockets(
+                state_->context, state_->config.transport, prefix, state_->config.high_water_mark),
+            context));
+    sockets.connection.kernel_name = session->info().language;
     ZmqSessionConfig config;
-    config.transport = state_->config.transport;
     config.connection_file = state_->directory.path() + "/kernel-" + id + ".json";
-    config.ipc_prefix = state_->socket_directory.path() + "/" + id;
-    config.high_water_mark = state_->config.high_water_mark;
     config.stall_max = state_->config.stall_max;
     config.log = state_->config.log;
-    if (config.transport == protocol::Transport::kIpc) {
-        BOOST_OUTCOME_TRY(check_endpoint_length(config.ipc_prefix));
-    }
     BOOST_OUTCOME_TRY(
         std::shared_ptr<ZmqSession> front,
         with_context(
-            ZmqSession::create(state_->io, state_->context, session, std::move(config)),
-            "open the Jupyter sockets of " + id));
+            ZmqSession::create(state_->io, std::move(sockets), session, std::move(config)),
+            context));
     state_->sessions[id] = std::move(front);
     return ok();
 }

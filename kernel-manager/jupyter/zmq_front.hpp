@@ -6,6 +6,7 @@
 // thread.
 #pragma once
 
+#include "kernel-manager/jupyter/bound_sockets.hpp"
 #include "kernel-manager/session/service.hpp"
 #include "protocol/connection_file.hpp"
 #include "protocol/limits.hpp"
@@ -40,9 +41,6 @@ struct ZmqFrontConfig {
     /// Gets one line per noteworthy event, rate-limited. May be empty.
     std::function<void(const std::string&)> log;
 };
-
-/// An ipc endpoint must be shorter than this: sockaddr_un has room for 108 bytes (unix(7)).
-inline constexpr std::size_t kIpcEndpointBytesMax = 107;
 
 class ZmqFront : public session::SessionListener {
  public:

@@ -2,32 +2,12 @@
 #include "kernel-manager/jupyter/zmq_session.hpp"
 
 #include "protocol/limits.hpp"
-#include "protocol/support/syscall.hpp"
 
-#include <unistd.h>
+#include <boost/asio/post.hpp>
 
-#include <charconv>
 #include <utility>
 
 namespace cellkeep::jupyter {
-namespace {
-
-constexpr std::size_t kKeyBytes = 32;
-constexpr const char* kLoopback = "127.0.0.1";
-
-/// "tcp://127.0.0.1:40123" to 40123.
-Result<std::uint16_t> parse_port(const std::string& endpoint) {
-    const std::size_t colon = endpoint.rfind(':');
-    std::uint16_t port = 0;
-    const char* end = endpoint.data() + endpoint.size();
-    const auto parsed = std::from_chars(endpoint.data() + colon + 1, end, port);
-    if (parsed.ec != std::errc() || parsed.ptr != end || port == 0) {
-        return Error(ErrorCode::kSystem, "ZMQ_LAST_ENDPOINT names no port: " + endpoint);
-    }
-    return port;
-}
-
-}  // namespace
 
 /// Where the answers to one ZeroMQ client go. Outlives the front harmlessly.
 class ZmqClient : public session::ReplySink {
@@ -49,20 +29,23 @@ class ZmqClient : public session::ReplySink {
 
 Result<std::shared_ptr<ZmqSession>> ZmqSession::create(
     boost::asio::io_context& io,
-    const ZmqContext& context,
+    BoundSockets sockets,
     const std::shared_ptr<session::Session>& session,
     ZmqSessionConfig config) {
-    BOOST_OUTCOME_TRY(std::string key, random_hex(kKeyBytes));
-    BOOST_OUTCOME_TRY(protocol::Signer signer, protocol::Signer::create("hmac-sha256", key));
-    const auto front =
-        std::make_shared<ZmqSession>(Key(), session, std::move(signer), std::move(config));
-    front->connection_.key = std::move(key);
-    // From here on close(), which the destructor calls, takes back whatever was done.
-    BOOST_OUTCOME_TRY(front->open_sockets(io, context));
+    const protocol::ConnectionInfo connection = sockets.connection;
     BOOST_OUTCOME_TRY(
-        protocol::write_connection_file(front->config_.connection_file, front->connection_));
+        protocol::Signer signer,
+        protocol::Signer::create(connection.signature_scheme, connection.key));
+    const auto front =
+        std::make_shared<ZmqSession>(Key(), session, std::move(signer), io, std::move(config));
+    // From here on close(), which the destructor calls, takes back whatever was done.
+    BOOST_OUTCOME_TRY(front->watch(std::move(sockets)));
+    if (const std::string& path = front->config_.connection_file; !path.empty()) {
+        BOOST_OUTCOME_TRY(protocol::write_connection_file(path, connection));
+        front->files_.add(path);
+        session->set_connection_file(path);
+    }
     session->subscribe(front.get());
-    session->set_connection_file(front->config_.connection_file);
     return front;
 }
 
@@ -70,72 +53,32 @@ ZmqSession::ZmqSession(
     Key /*key*/,
     std::shared_ptr<session::Session> session,
     protocol::Signer signer,
+    boost::asio::io_context& io,
     ZmqSessionConfig config)
     : session_(std::move(session)),
       signer_(std::move(signer)),
+      io_(io),
       config_(std::move(config)),
-      log_(session_->id(), config_.log) {
-    connection_.transport = config_.transport;
-    connection_.ip =
-        config_.transport == protocol::Transport::kTcp ? kLoopback : config_.ipc_prefix;
-    connection_.kernel_name = session_->info().language;
-}
+      log_(session_->id(), config_.log) {}
 
 ZmqSession::~ZmqSession() {
     close();
 }
 
-Status ZmqSession::open_sockets(boost::asio::io_context& io, const ZmqContext& context) {
+Status ZmqSession::watch(BoundSockets sockets) {
     using protocol::Channel;
-    BOOST_OUTCOME_TRY(shell_, open_router(io, context, Channel::kShell, connection_.shell_port));
-    BOOST_OUTCOME_TRY(open_iopub(io, context));
-    BOOST_OUTCOME_TRY(stdin_, open_router(io, context, Channel::kStdin, connection_.stdin_port));
-    BOOST_OUTCOME_TRY(
-        control_, open_router(io, context, Channel::kControl, connection_.control_port));
-    return open_heartbeat(io, context);
+    files_ = std::move(sockets.ipc_files);
+    // The heart first: clients that connected before us count its beats.
+    BOOST_OUTCOME_TRY(watch_heartbeat(std::move(sockets.heartbeat)));
+    BOOST_OUTCOME_TRY(watch_iopub(std::move(sockets.iopub)));
+    BOOST_OUTCOME_TRY(stdin_, watch_router(std::move(sockets.stdin_socket), Channel::kStdin));
+    BOOST_OUTCOME_TRY(control_, watch_router(std::move(sockets.control), Channel::kControl));
+    BOOST_OUTCOME_TRY(shell_, watch_router(std::move(sockets.shell), Channel::kShell));
+    return ok();
 }
 
-Result<ZmqSocket> ZmqSession::bind(
-    const ZmqContext& context, const ZmqSocketOptions& options, std::uint16_t& port) {
-    const bool tcp = config_.transport == protocol::Transport::kTcp;
-    BOOST_OUTCOME_TRY(ZmqSocket socket, ZmqSocket::create(context, options));
-    if (tcp) {
-        // Bound first and asked for its port afterwards, so that no other program can take it
-        // between.
-        BOOST_OUTCOME_TRY(socket.bind("tcp://" + std::string(kLoopback) + ":*"));
-        BOOST_OUTCOME_TRY(const std::string endpoint, socket.last_endpoint());
-        BOOST_OUTCOME_TRY(port, parse_port(endpoint));
-    } else {
-        // As jupyter_client does: the "ports" of ipc are small numbers after the prefix.
-        std::uint16_t number = 1;
-        for (const std::uint16_t* taken :
-             {&connection_.shell_port,
-              &connection_.iopub_port,
-              &connection_.stdin_port,
-              &connection_.control_port}) {
-            number = *taken != 0 ? static_cast<std::uint16_t>(number + 1) : number;
-        }
-        BOOST_OUTCOME_TRY(socket.bind(connection_.endpoint(number)));
-        port = number;
-    }
-    return socket;
-}
-
-Result<std::shared_ptr<WatchedSocket>> ZmqSession::open_router(
-    boost::asio::io_context& io,
-    const ZmqContext& context,
-    protocol::Channel channel,
-    std::uint16_t& port) {
-    BOOST_OUTCOME_TRY(
-        ZmqSocket socket,
-        bind(
-            context,
-            {.type = ZmqSocketType::kRouter,
-             .high_water_mark = limits::kZmqHighWaterMark,
-             .receive_high_water_mark = limits::kZmqReceiveHighWaterMark,
-             .frame_bytes_max = limits::kFrameBytesMax,
-             .linger = limits::kZmqLinger},
-            port));
+Result<std::shared_ptr<WatchedSocket>> ZmqSession::watch_router(
+    ZmqSocket socket, protocol::Channel channel) {
     SocketEvents events;
     const std::weak_ptr<ZmqSession> weak = weak_from_this();
     events.on_message = [weak, channel](const ZmqMultipart& multipart) {
@@ -148,20 +91,10 @@ Result<std::shared_ptr<WatchedSocket>> ZmqSession::open_router(
             self->report(protocol::to_string(channel), error);
         }
     };
-    return WatchedSocket::create(io, std::move(socket), std::move(events));
+    return WatchedSocket::create(io_, std::move(socket), std::move(events));
 }
 
-Status ZmqSession::open_iopub(boost::asio::io_context& io, const ZmqContext& context) {
-    BOOST_OUTCOME_TRY(
-        ZmqSocket socket,
-        bind(
-            context,
-            {.type = ZmqSocketType::kXpub,
-             .high_water_mark = config_.high_water_mark,
-             .receive_high_water_mark = limits::kZmqReceiveHighWaterMark,
-             .frame_bytes_max = limits::kZmqSubscriptionBytesMax,
-             .linger = limits::kZmqLinger},
-            connection_.iopub_port));
+Status ZmqSession::watch_iopub(ZmqSocket socket) {
     IopubConfig config;
     config.session_id = session_->id();
     config.kernel_id = session_->info().kernel_id;
@@ -172,21 +105,11 @@ Status ZmqSession::open_iopub(boost::asio::io_context& io, const ZmqContext& con
         }
     };
     BOOST_OUTCOME_TRY(
-        iopub_, IopubPublisher::create(io, std::move(socket), signer_, log_, std::move(config)));
+        iopub_, IopubPublisher::create(io_, std::move(socket), signer_, log_, std::move(config)));
     return ok();
 }
 
-Status ZmqSession::open_heartbeat(boost::asio::io_context& io, const ZmqContext& context) {
-    BOOST_OUTCOME_TRY(
-        ZmqSocket socket,
-        bind(
-            context,
-            {.type = ZmqSocketType::kRouter,
-             .high_water_mark = limits::kHeartbeatHighWaterMark,
-             .receive_high_water_mark = limits::kHeartbeatHighWaterMark,
-             .frame_bytes_max = limits::kHeartbeatBytesMax,
-             .linger = limits::kZmqLinger},
-            connection_.hb_port));
+Status ZmqSession::watch_heartbeat(ZmqSocket socket) {
     SocketEvents events;
     const std::weak_ptr<ZmqSession> weak = weak_from_this();
     events.on_message = [weak](const ZmqMultipart& multipart) {
@@ -199,7 +122,7 @@ Status ZmqSession::open_heartbeat(boost::asio::io_context& io, const ZmqContext&
             self->report("heartbeat", error);
         }
     };
-    BOOST_OUTCOME_TRY(heartbeat_, WatchedSocket::create(io, std::move(socket), std::move(events)));
+    BOOST_OUTCOME_TRY(heartbeat_, WatchedSocket::create(io_, std::move(socket), std::move(events)));
     return ok();
 }
 
@@ -283,6 +206,10 @@ void ZmqSession::deliver(const Identities& identities, const protocol::Message& 
     } else if (outcome.value() == SendOutcome::kFull) {
         log_.record(PeerEvent::kUndeliverable, what + ": the client does not read");
     }
+    if (message.header().msg_type == "shutdown_reply" && config_.on_shutdown_answered) {
+        // Later: we are inside the session, which still has to say idle.
+        boost::asio::post(io_, config_.on_shutdown_answered);
+    }
 }
 
 void ZmqSession::on_output(const session::OutputEntry& entry) {
@@ -310,13 +237,7 @@ void ZmqSession::close() {
             socket->reset();
         }
     }
-    // Ignored, here and below: it was never made, or libzmq took it away already.
-    (void)::unlink(config_.connection_file.c_str());
-    if (config_.transport == protocol::Transport::kIpc) {
-        for (int number = 1; number <= 5; ++number) {
-            (void)::unlink((config_.ipc_prefix + "-" + std::to_string(number)).c_str());
-        }
-    }
+    files_.remove();
 }
 
 }  // namespace cellkeep::jupyter

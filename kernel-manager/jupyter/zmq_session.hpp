@@ -5,6 +5,7 @@
 // specification 5.5). Whoever cannot sign is never answered. All calls on the io_context thread.
 #pragma once
 
+#include "kernel-manager/jupyter/bound_sockets.hpp"
 #include "kernel-manager/jupyter/iopub_publisher.hpp"
 #include "kernel-manager/jupyter/peer_log.hpp"
 #include "kernel-manager/jupyter/watched_socket.hpp"
@@ -27,21 +28,22 @@
 namespace cellkeep::jupyter {
 
 struct ZmqSessionConfig {
-    protocol::Transport transport = protocol::Transport::kIpc;
-    std::string connection_file;  // where to write it
-    std::string ipc_prefix;       // ipc: the sockets are "<prefix>-1" to "<prefix>-5"
-    int high_water_mark = 0;      // output messages per subscriber
+    /// Where to write the connection file. Empty: the file that led here is somebody else's.
+    std::string connection_file;
     std::chrono::milliseconds stall_max{0};
     PeerLog::Write log;  // may be empty
+    /// Called, from the io_context, after a client's shutdown_request was answered, whether it
+    /// asked for a restart or not. May be empty.
+    std::function<void()> on_shutdown_answered;
 };
 
 class ZmqSession : public session::OutputObserver, public std::enable_shared_from_this<ZmqSession> {
  public:
-    /// Binds the sockets, writes the connection file and subscribes to the session's output. A
-    /// failure leaves nothing behind.
+    /// Serves the session on the sockets, writes the connection file and subscribes to the
+    /// session's output. A failure leaves nothing behind.
     static Result<std::shared_ptr<ZmqSession>> create(
         boost::asio::io_context& io,
-        const ZmqContext& context,
+        BoundSockets sockets,
         const std::shared_ptr<session::Session>& session,
         ZmqSessionConfig config);
 
@@ -53,6 +55,7 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
         Key key,
         std::shared_ptr<session::Session> session,
         protocol::Signer signer,
+        boost::asio::io_context& io,
         ZmqSessionConfig config);
     ZmqSession(const ZmqSession&) = delete;
     ZmqSession& operator=(const ZmqSession&) = delete;
@@ -70,16 +73,11 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
     friend class ZmqClient;
     using Identities = std::vector<std::string>;
 
-    Status open_sockets(boost::asio::io_context& io, const ZmqContext& context);
-    Result<ZmqSocket> bind(
-        const ZmqContext& context, const ZmqSocketOptions& options, std::uint16_t& port);
-    Result<std::shared_ptr<WatchedSocket>> open_router(
-        boost::asio::io_context& io,
-        const ZmqContext& context,
-        protocol::Channel channel,
-        std::uint16_t& port);
-    Status open_iopub(boost::asio::io_context& io, const ZmqContext& context);
-    Status open_heartbeat(boost::asio::io_context& io, const ZmqContext& context);
+    Status watch(BoundSockets sockets);
+    Result<std::shared_ptr<WatchedSocket>> watch_router(
+        ZmqSocket socket, protocol::Channel channel);
+    Status watch_iopub(ZmqSocket socket);
+    Status watch_heartbeat(ZmqSocket socket);
     void receive(protocol::Channel channel, const ZmqMultipart& multipart);
     void beat(const ZmqMultipart& multipart);
     void deliver(const Identities& identities, const protocol::Message& message);
@@ -88,9 +86,10 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
 
     std::shared_ptr<session::Session> session_;
     protocol::Signer signer_;
+    boost::asio::io_context& io_;
     ZmqSessionConfig config_;
     PeerLog log_;
-    protocol::ConnectionInfo connection_;
+    OwnedFiles files_;  // the connection file and the ipc sockets
     std::shared_ptr<WatchedSocket> shell_;
     std::shared_ptr<WatchedSocket> control_;
     std::shared_ptr<WatchedSocket> stdin_;
