@@ -4,6 +4,7 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/cgroup_v2.hpp"
 #include "sandbox/host_mode.hpp"
+#include "sandbox/leftovers.hpp"
 #include "sandbox/server_cgroup.hpp"
 
 #include <sched.h>
@@ -23,6 +24,8 @@ namespace cellkeep::sandbox {
 namespace {
 
 constexpr std::size_t kControlFileBytesMax = 1UL << 16U;
+/// A pid 1 that has just been reaped may be in its cgroup for a moment more.
+constexpr std::chrono::milliseconds kDropPatience(50);
 constexpr int kPeriodMicroseconds = 100'000;  // the kernel's default period of cpu.max
 
 Status make_directory(const std::string& path) {
@@ -70,7 +73,8 @@ SessionCgroup::SessionCgroup(SessionCgroup&& other) noexcept = default;
 
 SessionCgroup::~SessionCgroup() {
     // Ignored: whoever wants to know calls destroy().
-    (void)destroy(std::chrono::milliseconds(0)).has_value();
+    (void)destroy(kDropPatience).has_value();
+    leave_behind({UniqueFd(), std::move(directories_)});
 }
 
 /// True if it worked; otherwise remembers why for the control's detail.
@@ -122,8 +126,7 @@ void SessionCgroup::limit_v2(
         note(
             "cpu_limit",
             write_control_file(
-                unified_ + "/cpu.max",
-                quota_for(limits.cpu_cores) + " " + std::to_string(kPeriodMicroseconds)))) {
+                unified_ + "/cpu.max", cpu_quota_ + " " + std::to_string(kPeriodMicroseconds)))) {
         cpu_v2_ = true;
         cpu_ = unified_;
     }
@@ -206,9 +209,7 @@ void SessionCgroup::set_up_v1(
                  "cpu_limit",
                  write_control_file(
                      cpu_ + "/cpu.cfs_period_us", std::to_string(kPeriodMicroseconds))) ||
-             !note(
-                 "cpu_limit",
-                 write_control_file(cpu_ + "/cpu.cfs_quota_us", quota_for(limits.cpu_cores))))) {
+             !note("cpu_limit", write_control_file(cpu_ + "/cpu.cfs_quota_us", cpu_quota_)))) {
             cpu_.clear();
         }
     }
@@ -260,6 +261,8 @@ void SessionCgroup::describe_controls() {
 Result<SessionCgroup> SessionCgroup::create(
     const ResourceLimits& limits, const std::string& session) {
     SessionCgroup cgroup;
+    cgroup.cpu_quota_ = quota_for(limits.cpu_cores);
+    (void)clear_leftovers();  // Ignored: what is left is tried again.
     BOOST_OUTCOME_TRY(const auto layout, read_cgroup_layout());
     cgroup.set_up_v2(limits, layout, session);
     cgroup.set_up_v1(limits, layout, session);
@@ -330,6 +333,14 @@ Status SessionCgroup::lift_cpu_limit() {
                    : write_control_file(cpu_ + "/cpu.cfs_quota_us", "-1");
 }
 
+Status SessionCgroup::restore_cpu_limit() {
+    if (cpu_.empty()) {
+        return ok();
+    }
+    // v1's period was never touched; v2 keeps its own when only the quota is written.
+    return write_control_file(cpu_ + (cpu_v2_ ? "/cpu.max" : "/cpu.cfs_quota_us"), cpu_quota_);
+}
+
 Status SessionCgroup::kill() {
     return can_kill_ ? write_control_file(unified_ + "/cgroup.kill", "1") : Status(ok());
 }
@@ -342,8 +353,7 @@ Status SessionCgroup::destroy(std::chrono::milliseconds patience) {
     }
     while (!directories_.empty()) {
         const std::string& path = directories_.back();
-        if (::rmdir(path.c_str()) < 0 && errno != ENOENT) {
-            const int error = errno;
+        if (const int error = remove_session_directory(path); error != 0) {
             if (error != EBUSY || std::chrono::steady_clock::now() >= deadline) {
                 return Error::from_errno(error, "rmdir(" + path + ")");
             }
@@ -352,8 +362,6 @@ Status SessionCgroup::destroy(std::chrono::milliseconds patience) {
             (void)::sched_yield();  // Ignored: always succeeds on Linux.
             continue;
         }
-        // Ignored: the server's directory goes with its last session.
-        (void)::rmdir(path.substr(0, path.rfind('/')).c_str());
         directories_.pop_back();
     }
     return ok();

@@ -3,7 +3,8 @@
 // A session's control groups: one directory per hierarchy, beneath the server's own, as
 // cellkeep-<server pid>-<server start time>/<session>. Limits, counters, freeze and kill by cgroup
 // v2 where its controllers are, by v1 where they are not. Owns the directories: destroy() or the
-// destructor removes them. Never moves or kills anything outside them.
+// destructor removes them; what the kernel still holds then goes to the leftovers. Never moves or
+// kills anything outside them.
 #pragma once
 
 #include "protocol/support/result.hpp"
@@ -52,8 +53,10 @@ class SessionCgroup {
     CgroupUsage usage() const;
     Status freeze();
     Status thaw();
-    /// No more rationing of CPU time, so that processes can end. For good.
+    /// No more rationing of CPU time, so that processes can end: one over its quota waits for it.
     Status lift_cpu_limit();
+    /// The rationing of the session's limits again.
+    Status restore_cpu_limit();
     /// SIGKILL to every process, those of this moment's forks too; nothing if can_kill() is false.
     Status kill();
     /// After the last process is gone: waits for the kernel to notice, at most patience.
@@ -76,6 +79,7 @@ class SessionCgroup {
     std::string memory_;   // the directory whose controller is in force, or empty
     std::string pids_;
     std::string cpu_;
+    std::string cpu_quota_;  // as both versions write it
     std::string cpuacct_;
     std::string freezer_;  // v1; used when unified_ is empty
     bool memory_v2_ = false;

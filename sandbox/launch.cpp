@@ -3,6 +3,7 @@
 
 #include "protocol/support/syscall.hpp"
 #include "sandbox/controls.hpp"
+#include "sandbox/leftovers.hpp"
 #include "sandbox/plan_codec.hpp"
 
 #include <climits>
@@ -237,7 +238,9 @@ void clear_away(const UniqueFd& launcher, Launched& launched) {
             launched.pidfd = std::move(received.value().fds[0]);
         }
     }
-    (void)kill_and_reap(launched.pidfd, kReapPatience).has_value();
+    if (kill_and_reap(launched.pidfd, kReapPatience).has_error()) {
+        leave_behind({std::move(launched.pidfd), {}});
+    }
 }
 
 /// A launcher that has done its work ends at once; one that does not is killed.

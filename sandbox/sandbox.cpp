@@ -4,6 +4,7 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/assembly.hpp"
 #include "sandbox/launch.hpp"
+#include "sandbox/leftovers.hpp"
 #include "sandbox/server_cgroup.hpp"
 
 #include <poll.h>
@@ -61,6 +62,11 @@ struct Sandbox::State {
         const std::string& text,
         std::span<const int> fds,
         std::chrono::milliseconds patience);
+
+    Status destroy(std::chrono::milliseconds patience);
+    /// destroy() for those who do not want to know: what it cannot end now is tried again later. It
+    /// waits for nothing that destroy() has already waited for in vain.
+    void abandon();
 };
 
 Result<std::pair<ReplyMessage, std::vector<UniqueFd>>> Sandbox::State::ask(
@@ -116,8 +122,7 @@ Sandbox::Sandbox(Sandbox&& other) noexcept = default;
 Sandbox& Sandbox::operator=(Sandbox&& other) noexcept {
     if (this != &other) {
         if (state_) {
-            // Ignored, as in the destructor.
-            (void)destroy().has_value();
+            state_->abandon();
         }
         state_ = std::move(other.state_);
     }
@@ -126,8 +131,7 @@ Sandbox& Sandbox::operator=(Sandbox&& other) noexcept {
 
 Sandbox::~Sandbox() {
     if (state_) {
-        // Ignored: whoever wants to know calls destroy() (sandbox.hpp).
-        (void)destroy().has_value();
+        state_->abandon();
     }
 }
 
@@ -241,14 +245,21 @@ Status Sandbox::kill_workers(std::chrono::milliseconds patience) {
     if (state_->frozen) {
         BOOST_OUTCOME_TRY(thaw());
     }
+    // Pid 1 has the session's quota and would have to wait for it behind a spinning worker. Not
+    // cgroup.kill, which takes pid 1 too, and with it the files.
+    // Ignored: then it takes longer, and patience is the judge.
+    (void)state_->cgroup.lift_cpu_limit().has_value();
     RequestHeader header;
     header.kind = RequestKind::kKillAll;
-    BOOST_OUTCOME_TRY(
-        const auto reply, with_context(state_->ask(header, "", {}, patience), "kill_workers"));
-    if (reply.first.error != 0) {
-        return Error::from_errno(reply.first.error, "kill_workers");
+    const auto reply = with_context(state_->ask(header, "", {}, patience), "kill_workers");
+    const auto rationed = state_->cgroup.restore_cpu_limit();
+    if (reply.has_error()) {
+        return reply.error();
     }
-    return ok();
+    if (reply.value().first.error != 0) {
+        return Error::from_errno(reply.value().first.error, "kill_workers");
+    }
+    return rationed;
 }
 
 Status Sandbox::freeze() {
@@ -298,29 +309,29 @@ gid_t Sandbox::file_gid() const {
     return state_->file_gid;
 }
 
-Status Sandbox::destroy() {
-    if (state_->destroyed) {
+Status Sandbox::State::destroy(std::chrono::milliseconds patience) {
+    if (destroyed) {
         return ok();
     }
-    state_->ending = true;
+    ending = true;
     Status result = ok();
-    if (state_->frozen) {
+    if (frozen) {
         // A frozen v1 task does not die until it is thawed (freezer-subsystem.rst).
-        result = state_->cgroup.thaw();
-        state_->frozen = result.has_error();
+        result = cgroup.thaw();
+        frozen = result.has_error();
     }
     // A task dies when it next runs, and one over its quota may have to wait long for that.
     // Ignored: then it takes longer, and reaping tells.
-    (void)state_->cgroup.lift_cpu_limit().has_value();
+    (void)cgroup.lift_cpu_limit().has_value();
     // cgroup.kill besides the namespace's own death: two means, and quicker for many processes.
-    auto killed = state_->cgroup.kill();
-    auto reaped = kill_and_reap(state_->pid1.pidfd, kDestroyPatience);
+    auto killed = cgroup.kill();
+    auto reaped = kill_and_reap(pid1.pidfd, patience);
     // Only the pidfd is needed to try again.
-    auto pidfd = reaped.has_value() ? UniqueFd() : std::move(state_->pid1.pidfd);
-    state_->pid1 = Launched{};
-    state_->pid1.pidfd = std::move(pidfd);
-    auto removed = reaped.has_value() ? state_->cgroup.destroy(kDestroyPatience) : Status(ok());
-    state_->destroyed = reaped.has_value() && removed.has_value();
+    auto pidfd = reaped.has_value() ? UniqueFd() : std::move(pid1.pidfd);
+    pid1 = Launched{};
+    pid1.pidfd = std::move(pidfd);
+    auto removed = reaped.has_value() ? cgroup.destroy(patience) : Status(ok());
+    destroyed = reaped.has_value() && removed.has_value();
     for (auto* step : {&killed, &reaped, &removed}) {
         if (result.has_value() && step->has_error()) {
             result = std::move(*step);
@@ -329,7 +340,21 @@ Status Sandbox::destroy() {
     return result;
 }
 
+void Sandbox::State::abandon() {
+    const auto patience = ending ? std::chrono::milliseconds(0) : kDestroyPatience;
+    // Ignored: whoever wants to know calls destroy() (sandbox.hpp).
+    (void)destroy(patience).has_value();
+    leave_behind({std::move(pid1.pidfd), {}});  // The cgroup's own destructor does the rest.
+}
+
+Status Sandbox::destroy() {
+    auto result = state_->destroy(kDestroyPatience);
+    (void)clear_leftovers();  // Ignored: what is left is tried again.
+    return result;
+}
+
 Status sweep_leftovers() {
+    (void)clear_leftovers();  // Ignored: what is left is tried again.
     return sweep_cgroups();
 }
 

@@ -329,6 +329,12 @@ Result<Entry> Workspace::stat(const std::string& path) const {
     return entry_of(path, info);
 }
 
+Status Workspace::make_directory(const std::string& path) const {
+    const GuestIdentity identity(file_uid_, file_gid_);
+    BOOST_OUTCOME_TRY(make_directories(directory_fd_, path));
+    return ok();
+}
+
 Status Workspace::remove(const std::string& path) const {
     if (path.empty()) {
         return Error(ErrorCode::kInvalidArgument, "remove: the workspace itself stays");

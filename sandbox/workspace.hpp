@@ -59,6 +59,9 @@ class Workspace {
     /// a reader sees the old or the new contents. kLimitExceeded when the workspace is full.
     Status write_file(const std::string& path, std::string_view bytes) const;
 
+    /// Makes a directory and every missing one on the way; one that is there already is fine.
+    Status make_directory(const std::string& path) const;
+
     /// A file being written piece by piece; commit() puts it in place, the destructor of an
     /// uncommitted one removes it.
     class Upload {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 #include <utility>
 
 namespace cellkeep::test {
@@ -167,6 +168,21 @@ Worker start_inside(Sandbox& sandbox, const std::vector<std::string>& argv) {
         FAIL(worker.error().message());
     }
     return std::move(worker).value();
+}
+
+std::vector<std::string> cgroups_of(pid_t server) {
+    const std::string prefix = "cellkeep-" + std::to_string(server) + "-";
+    std::vector<std::string> found;
+    std::error_code error;
+    const auto options = std::filesystem::directory_options::skip_permission_denied;
+    for (std::filesystem::recursive_directory_iterator it("/sys/fs/cgroup", options, error), end;
+         it != end;
+         it.increment(error)) {
+        if (it->path().filename().string().starts_with(prefix)) {
+            found.push_back(it->path().string());
+        }
+    }
+    return found;
 }
 
 }  // namespace cellkeep::test

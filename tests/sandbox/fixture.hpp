@@ -6,6 +6,8 @@
 
 #include "sandbox/sandbox.hpp"
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <string>
 #include <vector>
@@ -57,6 +59,9 @@ bool wait_readable(int fd);
 
 /// Everything until end of file; fails the test case after kPatience.
 std::string read_all(int fd);
+
+/// Every directory below the cgroup mounts that belongs to the server with this pid.
+std::vector<std::string> cgroups_of(pid_t server);
 
 /// Fails the test case if the status is an error.
 void require_ok(const Status& status);

@@ -32,22 +32,6 @@ std::string slurp(const std::string& path) {
     return text.str();
 }
 
-/// Every directory below the cgroup mounts that belongs to the server with this pid.
-std::vector<std::string> cgroups_of(pid_t server) {
-    const std::string prefix = "cellkeep-" + std::to_string(server) + "-";
-    std::vector<std::string> found;
-    std::error_code error;
-    const auto options = std::filesystem::directory_options::skip_permission_denied;
-    for (std::filesystem::recursive_directory_iterator it("/sys/fs/cgroup", options, error), end;
-         it != end;
-         it.increment(error)) {
-        if (it->path().filename().string().starts_with(prefix)) {
-            found.push_back(it->path().string());
-        }
-    }
-    return found;
-}
-
 std::vector<std::string> own_cgroups() {
     return cgroups_of(::getpid());
 }
