@@ -2,6 +2,7 @@
 #include "kernel-manager/http/connection.hpp"
 
 #include "kernel-manager/http/connection_io.hpp"
+#include "kernel-manager/http/handshake.hpp"
 #include "kernel-manager/http/head.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <exception>
 #include <utility>
 
 namespace cellkeep::http {
@@ -23,6 +25,9 @@ namespace beast = boost::beast;
 using Clock = std::chrono::steady_clock;
 
 namespace {
+
+/// Why a stopping server closes WebSockets. With kServiceRestart a Jupyter client comes back.
+constexpr const char* kStopReason = "The server is stopping.";
 
 struct HeadFailure {
     int status = 0;  // 0: nothing to say, the client is gone
@@ -56,20 +61,15 @@ HeadFailure explain(const boost::system::error_code& failure) {
 }  // namespace
 
 Connection::Connection(
-    asio::ip::tcp::socket socket,
+    std::shared_ptr<ByteStream> stream,
     const Application& application,
     std::shared_ptr<ConnectionRegistry> registry,
     Admittance admittance)
-    : socket_(std::move(socket)),
+    : stream_(std::move(stream)),
       application_(application),
       registry_(std::move(registry)),
       admittance_(admittance),
       io_(std::make_unique<Io>(registry_->limits().head_bytes_max)) {
-    boost::system::error_code ignored;  // Ignored: only names the peer in the log.
-    const auto peer = socket_.remote_endpoint(ignored);
-    remote_ = peer.address().to_string();
-    // Ignored: without it answers are merely slower.
-    (void)socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
     registry_->open().insert(this);
 }
 
@@ -79,7 +79,7 @@ Connection::~Connection() {
 
 void Connection::start() {
     asio::co_spawn(
-        socket_.get_executor(),
+        stream_->get_executor(),
         [self = shared_from_this()] { return self->run(); },
         asio::detached);
 }
@@ -93,24 +93,29 @@ void Connection::clear_deadline() {
 }
 
 void Connection::expire_if_due(Clock::time_point now) {
+    if (websocket_) {
+        websocket_->tick(now);
+        return;
+    }
     if (now < deadline_) {
         return;
     }
     timed_out_ = true;
-    boost::system::error_code ignored;  // Ignored: a socket that is gone has nothing to cancel.
-    (void)socket_.cancel(ignored);
+    stream_->cancel();
 }
 
 void Connection::finish() {
     finishing_ = true;
+    if (websocket_) {
+        websocket_->close(CloseCode::kServiceRestart, kStopReason);
+    }
     if (waiting_) {
         abort();
     }
 }
 
 void Connection::abort() {
-    boost::system::error_code ignored;  // Ignored: closing is all that is left to do.
-    (void)socket_.close(ignored);
+    stream_->close();
 }
 
 asio::awaitable<void> Connection::run() {
@@ -121,8 +126,6 @@ asio::awaitable<void> Connection::run() {
     if (next == Next::kDrain) {
         co_await drain();
     }
-    boost::system::error_code ignored;  // Ignored: the peer may have gone first.
-    (void)socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
     abort();
 }
 
@@ -133,7 +136,7 @@ asio::awaitable<bool> Connection::await_first_byte() {
     waiting_ = true;
     set_deadline(registry_->limits().idle_timeout);
     auto [error, bytes] =
-        co_await socket_.async_read_some(io_->buffer.prepare(kReadBytes / 4), kAwait);
+        co_await stream_->async_read_some(io_->buffer.prepare(kReadBytes / 4), kAwait);
     waiting_ = false;
     io_->buffer.commit(bytes);
     co_return !error && !finishing_;
@@ -160,7 +163,7 @@ asio::awaitable<std::optional<Connection::Next>> Connection::read_head() {
     parser.header_limit(static_cast<std::uint32_t>(head_bytes_max + 1));
     parser.body_limit(boost::none);
     auto [error, bytes] =
-        co_await beast::http::async_read_header(socket_, io_->buffer, parser, kAwait);
+        co_await beast::http::async_read_header(*stream_, io_->buffer, parser, kAwait);
     clear_deadline();
     HeadFailure failure;
     if (timed_out_) {
@@ -188,19 +191,14 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
         co_return *failed;
     }
     auto& parser = *io_->parser;
-    Request request;
-    request.method = std::string(parser.get().method_string());
-    for (const auto& field : parser.get()) {
-        request.headers.add(std::string(field.name_string()), std::string(field.value()));
+    Response response;
+    const Route* route = nullptr;
+    Request request = take_request(response, route);
+    if (route != nullptr) {
+        response = co_await answer(*route, request);
     }
-    Application::Admission admission =
-        application_.admit(request, std::string_view(parser.get().target()));
-    Response response = std::move(admission.refusal);
-    io_->continue_wanted = request.headers.find("Expect") != nullptr && !parser.is_done();
-    if (admittance_ == Admittance::kServerFull) {
-        response = to_response(make_problem(503, "Too many open connections."));
-    } else if (admission.route != nullptr) {
-        response = co_await answer(*admission.route, request);
+    if (std::holds_alternative<WebSocketUpgrade>(response.body)) {
+        co_return co_await serve_websocket(request, std::move(response));
     }
     application_.finish(request, response);
 
@@ -224,6 +222,63 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     co_return parser.is_done() ? Next::kClose : Next::kDrain;
 }
 
+Request Connection::take_request(Response& refusal, const Route*& route) {
+    auto& parser = *io_->parser;
+    Request request;
+    request.method = std::string(parser.get().method_string());
+    for (const auto& field : parser.get()) {
+        request.headers.add(std::string(field.name_string()), std::string(field.value()));
+    }
+    Application::Admission admission =
+        application_.admit(request, std::string_view(parser.get().target()));
+    io_->continue_wanted = request.headers.find("Expect") != nullptr && !parser.is_done();
+    HandshakeView handshake = inspect_handshake(
+        request, parser.get().version() == 11 ? HttpVersion::k11 : HttpVersion::kOld);
+    // A client waits for the answer before it sends more (RFC 6455, section 4.1).
+    if (parser.is_done() && io_->buffer.size() == 0) {
+        request.websocket = std::move(handshake.offer);
+    }
+    if (admittance_ == Admittance::kServerFull) {
+        refusal = to_response(make_problem(503, "Too many open connections."));
+    } else if (admission.route != nullptr && handshake.version_unknown) {
+        refusal = make_version_refusal();
+        set_instance(refusal, request.target.path);
+    } else {
+        refusal = std::move(admission.refusal);
+        route = admission.route;
+    }
+    return request;
+}
+
+asio::awaitable<Connection::Next> Connection::serve_websocket(Request& request, Response response) {
+    CELLKEEP_CHECK(request.websocket.has_value() && response.status == 101);
+    auto& upgrade = std::get<WebSocketUpgrade>(response.body);
+    WebSocketAnswer handshake{
+        std::string(request.headers.get("Sec-WebSocket-Key")),
+        std::move(upgrade.protocol),
+        std::move(response.headers)};
+    set_deadline(registry_->limits().body_timeout);
+    auto session =
+        co_await WebSocketSession::accept(stream_, std::move(handshake), registry_->limits());
+    clear_deadline();
+    record(request, response);
+    if (!session) {
+        co_return Next::kClose;
+    }
+    websocket_ = std::move(session);
+    io_.reset();  // an open WebSocket needs none of it
+    if (finishing_) {
+        websocket_->close(CloseCode::kServiceRestart, kStopReason);
+    }
+    try {
+        co_await upgrade.run(websocket_);
+    } catch (const std::exception& failure) {
+        websocket_->close(CloseCode::kInternalError, failure.what());
+    }
+    co_await websocket_->finish();
+    co_return Next::kClose;
+}
+
 asio::awaitable<bool> Connection::send(Response& response, bool head_only, bool keep_alive) {
     const std::string head =
         serialize_head(response, keep_alive ? After::kKeepAlive : After::kClose);
@@ -238,7 +293,7 @@ asio::awaitable<bool> Connection::send(Response& response, bool head_only, bool 
     set_deadline(
         registry_->limits().body_timeout +
         std::chrono::seconds(static_cast<std::int64_t>(buffers[1].size() / kReadBytes)));
-    auto [error, bytes] = co_await asio::async_write(socket_, buffers, kAwait);
+    auto [error, bytes] = co_await asio::async_write(*stream_, buffers, kAwait);
     clear_deadline();
     if (error) {
         co_return false;
@@ -269,7 +324,7 @@ asio::awaitable<bool> Connection::send_file(const FileBody& file) {
         }
         set_deadline(registry_->limits().body_timeout);
         auto [error, bytes] = co_await asio::async_write(
-            socket_, asio::buffer(io_->piece.data(), static_cast<std::size_t>(got)), kAwait);
+            *stream_, asio::buffer(io_->piece.data(), static_cast<std::size_t>(got)), kAwait);
         clear_deadline();
         if (error) {
             co_return false;
@@ -283,14 +338,14 @@ asio::awaitable<bool> Connection::send_file(const FileBody& file) {
 asio::awaitable<void> Connection::drain() {
     // Closing a socket with unread bytes sends RST, which may overtake the answer in the client's
     // receive queue (RFC 9112, section 9.6): say that we are done, then read what still comes.
+    stream_->end_sending();
     boost::system::error_code error;
-    (void)socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
     std::uint64_t drained = io_->buffer.size();
     io_->buffer.clear();
     io_->piece.resize(kReadBytes);
     set_deadline(registry_->limits().drain_timeout);
     while (!error && drained < registry_->limits().drain_bytes_max && Clock::now() < deadline_) {
-        auto [failed, bytes] = co_await socket_.async_read_some(asio::buffer(io_->piece), kAwait);
+        auto [failed, bytes] = co_await stream_->async_read_some(asio::buffer(io_->piece), kAwait);
         error = failed;
         drained += bytes;
     }
@@ -302,7 +357,7 @@ void Connection::record(const Request& request, const Response& response) {
         return;
     }
     AccessRecord record;
-    record.remote = remote_;
+    record.remote = stream_->peer();
     record.method = request.method;
     record.path = request.target.path;
     record.principal = request.principal.name;

@@ -3,14 +3,15 @@
 // One client connection: reads requests one after another (so pipelined ones are answered in
 // order), writes answers, and always ends: every wait has a deadline, watched from outside by
 // expire_if_due(). A client that is still sending when it gets its refusal is drained for a bounded
-// while, so that the answer reaches it instead of a reset. Kept alive by its own coroutine. One
-// thread.
+// while, so that the answer reaches it instead of a reset. A connection that became a WebSocket
+// (websocket_session.hpp) lives as long as that. Kept alive by its own coroutine. One thread.
 #pragma once
 
+#include "kernel-manager/http/byte_stream.hpp"
 #include "kernel-manager/http/listener.hpp"
+#include "kernel-manager/http/websocket_session.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -48,7 +49,7 @@ enum class Admittance { kServe, kServerFull };
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
     Connection(
-        boost::asio::ip::tcp::socket socket,
+        std::shared_ptr<ByteStream> stream,
         const Application& application,
         std::shared_ptr<ConnectionRegistry> registry,
         Admittance admittance);
@@ -57,9 +58,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     ~Connection();
 
     void start();
-    /// Cancels what the connection waits for if its deadline has passed.
+    /// Cancels what the connection waits for if its deadline has passed; a WebSocket watches
+    /// itself.
     void expire_if_due(std::chrono::steady_clock::time_point now);
-    /// Closes it now if it waits for a request; otherwise after the answer that is on its way.
+    /// Closes it now if it waits for a request; otherwise after the answer that is on its way. A
+    /// WebSocket is told to come back later.
     void finish();
     /// Closes it now.
     void abort();
@@ -71,6 +74,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     boost::asio::awaitable<void> run();
     boost::asio::awaitable<Next> serve_one();
+    /// The request whose head is in the parser.
+    Request take_request(Response& refusal, const Route*& route);
+    boost::asio::awaitable<Next> serve_websocket(Request& request, Response response);
     /// Nothing if the head is in the parser.
     boost::asio::awaitable<std::optional<Next>> read_head();
     boost::asio::awaitable<bool> await_first_byte();
@@ -86,12 +92,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void clear_deadline();
     void record(const Request& request, const Response& response);
 
-    boost::asio::ip::tcp::socket socket_;
+    std::shared_ptr<ByteStream> stream_;
     const Application& application_;
     std::shared_ptr<ConnectionRegistry> registry_;
     Admittance admittance_;
     std::unique_ptr<Io> io_;
-    std::string remote_;
+    std::shared_ptr<WebSocketSession> websocket_;  // once the connection is one
     std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
     std::chrono::steady_clock::time_point started_;
     bool timed_out_ = false;

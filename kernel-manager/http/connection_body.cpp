@@ -63,7 +63,7 @@ asio::awaitable<Result<void>> Connection::prepare_body(const Route& route, const
     set_deadline(registry_->limits().body_timeout);
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     auto [error, bytes] = co_await asio::async_write(
-        socket_, asio::buffer(kContinue.data(), kContinue.size()), kAwait);
+        *stream_, asio::buffer(kContinue.data(), kContinue.size()), kAwait);
     clear_deadline();
     io_->continue_wanted = false;
     io_->broken = static_cast<bool>(error);
@@ -114,7 +114,7 @@ asio::awaitable<Result<std::string_view>> Connection::read_piece(std::uint64_t b
         body.more = true;
         set_deadline(registry_->limits().body_timeout);
         auto [error, bytes] =
-            co_await beast::http::async_read_some(socket_, io_->buffer, parser, kAwait);
+            co_await beast::http::async_read_some(*stream_, io_->buffer, parser, kAwait);
         clear_deadline();
         const std::size_t got = io_->piece.size() - body.size;
         io_->body_bytes += got;

@@ -144,8 +144,11 @@ asio::awaitable<void> Listener::accept_loop() {
         if (open >= maximum + kRefusedAtOnceMax) {
             continue;  // the socket closes here
         }
+        boost::system::error_code ignored;  // Ignored: only names the peer in the log.
+        const auto peer = socket.remote_endpoint(ignored);
+        auto stream = std::make_shared<ByteStream>(std::move(socket), peer.address().to_string());
         std::make_shared<Connection>(
-            std::move(socket),
+            std::move(stream),
             state_->application,
             state_->registry,
             open >= maximum ? Admittance::kServerFull : Admittance::kServe)

@@ -42,6 +42,10 @@ struct ConnectionLimits {
     std::chrono::milliseconds body_timeout = limits::kHttpBodyTimeout;
     std::chrono::milliseconds idle_timeout = limits::kHttpIdleTimeout;
     std::chrono::milliseconds drain_timeout = limits::kHttpDrainTimeout;
+    std::size_t websocket_message_bytes_max = limits::kFrameBytesMax;
+    std::chrono::milliseconds websocket_ping_interval = limits::kWebSocketPingInterval;
+    std::chrono::milliseconds websocket_pong_timeout = limits::kWebSocketPongTimeout;
+    std::chrono::milliseconds websocket_stall_max = limits::kWebSocketStallMax;
     /// How often deadlines are looked at, and so how late a timeout may be.
     std::chrono::milliseconds sweep_period{500};
 };

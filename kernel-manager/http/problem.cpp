@@ -37,6 +37,7 @@ constexpr std::array kKnown = {
     Known{417, "expectation-failed", "The expectation cannot be met"},
     Known{421, "wrong-host", "The Host header does not name this server"},
     Known{422, "invalid-request", "The request is not valid"},
+    Known{426, "upgrade-required", "Another protocol version is required"},
     Known{429, "limit-reached", "A limit was reached"},
     Known{431, "headers-too-large", "The request head is too large"},
     Known{500, "internal-error", "The server failed"},

@@ -17,6 +17,7 @@ struct Reason {
 
 constexpr std::array kReasons = {
     Reason{100, "Continue"},
+    Reason{101, "Switching Protocols"},
     Reason{200, "OK"},
     Reason{201, "Created"},
     Reason{202, "Accepted"},
@@ -36,6 +37,7 @@ constexpr std::array kReasons = {
     Reason{417, "Expectation Failed"},
     Reason{421, "Misdirected Request"},
     Reason{422, "Unprocessable Content"},
+    Reason{426, "Upgrade Required"},
     Reason{429, "Too Many Requests"},
     Reason{431, "Request Header Fields Too Large"},
     Reason{500, "Internal Server Error"},
@@ -52,7 +54,8 @@ std::uint64_t Response::content_length() const {
     if (const auto* file = std::get_if<FileBody>(&body)) {
         return file->length;
     }
-    return std::get<std::string>(body).size();
+    const auto* text = std::get_if<std::string>(&body);
+    return text == nullptr ? 0 : text->size();
 }
 
 std::string_view reason_phrase(int status) {

@@ -82,6 +82,10 @@ TEST_CASE("a listener's bounds are those of the table", "[http][listener]") {
     CHECK(bounds.body_timeout == limits::kHttpBodyTimeout);
     CHECK(bounds.idle_timeout == limits::kHttpIdleTimeout);
     CHECK(bounds.drain_timeout == limits::kHttpDrainTimeout);
+    CHECK(bounds.websocket_message_bytes_max == limits::kFrameBytesMax);
+    CHECK(bounds.websocket_ping_interval == limits::kWebSocketPingInterval);
+    CHECK(bounds.websocket_pong_timeout == limits::kWebSocketPongTimeout);
+    CHECK(bounds.websocket_stall_max == limits::kWebSocketStallMax);
 }
 
 TEST_CASE("stopping closes connections that wait and ends the loop", "[http][listener]") {

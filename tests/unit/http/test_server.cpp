@@ -16,6 +16,7 @@
 
 #include <array>
 #include <stdexcept>
+#include <utility>
 
 namespace cellkeep::http::test {
 
@@ -64,7 +65,7 @@ Answer answer_throw(Request& /*request*/) {
     co_return Response{};
 }
 
-Application make_application() {
+Application make_application(std::shared_ptr<SocketLog> sockets) {
     Application application(TokenAuth("t"), HostGuard(std::vector<std::string>()));
     const auto add = [&application](const char* method, const char* pattern, Handler handler) {
         Route route;
@@ -83,12 +84,13 @@ Application make_application() {
     add("PUT", "/stream", answer_stream);
     add("GET", "/file", answer_file);
     add("GET", "/throw", answer_throw);
+    add_websocket_routes(application.router(), std::move(sockets));
     return application;
 }
 
 }  // namespace
 
-TestServer::TestServer(ConnectionLimits limits) : application_(make_application()) {
+TestServer::TestServer(ConnectionLimits limits) : application_(make_application(sockets_)) {
     limits.sweep_period = std::chrono::milliseconds(20);
     auto listener = Listener::create(
         io_, {"127.0.0.1", 0, true}, application_, limits, [this](const AccessRecord& record) {
@@ -101,12 +103,37 @@ TestServer::TestServer(ConnectionLimits limits) : application_(make_application(
     thread_ = std::thread([this] { (void)io_.run(); });
 }
 
-void TestServer::stop() {
-    if (!thread_.joinable()) {
-        return;
+void TestServer::begin_stop() {
+    if (!std::exchange(stopping_, true)) {
+        boost::asio::post(io_, [this] { listener_->stop(std::chrono::milliseconds(500), [] {}); });
     }
-    boost::asio::post(io_, [this] { listener_->stop(std::chrono::milliseconds(500), [] {}); });
-    thread_.join();
+}
+
+void TestServer::stop() {
+    if (thread_.joinable()) {
+        begin_stop();
+        thread_.join();
+    }
+}
+
+void TestServer::wait_for_end_of_run() const {
+    std::unique_lock lock(sockets_->mutex);
+    const auto ended = [this] { return sockets_->ended > 0; };
+    REQUIRE(sockets_->changed.wait_for(lock, std::chrono::seconds(20), ended));
+}
+
+ErrorCode TestServer::last_receive_error() const {
+    wait_for_end_of_run();
+    const std::lock_guard lock(sockets_->mutex);
+    REQUIRE(sockets_->receive_error.has_value());
+    return *sockets_->receive_error;
+}
+
+ErrorCode TestServer::last_send_error() const {
+    wait_for_end_of_run();
+    const std::lock_guard lock(sockets_->mutex);
+    REQUIRE(sockets_->send_error.has_value());
+    return *sockets_->send_error;
 }
 
 TestServer::~TestServer() {
@@ -156,6 +183,13 @@ std::string RawClient::read_until(std::string_view text) {
         }
         pending_.append(buffer.data(), static_cast<std::size_t>(got));
     }
+}
+
+std::string RawClient::read_once() {
+    std::array<char, 65536> buffer{};
+    const ssize_t got = ::recv(fd_, buffer.data(), buffer.size(), 0);
+    REQUIRE(got >= 0);
+    return {buffer.data(), static_cast<std::size_t>(got)};
 }
 
 std::string RawClient::read_all() {

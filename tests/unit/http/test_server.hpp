@@ -7,13 +7,30 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 namespace cellkeep::http::test {
+
+/// What the WebSocket routes saw, shared between the server's thread and the test's.
+struct SocketLog {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<ErrorCode> receive_error;
+    std::optional<ErrorCode> send_error;
+    int ended = 0;
+};
+
+/// /echo-socket sends back what comes and selects v1.test if it is offered; /flood-socket sends
+/// until it fails; /large-socket sends 40 MB; /pieces-socket sends one message of three pieces;
+/// /ending-socket returns, /policy-socket closes with 1008, /throwing-socket throws.
+void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log);
 
 /// Routes: GET /ok, POST /echo (answers the body; at most 1000 bytes), PUT /stream (answers how
 /// many bytes came; at most 100000), GET /file (ten digits), GET /throw. The token is "t".
@@ -26,17 +43,25 @@ class TestServer {
 
     std::uint16_t port() const { return port_; }
     std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-    /// Stops the listener and waits until its thread has ended.
+    /// Stops the listener; stop() waits until its thread has ended.
+    void begin_stop();
     void stop();
+    /// Until a WebSocket's handler has returned.
+    void wait_for_end_of_run() const;
+    /// How the last WebSocket's receive() or send() failed, after it ended.
+    ErrorCode last_receive_error() const;
+    ErrorCode last_send_error() const;
     /// What was logged; after stop().
     const std::vector<AccessRecord>& records() const { return records_; }
 
  private:
     boost::asio::io_context io_{1};
+    std::shared_ptr<SocketLog> sockets_ = std::make_shared<SocketLog>();
     Application application_;
     std::unique_ptr<Listener> listener_;
     std::vector<AccessRecord> records_;
     std::uint16_t port_ = 0;
+    bool stopping_ = false;
     std::thread thread_;
 };
 
@@ -52,6 +77,8 @@ class RawClient {
     bool send(std::string_view bytes);
     /// Up to and including the first occurrence of text; everything if the server closes before.
     std::string read_until(std::string_view text);
+    /// What one recv(2) gives.
+    std::string read_once();
     /// Until the server closes.
     std::string read_all();
 

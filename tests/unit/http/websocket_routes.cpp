@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/http/problem.hpp"
+#include "tests/unit/http/test_server.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+namespace cellkeep::http::test {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Socket = std::shared_ptr<WebSocket>;
+using Log = std::shared_ptr<SocketLog>;
+using Run = asio::awaitable<void> (*)(Socket, Log);
+
+constexpr const char* kProtocol = "v1.test";
+
+asio::awaitable<void> echo(Socket socket, Log log) {
+    for (;;) {
+        auto message = co_await socket->receive();
+        if (message.has_error()) {
+            const std::lock_guard lock(log->mutex);
+            log->receive_error = message.error().code();
+            co_return;
+        }
+        std::vector<asio::const_buffer> pieces;
+        pieces.push_back(asio::buffer(message.value().data));
+        const Status sent = co_await socket->send(message.value().kind, std::move(pieces));
+        if (sent.has_error()) {
+            co_return;
+        }
+    }
+}
+
+asio::awaitable<void> flood(Socket socket, Log log) {
+    const std::string text(100'000, 'f');
+    for (;;) {
+        std::vector<asio::const_buffer> pieces;
+        pieces.push_back(asio::buffer(text));
+        const Status sent = co_await socket->send(WebSocketKind::kText, std::move(pieces));
+        if (sent.has_error()) {
+            const std::lock_guard lock(log->mutex);
+            log->send_error = sent.error().code();
+            co_return;
+        }
+    }
+}
+
+asio::awaitable<void> send_pieces(Socket socket, std::vector<std::string> texts) {
+    std::vector<asio::const_buffer> pieces;
+    for (const std::string& text : texts) {
+        pieces.push_back(asio::buffer(text));
+    }
+    // Ignored: the client sees what is missing.
+    (void)co_await socket->send(WebSocketKind::kBinary, std::move(pieces));
+    (void)co_await socket->receive();
+}
+
+asio::awaitable<void> large(Socket socket, Log /*log*/) {
+    std::vector<std::string> texts(100, std::string(400'000, 'L'));
+    co_await send_pieces(std::move(socket), std::move(texts));
+}
+
+asio::awaitable<void> pieces(Socket socket, Log /*log*/) {
+    std::vector<std::string> texts;
+    texts.emplace_back("one");
+    texts.emplace_back("two");
+    texts.emplace_back("six");
+    co_await send_pieces(std::move(socket), std::move(texts));
+}
+
+asio::awaitable<void> end(Socket /*socket*/, Log /*log*/) {
+    co_return;
+}
+
+asio::awaitable<void> close_for_policy(Socket socket, Log /*log*/) {
+    std::string reason;
+    for (int i = 0; i < 100; ++i) {
+        reason += "\xc3\xa9";
+    }
+    socket->close(CloseCode::kPolicyViolation, reason);
+    socket->close(CloseCode::kNormal, "too late to count");
+    co_return;
+}
+
+asio::awaitable<void> throw_up(Socket /*socket*/, Log /*log*/) {
+    throw std::runtime_error("thrown by a library");
+    co_return;
+}
+
+Handler make_handler(Run run, Log log) {
+    return [run, log](Request& request) -> asio::awaitable<Response> {
+        if (!request.websocket) {
+            co_return to_response(make_problem(400, "This address wants a WebSocket."));
+        }
+        WebSocketUpgrade upgrade;
+        const auto& offered = request.websocket->protocols;
+        if (std::find(offered.begin(), offered.end(), kProtocol) != offered.end()) {
+            upgrade.protocol = kProtocol;
+        }
+        upgrade.run = [run, log](Socket socket) -> asio::awaitable<void> {
+            co_await run(std::move(socket), log);
+            const std::lock_guard lock(log->mutex);
+            ++log->ended;
+            log->changed.notify_all();
+        };
+        Response response;
+        response.status = 101;
+        response.headers.add("X-Test", "added");
+        response.body = std::move(upgrade);
+        co_return response;
+    };
+}
+
+}  // namespace
+
+void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log) {
+    const auto add = [&](const char* pattern, Run run) {
+        Route route;
+        route.method = "GET";
+        route.pattern = pattern;
+        route.handler = make_handler(run, log);
+        router.add(std::move(route));
+    };
+    add("/echo-socket", echo);
+    add("/flood-socket", flood);
+    add("/large-socket", large);
+    add("/pieces-socket", pieces);
+    add("/ending-socket", end);
+    add("/policy-socket", close_for_policy);
+    add("/throwing-socket", throw_up);
+}
+
+}  // namespace cellkeep::http::test
