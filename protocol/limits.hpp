@@ -118,12 +118,28 @@ inline constexpr std::chrono::seconds kWebSocketPingInterval{30};
 inline constexpr std::chrono::seconds kWebSocketPongTimeout{90};
 /// How long a peer may take nothing of what is sent to it before it is cut off.
 inline constexpr std::chrono::seconds kWebSocketStallMax{30};
-/// What waits for one WebSocket client beyond what its connection has taken. A client that is
-/// further behind catches up from the session's journal.
+/// What one WebSocket client that is behind keeps in memory beyond what its session's journal keeps
+/// anyway. At half of it the session waits for the client. One message larger than this passes when
+/// nothing else waits.
 inline constexpr std::size_t kChannelsWaitingMessagesMax = 10'000;
 inline constexpr std::size_t kChannelsWaitingBytesMax = 64ULL << 20U;
+/// How long a session waits for a client to take an eighth of that before it goes on without it
+/// (what the journal no longer keeps is then lost to this client, which is told so).
+inline constexpr std::chrono::seconds kChannelsStallMax{30};
+/// How long what a client is behind is kept for it beyond the journal, after it left.
+inline constexpr std::chrono::seconds kChannelsHoldMax{10};
+/// Messages and bytes that were sent to a client and of which it has not proved receipt; older ones
+/// count as received.
+inline constexpr std::size_t kChannelsUnprovenMessagesMax = 65'536;
+inline constexpr std::size_t kChannelsUnprovenBytesMax = 64ULL << 20U;
 /// Clients whose place in the output is remembered after they left, per session.
 inline constexpr std::size_t kChannelsPlacesMax = 64;
+
+// --- Jupyter Server API
+/// Documents that have a kernel, of all clients together.
+inline constexpr std::size_t kJupyterSessionsMax = 10'000;
+/// A text field of a request: a kernel's name, a document's path, name or type.
+inline constexpr std::size_t kJupyterFieldBytesMax = 4096;
 
 // --- Agent API
 /// Source code of one execution.

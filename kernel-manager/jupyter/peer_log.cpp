@@ -21,8 +21,8 @@ std::string_view to_string(PeerEvent event) {
     return "unknown";
 }
 
-PeerLog::PeerLog(std::string session_id, Write write)
-    : session_id_(std::move(session_id)), write_(std::move(write)) {}
+PeerLog::PeerLog(std::string session_id, Write write, std::string front)
+    : name_(std::move(front) + " " + std::move(session_id)), write_(std::move(write)) {}
 
 void PeerLog::record(PeerEvent event, std::string_view detail) {
     Kind& kind = kinds_.at(static_cast<std::size_t>(event));
@@ -34,7 +34,7 @@ void PeerLog::record(PeerEvent event, std::string_view detail) {
     if (kind.logged > 0 && now - kind.last < kPeriod) {
         return;
     }
-    std::string line = "zmq " + session_id_ + ": " + std::string(to_string(event)) + ": ";
+    std::string line = name_ + ": " + std::string(to_string(event)) + ": ";
     line += detail;
     if (const std::uint64_t silent = kind.count - 1 - kind.logged; silent > 0) {
         line += " (and " + std::to_string(silent) + " before that were not logged)";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts what the ZeroMQ front refused or lost, and logs it: each kind at most once per period with
+// Counts what a Jupyter front refused or lost, and logs it: each kind at most once per period with
 // how many were not logged, so that a hostile or broken peer cannot fill the log.
 // All calls on the io_context thread.
 #pragma once
@@ -19,7 +19,7 @@ enum class PeerEvent {
     kRejected,           // bad signature, replay, structure or size: never answered
     kUndeliverable,      // an answer whose client is gone or does not read its answers
     kSubscriberStepped,  // output went on without a subscriber that did not read
-    kOutputDropped,      // one output message that nobody got over ZeroMQ
+    kOutputDropped,      // output that somebody never gets
     kSocketFailed,       // a socket no longer works
 };
 inline constexpr std::size_t kPeerEventCount = 5;
@@ -30,7 +30,7 @@ class PeerLog {
  public:
     using Write = std::function<void(const std::string&)>;
     /// write may be empty.
-    PeerLog(std::string session_id, Write write);
+    PeerLog(std::string session_id, Write write, std::string front = "zmq");
 
     void record(PeerEvent event, std::string_view detail);
     std::uint64_t count(PeerEvent event) const;
@@ -43,7 +43,7 @@ class PeerLog {
         std::uint64_t logged = 0;
         std::chrono::steady_clock::time_point last;
     };
-    std::string session_id_;
+    std::string name_;  // of the front and the session
     Write write_;
     std::array<Kind, kPeerEventCount> kinds_;
 };
