@@ -78,6 +78,11 @@ inline constexpr std::size_t kJournalBytesMax = 16ULL << 20U;
 /// Bytes read from a kernel's fd 1 or 2 before they are published as one stream message.
 inline constexpr std::size_t kStreamChunkBytesMax = 64ULL << 10U;
 
+/// Requests whose output one cellkeep_replay_request may ask for.
+inline constexpr std::size_t kReplayRequestsMax = 1000;
+/// Output in one cellkeep_replay_reply. Jupyter Server takes 10 MiB messages from a gateway.
+inline constexpr std::size_t kReplayBytesMax = 4ULL << 20U;
+
 /// A kernel's description of itself, which the server keeps and repeats.
 inline constexpr std::size_t kKernelInfoBytesMax = 1ULL << 20U;
 /// One input_request of a kernel on its way to a client.

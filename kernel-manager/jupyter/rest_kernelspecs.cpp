@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/jupyter/rest_kernelspecs.hpp"
+
+#include "kernel-manager/jupyter/logos.hpp"
+
+#include <algorithm>
+
+namespace cellkeep::jupyter {
+
+namespace {
+
+std::string lower(std::string_view text) {
+    std::string copy(text);
+    std::transform(copy.begin(), copy.end(), copy.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    return copy;
+}
+
+}  // namespace
+
+std::string kernel_name_of(const std::string& language) {
+    return language == "python" ? kDefaultKernelName : language;
+}
+
+std::optional<std::string> language_of(
+    std::string_view kernel_name, const std::vector<std::string>& languages) {
+    const std::string wanted = lower(kernel_name);
+    for (const std::string& language : languages) {
+        if (wanted == language || wanted == kernel_name_of(language)) {
+            return language;
+        }
+    }
+    return std::nullopt;
+}
+
+nlohmann::json kernelspec_model(const session::KernelSpec& spec, const std::string& base_url) {
+    const std::string name = kernel_name_of(spec.language);
+    nlohmann::json resources = nlohmann::json::object();
+    for (const Logo& logo : logos()) {
+        const std::string file(logo.file);
+        resources[file.substr(0, file.find('.'))] = base_url + "kernelspecs/" + name + "/" + file;
+    }
+    // argv is how the same kernel starts without a server; nobody who reads it here runs it.
+    return {
+        {"name", name},
+        {"spec",
+         {{"argv", {"cellkeep", "kernel", "-f", "{connection_file}"}},
+          {"display_name", spec.display_name},
+          {"language", spec.language},
+          {"interrupt_mode", "message"},
+          {"env", nlohmann::json::object()},
+          {"metadata", nlohmann::json::object()}}},
+        {"resources", std::move(resources)}};
+}
+
+}  // namespace cellkeep::jupyter

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names under which Jupyter front ends know this server's languages, and the kernelspecs they
+// read. Notebooks carry the name of the kernel they were written with, nearly always "python3": so
+// that is what the Python kernel is called here, and "python" is taken for it. Pure functions.
+#pragma once
+
+#include "kernel-manager/session/backend.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cellkeep::jupyter {
+
+inline constexpr const char* kDefaultKernelName = "python3";
+
+/// "python3" for "python"; every other language is its own name.
+std::string kernel_name_of(const std::string& language);
+/// The language behind a kernel name or a synonym of it, in any case of letters (as Jupyter's
+/// KernelSpecManager looks names up); nothing if this server does not have it.
+std::optional<std::string> language_of(
+    std::string_view kernel_name, const std::vector<std::string>& languages);
+
+/// {"name", "spec", "resources"}. The base URL starts and ends with a slash.
+nlohmann::json kernelspec_model(const session::KernelSpec& spec, const std::string& base_url);
+
+}  // namespace cellkeep::jupyter
