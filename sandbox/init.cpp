@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/init.hpp"
 
+#include "sandbox/descriptor_kind.hpp"
+#include "sandbox/layer_switch.hpp"
 #include "sandbox/start_request.hpp"
+#include "sandbox/worker_birth.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,16 +21,15 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr std::size_t kStartFdsMax = 3;
 /// How long a newborn may take to become its program. Another worker can stop it (it has the same
 /// uid), and the server's patience is longer than this.
 constexpr std::chrono::seconds kExecPatience{5};
-constexpr int kWorkerLink = 3;  // kWorkerLinkFd of sandbox.hpp
 
 enum class SlotState { kFree, kRunning, kEnded };
 
@@ -41,7 +43,7 @@ struct Init {
     const ChildState* child = nullptr;
     int signal_fd = -1;
     std::array<Slot, kWorkersMax> slots{};
-    std::array<int, kStartFdsMax> fds{-1, -1, -1};
+    std::array<int, kStartFdsMax> fds{-1, -1, -1, -1};
     std::size_t fd_count = 0;
     alignas(RequestHeader) std::array<char, kRequestBytesMax> request{};
 };
@@ -99,7 +101,7 @@ std::size_t receive_request(Init& init) {
     if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
         const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         if (count > kStartFdsMax) {
-            return 0;  // The buffer's alignment has room for one more.
+            return 0;  // The buffer's alignment may have room for one more.
         }
         init.fd_count = count;
         std::memcpy(init.fds.data(), CMSG_DATA(header), init.fd_count * sizeof(int));
@@ -107,44 +109,19 @@ std::size_t receive_request(Init& init) {
     return static_cast<std::size_t>(got);
 }
 
-[[noreturn]] void fail_worker(int failure_fd, SetupStep step, int error) {
-    const WorkerFailure failure{step, error};
-    // Ignored: the reader then sees a failed exec without a reason.
-    (void)!::write(failure_fd, &failure, sizeof(failure));
-    ::_exit(127);
-}
-
-/// From the fork to the program. Everything of the wall is inherited from pid 1.
-[[noreturn]] void become_worker(const Init& init, const Start& start, int failure_fd) {
-    sigset_t none;
-    if (::sigemptyset(&none) < 0 || ::pthread_sigmask(SIG_SETMASK, &none, nullptr) != 0 ||
-        ::setsid() < 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
-        fail_worker(failure_fd, SetupStep::kWorkerSession, errno);
+/// The server has asked the same before it sent them (worker_descriptors.cpp).
+bool may_cross(const Init& init) {
+    if (init.fd_count < kStartFdsMin) {
+        return false;
     }
-    // Received descriptors are above every number used here: 0 to 6 were taken when they came.
-    if (::dup2(init.fds[0], STDOUT_FILENO) < 0 || ::dup2(init.fds[1], STDERR_FILENO) < 0) {
-        fail_worker(failure_fd, SetupStep::kWorkerDescriptors, errno);
-    }
-    // fd 0 is pid 1's /dev/null already; dup2 of it onto itself would keep close-on-exec.
-    if (::fcntl(STDIN_FILENO, F_SETFD, 0) < 0) {
-        fail_worker(failure_fd, SetupStep::kWorkerDescriptors, errno);
-    }
-    unsigned first_closed = kWorkerLink;
-    if (init.fd_count == kStartFdsMax) {
-        if (::dup2(init.fds[2], kWorkerLink) < 0) {
-            fail_worker(failure_fd, SetupStep::kWorkerDescriptors, errno);
+    for (std::size_t i = 0; i < init.fd_count; ++i) {
+        const bool fits =
+            i < kStartFdsMin ? is_output(init.fds[i]) : is_socket_pair_end(init.fds[i]);
+        if (!fits && !layer_removed("received_descriptors")) {
+            return false;
         }
-        first_closed = kWorkerLink + 1;
     }
-    // By flag, not at once: failure_fd has to live until the exec succeeds.
-    if (::close_range(first_closed, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
-        fail_worker(failure_fd, SetupStep::kWorkerDescriptors, errno);
-    }
-    if (::chdir(start.directory) < 0) {
-        fail_worker(failure_fd, SetupStep::kWorkerDirectory, errno);
-    }
-    (void)::execve(start.arguments[0], start.arguments.data(), start.environment.data());
-    fail_worker(failure_fd, SetupStep::kExec, errno);
+    return true;
 }
 
 /// Children are the first that the kernel's out-of-memory killer takes, pid 1 the last: the value
@@ -213,7 +190,7 @@ int start_worker(Init& init, const Start& start, Slot& slot, int& pidfd, SetupSt
     int error = write_oom_adj(init.child->oom_adj_fd, "1000");
     const pid_t pid = error != 0 ? -1 : fork_with_pidfd(&pidfd);
     if (pid == 0) {
-        become_worker(init, start, failure[1]);
+        become_worker(std::span(init.fds).first(init.fd_count), start, failure[1]);
     }
     if (pid < 0 && error == 0) {
         error = errno;
@@ -274,7 +251,7 @@ void handle_start(Init& init, const RequestHeader& header, std::size_t size) {
     Slot* slot = free_slot(init);
     if (slot == nullptr) {
         reply.error = EAGAIN;
-    } else if (init.fd_count < 2 || !decode_start(init.request.data(), size, start)) {
+    } else if (!may_cross(init) || !decode_start(init.request.data(), size, start)) {
         reply.error = EINVAL;
     } else {
         slot->event.worker_id = header.worker_id;

@@ -75,8 +75,8 @@ struct SetupMessage {
 enum class RequestKind : std::uint32_t { kStart, kKillAll };
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
-/// argument_count arguments, environment_count variables. Carries 2 descriptors (stdout, stderr) or
-/// 3 (and the link).
+/// argument_count arguments, environment_count variables. Carries kStartFdsMin to kStartFdsMax
+/// descriptors: stdout, stderr, the link, the debug link.
 struct RequestHeader {
     RequestKind kind = RequestKind::kStart;
     std::uint32_t sequence = 0;
@@ -86,6 +86,8 @@ struct RequestHeader {
     std::uint32_t text_bytes = 0;
 };
 
+inline constexpr std::size_t kStartFdsMin = 2;
+inline constexpr std::size_t kStartFdsMax = 4;
 inline constexpr std::size_t kStartStringsMax = 512;
 inline constexpr std::size_t kStartTextBytesMax = 96UL * 1024;
 inline constexpr std::size_t kRequestBytesMax = sizeof(RequestHeader) + kStartTextBytesMax;

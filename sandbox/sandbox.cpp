@@ -6,6 +6,7 @@
 #include "sandbox/launch.hpp"
 #include "sandbox/leftovers.hpp"
 #include "sandbox/server_cgroup.hpp"
+#include "sandbox/worker_descriptors.hpp"
 
 #include <poll.h>
 #include <signal.h>
@@ -176,6 +177,7 @@ Result<Worker> Sandbox::start(WorkerSpec spec) {
             "start: arguments and environment exceed " + std::to_string(kStartTextBytesMax) +
                 " bytes");
     }
+    BOOST_OUTCOME_TRY(const auto fds, worker_descriptors(spec));
     BOOST_OUTCOME_TRY(give_pipe(spec.stdout_fd, state_->file_uid, state_->file_gid));
     BOOST_OUTCOME_TRY(give_pipe(spec.stderr_fd, state_->file_uid, state_->file_gid));
     RequestHeader header;
@@ -183,10 +185,6 @@ Result<Worker> Sandbox::start(WorkerSpec spec) {
     header.worker_id = ++state_->last_worker;
     header.argument_count = static_cast<std::uint32_t>(spec.argv.size());
     header.environment_count = static_cast<std::uint32_t>(spec.env.size());
-    std::vector<int> fds{spec.stdout_fd.get(), spec.stderr_fd.get()};
-    if (spec.link_fd) {
-        fds.push_back(spec.link_fd.get());
-    }
     auto answer =
         with_context(state_->ask(header, text, fds, kStartPatience), "start " + spec.argv[0]);
     if (answer.has_error() && answer.error().code() == ErrorCode::kTimeout) {

@@ -30,8 +30,10 @@ namespace cellkeep::sandbox {
 /// Identifies a process started by Sandbox::start, unique within its sandbox.
 using WorkerId = std::uint32_t;
 
-/// A program to run inside. Its descriptor 0 is /dev/null, 1 and 2 are stdout_fd and stderr_fd, and
-/// 3 is link_fd (if valid); every other descriptor is closed.
+/// A program to run inside. Its descriptor 0 is /dev/null, 1 and 2 are stdout_fd and stderr_fd, 3
+/// is link_fd and 4 debug_fd (if valid; no 4 without a 3); every other descriptor is closed.
+/// Outputs are pipes or /dev/null, links are ends of connected pairs of Unix sockets: nothing else
+/// crosses the wall.
 struct WorkerSpec {
     std::vector<std::string> argv;  // argv[0] is an absolute path inside the sandbox
     std::vector<std::string> env;   // "NAME=value"; this is the whole environment
@@ -39,8 +41,10 @@ struct WorkerSpec {
     UniqueFd stdout_fd;
     UniqueFd stderr_fd;
     UniqueFd link_fd;
+    UniqueFd debug_fd;
 };
 inline constexpr int kWorkerLinkFd = 3;
+inline constexpr int kWorkerDebugFd = 4;
 
 struct Worker {
     WorkerId id = 0;

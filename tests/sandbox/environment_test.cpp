@@ -20,7 +20,6 @@
 namespace cellkeep::test {
 
 using sandbox::Policy;
-using sandbox::WorkerSpec;
 
 TEST_CASE("the guest is uid and gid 1000 without groups, capabilities or hope for any") {
     auto sandbox = make_sandbox();
@@ -51,33 +50,6 @@ TEST_CASE("the environment is exactly what the caller gave") {
     auto sandbox = make_sandbox();
     CHECK(run_inside(sandbox, {"/usr/bin/env"}).out.empty());
     CHECK(run_inside(sandbox, {"/usr/bin/env"}, {"ONE=1", "TWO=zwei"}).out == "ONE=1\nTWO=zwei\n");
-}
-
-TEST_CASE("a worker holds descriptors 0 to 3 and no other") {
-    auto sandbox = make_sandbox();
-    const std::string code =
-        "import os\n"
-        "held = {}\n"
-        "for fd in range(0, 1024):\n"
-        "    try: held[fd] = os.fstat(fd)\n"
-        "    except OSError: pass\n"
-        "import stat\n"
-        "print(sorted(held), stat.S_ISCHR(held[0].st_mode), stat.S_ISFIFO(held[1].st_mode))\n";
-    CHECK(run_python(sandbox, code).out == "[0, 1, 2] True True\n");
-
-    auto link = make_socket_pair(SOCK_STREAM);
-    auto out = make_pipe();
-    REQUIRE(link.has_value());
-    REQUIRE(out.has_value());
-    WorkerSpec spec;
-    spec.argv = {"/usr/bin/python3", "-c", code + "os.write(3, b'hello')"};
-    spec.stdout_fd = std::move(out.value().write_end);
-    spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-    spec.link_fd = std::move(link.value().second);
-    const auto started = sandbox.start(std::move(spec));
-    REQUIRE(started.has_value());
-    CHECK(read_all(link.value().first.get()) == "hello");
-    CHECK(read_all(out.value().read_end.get()) == "[0, 1, 2, 3] True True\n");
 }
 
 TEST_CASE("the root holds what the policy lists and nothing more") {

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 namespace cellkeep::test {
@@ -183,6 +184,13 @@ std::vector<std::string> cgroups_of(pid_t server) {
         }
     }
     return found;
+}
+
+pid_t only_child() {
+    pid_t pid = -1;
+    std::ifstream("/proc/self/task/" + std::to_string(::getpid()) + "/children") >> pid;
+    REQUIRE(pid > 1);
+    return pid;
 }
 
 }  // namespace cellkeep::test

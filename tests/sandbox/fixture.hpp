@@ -63,6 +63,9 @@ std::string read_all(int fd);
 /// Every directory below the cgroup mounts that belongs to the server with this pid.
 std::vector<std::string> cgroups_of(pid_t server);
 
+/// Pid 1 of the only sandbox there is.
+pid_t only_child();
+
 /// Fails the test case if the status is an error.
 void require_ok(const Status& status);
 

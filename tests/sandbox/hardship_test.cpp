@@ -39,14 +39,6 @@ std::ptrdiff_t open_descriptors() {
         std::filesystem::directory_iterator());
 }
 
-/// Pid 1 of the only sandbox there is.
-pid_t only_child() {
-    pid_t pid = -1;
-    std::ifstream("/proc/self/task/" + std::to_string(::getpid()) + "/children") >> pid;
-    REQUIRE(pid > 1);
-    return pid;
-}
-
 }  // namespace
 
 TEST_CASE("a running fork bomb is killed whole, and the sandbox is usable again") {

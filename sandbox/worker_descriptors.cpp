@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/worker_descriptors.hpp"
+
+#include "sandbox/descriptor_kind.hpp"
+
+#include <sys/socket.h>
+
+#include <string>
+
+namespace cellkeep::sandbox {
+
+namespace {
+
+Error refused(const char* what, const char* why) {
+    return {ErrorCode::kInvalidArgument, std::string("start: ") + what + " is not " + why};
+}
+
+Status check_link(const UniqueFd& fd, const char* what) {
+    if (!is_socket_pair_end(fd.get())) {
+        return refused(what, "one end of a connected pair of Unix stream sockets");
+    }
+    return ok();
+}
+
+}  // namespace
+
+Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec) {
+    if (!is_output(spec.stdout_fd.get())) {
+        return refused("stdout_fd", "the writing end of a pipe, nor /dev/null");
+    }
+    if (!is_output(spec.stderr_fd.get())) {
+        return refused("stderr_fd", "the writing end of a pipe, nor /dev/null");
+    }
+    std::vector<int> fds{spec.stdout_fd.get(), spec.stderr_fd.get()};
+    if (spec.link_fd) {
+        BOOST_OUTCOME_TRY(check_link(spec.link_fd, "link_fd"));
+        fds.push_back(spec.link_fd.get());
+    }
+    if (spec.debug_fd) {
+        if (!spec.link_fd) {
+            return refused("debug_fd", "possible without link_fd");
+        }
+        BOOST_OUTCOME_TRY(check_link(spec.debug_fd, "debug_fd"));
+        fds.push_back(spec.debug_fd.get());
+    }
+    return fds;
+}
+
+}  // namespace cellkeep::sandbox

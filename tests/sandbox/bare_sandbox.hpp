@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A pid 1 without the Sandbox around it: for what a Sandbox never does, such as running without its
+// filter, or asking for what the server would refuse to ask.
+#pragma once
+
+#include "sandbox/launch.hpp"
+#include "sandbox/messages.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cellkeep::test {
+
+/// The test policy, no cgroups, and a seccomp program that allows every call.
+sandbox::Launched launch_without_filter();
+
+/// Asks pid 1 to start argv with these descriptors, whatever they are; its answer.
+sandbox::ReplyMessage ask_start(
+    const sandbox::Launched& pid1, const std::vector<std::string>& argv, std::span<const int> fds);
+
+/// probe_inside() of fixture.hpp.
+std::string probe(const sandbox::Launched& pid1, const std::vector<std::string>& arguments);
+
+}  // namespace cellkeep::test

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What crosses the wall into a worker, and what is refused on both of its sides.
+#include "protocol/support/syscall.hpp"
+#include "tests/sandbox/bare_sandbox.hpp"
+#include "tests/sandbox/fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <set>
+
+namespace cellkeep::test {
+
+using sandbox::WorkerSpec;
+
+namespace {
+
+constexpr const char* kListDescriptors = R"(
+import os, stat, sys
+held = {}
+for fd in range(0, 1024):
+    try: held[fd] = os.fstat(fd)
+    except OSError: pass
+print(sorted(held), stat.S_ISCHR(held[0].st_mode), stat.S_ISFIFO(held[1].st_mode))
+for fd in range(3, 5):
+    if fd in held: os.write(fd, b"hello %d" % fd)
+)";
+
+UniqueFd null_output() {
+    return UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+}
+
+WorkerSpec harmless() {
+    WorkerSpec spec;
+    spec.argv = {"/usr/bin/true"};
+    spec.stdout_fd = null_output();
+    spec.stderr_fd = null_output();
+    return spec;
+}
+
+/// A TCP socket of the host, connected to one of its listeners: the descriptor that would open the
+/// host's network to a guest (connect(2), AF_UNSPEC).
+struct Connected {
+    UniqueFd listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    UniqueFd client{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    Connected() {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof(address);
+        auto* plain = reinterpret_cast<sockaddr*>(&address);
+        REQUIRE(::bind(listener.get(), plain, size) == 0);
+        REQUIRE(::listen(listener.get(), 1) == 0);
+        REQUIRE(::getsockname(listener.get(), plain, &size) == 0);
+        REQUIRE(::connect(client.get(), plain, size) == 0);
+    }
+};
+
+struct Forbidden {
+    const char* name;
+    std::function<UniqueFd()> make;
+};
+
+/// Nothing of this is a link, and nothing of it is an output.
+std::vector<Forbidden> never_crossing() {
+    const auto socket_of = [](int family, int type) {
+        return UniqueFd(::socket(family, type | SOCK_CLOEXEC, 0));
+    };
+    const auto opened = [](const char* path, int flags) {
+        return UniqueFd(::open(path, flags | O_CLOEXEC));
+    };
+    return {
+        {"a connected TCP socket", [] { return std::move(Connected().client); }},
+        {"a TCP socket", [=] { return socket_of(AF_INET, SOCK_STREAM); }},
+        {"a UDP socket", [=] { return socket_of(AF_INET6, SOCK_DGRAM); }},
+        {"a netlink socket", [=] { return socket_of(AF_NETLINK, SOCK_RAW); }},
+        {"an unconnected Unix socket", [=] { return socket_of(AF_UNIX, SOCK_STREAM); }},
+        {"a Unix datagram pair",
+         [] { return std::move(make_socket_pair(SOCK_DGRAM).value().first); }},
+        {"a directory", [=] { return opened("/", O_RDONLY | O_DIRECTORY); }},
+        {"a path", [=] { return opened("/", O_PATH); }},
+        {"a file", [=] { return opened("/etc/passwd", O_RDONLY); }},
+        {"another device", [=] { return opened("/dev/full", O_WRONLY); }},
+        {"a null device to read", [=] { return opened("/dev/null", O_RDONLY); }},
+        {"a null device both ways", [=] { return opened("/dev/null", O_RDWR); }},
+        {"a reading end", [] { return std::move(make_pipe().value().read_end); }},
+    };
+}
+
+}  // namespace
+
+TEST_CASE("a worker holds descriptors 0 to 3, or to 4 with a debug link, and no other") {
+    auto sandbox = make_sandbox();
+    CHECK(run_python(sandbox, kListDescriptors).out == "[0, 1, 2] True True\n");
+    for (const bool with_debug : {false, true}) {
+        auto link = make_socket_pair(SOCK_STREAM);
+        auto debug = make_socket_pair(SOCK_STREAM);
+        auto out = make_pipe();
+        WorkerSpec spec = harmless();
+        spec.argv = {"/usr/bin/python3", "-c", kListDescriptors};
+        spec.stdout_fd = std::move(out.value().write_end);
+        spec.link_fd = std::move(link.value().second);
+        if (with_debug) {
+            spec.debug_fd = std::move(debug.value().second);
+        } else {
+            debug.value().second.reset();
+        }
+        const auto started = sandbox.start(std::move(spec));
+        REQUIRE(started.has_value());
+        CHECK(read_all(link.value().first.get()) == "hello 3");
+        CHECK(read_all(debug.value().first.get()) == (with_debug ? "hello 4" : ""));
+        CHECK(
+            read_all(out.value().read_end.get()) ==
+            (with_debug ? "[0, 1, 2, 3, 4] True True\n" : "[0, 1, 2, 3] True True\n"));
+    }
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("the server hands no socket of a network, no directory and no file to a worker") {
+    auto sandbox = make_sandbox();
+    const auto refused = [&](WorkerSpec spec) {
+        const auto started = sandbox.start(std::move(spec));
+        return started.has_error() && started.error().code() == ErrorCode::kInvalidArgument;
+    };
+    for (const Forbidden& forbidden : never_crossing()) {
+        INFO(forbidden.name);
+        for (UniqueFd WorkerSpec::*place :
+             {&WorkerSpec::stdout_fd,
+              &WorkerSpec::stderr_fd,
+              &WorkerSpec::link_fd,
+              &WorkerSpec::debug_fd}) {
+            WorkerSpec spec = harmless();
+            if (place == &WorkerSpec::debug_fd) {
+                spec.link_fd = std::move(make_socket_pair(SOCK_STREAM).value().first);
+            }
+            spec.*place = forbidden.make();
+            REQUIRE(spec.*place);
+            CHECK(refused(std::move(spec)));
+        }
+    }
+    WorkerSpec output_as_link = harmless();
+    output_as_link.link_fd = std::move(make_pipe().value().write_end);
+    CHECK(refused(std::move(output_as_link)));
+    WorkerSpec link_as_output = harmless();
+    link_as_output.stdout_fd = std::move(make_socket_pair(SOCK_STREAM).value().first);
+    CHECK(refused(std::move(link_as_output)));
+    WorkerSpec debug_alone = harmless();
+    debug_alone.debug_fd = std::move(make_socket_pair(SOCK_STREAM).value().first);
+    CHECK(refused(std::move(debug_alone)));
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("pid 1 refuses the same descriptors by itself, and more than it may get") {
+    const auto pid1 = launch_without_filter();
+    const UniqueFd out = null_output();
+    auto pair = make_socket_pair(SOCK_STREAM);
+    const int link = pair.value().first.get();
+    const auto answer = [&](std::vector<int> fds) {
+        return ask_start(pid1, {"/usr/bin/true"}, fds).error;
+    };
+    for (const Forbidden& forbidden : never_crossing()) {
+        INFO(forbidden.name);
+        const UniqueFd held = forbidden.make();
+        CHECK(answer({held.get(), out.get()}) == EINVAL);
+        CHECK(answer({out.get(), held.get()}) == EINVAL);
+        CHECK(answer({out.get(), out.get(), held.get()}) == EINVAL);
+        CHECK(answer({out.get(), out.get(), link, held.get()}) == EINVAL);
+    }
+    CHECK(answer({out.get()}) == EINVAL);
+    CHECK(answer({out.get(), out.get()}) == 0);
+    CHECK(answer({out.get(), out.get(), link, link}) == 0);
+    require_ok(sandbox::kill_and_reap(pid1.pidfd, kPatience));
+}
+
+TEST_CASE("pid 1 holds its two sockets, its notes and nothing of the host") {
+    if (::geteuid() != 0) {
+        return;  // Its /proc directory is closed to everyone else.
+    }
+    auto sandbox = make_sandbox();
+    CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
+    const std::string directory = "/proc/" + std::to_string(only_child()) + "/fd";
+    std::multiset<std::string> kinds;
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+        const std::string target = std::filesystem::read_symlink(entry.path());
+        kinds.insert(target.substr(0, target.find('[')));
+    }
+    CHECK(
+        kinds == std::multiset<std::string>{
+                     "/dev/null",
+                     "/dev/null",
+                     "/dev/null",
+                     "socket:",
+                     "socket:",
+                     "anon_inode:",
+                     "/1/oom_score_adj"});
+    require_ok(sandbox.destroy());
+}
+
+}  // namespace cellkeep::test
