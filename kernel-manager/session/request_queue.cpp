@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/request_queue.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -53,6 +54,12 @@ std::vector<PendingRequest> RequestQueue::take_executions_of(std::string_view cl
     }
     requests_ = std::move(kept);
     return taken;
+}
+
+bool RequestQueue::holds(std::string_view msg_id) const {
+    return std::any_of(requests_.begin(), requests_.end(), [&](const PendingRequest& request) {
+        return request.message.header().msg_id == msg_id;
+    });
 }
 
 std::vector<PendingRequest> RequestQueue::take_all() {

@@ -53,6 +53,9 @@ class RequestQueue {
     std::vector<PendingRequest> take_executions_of(std::string_view client_session);
     std::vector<PendingRequest> take_all();
 
+    /// A request with this msg_id waits.
+    bool holds(std::string_view msg_id) const;
+
     std::size_t size() const { return requests_.size(); }
     std::size_t bytes() const { return bytes_; }
 

@@ -45,6 +45,18 @@ TEST_CASE("requests come out in the order they went in", "[session][queue]") {
     CHECK(queue.bytes() == 0);
 }
 
+TEST_CASE("a waiting request is known by its msg_id", "[session][queue]") {
+    RequestQueue queue(10, 1 << 20U);
+    PendingRequest one = request("execute_request", "a", "1");
+    const std::string msg_id = one.message.header().msg_id;
+    CHECK_FALSE(queue.holds(msg_id));
+    REQUIRE(queue.push(std::move(one)).has_value());
+    CHECK(queue.holds(msg_id));
+    CHECK_FALSE(queue.holds(msg_id + "0"));
+    REQUIRE(queue.pop().has_value());
+    CHECK_FALSE(queue.holds(msg_id));
+}
+
 TEST_CASE("the count bound is exact and refuses without losing anything", "[session][queue]") {
     RequestQueue queue(2, 1 << 20U);
     REQUIRE(queue.push(request("execute_request", "a", "1")).has_value());

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a person does in JupyterLab, whichever way its kernels come to it. Each case has a notebook,
+// a page and a kernel of its own.
+'use strict';
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const { test } = require('node:test');
+const { NotebookPage, readNotebook, writeNotebook } = require('./browser.cjs');
+
+const PICTURES = process.env.CELLKEEP_SCREENSHOTS || '';
+
+async function picture(page, name) {
+    if (PICTURES) {
+        fs.mkdirSync(PICTURES, { recursive: true });
+        await page.mouse.move(0, 0);
+        await page.screenshot({ path: path.join(PICTURES, `${name}.png`) });
+    }
+}
+
+function counted(count) {
+    return Array.from({ length: count }, (_, i) => `${i}\n`).join('');
+}
+
+// Prints numbers until it is interrupted.
+const COUNTER = `import time
+i = 0
+while True:
+    print(i, flush=True)
+    i += 1
+    time.sleep(0.02)`;
+
+// What a COUNTER cell shows must be 0, 1, 2 … without a gap or a repetition, then the interrupt.
+function assertCounted(text, least) {
+    const [numbers] = text.split(/-{10,}/);
+    const lines = numbers.trim().split('\n').map(Number);
+    assert.deepEqual(lines, Array.from({ length: lines.length }, (_, i) => i));
+    assert.ok(lines.length > least, `${lines.length} numbers`);
+    assert.match(text, /KeyboardInterrupt/);
+}
+
+// `setup()` gives { context, lab, kernel } once JupyterLab runs.
+function labCases(setup) {
+    function labTest(claim, sources, body, options = {}) {
+        test(claim, { timeout: 240_000 }, async t => {
+            const { context, lab, kernel } = setup();
+            const name = `${claim.replace(/\W+/g, '-').slice(0, 40).toLowerCase()}.ipynb`;
+            writeNotebook(lab, options.name || name, sources, kernel);
+            const notebook = await NotebookPage.open(context, lab, options.name || name);
+            try {
+                await body(notebook, t);
+            } catch (error) {
+                console.log(notebook.complaints.join('\n'));
+                console.log(await notebook.notebook.innerText().catch(String));
+                if (process.env.CELLKEEP_BROWSER_FAILURES) {
+                    const file = path.join(process.env.CELLKEEP_BROWSER_FAILURES, `${name}.png`);
+                    await notebook.page.screenshot({ path: file }).catch(() => {});
+                }
+                throw error;
+            } finally {
+                await notebook.shutDown();
+            }
+        });
+    }
+
+    labTest(
+        'cells run, a figure and a table are seen, and the file keeps them',
+        [
+            "print('Hello from the kernel')",
+            `import matplotlib.pyplot as plt
+import numpy as np
+x = np.linspace(0, 10, 200)
+fig, ax = plt.subplots(figsize=(5, 1.8))
+ax.plot(x, np.sin(x));`,
+            `import pandas as pd
+from vega_datasets import data
+data.seattle_weather().groupby('weather')[['temp_max', 'wind']].mean().round(1)`,
+        ],
+        async notebook => {
+            await notebook.runToEnd(0);
+            await notebook.says(0, 'Hello from the kernel');
+            await notebook.runToEnd(1);
+            const image = notebook.output(1).locator('img');
+            await image.waitFor();
+            assert.ok((await image.evaluate(node => node.naturalWidth)) > 200);
+            await notebook.runToEnd(2);
+            const table = notebook.output(2).locator('table');
+            await table.waitFor();
+            assert.equal(await table.locator('tbody tr').count(), 5);
+            await table.scrollIntoViewIfNeeded();
+            await picture(notebook.page, 'figure-and-table');
+            await notebook.save();
+            const saved = readNotebook(notebook.lab, notebook.name);
+            assert.equal(saved.cells[0].outputs[0].text.toString(), 'Hello from the kernel\n');
+            assert.ok(saved.cells[1].outputs[0].data['image/png'].length > 1000);
+            assert.ok(saved.cells[2].outputs[0].data['text/html'].toString().includes('<table'));
+        },
+        { name: 'weather.ipynb' }
+    );
+
+    labTest(
+        'an endless loop is interrupted; a restart forgets variables',
+        ['x = 1\nwhile True: pass', "print('x is', x)", "print('still here')"],
+        async notebook => {
+            await notebook.run(0);
+            await notebook.busy();
+            await notebook.interrupt();
+            await notebook.says(0, 'KeyboardInterrupt');
+            await notebook.runToEnd(1);
+            await notebook.says(1, 'x is 1');
+            await notebook.restart();
+            await notebook.idle();
+            await notebook.run(1);
+            await notebook.says(1, "NameError: name 'x' is not defined");
+            await notebook.runToEnd(2);
+            await notebook.says(2, 'still here');
+        }
+    );
+
+    labTest(
+        'Tab completes and Shift+Tab explains',
+        ['number_of_cells = 3', 'number_of_', 'len'],
+        async notebook => {
+            const { page } = notebook;
+            await notebook.runToEnd(0);
+            await notebook.edit(1);
+            await page.keyboard.press('Tab');
+            // With one match JupyterLab inserts it at once.
+            await notebook.editor(1).filter({ hasText: 'number_of_cells' }).waitFor();
+            await page.keyboard.type('.bit_');
+            await page.keyboard.press('Tab');
+            const completer = page.locator('.jp-Completer');
+            await completer.getByText('bit_length').first().waitFor();
+            await picture(page, 'completion');
+            await page.keyboard.press('Enter');
+            await notebook.editor(1).filter({ hasText: 'number_of_cells.bit_' }).waitFor();
+            await notebook.edit(2);
+            await page.keyboard.press('Shift+Tab');
+            await page.locator('.jp-Tooltip').getByText('number of items').waitFor();
+            await page.keyboard.press('Escape');
+        }
+    );
+
+    labTest(
+        'input() is answered in the page',
+        ["name = input('Your name? ')\nprint('Hello', name)"],
+        async notebook => {
+            await notebook.run(0);
+            const field = notebook.output(0).locator('.jp-Stdin-input');
+            await field.fill('Ada 😀');
+            await field.press('Enter');
+            await notebook.says(0, 'Hello Ada 😀');
+            await notebook.finished(0);
+        }
+    );
+
+    labTest(
+        "a slider's callback runs in the kernel",
+        [
+            `import ipywidgets as widgets
+from IPython.display import display
+slider = widgets.IntSlider(value=3, min=0, max=10, description='n')
+label = widgets.HTML()
+def moved(change):
+    label.value = f"<b>{change['new']} squared is {change['new'] ** 2}</b>"
+slider.observe(moved, 'value')
+display(slider, label)`,
+            'slider.value',
+        ],
+        async notebook => {
+            await notebook.runToEnd(0);
+            const handle = notebook.output(0).locator('.noUi-handle');
+            await handle.focus();
+            await notebook.page.keyboard.press('ArrowRight');
+            await notebook.page.keyboard.press('ArrowRight');
+            await notebook.says(0, '5 squared is 25');
+            await picture(notebook.page, 'slider');
+            await notebook.runToEnd(1);
+            await notebook.says(1, '5');
+        }
+    );
+
+    labTest(
+        'the debugger stops at a breakpoint in a cell and shows its variables',
+        ['a = 20\nb = a + 1\nc = b * 2\nprint(c)'],
+        async notebook => {
+            const { page } = notebook;
+            await notebook.toolbar('Enable Debugger');
+            const gutter = notebook.cell(0).locator('.cm-gutter.cm-breakpoint-gutter');
+            await gutter.waitFor();
+            await gutter.locator('.cm-gutterElement').nth(3).click();
+            await page.locator('.jp-DebuggerBreakpoint').first().waitFor();
+            await notebook.run(0);
+            await page.locator('.jp-DebuggerCallstackFrame').first().waitFor();
+            const variables = page.locator('.jp-DebuggerVariables-body');
+            await variables.getByText('21').first().waitFor();
+            await picture(page, 'debugger');
+            await page.locator('.jp-DebuggerCallstack-body, .jp-DebuggerCallstack')
+                .locator('[title^="Continue"]').first().click();
+            await notebook.finished(0);
+            await notebook.says(0, '42');
+        }
+    );
+}
+
+module.exports = { COUNTER, assertCounted, counted, labCases, picture };
