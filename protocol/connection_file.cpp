@@ -167,7 +167,7 @@ Status write_connection_file(const std::string& path, const ConnectionInfo& info
     return write_file_atomically(path, to_json_text(info), S_IRUSR | S_IWUSR);
 }
 
-Result<ConnectionInfo> load_connection_file(const std::string& path) {
+Result<ConnectionInfo> load_connection_file(const std::string& path, OthersMay others) {
     // Non-blocking, or a FIFO in the file's place would hold us until somebody writes.
     BOOST_OUTCOME_TRY(auto fd, open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
     struct stat status {};
@@ -180,8 +180,12 @@ Result<ConnectionInfo> load_connection_file(const std::string& path) {
     if (status.st_uid != ::geteuid()) {
         return Error(ErrorCode::kPermissionDenied, path + ": belongs to another user");
     }
-    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-        return Error(ErrorCode::kPermissionDenied, path + ": others may read or write it")
+    const mode_t forbidden = others == OthersMay::kRead ? S_IWGRP | S_IWOTH : S_IRWXG | S_IRWXO;
+    if ((status.st_mode & forbidden) != 0) {
+        return Error(
+                   ErrorCode::kPermissionDenied,
+                   path + (others == OthersMay::kRead ? ": others may write it"
+                                                      : ": others may read or write it"))
             .with_hint("chmod 600 " + path);
     }
     const auto size = static_cast<std::size_t>(status.st_size);

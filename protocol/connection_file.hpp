@@ -36,7 +36,12 @@ std::string to_json_text(const ConnectionInfo& info);
 Result<ConnectionInfo> parse_connection_info(std::string_view json);
 
 Status write_connection_file(const std::string& path, const ConnectionInfo& info);
-/// Refuses a file that others may read or write (it holds the key): kPermissionDenied.
-Result<ConnectionInfo> load_connection_file(const std::string& path);
+
+/// What other users may do with a connection file that is still accepted.
+enum class OthersMay { kNothing, kRead };
+/// Refuses a file that others may read or write (it holds the key): kPermissionDenied. With kRead
+/// only one that they may write: some programs that start kernels leave the file readable.
+Result<ConnectionInfo> load_connection_file(
+    const std::string& path, OthersMay others = OthersMay::kNothing);
 
 }  // namespace cellkeep::protocol

@@ -3,6 +3,8 @@
 // The `cellkeep` program: its command line, and nothing else.
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/console.hpp"
+#include "kernel-manager/cli/kernel_arguments.hpp"
+#include "kernel-manager/cli/serve_arguments.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -17,40 +19,6 @@ namespace {
 
 /// Something that no command expected: sysexits.h's EX_SOFTWARE.
 constexpr int kExitInternal = 70;
-
-void add_serve(CLI::App& app, ServeCommand& command) {
-    CLI::App* sub = app.add_subcommand("serve", "Run the server");
-    ServeOptions& flags = command.flags;
-    sub->add_option(
-        "--listen",
-        flags.listen,
-        "HOST:PORT to listen on. Default: 127.0.0.1:8888, or the next free port");
-    sub->add_option(
-        "--token",
-        flags.token,
-        "The token clients must send. Default: a random one. Other users can see a command line: "
-        "prefer the environment variable CELLKEEP_TOKEN");
-    sub->add_option("--max-sessions", flags.max_sessions, "Most sessions at a time. Default: 64");
-    sub->add_option(
-        "--state-dir",
-        flags.state_dir,
-        "Private directory of this server. Default: $XDG_STATE_HOME/cellkeep or "
-        "~/.local/state/cellkeep");
-    sub->add_option("--config", command.config_path, "TOML file; its keys are these flags");
-    sub->add_option(
-        "--allow-degraded",
-        flags.allow_degraded,
-        "Start sessions although this sandbox control is missing (see: cellkeep doctor). Repeat it "
-        "for several");
-    sub->add_option(
-        "--allow-host",
-        flags.allow_host,
-        "Accept this name in the Host header besides localhost. Repeat it for several");
-    sub->add_option("--ready-fd", flags.ready_fd, "Write READY to this descriptor when serving");
-    sub->add_option("--zmq-transport", flags.zmq_transport, "ipc (default) or tcp");
-    sub->add_option("--log-level", flags.log_level, "debug, info (default), warning, error, off");
-    sub->add_option("--log-format", flags.log_format, "json (default) or text");
-}
 
 void add_run(CLI::App& app, RunCommand& command, std::uint32_t& timeout_seconds) {
     CLI::App* sub = app.add_subcommand("run", "Run a notebook or a Python file in a session");
@@ -89,11 +57,16 @@ int dispatch(int argc, char** argv) {
         app.add_subcommand("doctor", "Check what the sandbox can apply on this host");
     doctor_sub->add_flag("--json", doctor_as_json, "For programs");
     app.add_subcommand("version", "Print the version");
+    KernelArguments kernel_arguments;
+    add_kernel_commands(app, kernel_arguments);
 
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& failure) {
         return app.exit(failure) == 0 ? kExitDone : kExitUsage;
+    }
+    if (const auto code = run_kernel_commands(app, kernel_arguments)) {
+        return *code;
     }
     if (app.got_subcommand("serve")) {
         return serve(serve_command);

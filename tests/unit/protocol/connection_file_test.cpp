@@ -19,6 +19,7 @@ using Catch::Matchers::Contains;
 using cellkeep::ErrorCode;
 using cellkeep::protocol::ConnectionInfo;
 using cellkeep::protocol::load_connection_file;
+using cellkeep::protocol::OthersMay;
 using cellkeep::protocol::parse_connection_info;
 using cellkeep::protocol::Transport;
 using cellkeep::protocol::write_connection_file;
@@ -242,6 +243,26 @@ TEST_CASE("a file that others may read or write is refused", "[protocol][connect
     }
     write_file(directory.file("good"), text, 0600);
     CHECK(load_connection_file(directory.file("good")).has_value());
+}
+
+TEST_CASE("where readers are accepted, writers are not", "[protocol][connection]") {
+    const TemporaryDirectory directory;
+    const std::string text = to_json_text(example());
+    for (const mode_t mode : {0644U, 0640U, 0604U, 0600U}) {
+        CAPTURE(mode);
+        write_file(directory.file(std::to_string(mode)), text, mode);
+        CHECK(load_connection_file(directory.file(std::to_string(mode)), OthersMay::kRead)
+                  .has_value());
+    }
+    for (const mode_t mode : {0620U, 0602U, 0664U, 0666U}) {
+        CAPTURE(mode);
+        write_file(directory.file(std::to_string(mode)), text, mode);
+        const auto info =
+            load_connection_file(directory.file(std::to_string(mode)), OthersMay::kRead);
+        REQUIRE(info.has_error());
+        CHECK(info.error().code() == ErrorCode::kPermissionDenied);
+        CHECK_THAT(info.error().message(), Contains("others may write it"));
+    }
 }
 
 TEST_CASE("what is not a plain file of ours is refused", "[protocol][connection]") {

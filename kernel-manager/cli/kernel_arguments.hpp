@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command lines of `cellkeep kernel` and `cellkeep kernelspec`, and nothing else.
+#pragma once
+
+#include "kernel-manager/cli/kernel.hpp"
+#include "kernel-manager/cli/kernelspec_command.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace cellkeep::cli {
+
+/// What both commands may be told. Must outlive the parsing.
+struct KernelArguments {
+    KernelCommand kernel;
+    KernelspecInstall install;
+    KernelspecPlace remove;
+};
+
+void add_kernel_commands(CLI::App& app, KernelArguments& arguments);
+
+/// The exit code of whichever of the two the command line names; nothing if it names neither.
+std::optional<int> run_kernel_commands(const CLI::App& app, const KernelArguments& arguments);
+
+}  // namespace cellkeep::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `cellkeep kernelspec install`, `list` and `remove`: makes Cellkeep's kernel known to plain
+// Jupyter. Each returns the exit code.
+#pragma once
+
+#include "kernel-manager/cli/notebook_options.hpp"
+
+#include <optional>
+#include <string>
+
+namespace cellkeep::cli {
+
+inline constexpr const char* kDefaultKernelspecName = "cellkeep-python";
+
+/// Where: nothing means the user's own directory.
+struct KernelspecPlace {
+    std::string name = kDefaultKernelspecName;
+    std::optional<std::string> prefix;
+    bool force = false;
+};
+
+struct KernelspecInstall {
+    KernelspecPlace place;
+    std::optional<std::string> display_name;
+    bool check = true;  // start such a kernel once, and ask what it can do
+    NotebookOptions notebook;
+};
+
+int kernelspec_install(const KernelspecInstall& command);
+int kernelspec_list();
+int kernelspec_remove(const KernelspecPlace& place);
+
+}  // namespace cellkeep::cli
