@@ -8,7 +8,7 @@ const fs = require('node:fs');
 const { after, before } = require('node:test');
 const { openBrowser } = require('./support/browser.cjs');
 const { labCases } = require('./support/lab_cases.cjs');
-const { scratch, startGateway, startLab } = require('./support/processes.cjs');
+const { dataDirectory, scratch, startGateway, startLab } = require('./support/processes.cjs');
 
 let folder;
 let gateway;
@@ -18,7 +18,8 @@ let chromium;
 before(async () => {
     folder = scratch();
     gateway = await startGateway(folder);
-    [lab, chromium] = await Promise.all([startLab(folder, { gateway }), openBrowser()]);
+    const dataPath = await dataDirectory(folder);
+    [lab, chromium] = await Promise.all([startLab(folder, { gateway, dataPath }), openBrowser()]);
 });
 
 after(async () => {

@@ -171,13 +171,27 @@ class NotebookPage {
         await this.ready();
     }
 
+    request(method, path) {
+        const headers = { Authorization: `token ${this.lab.token}` };
+        return fetch(this.lab.url + path, { method, headers });
+    }
+
+    // JupyterLab's sessions of this notebook: one, once its kernel has started.
+    async sessions() {
+        const all = await (await this.request('GET', '/api/sessions')).json();
+        return all.filter(each => each.path === this.name);
+    }
+
+    async kernelModel() {
+        const [session] = await this.sessions();
+        return (await this.request('GET', `/api/kernels/${session.kernel.id}`)).json();
+    }
+
     // Closes the page and ends the kernel, as the running-kernels panel does.
     async shutDown() {
         await this.page.close({ runBeforeUnload: false });
-        const headers = { Authorization: `token ${this.lab.token}` };
-        const sessions = await (await fetch(`${this.lab.url}/api/sessions`, { headers })).json();
-        for (const session of sessions.filter(each => each.path === this.name)) {
-            await fetch(`${this.lab.url}/api/sessions/${session.id}`, { method: 'DELETE', headers });
+        for (const session of await this.sessions()) {
+            await this.request('DELETE', `/api/sessions/${session.id}`);
         }
     }
 }

@@ -9,6 +9,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { NotebookPage, readNotebook, writeNotebook } = require('./browser.cjs');
+const { until } = require('./processes.cjs');
 
 const PICTURES = process.env.CELLKEEP_SCREENSHOTS || '';
 
@@ -44,13 +45,13 @@ function assertCounted(text, least) {
 // `setup()` gives { context, lab, kernel } once JupyterLab runs.
 function labCases(setup) {
     function labTest(claim, sources, body, options = {}) {
-        test(claim, { timeout: 240_000 }, async t => {
+        test(claim, { timeout: 240_000 }, async () => {
             const { context, lab, kernel } = setup();
             const name = `${claim.replace(/\W+/g, '-').slice(0, 40).toLowerCase()}.ipynb`;
             writeNotebook(lab, options.name || name, sources, kernel);
             const notebook = await NotebookPage.open(context, lab, options.name || name);
             try {
-                await body(notebook, t);
+                await body(notebook);
             } catch (error) {
                 console.log(notebook.complaints.join('\n'));
                 console.log(await notebook.notebook.innerText().catch(String));
@@ -121,21 +122,20 @@ data.seattle_weather().groupby('weather')[['temp_max', 'wind']].mean().round(1)`
 
     labTest(
         'Tab completes and Shift+Tab explains',
-        ['number_of_cells = 3', 'number_of_', 'len'],
+        ['number_of_cells = 3\nnumber_of_rows = 4', 'number_of_', 'len'],
         async notebook => {
             const { page } = notebook;
             await notebook.runToEnd(0);
             await notebook.edit(1);
-            await page.keyboard.press('Tab');
-            // With one match JupyterLab inserts it at once.
-            await notebook.editor(1).filter({ hasText: 'number_of_cells' }).waitFor();
-            await page.keyboard.type('.bit_');
-            await page.keyboard.press('Tab');
-            const completer = page.locator('.jp-Completer');
-            await completer.getByText('bit_length').first().waitFor();
+            const match = page.locator('.jp-Completer').getByText('number_of_cells').first();
+            await until(async () => {
+                await page.keyboard.press('Tab');
+                // The first Tab of a page may find the completer not ready.
+                return match.waitFor({ timeout: 5000 }).then(() => true, () => false);
+            }, 'the completer offers the variable');
             await picture(page, 'completion');
-            await page.keyboard.press('Enter');
-            await notebook.editor(1).filter({ hasText: 'number_of_cells.bit_' }).waitFor();
+            await match.click();
+            await notebook.editor(1).filter({ hasText: 'number_of_cells' }).waitFor();
             await notebook.edit(2);
             await page.keyboard.press('Shift+Tab');
             await page.locator('.jp-Tooltip').getByText('number of items').waitFor();
@@ -197,10 +197,80 @@ display(slider, label)`,
             const variables = page.locator('.jp-DebuggerVariables-body');
             await variables.getByText('21').first().waitFor();
             await picture(page, 'debugger');
-            await page.locator('.jp-DebuggerCallstack-body, .jp-DebuggerCallstack')
-                .locator('[title^="Continue"]').first().click();
+            await page.locator('.jp-DebuggerSidebar [data-command="debugger:continue"]').click();
             await notebook.finished(0);
             await notebook.says(0, '42');
+        }
+    );
+
+    labTest(
+        'a page that is reloaded during a long cell loses no output and doubles none',
+        [COUNTER, "print('next')"],
+        async notebook => {
+            await notebook.run(0);
+            await notebook.says(0, '20\n');
+            // Half of the output is in the file, as after an autosave.
+            await notebook.save();
+            await notebook.says(0, '60\n');
+            await notebook.reload();
+            // It goes on where it was: more than there can have been before.
+            await notebook.says(0, '\n60\n');
+            const reached = (await notebook.outputText(0)).trim().split('\n').length;
+            await notebook.says(0, `\n${reached + 50}\n`);
+            await notebook.prompt(0).filter({ hasText: '[*]' }).waitFor();
+            await picture(notebook.page, 'reloaded-while-running');
+            await notebook.interrupt();
+            await notebook.finished(0);
+            assertCounted(await notebook.outputText(0), reached + 50);
+            await notebook.runToEnd(1);
+            await notebook.says(1, 'next');
+            // Saved and reloaded once more, all of it comes from the file, once.
+            await notebook.save();
+            const before = await notebook.outputText(0);
+            await notebook.reload();
+            await notebook.idle();
+            assert.equal(await notebook.outputText(0), before);
+        }
+    );
+
+    labTest(
+        'cells that were running and waiting when the page went away are whole when it comes back',
+        [
+            `import time
+print('started', flush=True)
+for i in range(200):
+    print(i, flush=True)
+    time.sleep(0.02)`,
+            `from IPython.display import display, HTML
+handle = display(HTML('<b>first</b>'), display_id=True)
+handle.update(HTML('<i>second</i>'))
+print('waited')
+'the result'`,
+            '1 / 0',
+        ],
+        async notebook => {
+            const { page } = notebook;
+            await notebook.run(0);
+            await notebook.says(0, 'started');
+            await notebook.run(1);
+            await notebook.run(2);
+            await notebook.prompt(2).filter({ hasText: '[*]' }).waitFor();
+            await page.goto('about:blank');
+            await until(
+                async () => (await notebook.kernelModel()).execution_state === 'idle',
+                'the kernel has done its work'
+            );
+            await page.goto(notebook.url);
+            await notebook.ready();
+            await notebook.finished(2);
+            assert.equal(await notebook.outputText(0), `started\n${counted(200)}`);
+            await notebook.says(1, 'second');
+            const shown = await notebook.outputText(1);
+            assert.ok(!shown.includes('first'), shown);
+            assert.match(shown, /second[^]*waited[^]*'the result'/);
+            await notebook.says(2, 'ZeroDivisionError');
+            assert.match(await notebook.prompt(0).innerText(), /\[1\]/);
+            assert.match(await notebook.prompt(2).innerText(), /\[3\]/);
         }
     );
 }

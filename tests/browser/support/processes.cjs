@@ -211,6 +211,26 @@ async function startLab(folder, { gateway = null, dataPath = '', env = {} } = {}
     return { url, token: TOKEN, program, notebooks };
 }
 
+// A Jupyter data directory with Cellkeep's lab extension, as pip would install it; with
+// `kernelspec`, also with `cellkeep kernelspec install`ed there.
+async function dataDirectory(folder, { kernelspec = false } = {}) {
+    const data = path.join(folder, 'prefix/share/jupyter');
+    fs.mkdirSync(path.join(data, 'labextensions'), { recursive: true });
+    fs.symlinkSync(
+        path.join(ROOT, 'kernel-manager/jupyter/labextension/cellkeep_lab'),
+        path.join(data, 'labextensions/cellkeep')
+    );
+    if (kernelspec) {
+        const command = [binary(), 'kernelspec', 'install', '--prefix', path.join(folder, 'prefix')];
+        const how = await new Program('kernelspec', command, { folder }).ended;
+        if (how !== 'exit status 0') {
+            const said = fs.readFileSync(path.join(folder, 'kernelspec.log'), 'utf8');
+            throw new Error(`cellkeep kernelspec install: ${how}\n${said}`);
+        }
+    }
+    return data;
+}
+
 function scratch() {
     return fs.mkdtempSync(path.join(os.tmpdir(), 'ck-browser-'));
 }
@@ -221,6 +241,7 @@ module.exports = {
     STOCK,
     TOKEN,
     binary,
+    dataDirectory,
     freePort,
     scratch,
     startGateway,
