@@ -20,6 +20,7 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
     sandbox::Sandbox& sandbox,
     std::vector<std::string> argv,
     std::vector<std::string> env,
+    std::string working_directory,
     Events events) {
     BOOST_OUTCOME_TRY(auto link, make_socket_pair(SOCK_STREAM));
     BOOST_OUTCOME_TRY(auto out, make_pipe());
@@ -32,6 +33,7 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
     sandbox::WorkerSpec spec;
     spec.argv = std::move(argv);
     spec.env = std::move(env);
+    spec.working_directory = std::move(working_directory);
     spec.link_fd = std::move(link.second);
     spec.stdout_fd = std::move(out.write_end);
     spec.stderr_fd = std::move(err.write_end);

@@ -37,6 +37,7 @@ class KernelProcess {
         sandbox::Sandbox& sandbox,
         std::vector<std::string> argv,
         std::vector<std::string> env,
+        std::string working_directory,  // absolute, inside
         Events events);
 
     KernelProcess(const KernelProcess&) = delete;

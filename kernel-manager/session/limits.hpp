@@ -25,8 +25,8 @@ struct SessionLimits {
     /// bound.
     std::uint64_t artifact_bytes = 5'000'000;
     std::optional<std::uint64_t> executions;  // budget of the session's life
-    std::chrono::seconds idle{1800};          // without a request: culled
-    std::chrono::seconds lifetime{86'400};    // since creation: culled
+    std::chrono::seconds idle{1800};          // without activity: culled; 0: never
+    std::chrono::seconds lifetime{86'400};    // since creation: culled; 0: never
 };
 
 /// The most a request may ask for; the operator may lower them.
@@ -41,6 +41,7 @@ struct LimitCeilings {
     std::uint64_t artifact_bytes = 1'000'000'000;
     std::chrono::seconds idle{7LL * 86'400};
     std::chrono::seconds lifetime{30LL * 86'400};
+    bool endless = true;  // idle and lifetime may be 0
 };
 
 /// The profile of a person at a notebook, for the Jupyter front ends: room for data, no deadline on

@@ -39,8 +39,10 @@ LiveSession::LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sand
       kill_timer_(io),
       created_at_(system_clock::now()),
       created_steady_(steady_clock::now()),
-      active_steady_(created_steady_),
-      idle_timer_(io) {}
+      activity_(created_steady_),
+      clients_([this] { watch_life(); }),
+      life_timer_(io),
+      usage_seen_at_(created_steady_) {}
 
 LiveSession::~LiveSession() {
     close({Death::Kind::kRequested, 0});
@@ -50,6 +52,8 @@ boost::asio::awaitable<Status> LiveSession::start() {
     const auto self = shared_from_this();
     BOOST_OUTCOME_CO_TRY(write_files(setup_.options.files));
     setup_.options.files.clear();
+    BOOST_OUTCOME_CO_TRY(with_context(
+        workspace_.make_directory(setup_.options.working_directory), "working_directory"));
 
     // A duplicate, because the sandbox keeps and closes its own.
     UniqueFd events(::fcntl(sandbox_.event_fd(), F_DUPFD_CLOEXEC, 0));
@@ -68,7 +72,7 @@ boost::asio::awaitable<Status> LiveSession::start() {
     if (ready.has_value()) {
         // Only now: until it is ready nobody could remove it.
         touch();
-        watch_idle();
+        watch_life();
     }
     co_return ready;
 }
@@ -87,17 +91,13 @@ SessionInfo LiveSession::info() const {
     info.owner = setup_.options.owner;
     info.created_at = created_at_;
     info.last_activity = created_at_ + std::chrono::duration_cast<system_clock::duration>(
-                                           active_steady_ - created_steady_);
+                                           activity_.last() - created_steady_);
     info.executions = executions_;
     info.restarts = restarts_;
-    info.connections = static_cast<std::size_t>(clients_.use_count() - 1);
+    info.connections = clients_.count();
     info.connection_file = connection_file_;
     info.output_dropped = journal_.dropped();
     return info;
-}
-
-std::shared_ptr<void> LiveSession::connect_client() {
-    return clients_;
 }
 
 void LiveSession::subscribe(OutputObserver* observer) {
@@ -265,52 +265,6 @@ Result<sandbox::Workspace> LiveSession::workspace() {
         return Error(ErrorCode::kConflict, "files: the session has ended");
     }
     return workspace_;
-}
-
-void LiveSession::touch() {
-    active_steady_ = steady_clock::now();
-}
-
-void LiveSession::watch_idle() {
-    const auto idle_end = active_steady_ + setup_.options.limits.idle;
-    const auto life_end = created_steady_ + setup_.options.limits.lifetime;
-    idle_timer_.expires_at(std::min(idle_end, life_end));
-    idle_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
-        const auto self = weak.lock();
-        if (error || !self || self->closed_) {
-            return;
-        }
-        const auto now = steady_clock::now();
-        const bool old = now >= self->created_steady_ + self->setup_.options.limits.lifetime;
-        if (self->current_.has_value()) {
-            self->touch();  // working is not idling
-        }
-        if (old || now >= self->active_steady_ + self->setup_.options.limits.idle) {
-            self->setup_.on_end_requested({Death::Kind::kCulled, 0});
-            return;
-        }
-        self->watch_idle();
-    });
-}
-
-void LiveSession::close(Death reason) {
-    if (std::exchange(closed_, true)) {
-        return;
-    }
-    idle_timer_.cancel();
-    boost::system::error_code ignored;  // our own duplicate descriptor
-    sandbox_events_.close(ignored);
-    if (!weak_from_this().expired()) {
-        lose_kernel(reason);
-        settle_ready(Error(ErrorCode::kCancelled, describe(reason)));
-        for (auto& [request, origin] : std::exchange(waiting_for_info_, {})) {
-            origin->deliver(messages_.error_reply(request, "SessionClosed", describe(reason)));
-        }
-    }
-    state_ = KernelState::kDead;
-    // A failure leaves nothing running: pid 1 is dead or will be with us, and the sweep at the next
-    // start removes what is left of the cgroup.
-    (void)sandbox_.destroy();
 }
 
 }  // namespace cellkeep::session

@@ -4,10 +4,16 @@
 // deadlines over it, a journal behind it. One request is with the kernel at a time; everything else
 // waits here, so that a death, a deadline or an abort can answer each request exactly once.
 // Sources: live_session.cpp (the interface), live_session_requests.cpp (queue and deadlines),
-// live_session_kernel.cpp (birth, death and restart of the interpreter).
+// live_session_control.cpp (what the server answers itself), live_session_debug.cpp (what goes to
+// the kernel past the queue), live_session_kernel.cpp (birth, death and restart of the
+// interpreter), live_session_life.cpp (hand-out of a spare, culling, the end).
 #pragma once
 
+#include "kernel-manager/session/activity.hpp"
 #include "kernel-manager/session/completion.hpp"
+#include "kernel-manager/session/connected_clients.hpp"
+#include "kernel-manager/session/death_notice.hpp"
+#include "kernel-manager/session/debug_requests.hpp"
 #include "kernel-manager/session/kernel_catalog.hpp"
 #include "kernel-manager/session/kernel_process.hpp"
 #include "kernel-manager/session/request_queue.hpp"
@@ -38,8 +44,13 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
         SessionOptions options;
         KernelSpec spec;
         std::chrono::milliseconds start_timeout{0};
-        /// A client asked for shutdown, or the session is idle or old: the Service removes it.
+        /// A client asked for shutdown, the session is idle or old, or it is a spare that died: the
+        /// Service removes it.
         std::function<void(Death)> on_end_requested;
+        /// One line for the server's log.
+        std::function<void(const std::string&)> log;
+        /// Made in advance, for nobody: neither culled nor restarted until adopt().
+        bool spare = false;
     };
 
     static std::shared_ptr<LiveSession> create(
@@ -51,6 +62,21 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     /// Puts the files in place, starts the kernel and waits until it has answered.
     boost::asio::awaitable<Status> start();
 
+    /// Makes a spare somebody's: files, variables and directory are put in place, everything else
+    /// that options say is in force from now on. Options that its sandbox was made with must be
+    /// equal. After a failure the session is only good for close().
+    boost::asio::awaitable<Status> adopt(std::string kernel_id, SessionOptions options);
+    /// Whose end is announced from now on.
+    void set_on_end_requested(std::function<void(Death)> callback) {
+        setup_.on_end_requested = std::move(callback);
+    }
+    const SessionOptions& options() const { return setup_.options; }
+    /// The first half of close(): everything is answered and told, nothing is torn down yet.
+    void end_conversation(const Death& reason);
+    /// After close(): removes what the host has not let go of yet, if anything. Blocks as
+    /// sandbox::Sandbox::destroy does.
+    Status remove_leftovers() { return sandbox_.destroy(); }
+
     const std::string& id() const override { return setup_.id; }
     const std::string& kernel_id() const { return setup_.kernel_id; }
     SessionInfo info() const override;
@@ -60,7 +86,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void unsubscribe(OutputObserver* observer) override;
     void resume_output() override;
     const OutputJournal& journal() const override { return journal_; }
-    std::shared_ptr<void> connect_client() override;
+    std::shared_ptr<void> connect_client() override { return clients_.add(); }
     void set_connection_file(std::string path) override { connection_file_ = std::move(path); }
     boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request) override;
     std::optional<ExecutionResult> find_execution(const std::string& execution_id) const override;
@@ -100,13 +126,10 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void complete(TrackedExecution& execution, ExecutionResult result);
     ExecutionMetrics measure(const Current& current) const;
     void remember(const FinishedExecution& result);
-    void watch_idle();
 
     // live_session_requests.cpp
     void submit_shell(protocol::Message request, std::shared_ptr<ReplySink> origin);
-    void submit_control(protocol::Message request, std::shared_ptr<ReplySink> origin);
     void submit_input_reply(const protocol::Message& reply);
-    void answer_control(const protocol::Message& request, ReplySink& origin);
     void refuse(
         protocol::Message request,
         std::shared_ptr<ReplySink> origin,
@@ -121,10 +144,30 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void on_reply(const protocol::Message& reply);
     void on_input_request(const protocol::Message& request);
     void finish_current();
-    void fail_current(const Death& death);
-    void fail_waiting(const Death& death);
-    void fail_request(PendingRequest& request, const Death& death);
+    void fail_current(const Death& death, const std::string& text);
+    void fail_waiting(const Death& death, const std::string& text);
+    void fail_request(PendingRequest& request, const Death& death, const std::string& text);
     void abort_followers(const protocol::Message& failed);
+
+    // live_session_control.cpp
+    void submit_control(protocol::Message request, std::shared_ptr<ReplySink> origin);
+    void answer_control(const protocol::Message& request, const std::shared_ptr<ReplySink>& asker);
+    void repeat_busy();
+    void answer_waiting_for_info();
+    void answer_shutdown(const protocol::Message& request, ReplySink& origin);
+    nlohmann::json make_usage();
+    protocol::Message answer_replay(const protocol::Message& request) const;
+
+    // live_session_life.cpp
+    void watch_life();
+    bool is_tracked_running() const;
+
+    // live_session_debug.cpp
+    bool has_debugger() const;
+    void submit_debug(const protocol::Message& request, std::shared_ptr<ReplySink> origin);
+    void refuse_debug(
+        const protocol::Message& request, ReplySink& origin, const std::string& message);
+    void fail_debug_requests(const std::string& text);
 
     // live_session_kernel.cpp
     void change(KernelEvent event);
@@ -139,12 +182,15 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void take_sandbox_events();
     void kill_kernel(Death why);
     void begin_restart();
-    void stay_dead(const Status& status);
+    void stay_dead(const Status& status, const protocol::Message* parent, const Death& death);
     void on_kernel_exit(const sandbox::WorkerExit& exit);
     Death classify(const sandbox::WorkerExit& exit);
     void lose_kernel(const Death& death);
+    void restart_kernel(const protocol::Message* parent, const Death& death);
     bool may_restart(const Death& death);
     void settle_ready(const Status& status);
+    std::string describe_end(const Death& death, Aftermath aftermath) const;
+    std::string prepare_working_directory();
 
     boost::asio::io_context& io_;
     Setup setup_;
@@ -163,6 +209,8 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     std::optional<nlohmann::json> kernel_info_;
     std::shared_ptr<Completion<Status>> ready_;           // of the present process
     std::shared_ptr<Completion<Status>> restart_waiter_;  // of whoever asked for a restart
+    std::string adopt_request_id_;                        // msg_id of our adopt request
+    std::shared_ptr<Completion<Status>> adopted_;         // while it is with the kernel
     boost::asio::steady_timer start_timer_;
     RestartBudget restart_budget_;
     std::uint64_t oom_kills_seen_ = 0;
@@ -170,6 +218,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     std::string stderr_tail_;  // of a kernel that has not become ready
 
     RequestQueue queue_;
+    DebugRequests debug_requests_;
     std::optional<Current> current_;
     std::string last_parent_header_ = "{}";  // of the newest request: whose output a pipe's text is
     std::vector<std::pair<protocol::Message, std::shared_ptr<ReplySink>>> waiting_for_info_;
@@ -188,10 +237,14 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
 
     std::chrono::system_clock::time_point created_at_;
     std::chrono::steady_clock::time_point created_steady_;
-    std::chrono::steady_clock::time_point active_steady_;
-    boost::asio::steady_timer idle_timer_;
+    Activity activity_;
+    ConnectedClients clients_;
+    boost::asio::steady_timer life_timer_;
+    bool life_blocked_ = false;  // something keeps the session: its end wakes watch_life()
     std::string connection_file_;
-    std::shared_ptr<void> clients_ = std::make_shared<char>();  // each client holds a share
+    /// What make_usage() saw last, for the rate since then.
+    std::chrono::steady_clock::time_point usage_seen_at_;
+    std::chrono::microseconds usage_seen_cpu_{0};
     bool closed_ = false;
 };
 

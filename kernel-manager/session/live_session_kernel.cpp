@@ -3,6 +3,7 @@
 // Birth, death and restart of a session's interpreter, and what it says while it lives.
 #include "kernel-manager/session/live_session.hpp"
 #include "protocol/limits.hpp"
+#include "sandbox/policy.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -12,6 +13,7 @@
 
 namespace cellkeep::session {
 
+using nlohmann::json;
 using protocol::Channel;
 using protocol::Message;
 
@@ -73,6 +75,8 @@ Status LiveSession::launch_kernel() {
     kill_reason_.reset();
     stderr_tail_.clear();
     last_parent_header_ = "{}";
+    // Until the new process says what it calls its session.
+    messages_ = ServerMessages("cellkeep-" + setup_.id + "-" + std::to_string(restarts_));
     ready_ = std::make_shared<Completion<Status>>(io_);
     BOOST_OUTCOME_TRY(
         process_,
@@ -81,6 +85,7 @@ Status LiveSession::launch_kernel() {
             sandbox_,
             setup_.spec.argv,
             make_environment(setup_.spec, setup_.options.env, setup_.id),
+            prepare_working_directory(),
             std::move(events)));
 
     start_timer_.expires_after(setup_.start_timeout);
@@ -113,10 +118,11 @@ void LiveSession::on_ready(const Message& kernel_info) {
     start_timer_.cancel();
     change(KernelEvent::kReady);
     death_.reset();
+    // One session name for everything that is said of this process: clients tell a restart by it.
+    messages_ = ServerMessages(kernel_info.header().session);
+    publish(messages_.status("idle", nullptr));
     settle_ready(ok());
-    for (auto& [request, origin] : std::exchange(waiting_for_info_, {})) {
-        answer_control(request, *origin);
-    }
+    answer_waiting_for_info();
     dispatch_next();
 }
 
@@ -136,7 +142,17 @@ void LiveSession::on_kernel_message(Message message) {
             on_input_request(message);
             return;
         case Channel::kControl:
-            return;  // we ask nothing on control that needs an answer
+            if (adopted_ && message.parent().msg_id == adopt_request_id_) {
+                const auto content = message.parse_content();
+                const bool done =
+                    content.has_value() && content.value().value("status", json("")) == "ok";
+                adopted_->set(
+                    done ? Status(ok())
+                         : Status(Error(ErrorCode::kSystem, "the kernel could not be handed out")));
+            } else {
+                debug_requests_.answer(message);
+            }
+            return;
     }
 }
 
@@ -163,14 +179,20 @@ void LiveSession::on_iopub(Message message) {
         // the idle.
         process_->drain_pipes();
     }
+    const bool ends_debug_request =
+        is_status && !idle && message.parent().msg_type == "debug_request";
     publish(std::move(message));
     if (idle && current_.has_value()) {
         finish_current();
+    } else if (ends_debug_request) {
+        repeat_busy();
     }
 }
 
 void LiveSession::publish(Message message) {
     const OutputEntry entry = journal_.append(std::move(message));
+    activity_.note_output(
+        entry.message.parent().msg_type, is_tracked_running(), std::chrono::steady_clock::now());
     if (current_.has_value() && current_->request.execution &&
         entry.message.parent().msg_id == current_->request.message.header().msg_id) {
         current_->request.execution->recorder.on_output(entry.message, &workspace_);
@@ -273,7 +295,8 @@ void LiveSession::begin_restart() {
     if (process_) {
         kill_kernel({Death::Kind::kRequested, 0});
         // What was asked before ends here; what is asked from now on waits for the fresh one.
-        fail_waiting({Death::Kind::kRequested, 0});
+        const Death restart{Death::Kind::kRequested, 0};
+        fail_waiting(restart, describe_end(restart, Aftermath::kRestarted));
     } else if (state_ == KernelState::kDead) {
         lose_kernel({Death::Kind::kRequested, 0});
     }
@@ -324,42 +347,89 @@ void LiveSession::lose_kernel(const Death& death) {
     ignore_congestion_ = false;
     change(KernelEvent::kDied);
     death_ = death;
-    fail_current(death);
+    const bool restarts = !closed_ && may_restart(death);
+    const std::string text = describe_end(
+        death,
+        closed_    ? Aftermath::kEnded
+        : restarts ? Aftermath::kRestarted
+                   : Aftermath::kLeftDead);
+    fail_debug_requests(text);
+    std::optional<Message> parent;
+    if (current_.has_value()) {
+        parent = current_->request.message;
+        fail_current(death, text);
+    } else if (is_news(death) && !setup_.spare) {
+        publish(messages_.stream("stderr", text + "\n", last_parent_header_));
+    }
     if (death.kind != Death::Kind::kRequested || closed_) {
-        fail_waiting(death);
+        fail_waiting(death, text);
+    }
+    if (adopted_) {
+        adopted_->set(Error(ErrorCode::kUnavailable, text));
     }
     if (closed_) {
         return;
     }
-    if (!may_restart(death)) {
-        stay_dead(Error(
-            death.kind == Death::Kind::kStartFailed ? ErrorCode::kTimeout : ErrorCode::kUnavailable,
-            describe(death) + (stderr_tail_.empty() ? "" : " It said: " + stderr_tail_)));
+    const Message* under = parent.has_value() ? &*parent : nullptr;
+    if (restarts) {
+        restart_kernel(under, death);
         return;
     }
+    stay_dead(
+        Error(
+            death.kind == Death::Kind::kStartFailed ? ErrorCode::kTimeout : ErrorCode::kUnavailable,
+            describe(death) + (stderr_tail_.empty() ? "" : " It said: " + stderr_tail_)),
+        under,
+        death);
+}
+
+void LiveSession::restart_kernel(const Message* parent, const Death& death) {
     if (ready_) {
         ready_->set(Error(ErrorCode::kUnavailable, describe(death)));
     }
     ++restarts_;
     change(KernelEvent::kRestart);
-    publish(messages_.status("restarting", nullptr));
+    publish(messages_.status(
+        "restarting", parent, to_string(death), describe_end(death, Aftermath::kRestarted)));
     if (const Status launched = launch_kernel(); launched.has_error()) {
+        const Death failed{Death::Kind::kStartFailed, 0};
         process_.reset();
         change(KernelEvent::kDied);
-        fail_waiting({Death::Kind::kStartFailed, 0});
-        stay_dead(launched);
+        death_ = failed;
+        fail_waiting(failed, describe_end(failed, Aftermath::kLeftDead));
+        stay_dead(launched, parent, failed);
     }
 }
 
-void LiveSession::stay_dead(const Status& status) {
-    publish(messages_.status("dead", nullptr));
+void LiveSession::stay_dead(const Status& status, const Message* parent, const Death& death) {
+    publish(messages_.status(
+        "dead", parent, to_string(death), describe_end(death, Aftermath::kLeftDead)));
     settle_ready(status);
-    for (auto& [request, origin] : std::exchange(waiting_for_info_, {})) {
-        answer_control(request, *origin);
+    answer_waiting_for_info();
+    watch_life();
+    if (setup_.spare) {
+        setup_.on_end_requested(death);
     }
+}
+
+std::string LiveSession::describe_end(const Death& death, Aftermath aftermath) const {
+    return session::describe(death, setup_.options.limits, aftermath);
+}
+
+std::string LiveSession::prepare_working_directory() {
+    const std::string& wanted = setup_.options.working_directory;
+    // A guest that has put something else in its place gets its workspace: better than no
+    // interpreter.
+    if (wanted.empty() || workspace_.make_directory(wanted).has_error()) {
+        return sandbox::kWorkspacePath;
+    }
+    return std::string(sandbox::kWorkspacePath) + "/" + wanted;
 }
 
 bool LiveSession::may_restart(const Death& death) {
+    if (setup_.spare) {
+        return false;  // nobody's: another one is made
+    }
     if (death.kind == Death::Kind::kRequested) {
         return true;
     }

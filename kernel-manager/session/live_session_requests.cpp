@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What clients ask of a session: the queue in front of the kernel, the answers that the server
-// gives itself, and the deadlines over the request that is running.
+// What clients ask of a session's kernel: the queue in front of it and the deadlines over the
+// request that is running.
 #include "kernel-manager/session/live_session.hpp"
 #include "protocol/limits.hpp"
 
@@ -23,12 +23,15 @@ void LiveSession::submit(Message request, std::shared_ptr<ReplySink> origin) {
         refuse(std::move(request), std::move(origin), "SessionClosed", "The session has ended.");
         return;
     }
-    touch();
     const std::string& type = request.header().msg_type;
+    activity_.note_request(type, steady_clock::now());
     if (request.channel() == Channel::kStdin) {
         submit_input_reply(request);
-    } else if (request.channel() == Channel::kControl || type == "shutdown_request") {
-        // A shutdown on shell is deprecated (specification 5.4) and means the same.
+    } else if (
+        request.channel() == Channel::kControl || type == "kernel_info_request" ||
+        type == "shutdown_request") {
+        // What a kernel is, is known: a client that comes back to a busy one need not wait. A
+        // shutdown on shell is deprecated (specification 5.4) and means the same.
         submit_control(std::move(request), std::move(origin));
     } else {
         submit_shell(std::move(request), std::move(origin));
@@ -41,7 +44,7 @@ void LiveSession::submit_shell(Message request, std::shared_ptr<ReplySink> origi
             std::move(request),
             std::move(origin),
             "KernelDead",
-            death_ ? describe(*death_) : "The interpreter is gone.");
+            death_ ? describe_end(*death_, Aftermath::kLeftDead) : "The interpreter is gone.");
         return;
     }
     const Message copy = request;
@@ -73,55 +76,6 @@ void LiveSession::refuse(
 
 bool LiveSession::is_current(std::uint64_t number) const {
     return current_.has_value() && current_->number == number;
-}
-
-void LiveSession::submit_control(Message request, std::shared_ptr<ReplySink> origin) {
-    boost::asio::post(
-        io_, [self = shared_from_this(), request = std::move(request), origin = std::move(origin)] {
-            const bool needs_info = request.header().msg_type == "kernel_info_request" &&
-                                    !self->kernel_info_.has_value() &&
-                                    self->state_ != KernelState::kDead;
-            if (needs_info && self->waiting_for_info_.size() < limits::kShellQueueMax) {
-                self->waiting_for_info_.emplace_back(request, origin);
-                return;
-            }
-            self->answer_control(request, *origin);
-        });
-}
-
-void LiveSession::answer_control(const Message& request, ReplySink& origin) {
-    const std::string& type = request.header().msg_type;
-    publish(messages_.status("busy", &request));
-    if (type == "kernel_info_request") {
-        origin.deliver(
-            kernel_info_.has_value()
-                ? messages_.reply(request, *kernel_info_)
-                : messages_.error_reply(request, "KernelDead", "The interpreter is gone."));
-    } else if (type == "interrupt_request") {
-        const Status done = interrupt();
-        origin.deliver(
-            done.has_value()
-                ? messages_.reply(request, {{"status", "ok"}})
-                : messages_.error_reply(request, "InterruptFailed", done.error().message()));
-    } else if (type == "shutdown_request") {
-        const auto content = request.parse_content();
-        const bool restart = content.has_value() && content.value().contains("restart") &&
-                             content.value()["restart"].is_boolean() &&
-                             content.value()["restart"].get<bool>();
-        origin.deliver(messages_.reply(request, {{"status", "ok"}, {"restart", restart}}));
-        publish(messages_.status("idle", &request));
-        if (restart) {
-            begin_restart();
-        } else {
-            setup_.on_end_requested({Death::Kind::kRequested, 0});
-        }
-        return;
-    } else if (find_reply_type(type).has_value()) {
-        // Also create_subshell_request and its kin (JEP 91): no kernel here claims subshells.
-        origin.deliver(messages_.error_reply(
-            request, "NotImplementedError", type + " is not supported by this kernel."));
-    }
-    publish(messages_.status("idle", &request));
 }
 
 void LiveSession::dispatch_next() {
@@ -192,6 +146,16 @@ void LiveSession::check_cpu() {
 
 void LiveSession::cut_short(Cut cut) {
     current_->cut = cut;
+    if (current_->request.origin) {
+        // An execution's answer says it by itself.
+        const SessionLimits& most = setup_.options.limits;
+        publish(messages_.stream(
+            "stderr",
+            (cut == Cut::kCpuTimeout ? describe_cpu_deadline(most.cpu)
+                                     : describe_wall_deadline(most.wall)) +
+                "\n",
+            current_->request.message.header_json()));
+    }
     (void)send_interrupt();  // fails only if the process is gone: its report is coming
     cpu_timer_.cancel();
     wall_timer_.expires_after(limits::kInterruptGrace);
@@ -339,46 +303,54 @@ void LiveSession::finish_current() {
             "NotImplementedError",
             type + " is not supported by this kernel."));
     }
-    touch();
+    if (is_tracked(type)) {
+        touch();  // idle counts from its end
+    }
     dispatch_next();
-}
-
-void LiveSession::fail_current(const Death& death) {
-    if (current_.has_value()) {
-        PendingRequest request = std::move(current_->request);
-        const ExecutionMetrics metrics = measure(*current_);
-        const bool replied = current_->replied;
-        current_.reset();
-        if (request.execution) {
-            ExecutionResult result = request.execution->recorder.finish_dead(death);
-            result.metrics = metrics;
-            publish(messages_.error(request.message, "KernelDied", describe(death)));
-            complete(*request.execution, std::move(result));
-        } else if (!replied) {
-            publish(messages_.error(request.message, "KernelDied", describe(death)));
-            fail_request(request, death);
-        }
-        publish(messages_.status("idle", &request.message));
+    if (life_blocked_) {
+        watch_life();
     }
 }
 
-void LiveSession::fail_waiting(const Death& death) {
+void LiveSession::fail_current(const Death& death, const std::string& text) {
+    PendingRequest request = std::move(current_->request);
+    const ExecutionMetrics metrics = measure(*current_);
+    const bool replied = current_->replied;
+    current_.reset();
+    // Under the cell that it happened to. Whoever asked for the end needs no alarm.
+    const bool news = is_news(death);
+    if (news && replied) {
+        publish(messages_.stream("stderr", text + "\n", request.message.header_json()));
+    } else if (news) {
+        publish(messages_.error(request.message, "KernelDied", text));
+    }
+    if (request.execution) {
+        ExecutionResult result = request.execution->recorder.finish_dead(death);
+        result.metrics = metrics;
+        complete(*request.execution, std::move(result));
+    } else if (!replied) {
+        fail_request(request, death, text);
+    }
+    publish(messages_.status("idle", &request.message));
+}
+
+void LiveSession::fail_waiting(const Death& death, const std::string& text) {
     for (PendingRequest& request : queue_.take_all()) {
         publish(messages_.status("busy", &request.message));
-        fail_request(request, death);
+        fail_request(request, death, text);
         publish(messages_.status("idle", &request.message));
     }
 }
 
-void LiveSession::fail_request(PendingRequest& request, const Death& death) {
+void LiveSession::fail_request(
+    PendingRequest& request, const Death& death, const std::string& text) {
     if (request.execution) {
         complete(*request.execution, request.execution->recorder.finish_dead(death));
         return;
     }
     // At once: a session that is being closed lets go of its clients right after this.
     if (find_reply_type(request.message.header().msg_type).has_value()) {
-        request.origin->deliver(
-            messages_.error_reply(request.message, "KernelDied", describe(death)));
+        request.origin->deliver(messages_.error_reply(request.message, "KernelDied", text));
     }
 }
 

@@ -59,6 +59,18 @@ Message ServerMessages::status(std::string_view execution_state, const Message* 
         {{"execution_state", execution_state}});
 }
 
+Message ServerMessages::status(
+    std::string_view execution_state,
+    const Message* parent,
+    std::string_view reason,
+    std::string_view text) const {
+    return Message::make(
+        Channel::kIopub,
+        protocol::make_header("status", session_, kServerUser),
+        parent == nullptr ? json::object() : protocol::to_json(parent->header()),
+        {{"execution_state", execution_state}, {"reason", reason}, {"message", text}});
+}
+
 Message ServerMessages::error(
     const Message& parent, std::string_view ename, std::string_view evalue) const {
     json content = make_error_content("", ename, evalue);

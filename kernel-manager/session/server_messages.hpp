@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The messages that the server itself says in a session: replies in a kernel's place and status
-// news. Their header session is the session's own, constant for one kernel process.
+// news. Their header session is one kernel process's: clients tell a restart by it.
 #pragma once
 
 #include "kernel-manager/session/kernel_state.hpp"
@@ -34,6 +34,13 @@ class ServerMessages {
     /// An iopub status; parent may be null.
     protocol::Message status(
         std::string_view execution_state, const protocol::Message* parent) const;
+    /// An iopub status with why, for programs and for people, in fields that clients do not know
+    /// and ignore.
+    protocol::Message status(
+        std::string_view execution_state,
+        const protocol::Message* parent,
+        std::string_view reason,
+        std::string_view text) const;
     /// An iopub error, so that whoever watches the output learns what happened.
     protocol::Message error(
         const protocol::Message& parent, std::string_view ename, std::string_view evalue) const;

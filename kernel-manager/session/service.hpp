@@ -21,6 +21,14 @@
 
 namespace cellkeep::session {
 
+/// Sessions that are made before anybody asks for them, so that starting one costs no waiting. They
+/// take places among sessions_max, but give way when somebody needs one.
+struct Prespawn {
+    std::size_t count = 0;
+    /// Which language, environment and limits they are made for; the rest is nobody's yet.
+    SessionOptions options;
+};
+
 struct ServiceConfig {
     std::size_t sessions_max = 64;
     LimitCeilings ceilings;
@@ -30,6 +38,9 @@ struct ServiceConfig {
     std::uint32_t host_id_base = 900'000;
     std::chrono::milliseconds start_timeout{60'000};
     KernelCatalog catalog;
+    Prespawn prespawn;
+    /// One line for the server's log, no more often than clients or sessions do what is odd.
+    std::function<void(const std::string&)> log;
 };
 
 /// Told about sessions by the Service, before create() returns and after a session has closed.
@@ -44,6 +55,8 @@ class SessionListener {
     virtual void on_session_closed(const std::string& session_id) = 0;
 };
 
+class ServiceState;
+
 class Service {
  public:
     Service(boost::asio::io_context& io, ServiceConfig config);
@@ -57,7 +70,8 @@ class Service {
     /// A sandbox with a kernel that has answered its first request, and the files in place.
     /// kLimitExceeded when sessions_max is reached ("too many sessions", counted from the moment of
     /// the request, so that no burst can pass it), kInvalidArgument names the field, kUnavailable
-    /// names the missing control and its fix, kTimeout if the kernel was not ready in time.
+    /// names the missing control and its fix, kTimeout if the kernel was not ready in time,
+    /// kConflict if kernel_id is taken.
     boost::asio::awaitable<Result<std::shared_ptr<Session>>> create(SessionOptions options);
 
     /// By session id or kernel id; null if there is none.
@@ -67,15 +81,19 @@ class Service {
     /// kNotFound. When it returns, nothing of the session is left.
     Status remove(const std::string& id, Death reason = {Death::Kind::kRequested, 0});
 
-    /// Refuses new sessions and closes all.
+    /// How many sessions are ready for nobody yet.
+    std::size_t spares() const;
+
+    /// Refuses new sessions and closes all: running and waiting requests are answered, clients are
+    /// told with a text and a status "dead", then the listeners hear of the end and the sandboxes
+    /// go. Blocks for the destruction of the sandboxes (sandbox::Sandbox::destroy).
     void shutdown();
 
     const KernelCatalog& catalog() const;
     const ServiceConfig& config() const;
 
  private:
-    struct State;
-    std::shared_ptr<State> state_;  // posted work may outlive the Service
+    std::shared_ptr<ServiceState> state_;  // posted work may outlive the Service
 };
 
 }  // namespace cellkeep::session

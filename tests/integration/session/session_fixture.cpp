@@ -75,6 +75,41 @@ std::string RecordingClient::text_of(const Message& request) const {
     return text;
 }
 
+std::vector<Message> RecordingClient::of_type(std::string_view type) const {
+    std::vector<Message> found;
+    for (const session::OutputEntry& entry : output) {
+        if (entry.message.header().msg_type == type) {
+            found.push_back(entry.message);
+        }
+    }
+    return found;
+}
+
+std::vector<std::string> RecordingClient::states_of(const Message* request) const {
+    std::vector<std::string> states;
+    const std::string parent = request == nullptr ? "" : request->header().msg_id;
+    for (const Message& status : of_type("status")) {
+        if (status.parent().msg_id == parent) {
+            states.push_back(status.parse_content().value()["execution_state"]);
+        }
+    }
+    return states;
+}
+
+bool RecordingClient::saw_state(std::string_view state) const {
+    for (const Message& status : of_type("status")) {
+        if (status.parse_content().value()["execution_state"] == state) {
+            return true;
+        }
+    }
+    return false;
+}
+
+nlohmann::json ServiceFixture::answer(const RecordingClient& client, const Message& request) {
+    run_until([&] { return client.reply_to(request) != nullptr; });
+    return client.reply_to(request)->parse_content().value();
+}
+
 Message make_request(
     Channel channel, const char* type, nlohmann::json content, const char* client_session) {
     return Message::make(

@@ -16,9 +16,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cellkeep::test {
+
+class RecordingClient;
 
 session::ServiceConfig service_config();
 
@@ -63,6 +66,9 @@ class ServiceFixture {
     session::ExecutionResult execute(session::Session& session, std::string code);
     session::ExecutionResult execute(session::Session& session, session::ExecutionRequest request);
 
+    /// The content of the reply to what was submitted, once it is here.
+    nlohmann::json answer(const RecordingClient& client, const protocol::Message& request);
+
     boost::asio::io_context io;
     session::Service service;
 
@@ -85,6 +91,13 @@ class RecordingClient final : public session::ReplySink, public session::OutputO
     const protocol::Message* reply_to(const protocol::Message& request) const;
     /// The texts of all stream messages of one request.
     std::string text_of(const protocol::Message& request) const;
+
+    /// All of one type, oldest first.
+    std::vector<protocol::Message> of_type(std::string_view type) const;
+    /// "busy", "idle" … of one request, in order; of none if request is null.
+    std::vector<std::string> states_of(const protocol::Message* request) const;
+    /// Whether a status of this state, of whatever request, has come.
+    bool saw_state(std::string_view state) const;
 
     std::deque<protocol::Message> replies;
     std::vector<session::OutputEntry> output;

@@ -102,6 +102,10 @@ std::shared_ptr<FakeSession> FakeBackend::add(SessionOptions options) {
 
 asio::awaitable<Result<std::shared_ptr<Session>>> FakeBackend::create(SessionOptions options) {
     asked.push_back(options);
+    if (gate != nullptr) {
+        const auto waiting = gate;
+        (void)co_await Completion<bool>::wait(waiting);
+    }
     if (failure) {
         co_return *failure;
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel-manager/session/backend.hpp"
+#include "kernel-manager/session/completion.hpp"
 
 #include <functional>
 #include <memory>
@@ -69,9 +70,10 @@ class FakeBackend : public Backend {
     const std::string& directory() const { return directory_; }
 
     std::vector<std::shared_ptr<FakeSession>> sessions;
-    std::vector<SessionOptions> asked;     // of create()
-    std::optional<Error> failure;          // what create() answers
-    std::optional<Error> session_failure;  // what sessions made from now on answer
+    std::vector<SessionOptions> asked;       // of create()
+    std::optional<Error> failure;            // what create() answers
+    std::shared_ptr<Completion<bool>> gate;  // what create() waits for; null: nothing
+    std::optional<Error> session_failure;    // what sessions made from now on answer
     int removed = 0;
 
  private:

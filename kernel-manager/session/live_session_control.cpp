@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the server answers in its kernel's place, at once and also while the kernel is busy.
+#include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/output_replay.hpp"
+#include "protocol/json.hpp"
+#include "protocol/limits.hpp"
+#include "sandbox/policy.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace cellkeep::session {
+
+using nlohmann::json;
+using protocol::Message;
+using std::chrono::steady_clock;
+
+namespace {
+
+/// Requests that a client of protocol 5.5 may send on control and that end in an error here: JEP
+/// 91's subshells, which no kernel here claims, and shell requests, which ipykernel takes on
+/// control too. Of other types nobody waits for an answer.
+bool is_declined(std::string_view type) {
+    constexpr std::array<std::string_view, 11> kDeclined = {
+        "create_subshell_request",
+        "delete_subshell_request",
+        "list_subshell_request",
+        "execute_request",
+        "complete_request",
+        "inspect_request",
+        "history_request",
+        "is_complete_request",
+        "comm_info_request",
+        "connect_request",
+        "apply_request"};
+    return std::find(kDeclined.begin(), kDeclined.end(), type) != kDeclined.end();
+}
+
+}  // namespace
+
+void LiveSession::submit_control(Message request, std::shared_ptr<ReplySink> origin) {
+    boost::asio::post(
+        io_, [self = shared_from_this(), request = std::move(request), origin = std::move(origin)] {
+            const std::string& type = request.header().msg_type;
+            const bool needs_info = (type == "kernel_info_request" || type == "debug_request") &&
+                                    !self->kernel_info_.has_value() &&
+                                    self->state_ != KernelState::kDead;
+            if (needs_info && self->waiting_for_info_.size() < limits::kShellQueueMax) {
+                self->waiting_for_info_.emplace_back(request, origin);
+                return;
+            }
+            self->answer_control(request, origin);
+        });
+}
+
+void LiveSession::answer_control(const Message& request, const std::shared_ptr<ReplySink>& asker) {
+    const auto self = shared_from_this();  // an answer may let go of the session
+    const std::string& type = request.header().msg_type;
+    if (type == "debug_request") {
+        submit_debug(request, asker);
+        return;
+    }
+    ReplySink& origin = *asker;
+    if (type == "shutdown_request") {
+        answer_shutdown(request, origin);
+        return;
+    }
+    publish(messages_.status("busy", &request));
+    if (type == "kernel_info_request") {
+        origin.deliver(
+            kernel_info_.has_value()
+                ? messages_.reply(request, *kernel_info_)
+                : messages_.error_reply(request, "KernelDead", "The interpreter is gone."));
+    } else if (type == "interrupt_request") {
+        const Status done = interrupt();
+        origin.deliver(
+            done.has_value()
+                ? messages_.reply(request, {{"status", "ok"}})
+                : messages_.error_reply(request, "InterruptFailed", done.error().message()));
+    } else if (type == "usage_request") {
+        origin.deliver(messages_.reply(request, make_usage()));
+    } else if (type == "cellkeep_replay_request") {
+        origin.deliver(answer_replay(request));
+    } else if (is_declined(type)) {
+        origin.deliver(messages_.error_reply(
+            request, "NotImplementedError", type + " is not supported by this kernel."));
+    } else {
+        setup_.log(
+            "session " + setup_.id + ": ignored a control message of unknown type " +
+            protocol::dump_json(type));
+    }
+    publish(messages_.status("idle", &request));
+    repeat_busy();
+}
+
+void LiveSession::repeat_busy() {
+    if (current_.has_value() && current_->begun) {
+        // Clients show the newest status, whosever it is; the kernel is still at work.
+        publish(messages_.status("busy", &current_->request.message));
+    }
+}
+
+void LiveSession::answer_shutdown(const Message& request, ReplySink& origin) {
+    const auto content = request.parse_content();
+    const bool restart = content.has_value() && content.value().contains("restart") &&
+                         content.value()["restart"].is_boolean() &&
+                         content.value()["restart"].get<bool>();
+    publish(messages_.status("busy", &request));
+    origin.deliver(messages_.reply(request, {{"status", "ok"}, {"restart", restart}}));
+    publish(messages_.status("idle", &request));
+    if (restart) {
+        begin_restart();
+    } else {
+        setup_.on_end_requested({Death::Kind::kRequested, 0});
+    }
+}
+
+void LiveSession::answer_waiting_for_info() {
+    for (auto& [request, origin] : std::exchange(waiting_for_info_, {})) {
+        answer_control(request, origin);
+    }
+}
+
+Message LiveSession::answer_replay(const Message& request) const {
+    const auto question = parse_replay_question(request);
+    if (question.has_error()) {
+        return messages_.error_reply(request, "ValueError", question.error().message());
+    }
+    const auto place = [this](std::string_view msg_id) {
+        if (current_.has_value() && current_->request.message.header().msg_id == msg_id) {
+            return RequestPlace::kRunning;
+        }
+        return queue_.holds(msg_id) ? RequestPlace::kWaiting : RequestPlace::kNotHere;
+    };
+    return messages_.reply(request, make_replay(question.value(), journal_, place));
+}
+
+json LiveSession::make_usage() {
+    // The fields of ipykernel's usage_reply; "host" is what the guest sees as its machine. The real
+    // host's load and memory, and process ids, are not the guest's business.
+    const SessionLimits& most = setup_.options.limits;
+    json content = {
+        {"status", "ok"},
+        {"hostname", sandbox::Policy{}.hostname},
+        {"cpu_count", std::max(1, static_cast<int>(std::ceil(most.cpu_cores)))}};
+    const auto usage = sandbox_.usage();
+    if (usage.has_error()) {
+        return content;  // no cgroup to ask (--allow-degraded)
+    }
+    const auto now = steady_clock::now();
+    const std::chrono::duration<double> wall = now - std::exchange(usage_seen_at_, now);
+    const std::chrono::duration<double> cpu =
+        usage.value().cpu_time - std::exchange(usage_seen_cpu_, usage.value().cpu_time);
+    const std::uint64_t total = most.memory_mb << 20U;
+    const std::uint64_t used = std::min(usage.value().memory_bytes, total);
+    content["kernel_cpu"] = wall.count() > 0 ? 100.0 * cpu.count() / wall.count() : 0.0;
+    content["kernel_memory"] = usage.value().memory_bytes;
+    content["host_virtual_memory"] = {
+        {"total", total},
+        {"used", used},
+        {"free", total - used},
+        {"available", total - used},
+        {"percent", 100.0 * static_cast<double>(used) / static_cast<double>(total)}};
+    return content;
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether what is asked of a new session may be granted: limits against their ceilings, names,
+// variables, paths. Pure functions; kInvalidArgument names the field.
+#pragma once
+
+#include "kernel-manager/session/limits.hpp"
+#include "kernel-manager/session/session.hpp"
+#include "protocol/support/result.hpp"
+
+#include <map>
+#include <string>
+
+namespace cellkeep::session {
+
+Status check_limits(const SessionLimits& asked, const LimitCeilings& most);
+/// A UUID in its usual form (RFC 9562, section 4), in either case; empty is a wish for none.
+Status check_kernel_id(const std::string& id);
+/// Names as POSIX has them, text without NUL, limits::kEnvironmentVariablesMax and
+/// kEnvironmentBytesMax.
+Status check_environment_variables(const std::map<std::string, std::string>& env);
+/// Relative and within the workspace, as sandbox::parse_workspace_path has it.
+Status check_working_directory(const std::string& path);
+
+/// All of the above.
+Status check_options(const SessionOptions& options, const LimitCeilings& ceilings);
+
+}  // namespace cellkeep::session

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/service_state.hpp"
+
+#include "kernel-manager/session/options_check.hpp"
+#include "protocol/support/syscall.hpp"
+#include "sandbox/sandbox.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace cellkeep::session {
+
+namespace {
+
+/// What the host has not let go of (a slow death, a busy cgroup) is tried again this much later,
+/// then twice that, and so on.
+constexpr std::chrono::milliseconds kBurialRetryFirst{500};
+constexpr std::chrono::milliseconds kBurialRetryMost{60'000};
+
+sandbox::Policy make_policy(
+    const SessionLimits& asked,
+    const KernelSpec& spec,
+    const ServiceConfig& config,
+    std::uint32_t slot) {
+    sandbox::Policy policy;
+    policy.read_only = spec.read_only;
+    policy.limits.cpu_cores = asked.cpu_cores;
+    policy.limits.memory_bytes = asked.memory_mb << 20U;
+    policy.limits.workspace_bytes = asked.disk_mb << 20U;
+    policy.limits.processes = asked.processes;
+    policy.host_uid = config.host_id_base + slot;
+    policy.host_gid = config.host_id_base + slot;
+    policy.allow_degraded = config.allow_degraded;
+    return policy;
+}
+
+/// UUID version 4 (RFC 9562) from random hexadecimal digits: Jupyter front ends know kernels by
+/// one.
+std::string make_uuid(std::string hex) {
+    constexpr std::string_view kVariants = "89ab";
+    hex[12] = '4';
+    hex[16] = kVariants[static_cast<unsigned char>(hex[16]) % kVariants.size()];
+    for (const std::size_t dash : {8U, 13U, 18U, 23U}) {
+        hex.insert(dash, 1, '-');
+    }
+    return hex;
+}
+
+/// A fault of what was asked, not of the spare that it was tried with.
+bool is_callers_fault(const Error& error) {
+    return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kLimitExceeded;
+}
+
+}  // namespace
+
+/// While it lives, the server's shutdown closes the session.
+class ServiceState::Starting {
+ public:
+    Starting(ServiceState& state, const SessionPtr& session) : state_(state), session_(session) {
+        state_.starting_.emplace_back(session);
+    }
+    Starting(const Starting&) = delete;
+    Starting& operator=(const Starting&) = delete;
+    ~Starting() {
+        std::erase_if(state_.starting_, [this](const auto& one) {
+            const auto alive = one.lock();
+            return !alive || alive == session_;
+        });
+    }
+
+ private:
+    ServiceState& state_;
+    SessionPtr session_;
+};
+
+ServiceState::ServiceState(boost::asio::io_context& io, ServiceConfig config)
+    : io_(io),
+      config_(std::move(config)),
+      burial_timer_(io),
+      burial_delay_(kBurialRetryFirst, kBurialRetryMost) {}
+
+void ServiceState::begin() {
+    const std::weak_ptr<ServiceState> weak = weak_from_this();
+    pool_ = SparePool::create(
+        io_,
+        config_.prespawn.count,
+        {.make = [weak]() -> boost::asio::awaitable<Result<SessionPtr>> {
+             const auto self = weak.lock();
+             if (!self) {
+                 co_return Error(ErrorCode::kUnavailable, "the server is gone");
+             }
+             co_return co_await self->make_spare();
+         },
+         .discard =
+             [weak](const SessionPtr& spare) {
+                 if (const auto self = weak.lock()) {
+                     self->discard_spare(spare);
+                 }
+             },
+         .has_room =
+             [weak] {
+                 const auto self = weak.lock();
+                 return self && !self->shutting_down_ &&
+                        self->slots_->size() + 1 < self->config_.sessions_max;
+             },
+         .log =
+             [weak](const std::string& line) {
+                 if (const auto self = weak.lock()) {
+                     self->log(line);
+                 }
+             }});
+    // When the server runs, not while it is being put together.
+    boost::asio::post(io_, [pool = pool_] { pool->fill(); });
+}
+
+boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::create(
+    SessionOptions options) {
+    const auto self = shared_from_this();
+    BOOST_OUTCOME_CO_TRY(admit(options));
+    Entry entry;
+    BOOST_OUTCOME_CO_TRY(entry.kernel_id, claim_kernel_id(options.kernel_id));
+    Status handed = co_await hand_out(entry, options);
+    BOOST_OUTCOME_CO_TRY(std::move(handed));
+    if (!entry.session) {
+        Status room = co_await make_room();
+        BOOST_OUTCOME_CO_TRY(std::move(room));
+        BOOST_OUTCOME_CO_TRY(entry.slot, claim_slot());
+        Status started = co_await start(entry, std::move(options), false);
+        BOOST_OUTCOME_CO_TRY(std::move(started));
+    }
+    const SessionPtr session = entry.session;
+    if (shutting_down_) {
+        bury(std::move(entry), {Death::Kind::kRequested, kServerShutdown});
+        co_return Error(ErrorCode::kUnavailable, "create session: the server is shutting down");
+    }
+    if (auto heard = announce(session); heard.has_error()) {
+        bury(std::move(entry), {Death::Kind::kStartFailed, 0});
+        co_return std::move(heard).error().with_context("create session");
+    }
+    sessions_.push_back(std::move(entry));
+    co_return session;
+}
+
+Status ServiceState::admit(const SessionOptions& options) const {
+    if (shutting_down_) {
+        return Error(ErrorCode::kUnavailable, "create session: the server is shutting down");
+    }
+    const KernelSpec* spec = config_.catalog.find(options.language);
+    if (spec == nullptr) {
+        return Error(
+            ErrorCode::kInvalidArgument, "language: " + options.language + " is not offered");
+    }
+    if (options.environment != spec->environment.name) {
+        return Error(
+            ErrorCode::kInvalidArgument, "environment: " + options.environment + " is not offered");
+    }
+    return check_options(options, config_.ceilings);
+}
+
+Result<Claim<std::string>> ServiceState::claim_kernel_id(const std::string& wanted) {
+    std::string id = wanted;
+    if (id.empty()) {
+        BOOST_OUTCOME_TRY(auto random, random_hex(16));
+        id = make_uuid(std::move(random));
+    }
+    auto claim = Claim<std::string>::take(kernel_ids_, id);
+    if (!claim.has_value()) {
+        return Error(ErrorCode::kConflict, "kernel_id: there is a kernel " + id + " already");
+    }
+    return std::move(*claim);
+}
+
+boost::asio::awaitable<Status> ServiceState::make_room() {
+    while (slots_->size() >= config_.sessions_max) {
+        if (pool_->give_way()) {
+            continue;
+        }
+        if (!pool_->is_making()) {
+            co_return Error(
+                ErrorCode::kLimitExceeded,
+                "create session: all " + std::to_string(config_.sessions_max) +
+                    " sessions are in use",
+                "Delete a session or raise --max-sessions.");
+        }
+        (void)co_await pool_->wait_for_making();  // ready or failed, its place can be had then
+        if (shutting_down_) {
+            co_return Error(ErrorCode::kUnavailable, "create session: the server is shutting down");
+        }
+    }
+    co_return ok();
+}
+
+Result<Claim<std::uint32_t>> ServiceState::claim_slot() {
+    std::uint32_t slot = 0;
+    while (slots_->contains(slot)) {
+        ++slot;
+    }
+    auto claim = Claim<std::uint32_t>::take(slots_, slot);
+    CELLKEEP_CHECK(claim.has_value());  // we have just looked
+    return std::move(*claim);
+}
+
+boost::asio::awaitable<Status> ServiceState::start(
+    Entry& entry, SessionOptions options, bool spare) {
+    const KernelSpec* spec = config_.catalog.find(options.language);
+    CELLKEEP_CHECK(spec != nullptr);  // admit() has looked
+    BOOST_OUTCOME_CO_TRY(const auto id, random_hex(12));
+    BOOST_OUTCOME_CO_TRY(
+        auto sandbox,
+        with_context(
+            sandbox::Sandbox::create(
+                make_policy(options.limits, *spec, config_, entry.slot.value())),
+            "create session"));
+    LiveSession::Setup setup;
+    setup.id = "ses_" + id;
+    setup.kernel_id = entry.kernel_id.value();
+    setup.options = std::move(options);
+    setup.spec = *spec;
+    setup.start_timeout = config_.start_timeout;
+    setup.on_end_requested = end_by_itself(setup.id, spare);
+    setup.log = [weak = weak_from_this()](const std::string& line) {
+        if (const auto self = weak.lock()) {
+            self->log(line);
+        }
+    };
+    setup.spare = spare;
+    entry.session = LiveSession::create(io_, std::move(setup), std::move(sandbox));
+    const Starting starting(*this, entry.session);
+    Status started = co_await entry.session->start();
+    if (started.has_error()) {
+        bury(std::move(entry), {Death::Kind::kStartFailed, 0});
+        co_return std::move(started).error().with_context("create session");
+    }
+    co_return ok();
+}
+
+boost::asio::awaitable<Status> ServiceState::hand_out(Entry& entry, const SessionOptions& options) {
+    const SessionPtr spare = pool_->take(options);
+    if (!spare) {
+        co_return ok();  // without a session in the entry
+    }
+    entry.session = spare;
+    entry.slot = std::move(spare_slots_.at(spare->id()));
+    spare_slots_.erase(spare->id());
+    spare->set_on_end_requested(end_by_itself(spare->id(), false));
+    const Starting starting(*this, spare);
+    Status adopted = co_await spare->adopt(entry.kernel_id.value(), options);
+    if (adopted.has_value()) {
+        co_return ok();
+    }
+    // The claim to the kernel's id stays the caller's, for a session that is made from nothing.
+    bury(
+        Entry{std::move(entry.session), std::move(entry.slot), {}}, {Death::Kind::kStartFailed, 0});
+    entry.session.reset();
+    if (is_callers_fault(adopted.error()) || shutting_down_) {
+        co_return std::move(adopted).error().with_context("create session");
+    }
+    log("a spare session could not be handed out: " + adopted.error().message());
+    co_return ok();
+}
+
+boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::make_spare() {
+    const auto self = shared_from_this();
+    SessionOptions options;
+    options.language = config_.prespawn.options.language;
+    options.environment = config_.prespawn.options.environment;
+    options.limits = config_.prespawn.options.limits;
+    BOOST_OUTCOME_CO_TRY(admit(options));
+    Entry entry;
+    BOOST_OUTCOME_CO_TRY(entry.slot, claim_slot());
+    Status started = co_await start(entry, std::move(options), true);
+    BOOST_OUTCOME_CO_TRY(std::move(started));
+    spare_slots_.emplace(entry.session->id(), std::move(entry.slot));
+    co_return entry.session;
+}
+
+void ServiceState::discard_spare(const SessionPtr& spare) {
+    Entry entry;
+    entry.session = spare;
+    if (auto slot = spare_slots_.extract(spare->id())) {
+        entry.slot = std::move(slot.mapped());
+    }
+    bury(std::move(entry), {Death::Kind::kRequested, 0});
+}
+
+Status ServiceState::announce(const SessionPtr& session) {
+    for (SessionListener* listener : listeners_) {
+        auto heard = listener->on_session_created(session);
+        if (heard.has_error()) {
+            for (SessionListener* one : listeners_) {
+                one->on_session_closed(session->id());
+            }
+            return heard;
+        }
+    }
+    return ok();
+}
+
+std::function<void(Death)> ServiceState::end_by_itself(const std::string& session_id, bool spare) {
+    return [weak = weak_from_this(), session_id, spare](Death reason) {
+        const auto owner = weak.lock();
+        if (!owner) {
+            return;
+        }
+        // Later: the request to end comes from inside the session.
+        boost::asio::post(owner->io_, [weak, session_id, spare, reason] {
+            const auto still = weak.lock();
+            if (still && spare) {
+                still->pool_->drop(session_id);
+            } else if (still) {
+                (void)still->remove(session_id, reason);  // not found: somebody was faster
+            }
+        });
+    };
+}
+
+ServiceState::SessionPtr ServiceState::find(const std::string& id) const {
+    const auto found = std::find_if(sessions_.begin(), sessions_.end(), [&](const Entry& entry) {
+        return entry.session->id() == id || entry.session->kernel_id() == id;
+    });
+    return found == sessions_.end() ? nullptr : found->session;
+}
+
+std::vector<std::shared_ptr<Session>> ServiceState::list() const {
+    std::vector<std::shared_ptr<Session>> all;
+    all.reserve(sessions_.size());
+    for (const Entry& entry : sessions_) {
+        all.push_back(entry.session);
+    }
+    return all;
+}
+
+Status ServiceState::remove(const std::string& id, Death reason) {
+    const auto found = std::find_if(sessions_.begin(), sessions_.end(), [&](const Entry& entry) {
+        return entry.session->id() == id || entry.session->kernel_id() == id;
+    });
+    if (found == sessions_.end()) {
+        return Error(ErrorCode::kNotFound, "session " + id + ": there is none");
+    }
+    Entry entry = std::move(*found);
+    sessions_.erase(found);
+    const SessionPtr session = entry.session;
+    session->end_conversation(reason);
+    for (SessionListener* listener : listeners_) {
+        listener->on_session_closed(session->id());
+    }
+    bury(std::move(entry), reason);
+    pool_->fill();
+    return ok();
+}
+
+void ServiceState::bury(Entry entry, Death reason) {
+    entry.session->close(reason);
+    const Status left = entry.session->remove_leftovers();
+    if (left.has_value()) {
+        return;
+    }
+    log("the end of session " + entry.session->id() + " takes longer: " + left.error().message());
+    // Its number is its user on the host: nobody gets that while something of it may be left.
+    not_gone_.push_back(std::move(entry));
+    if (!shutting_down_) {
+        retry_burials();
+    }
+}
+
+void ServiceState::retry_burials() {
+    burial_timer_.expires_after(burial_delay_.take());
+    burial_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (error || !self) {
+            return;
+        }
+        std::erase_if(self->not_gone_, [](const Entry& entry) {
+            return entry.session->remove_leftovers().has_value();
+        });
+        if (self->not_gone_.empty()) {
+            self->burial_delay_.reset();
+        } else {
+            self->retry_burials();
+        }
+    });
+}
+
+void ServiceState::shutdown() {
+    shutting_down_ = true;
+    burial_timer_.cancel();
+    const Death reason{Death::Kind::kRequested, kServerShutdown};
+    for (const auto& one : std::exchange(starting_, {})) {
+        if (const auto session = one.lock()) {
+            session->close(reason);
+        }
+    }
+    // Everybody is told before the first sandbox is torn down, which takes its time.
+    std::vector<SessionPtr> all;
+    for (const Entry& entry : sessions_) {
+        all.push_back(entry.session);
+    }
+    for (const SessionPtr& session : all) {
+        session->end_conversation(reason);
+    }
+    while (!sessions_.empty()) {
+        // Copied: remove() lets go of the session that holds the id.
+        const std::string id = sessions_.back().session->id();
+        (void)remove(id, reason);  // it is there: we just saw it
+    }
+    if (pool_) {
+        pool_->stop();
+    }
+    std::erase_if(not_gone_, [](const Entry& entry) {
+        return entry.session->remove_leftovers().has_value();
+    });
+}
+
+void ServiceState::log(const std::string& line) const {
+    if (config_.log) {
+        config_.log(line);
+    }
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a Service consists of; posted work and waiting coroutines share it, so it may outlive the
+// Service. Owns the sessions, their places and the spares. io_context thread only.
+#pragma once
+
+#include "kernel-manager/session/claim.hpp"
+#include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/retry_delay.hpp"
+#include "kernel-manager/session/service.hpp"
+#include "kernel-manager/session/spare_pool.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session {
+
+class ServiceState : public std::enable_shared_from_this<ServiceState> {
+ public:
+    using SessionPtr = std::shared_ptr<LiveSession>;
+
+    ServiceState(boost::asio::io_context& io, ServiceConfig config);
+    ServiceState(const ServiceState&) = delete;
+    ServiceState& operator=(const ServiceState&) = delete;
+    ~ServiceState() = default;
+
+    /// Begins to make spares. Once, after construction.
+    void begin();
+    void add_listener(SessionListener* listener) { listeners_.push_back(listener); }
+    boost::asio::awaitable<Result<SessionPtr>> create(SessionOptions options);
+    SessionPtr find(const std::string& id) const;
+    std::vector<std::shared_ptr<Session>> list() const;
+    Status remove(const std::string& id, Death reason);
+    void shutdown();
+
+    const ServiceConfig& config() const { return config_; }
+    std::size_t spares() const { return pool_->size(); }
+
+ private:
+    /// A session and what is its alone.
+    struct Entry {
+        SessionPtr session;
+        Claim<std::uint32_t> slot;
+        Claim<std::string> kernel_id;
+    };
+    /// Tells whom to stop when the server stops while they are being made.
+    class Starting;
+
+    /// Whether such a session may be made now.
+    Status admit(const SessionOptions& options) const;
+    Result<Claim<std::string>> claim_kernel_id(const std::string& wanted);
+    boost::asio::awaitable<Status> make_room();
+    Result<Claim<std::uint32_t>> claim_slot();
+    /// Makes and starts a session in the entry's place; an entry that failed is buried.
+    boost::asio::awaitable<Status> start(Entry& entry, SessionOptions options, bool spare);
+    boost::asio::awaitable<Status> hand_out(Entry& entry, const SessionOptions& options);
+    boost::asio::awaitable<Result<SessionPtr>> make_spare();
+    void discard_spare(const SessionPtr& spare);
+    Status announce(const SessionPtr& session);
+    /// Ends the session. Its place is free once nothing is left of it on the host.
+    void bury(Entry entry, Death reason);
+    void retry_burials();
+    std::function<void(Death)> end_by_itself(const std::string& session_id, bool spare);
+    void log(const std::string& line) const;
+
+    boost::asio::io_context& io_;
+    ServiceConfig config_;
+    std::vector<SessionListener*> listeners_;
+    std::vector<Entry> sessions_;  // oldest first
+    /// Of sessions that are, are being made, or are not quite gone.
+    Claim<std::uint32_t>::Taken slots_ = std::make_shared<std::set<std::uint32_t>>();
+    Claim<std::string>::Taken kernel_ids_ = std::make_shared<std::set<std::string>>();
+    std::map<std::string, Claim<std::uint32_t>> spare_slots_;  // by session id
+    std::shared_ptr<SparePool> pool_;
+    std::vector<std::weak_ptr<LiveSession>> starting_;
+    std::vector<Entry> not_gone_;  // closed, but the host has not let go of all
+    boost::asio::steady_timer burial_timer_;
+    RetryDelay burial_delay_;
+    bool shutting_down_ = false;
+};
+
+}  // namespace cellkeep::session

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which spare fits whom, how often what fails is tried, and what is whose alone. Pools with real
+// sessions: tests/integration/session/prespawn_test.cpp.
+#include "kernel-manager/session/spare_pool.hpp"
+
+#include "kernel-manager/session/claim.hpp"
+#include "kernel-manager/session/retry_delay.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <catch2/catch.hpp>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+using cellkeep::Error;
+using cellkeep::ErrorCode;
+using cellkeep::Result;
+using cellkeep::session::Claim;
+using cellkeep::session::fits;
+using cellkeep::session::kSpareRetryFirst;
+using cellkeep::session::kSpareRetryMost;
+using cellkeep::session::RetryDelay;
+using cellkeep::session::SessionOptions;
+using cellkeep::session::SparePool;
+using namespace std::chrono_literals;
+
+TEST_CASE("a spare fits whoever asks for the same sandbox", "[session][prespawn]") {
+    const SessionOptions spare;
+    SessionOptions asked;
+    CHECK(fits(spare, asked));
+    SECTION("what the session itself enforces may differ") {
+        asked.limits.wall = 1ms;
+        asked.limits.cpu = 1ms;
+        asked.limits.idle = 1s;
+        asked.limits.executions = 3;
+        asked.cull.busy = true;
+        asked.owner = "somebody";
+        asked.kernel_id = "x";
+        asked.working_directory = "here";
+        asked.env = {{"KERNEL_USERNAME", "ada"}, {"TZ", "Asia/Tokyo"}, {"HOME_PAGE", "x"}};
+        CHECK(fits(spare, asked));
+    }
+    SECTION("what its sandbox was made with may not") {
+        SECTION("memory") {
+            asked.limits.memory_mb += 1;
+        }
+        SECTION("processors") {
+            asked.limits.cpu_cores = 2;
+        }
+        SECTION("disk") {
+            asked.limits.disk_mb += 1;
+        }
+        SECTION("processes") {
+            asked.limits.processes += 1;
+        }
+        SECTION("language") {
+            asked.language = "other";
+        }
+        SECTION("environment") {
+            asked.environment = "other";
+        }
+        CHECK_FALSE(fits(spare, asked));
+    }
+    SECTION("nor what is only read when a process starts") {
+        for (const char* name :
+             {"PYTHONHASHSEED", "LD_PRELOAD", "LANG", "LC_ALL", "MALLOC_ARENA_MAX"}) {
+            asked.env = {{name, "1"}};
+            CHECK_FALSE(fits(spare, asked));
+        }
+    }
+}
+
+TEST_CASE("what fails is tried again ever more rarely", "[session][prespawn]") {
+    RetryDelay delay(kSpareRetryFirst, kSpareRetryMost);
+    auto last = delay.take();
+    CHECK(last == kSpareRetryFirst);
+    for (int i = 0; i < 20; ++i) {
+        const auto next = delay.take();
+        CHECK(next == std::min(last * 2, kSpareRetryMost));
+        last = next;
+    }
+    CHECK(last == kSpareRetryMost);
+    delay.reset();
+    CHECK(delay.take() == kSpareRetryFirst);
+}
+
+TEST_CASE("a claim is exclusive while it lives, and moves", "[session][prespawn]") {
+    const auto taken = std::make_shared<std::set<std::string>>();
+    auto one = Claim<std::string>::take(taken, "a");
+    REQUIRE(one.has_value());
+    CHECK_FALSE(Claim<std::string>::take(taken, "a").has_value());
+    {
+        Claim<std::string> moved = std::move(*one);
+        one.reset();
+        CHECK(moved.value() == "a");
+        CHECK(taken->contains("a"));
+        moved = Claim<std::string>();
+        CHECK_FALSE(taken->contains("a"));
+    }
+    CHECK(Claim<std::string>::take(taken, "a").has_value());
+    CHECK(taken->empty());
+}
+
+TEST_CASE("a spare that cannot be made is not tried in a loop", "[session][prespawn]") {
+    boost::asio::io_context io;
+    int tried = 0;
+    int logged = 0;
+    const auto pool = SparePool::create(
+        io,
+        2,
+        {.make = [&]() -> boost::asio::awaitable<Result<SparePool::Spare>> {
+             ++tried;
+             co_return Error(ErrorCode::kUnavailable, "no");
+         },
+         .discard = [](const SparePool::Spare& /*spare*/) {},
+         .has_room = [] { return true; },
+         .log = [&](const std::string& /*line*/) { ++logged; }});
+    pool->fill();
+    io.run_for(kSpareRetryFirst / 2);
+    CHECK(tried == 1);
+    pool->fill();  // as every request for a session does
+    io.restart();
+    io.run_for(10ms);
+    CHECK(tried == 1);
+    CHECK(logged == 1);
+    CHECK(pool->take({}) == nullptr);
+    CHECK_FALSE(pool->give_way());
+    pool->stop();
+    io.restart();
+    io.run();  // nothing is left to wait for
+    CHECK(tried == 1);
+}
+
+TEST_CASE(
+    "a pool of none makes none, and a full server has no room for any", "[session][prespawn]") {
+    boost::asio::io_context io;
+    int tried = 0;
+    const std::size_t count = GENERATE(0U, 3U);
+    const auto pool = SparePool::create(
+        io,
+        count,
+        {.make = [&]() -> boost::asio::awaitable<Result<SparePool::Spare>> {
+             ++tried;
+             co_return Error(ErrorCode::kUnavailable, "no");
+         },
+         .discard = [](const SparePool::Spare& /*spare*/) {},
+         .has_room = [] { return false; },
+         .log = [](const std::string& /*line*/) {}});
+    pool->fill();
+    io.run();
+    CHECK(tried == 0);
+}
