@@ -2,13 +2,15 @@
 //
 // `cellkeep serve`: where the parts are put together.
 #include "kernel-manager/agent/routes.hpp"
-#include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/cli/log.hpp"
+#include "kernel-manager/cli/serve_plan.hpp"
 #include "kernel-manager/cli/service_setup.hpp"
 #include "kernel-manager/cli/state_dir.hpp"
 #include "kernel-manager/cli/version.hpp"
 #include "kernel-manager/http/listener.hpp"
+#include "kernel-manager/jupyter/channels_front.hpp"
+#include "kernel-manager/jupyter/rest_api.hpp"
 #include "kernel-manager/jupyter/zmq_front.hpp"
 #include "kernel-manager/session/backend.hpp"
 #include "kernel-manager/session/service.hpp"
@@ -33,99 +35,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::uint16_t kDefaultPort = 8888;
 /// Ports tried after the default one is taken.
 constexpr std::uint16_t kPortsTried = 100;
-constexpr std::size_t kTokenBytes = 32;
-/// Each has five ZeroMQ sockets, and a ZeroMQ context holds 32,768.
-constexpr std::size_t kSessionsMax = 6'000;
 constexpr std::chrono::milliseconds kStopPatience{5000};
 /// For what the parts still have to do after the last connection closed.
 constexpr std::chrono::milliseconds kLastWork{2000};
-
-/// Everything serve decides before it opens anything.
-struct Plan {
-    http::ListenAddress address;
-    bool address_given = false;
-    std::string token;
-    bool token_given = false;
-    std::string state_dir;
-    std::size_t sessions_max = session::ServiceConfig{}.sessions_max;
-    std::vector<std::string> allow_degraded;
-    std::vector<std::string> allow_host;
-    std::optional<int> ready_fd;
-    protocol::Transport transport = protocol::Transport::kIpc;
-    LogLevel log_level = LogLevel::kInfo;
-    LogFormat log_format = LogFormat::kJson;
-};
-
-Result<protocol::Transport> parse_transport(const std::string& text) {
-    if (text == "ipc") {
-        return protocol::Transport::kIpc;
-    }
-    if (text == "tcp") {
-        return protocol::Transport::kTcp;
-    }
-    return Error(ErrorCode::kInvalidArgument, "zmq transport \"" + text + "\" is not ipc or tcp");
-}
-
-Result<ServeOptions> collect_options(const ServeCommand& command) {
-    ServeOptions options = command.flags;
-    // Read once at start, before any other thread exists.
-    const char* token = std::getenv("CELLKEEP_TOKEN");  // NOLINT(concurrency-mt-unsafe)
-    if (token != nullptr && !options.token) {
-        options.token = token;
-    }
-    if (command.config_path) {
-        BOOST_OUTCOME_TRY(auto file, load_serve_config(*command.config_path));
-        options = overlay(std::move(options), std::move(file));
-    }
-    return options;
-}
-
-Result<Plan> make_plan(const ServeCommand& command) {
-    BOOST_OUTCOME_TRY(const ServeOptions options, collect_options(command));
-    Plan plan;
-    plan.address = {"127.0.0.1", kDefaultPort, true};
-    if (options.listen) {
-        BOOST_OUTCOME_TRY(plan.address, http::parse_listen_address(*options.listen));
-        plan.address_given = true;
-    }
-    plan.token_given = options.token.has_value();
-    if (plan.token_given && options.token->empty()) {
-        return Error(ErrorCode::kInvalidArgument, "the token is empty");
-    }
-    if (!plan.address.loopback && !plan.token_given) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "listening on " + plan.address.host +
-                ", which others can reach, needs a token of yours",
-            "Set CELLKEEP_TOKEN (or --token), or listen on 127.0.0.1.");
-    }
-    if (plan.token_given) {
-        plan.token = *options.token;
-    } else {
-        BOOST_OUTCOME_TRY(plan.token, random_hex(kTokenBytes));
-    }
-    if (options.state_dir) {
-        plan.state_dir = *options.state_dir;
-    } else {
-        BOOST_OUTCOME_TRY(plan.state_dir, default_state_dir());
-    }
-    plan.sessions_max = options.max_sessions.value_or(plan.sessions_max);
-    if (plan.sessions_max < 1 || plan.sessions_max > kSessionsMax) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "max-sessions must be a number from 1 to " + std::to_string(kSessionsMax));
-    }
-    plan.allow_degraded = options.allow_degraded.value_or(std::vector<std::string>());
-    plan.allow_host = options.allow_host.value_or(std::vector<std::string>());
-    plan.ready_fd = options.ready_fd;
-    BOOST_OUTCOME_TRY(plan.transport, parse_transport(options.zmq_transport.value_or("ipc")));
-    BOOST_OUTCOME_TRY(plan.log_level, parse_log_level(options.log_level.value_or("info")));
-    BOOST_OUTCOME_TRY(plan.log_format, parse_log_format(options.log_format.value_or("json")));
-    return plan;
-}
 
 /// Thousands of sessions and connections need descriptors; the soft limit is often 1024.
 void raise_descriptor_limit() {
@@ -151,7 +65,7 @@ void log_request(const http::AccessRecord& record) {
 }
 
 Result<std::unique_ptr<http::Listener>> listen(
-    asio::io_context& io, const Plan& plan, const http::Application& application) {
+    asio::io_context& io, const ServePlan& plan, const http::Application& application) {
     http::ListenAddress address = plan.address;
     const std::uint16_t last =
         plan.address_given ? address.port : static_cast<std::uint16_t>(address.port + kPortsTried);
@@ -165,7 +79,7 @@ Result<std::unique_ptr<http::Listener>> listen(
     }
 }
 
-Status announce(const Plan& plan, const http::Listener& listener, StateDir& state_dir) {
+Status announce(const ServePlan& plan, const http::Listener& listener, StateDir& state_dir) {
     ServerRecord record;
     record.url = listener.url();
     record.token = plan.token;
@@ -183,8 +97,44 @@ Status announce(const Plan& plan, const http::Listener& listener, StateDir& stat
     return ok();
 }
 
+/// Fails if the default kernel is none of this server's.
+Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Service& service) {
+    const auto language =
+        jupyter::language_of(plan.default_kernel_name, service.catalog().languages());
+    if (!language) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "default-kernel-name: there is no kernel \"" + plan.default_kernel_name + "\"");
+    }
+    jupyter::RestConfig config;
+    config.default_kernel_name = jupyter::kernel_name_of(*language);
+    config.allowed_envs = plan.allowed_envs;
+    config.limits = plan.kernel_limits;
+    config.cull = plan.cull;
+    config.log = [](const std::string& line) {
+        log_event(LogLevel::kInfo, "jupyter", {{"message", line}});
+    };
+    return config;
+}
+
+/// What every session needs, and the kernels that are made in advance.
+Result<session::ServiceConfig> service_config(const ServePlan& plan) {
+    BOOST_OUTCOME_TRY(
+        session::ServiceConfig config, make_service_config(plan.sessions_max, plan.allow_degraded));
+    config.prespawn.count = plan.prespawn_count;
+    config.prespawn.options.limits = plan.kernel_limits;
+    if (const auto language =
+            jupyter::language_of(plan.default_kernel_name, config.catalog.languages())) {
+        config.prespawn.options.language = *language;
+    }
+    config.log = [](const std::string& line) {
+        log_event(LogLevel::kWarning, "session", {{"message", line}});
+    };
+    return config;
+}
+
 /// Runs until a signal stops it and everything has ended.
-Status run_server(const Plan& plan) {
+Status run_server(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(StateDir state_dir, StateDir::lock(plan.state_dir));
     asio::io_context io(1);
     jupyter::ZmqFrontConfig zmq;
@@ -194,8 +144,7 @@ Status run_server(const Plan& plan) {
         log_event(LogLevel::kWarning, "zmq", {{"message", line}});
     };
     BOOST_OUTCOME_TRY(const auto zmq_front, jupyter::ZmqFront::create(io, std::move(zmq)));
-    BOOST_OUTCOME_TRY(
-        session::ServiceConfig config, make_service_config(plan.sessions_max, plan.allow_degraded));
+    BOOST_OUTCOME_TRY(session::ServiceConfig config, service_config(plan));
     session::Service service(io, std::move(config));
     service.add_listener(zmq_front.get());
 
@@ -205,6 +154,16 @@ Status run_server(const Plan& plan) {
     session::ServiceBackend backend(service);
     agent::Routes routes(backend, version_text());
     routes.add_to(application.router());
+    BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
+    jupyter::RestApi rest_api(io, backend, std::move(rest));
+    rest_api.add_to(application);
+    jupyter::ChannelsConfig channels_config;
+    channels_config.log = [](const std::string& line) {
+        log_event(LogLevel::kWarning, "channels", {{"message", line}});
+    };
+    jupyter::ChannelsFront channels(io, backend, std::move(channels_config));
+    channels.add_to(application.router());
+    service.add_listener(&channels);
     BOOST_OUTCOME_TRY(const auto listener, listen(io, plan, application));
 
     bool stopped = false;
@@ -217,6 +176,7 @@ Status run_server(const Plan& plan) {
         boost::system::error_code ignored;  // Ignored: nothing to do about it while stopping.
         (void)signals.clear(ignored);
         log_event(LogLevel::kInfo, "stopping", {{"signal", signal}});
+        channels.announce_shutdown();
         service.shutdown();
         listener->stop(kStopPatience, [&stopped] { stopped = true; });
     });
@@ -233,7 +193,7 @@ Status run_server(const Plan& plan) {
 }  // namespace
 
 int serve(const ServeCommand& command) {
-    const auto plan = make_plan(command);
+    const auto plan = make_serve_plan(command);
     if (plan.has_error()) {
         print_error(plan.error());
         return kExitFailed;

@@ -26,6 +26,16 @@ bool read(const toml::node& node, std::optional<std::string>& target) {
     return target.has_value();
 }
 
+bool read(const toml::node& node, std::optional<bool>& target) {
+    target = node.value_exact<bool>();
+    return target.has_value();
+}
+
+bool read(const toml::node& node, std::optional<double>& target) {
+    target = node.is_number() ? node.value<double>() : std::nullopt;
+    return target.has_value();
+}
+
 template <typename Integer>
 bool read(const toml::node& node, std::optional<Integer>& target) {
     const auto number = node.value_exact<std::int64_t>();
@@ -52,45 +62,58 @@ bool read(const toml::node& node, std::optional<std::vector<std::string>>& targe
     return true;
 }
 
+/// Calls visit(key, member) for each key of the file until one call returns true.
+template <typename Visit>
+bool any_key(const Visit& visit) {
+    return visit("listen", &ServeOptions::listen) || visit("token", &ServeOptions::token) ||
+           visit("max_sessions", &ServeOptions::max_sessions) ||
+           visit("state_dir", &ServeOptions::state_dir) ||
+           visit("allow_degraded", &ServeOptions::allow_degraded) ||
+           visit("allow_host", &ServeOptions::allow_host) ||
+           visit("ready_fd", &ServeOptions::ready_fd) ||
+           visit("zmq_transport", &ServeOptions::zmq_transport) ||
+           visit("log_level", &ServeOptions::log_level) ||
+           visit("log_format", &ServeOptions::log_format) ||
+           visit("default_kernel_name", &ServeOptions::default_kernel_name) ||
+           visit("allowed_envs", &ServeOptions::allowed_envs) ||
+           visit("cull_idle_timeout", &ServeOptions::cull_idle_timeout) ||
+           visit("cull_connected", &ServeOptions::cull_connected) ||
+           visit("cull_busy", &ServeOptions::cull_busy) ||
+           visit("prespawn_count", &ServeOptions::prespawn_count) ||
+           visit("kernel_cpu_cores", &ServeOptions::kernel_cpu_cores) ||
+           visit("kernel_memory_mb", &ServeOptions::kernel_memory_mb) ||
+           visit("kernel_disk_mb", &ServeOptions::kernel_disk_mb) ||
+           visit("kernel_processes", &ServeOptions::kernel_processes);
+}
+
+const char* type_text(const std::optional<std::string>& /*unused*/) {
+    return "must be a string";
+}
+const char* type_text(const std::optional<bool>& /*unused*/) {
+    return "must be true or false";
+}
+const char* type_text(const std::optional<double>& /*unused*/) {
+    return "must be a number";
+}
+const char* type_text(const std::optional<std::vector<std::string>>& /*unused*/) {
+    return "must be a list of strings";
+}
+template <typename Integer>
+const char* type_text(const std::optional<Integer>& /*unused*/) {
+    return "must be a whole number, not negative";
+}
+
 /// What is wrong with this key, or "".
 std::string read_key(std::string_view key, const toml::node& node, ServeOptions& options) {
-    static constexpr const char* kText = "must be a string";
-    static constexpr const char* kNumber = "must be a whole number, not negative";
-    static constexpr const char* kList = "must be a list of strings";
-    const auto text = [&node](auto& target) { return read(node, target) ? "" : kText; };
-    const auto number = [&node](auto& target) { return read(node, target) ? "" : kNumber; };
-    const auto list = [&node](auto& target) { return read(node, target) ? "" : kList; };
-    if (key == "listen") {
-        return text(options.listen);
-    }
-    if (key == "token") {
-        return text(options.token);
-    }
-    if (key == "max_sessions") {
-        return number(options.max_sessions);
-    }
-    if (key == "state_dir") {
-        return text(options.state_dir);
-    }
-    if (key == "allow_degraded") {
-        return list(options.allow_degraded);
-    }
-    if (key == "allow_host") {
-        return list(options.allow_host);
-    }
-    if (key == "ready_fd") {
-        return number(options.ready_fd);
-    }
-    if (key == "zmq_transport") {
-        return text(options.zmq_transport);
-    }
-    if (key == "log_level") {
-        return text(options.log_level);
-    }
-    if (key == "log_format") {
-        return text(options.log_format);
-    }
-    return "is not a key of this file";
+    std::string wrong = "is not a key of this file";
+    (void)any_key([&](std::string_view name, auto member) {
+        if (name != key) {
+            return false;
+        }
+        wrong = read(node, options.*member) ? "" : type_text(options.*member);
+        return true;
+    });
+    return wrong;
 }
 
 template <typename T>
@@ -125,16 +148,10 @@ Result<ServeOptions> load_serve_config(const std::string& path) {
 }
 
 ServeOptions overlay(ServeOptions first, ServeOptions second) {
-    fall_back(first.listen, second.listen);
-    fall_back(first.token, second.token);
-    fall_back(first.max_sessions, second.max_sessions);
-    fall_back(first.state_dir, second.state_dir);
-    fall_back(first.allow_degraded, second.allow_degraded);
-    fall_back(first.allow_host, second.allow_host);
-    fall_back(first.ready_fd, second.ready_fd);
-    fall_back(first.zmq_transport, second.zmq_transport);
-    fall_back(first.log_level, second.log_level);
-    fall_back(first.log_format, second.log_format);
+    (void)any_key([&](std::string_view /*name*/, auto member) {
+        fall_back(first.*member, second.*member);
+        return false;
+    });
     return first;
 }
 

@@ -8,6 +8,7 @@
 #include "protocol/support/result.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,17 @@ struct ServeOptions {
     std::optional<std::string> zmq_transport;  // "ipc", "tcp"
     std::optional<std::string> log_level;
     std::optional<std::string> log_format;
+    // Kernels that Jupyter front ends start.
+    std::optional<std::string> default_kernel_name;
+    std::optional<std::vector<std::string>> allowed_envs;  // of a client, besides KERNEL_*
+    std::optional<std::uint32_t> cull_idle_timeout;        // seconds; 0: never
+    std::optional<bool> cull_connected;
+    std::optional<bool> cull_busy;
+    std::optional<std::size_t> prespawn_count;
+    std::optional<double> kernel_cpu_cores;
+    std::optional<std::uint64_t> kernel_memory_mb;
+    std::optional<std::uint64_t> kernel_disk_mb;
+    std::optional<std::uint32_t> kernel_processes;
 };
 
 /// kInvalidArgument: "NAME:LINE: what is wrong".

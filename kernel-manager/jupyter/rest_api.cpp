@@ -199,8 +199,6 @@ RestApi::Answer RestApi::get_logo(http::Request& request) {
     }
     http::Response response;
     response.headers.add("Content-Type", std::string(logo->content_type));
-    response.headers.add("Cache-Control", "public, max-age=86400");
-    response.headers.add("X-Content-Type-Options", "nosniff");
     response.body = std::string(logo->bytes);
     co_return response;
 }

@@ -14,6 +14,7 @@
 #include "kernel-manager/jupyter/rest_sessions.hpp"
 #include "kernel-manager/session/backend.hpp"
 #include "kernel-manager/session/completion.hpp"
+#include "protocol/limits.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -36,6 +37,8 @@ struct RestConfig {
     /// Of kernels that are started here, within the service's ceilings.
     session::SessionLimits limits;
     session::CullRules cull;
+    /// Documents that have a kernel; tests set fewer.
+    std::size_t sessions_max = limits::kJupyterSessionsMax;
     std::function<void(const std::string& line)> log;
 };
 

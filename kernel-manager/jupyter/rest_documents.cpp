@@ -3,7 +3,6 @@
 // /api/sessions: documents and the kernels they use.
 #include "kernel-manager/http/problem.hpp"
 #include "kernel-manager/jupyter/rest_api.hpp"
-#include "protocol/limits.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -185,7 +184,7 @@ RestApi::Answer RestApi::create_session(http::Request& request) {
     if (const RestSession* existing = sessions_.find_path(draft.path, draft.owner)) {
         co_return answer_session(201, *existing);
     }
-    if (sessions_.all().size() + pending_->size() >= limits::kJupyterSessionsMax) {
+    if (sessions_.all().size() + pending_->size() >= config_.sessions_max) {
         co_return failure_response(Error(
             ErrorCode::kLimitExceeded, "Too many documents have a kernel; close some of them."));
     }

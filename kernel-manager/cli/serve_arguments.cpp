@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/serve_arguments.hpp"
+
+namespace cellkeep::cli {
+
+namespace {
+
+void add_kernel_options(CLI::App& sub, ServeOptions& flags) {
+    constexpr const char* kGroup = "Kernels that Jupyter front ends start";
+    sub.add_option(
+           "--default-kernel-name",
+           flags.default_kernel_name,
+           "The kernel of a client that names none. Default: python3")
+        ->group(kGroup);
+    sub.add_option(
+           "--allowed-envs",
+           flags.allowed_envs,
+           "Pass this variable of a client to its kernel, besides KERNEL_*. Repeat it for several")
+        ->group(kGroup);
+    sub.add_option(
+           "--cull-idle-timeout",
+           flags.cull_idle_timeout,
+           "End a kernel after so many seconds without activity. Default: 0, never")
+        ->group(kGroup);
+    sub.add_flag("--cull-connected", flags.cull_connected, "Also while clients are connected")
+        ->group(kGroup);
+    sub.add_flag("--cull-busy", flags.cull_busy, "Also while code runs")->group(kGroup);
+    sub.add_option(
+           "--prespawn-count",
+           flags.prespawn_count,
+           "Kernels kept ready before anybody asks for them. Default: 0")
+        ->group(kGroup);
+    sub.add_option("--kernel-cpu-cores", flags.kernel_cpu_cores, "Default: 2")->group(kGroup);
+    sub.add_option("--kernel-memory-mb", flags.kernel_memory_mb, "Default: 2048")->group(kGroup);
+    sub.add_option("--kernel-disk-mb", flags.kernel_disk_mb, "Size of /workspace. Default: 1024")
+        ->group(kGroup);
+    sub.add_option("--kernel-processes", flags.kernel_processes, "And threads. Default: 256")
+        ->group(kGroup);
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, ServeCommand& command) {
+    CLI::App* sub = app.add_subcommand("serve", "Run the server");
+    ServeOptions& flags = command.flags;
+    sub->add_option(
+        "--listen",
+        flags.listen,
+        "HOST:PORT to listen on. Default: 127.0.0.1:8888, or the next free port");
+    sub->add_option(
+        "--token",
+        flags.token,
+        "The token clients must send. Default: a random one. Other users can see a command line: "
+        "prefer the environment variable CELLKEEP_TOKEN");
+    sub->add_option("--max-sessions", flags.max_sessions, "Most sessions at a time. Default: 64");
+    sub->add_option(
+        "--state-dir",
+        flags.state_dir,
+        "Private directory of this server. Default: $XDG_STATE_HOME/cellkeep or "
+        "~/.local/state/cellkeep");
+    sub->add_option("--config", command.config_path, "TOML file; its keys are these flags");
+    sub->add_option(
+        "--allow-degraded",
+        flags.allow_degraded,
+        "Start sessions although this sandbox control is missing (see: cellkeep doctor). Repeat it "
+        "for several");
+    sub->add_option(
+        "--allow-host",
+        flags.allow_host,
+        "Accept this name in the Host header besides localhost. Repeat it for several");
+    sub->add_option("--ready-fd", flags.ready_fd, "Write READY to this descriptor when serving");
+    sub->add_option("--zmq-transport", flags.zmq_transport, "ipc (default) or tcp");
+    add_kernel_options(*sub, flags);
+    sub->add_option("--log-level", flags.log_level, "debug, info (default), warning, error, off");
+    sub->add_option("--log-format", flags.log_format, "json (default) or text");
+}
+
+}  // namespace cellkeep::cli

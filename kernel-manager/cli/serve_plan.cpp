@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/serve_plan.hpp"
+
+#include "kernel-manager/cli/state_dir.hpp"
+#include "kernel-manager/session/options_check.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+namespace cellkeep::cli {
+
+namespace {
+
+constexpr std::uint16_t kDefaultPort = 8888;
+constexpr std::size_t kTokenBytes = 32;
+/// Each has five ZeroMQ sockets, and a ZeroMQ context holds 32,768.
+constexpr std::size_t kSessionsMax = 6'000;
+
+Result<protocol::Transport> parse_transport(const std::string& text) {
+    if (text == "ipc") {
+        return protocol::Transport::kIpc;
+    }
+    if (text == "tcp") {
+        return protocol::Transport::kTcp;
+    }
+    return Error(ErrorCode::kInvalidArgument, "zmq transport \"" + text + "\" is not ipc or tcp");
+}
+
+Result<ServeOptions> collect_options(const ServeCommand& command) {
+    ServeOptions options = command.flags;
+    // Read once at start, before any other thread exists.
+    const char* token = std::getenv("CELLKEEP_TOKEN");  // NOLINT(concurrency-mt-unsafe)
+    if (token != nullptr && !options.token) {
+        options.token = token;
+    }
+    if (command.config_path) {
+        BOOST_OUTCOME_TRY(auto file, load_serve_config(*command.config_path));
+        options = overlay(std::move(options), std::move(file));
+    }
+    return options;
+}
+
+bool is_variable_name(std::string_view name) {
+    const auto letter = [](char c) {
+        return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+    };
+    return !name.empty() && letter(name.front()) &&
+           std::all_of(name.begin(), name.end(), [&letter](char c) {
+               return letter(c) || (c >= '0' && c <= '9');
+           });
+}
+
+/// The profile of a notebook's kernel, with what the operator says otherwise.
+Result<session::SessionLimits> kernel_limits(const ServeOptions& options) {
+    const session::LimitCeilings ceilings;
+    session::SessionLimits limits = session::notebook_limits(ceilings);
+    limits.cpu_cores = options.kernel_cpu_cores.value_or(limits.cpu_cores);
+    limits.memory_mb = options.kernel_memory_mb.value_or(limits.memory_mb);
+    limits.disk_mb = options.kernel_disk_mb.value_or(limits.disk_mb);
+    limits.processes = options.kernel_processes.value_or(limits.processes);
+    limits.idle = std::chrono::seconds(options.cull_idle_timeout.value_or(0));
+    BOOST_OUTCOME_TRY(with_context(
+        session::check_limits(limits, ceilings), "kernel options (kernel_…, cull_idle_timeout)"));
+    return limits;
+}
+
+/// What kernels of Jupyter front ends get.
+Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
+    plan.default_kernel_name = options.default_kernel_name.value_or(plan.default_kernel_name);
+    plan.allowed_envs = options.allowed_envs.value_or(std::vector<std::string>());
+    for (const std::string& name : plan.allowed_envs) {
+        if (!is_variable_name(name)) {
+            return Error(
+                ErrorCode::kInvalidArgument,
+                "allowed-envs: \"" + name + "\" is not the name of an environment variable");
+        }
+    }
+    plan.cull.connected = options.cull_connected.value_or(false);
+    plan.cull.busy = options.cull_busy.value_or(false);
+    plan.prespawn_count = options.prespawn_count.value_or(0);
+    if (plan.prespawn_count > plan.sessions_max) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "prespawn-count must be at most max-sessions, " + std::to_string(plan.sessions_max));
+    }
+    BOOST_OUTCOME_TRY(plan.kernel_limits, kernel_limits(options));
+    return ok();
+}
+
+}  // namespace
+
+Result<ServePlan> make_serve_plan(const ServeCommand& command) {
+    BOOST_OUTCOME_TRY(const ServeOptions options, collect_options(command));
+    ServePlan plan;
+    plan.address = {"127.0.0.1", kDefaultPort, true};
+    if (options.listen) {
+        BOOST_OUTCOME_TRY(plan.address, http::parse_listen_address(*options.listen));
+        plan.address_given = true;
+    }
+    plan.token_given = options.token.has_value();
+    if (plan.token_given && options.token->empty()) {
+        return Error(ErrorCode::kInvalidArgument, "the token is empty");
+    }
+    if (!plan.address.loopback && !plan.token_given) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "listening on " + plan.address.host +
+                ", which others can reach, needs a token of yours",
+            "Set CELLKEEP_TOKEN (or --token), or listen on 127.0.0.1.");
+    }
+    if (plan.token_given) {
+        plan.token = *options.token;
+    } else {
+        BOOST_OUTCOME_TRY(plan.token, random_hex(kTokenBytes));
+    }
+    if (options.state_dir) {
+        plan.state_dir = *options.state_dir;
+    } else {
+        BOOST_OUTCOME_TRY(plan.state_dir, default_state_dir());
+    }
+    plan.sessions_max = options.max_sessions.value_or(session::ServiceConfig{}.sessions_max);
+    if (plan.sessions_max < 1 || plan.sessions_max > kSessionsMax) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "max-sessions must be a number from 1 to " + std::to_string(kSessionsMax));
+    }
+    plan.allow_degraded = options.allow_degraded.value_or(std::vector<std::string>());
+    plan.allow_host = options.allow_host.value_or(std::vector<std::string>());
+    plan.ready_fd = options.ready_fd;
+    BOOST_OUTCOME_TRY(plan.transport, parse_transport(options.zmq_transport.value_or("ipc")));
+    BOOST_OUTCOME_TRY(plan.log_level, parse_log_level(options.log_level.value_or("info")));
+    BOOST_OUTCOME_TRY(plan.log_format, parse_log_format(options.log_format.value_or("json")));
+    BOOST_OUTCOME_TRY(plan_kernels(options, plan));
+    return plan;
+}
+
+}  // namespace cellkeep::cli

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `cellkeep serve` decides before it opens anything: its flags, the environment's token and
+// the file of --config, checked and completed.
+#pragma once
+
+#include "kernel-manager/cli/commands.hpp"
+#include "kernel-manager/cli/log.hpp"
+#include "kernel-manager/http/listener.hpp"
+#include "kernel-manager/jupyter/rest_kernelspecs.hpp"
+#include "kernel-manager/session/service.hpp"
+#include "protocol/connection_file.hpp"
+#include "protocol/support/result.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::cli {
+
+/// Everything serve decides before it opens anything.
+struct ServePlan {
+    http::ListenAddress address;
+    bool address_given = false;
+    std::string token;
+    bool token_given = false;
+    std::string state_dir;
+    std::size_t sessions_max = 0;
+    std::vector<std::string> allow_degraded;
+    std::vector<std::string> allow_host;
+    std::optional<int> ready_fd;
+    protocol::Transport transport = protocol::Transport::kIpc;
+    LogLevel log_level = LogLevel::kInfo;
+    LogFormat log_format = LogFormat::kJson;
+    std::string default_kernel_name = jupyter::kDefaultKernelName;
+    std::vector<std::string> allowed_envs;
+    session::CullRules cull;
+    std::size_t prespawn_count = 0;
+    session::SessionLimits kernel_limits;  // of kernels that Jupyter front ends start
+};
+
+/// kInvalidArgument says which option is wrong.
+Result<ServePlan> make_serve_plan(const ServeCommand& command);
+
+}  // namespace cellkeep::cli

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Jupyter Server REST API over a FakeBackend, asked without sockets.
+#pragma once
+
+#include "kernel-manager/http/application.hpp"
+#include "kernel-manager/jupyter/rest_api.hpp"
+#include "tests/unit/session/fake_backend.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::jupyter::test {
+
+using session::test::FakeBackend;
+using session::test::FakeSession;
+
+inline constexpr const char* kSomeUuid = "01234567-89ab-4def-8123-456789abcdef";
+inline constexpr const char* kOtherUuid = "76543210-89ab-4def-8123-456789abcdef";
+
+class RestFixture {
+ public:
+    explicit RestFixture(RestConfig config = {});
+
+    struct Answer {
+        int status = 0;  // 0: not answered yet
+        http::Headers headers;
+        std::string text;
+        nlohmann::json json;  // null if the text is not JSON
+    };
+    /// With the token, unless headers say otherwise; no Content-Type.
+    Answer ask(
+        const std::string& method,
+        const std::string& target,
+        const std::string& body = {},
+        const std::vector<std::pair<std::string, std::string>>& headers = {});
+    /// The same, but only as far as it gets; run() goes on.
+    std::shared_ptr<Answer> start(
+        const std::string& method, const std::string& target, const std::string& body = {});
+    void run();
+
+    /// A running kernel with this id.
+    std::shared_ptr<FakeSession> add_kernel(
+        const std::string& kernel_id = kSomeUuid, const std::string& owner = "admin");
+
+    boost::asio::io_context io;
+    FakeBackend backend;
+    http::Principal principal{"admin", http::Role::kAdmin};
+    std::vector<std::string> log;
+
+ private:
+    std::shared_ptr<Answer> spawn(
+        const std::string& method,
+        const std::string& target,
+        const std::string& body,
+        const std::vector<std::pair<std::string, std::string>>& headers);
+
+    http::Application application_;
+    RestApi api_;
+};
+
+}  // namespace cellkeep::jupyter::test
