@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requests of the server's own on the control channel of the kernel link; no client can send them,
-// because clients' control requests never reach a kernel.
+// because of clients' control requests only debug_request reaches a kernel.
 #pragma once
 
 #include <string_view>

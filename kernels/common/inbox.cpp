@@ -3,6 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <cerrno>
 #include <utility>
 
 namespace cellkeep::kernels {
@@ -13,7 +17,79 @@ Result<std::optional<protocol::Message>> Inbox::next() {
         held_.pop_front();
         return message;
     }
-    return link_.read();
+    return receive();
+}
+
+Inbox::Arrival Inbox::receive() {
+    if (!arrived_) {
+        return link_.read();
+    }
+    eventfd_t one = 0;
+    while (::eventfd_read(arrived_.get(), &one) < 0) {
+        if (errno == EINTR) {
+            continue;
+        }
+        if (errno != EAGAIN) {
+            return Error::from_errno(errno, "eventfd_read(kernel link)");
+        }
+        pollfd entry{arrived_.get(), POLLIN, 0};
+        (void)::poll(&entry, 1, -1);  // Ignored: an interrupted wait looks again.
+    }
+    const std::lock_guard lock(shared_mutex_);
+    Arrival arrival = shared_.front();
+    const bool is_end = !arrival || !arrival.value();
+    if (is_end) {
+        (void)::eventfd_write(arrived_.get(), 1);  // Ignored: only an overflow fails.
+    } else {
+        shared_.pop_front();
+    }
+    return arrival;
+}
+
+Status Inbox::share() {
+    const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+    if (fd < 0) {
+        return Error::from_errno(errno, "eventfd");
+    }
+    arrived_ = UniqueFd(fd);
+    return ok();
+}
+
+std::optional<protocol::Message> Inbox::divert(std::string_view type) {
+    while (true) {
+        Arrival arrival = link_.read();
+        if (arrival && arrival.value() &&
+            arrival.value()->channel() == protocol::Channel::kControl &&
+            arrival.value()->header().msg_type == type) {
+            return std::move(arrival.value());
+        }
+        if (!hand_over(std::move(arrival))) {
+            return std::nullopt;
+        }
+    }
+}
+
+/// False: that was the last one.
+bool Inbox::hand_over(Arrival arrival) {
+    bool more = arrival && arrival.value();
+    {
+        const std::lock_guard lock(shared_mutex_);
+        if (more && shared_.size() >= kHeldMessagesMax) {
+            arrival = Error(
+                ErrorCode::kLimitExceeded,
+                "kernel link: more than " + std::to_string(kHeldMessagesMax) +
+                    " messages for a busy kernel");
+            more = false;
+        }
+        shared_.push_back(std::move(arrival));
+    }
+    (void)::eventfd_write(arrived_.get(), 1);  // Ignored: only an overflow fails.
+    return more;
+}
+
+void Inbox::abandon() {
+    arrived_ = UniqueFd();
+    link_.abandon();
 }
 
 Status Inbox::request_input(Outbox& outbox, std::string_view prompt, bool password) {
@@ -27,7 +103,7 @@ Status Inbox::request_input(Outbox& outbox, std::string_view prompt, bool passwo
 }
 
 Result<std::optional<InputReply>> Inbox::read_input() {
-    BOOST_OUTCOME_TRY(std::optional<protocol::Message> message, link_.read());
+    BOOST_OUTCOME_TRY(std::optional<protocol::Message> message, receive());
     if (!message) {
         return Error(ErrorCode::kUnavailable, "kernel link: closed while waiting for input");
     }

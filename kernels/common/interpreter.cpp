@@ -2,8 +2,10 @@
 #include "kernels/common/interpreter.hpp"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <exception>
 #include <utility>
 
@@ -40,6 +42,22 @@ nlohmann::json Interpreter::history(const nlohmann::json& /*request*/) {
     return {{"status", "ok"}, {"history", nlohmann::json::array()}};
 }
 
+nlohmann::json Interpreter::adopt(const nlohmann::json& request) {
+    const auto fail = [](const char* call) {
+        return make_error_content("OSError", Error::from_errno(errno, call).message());
+    };
+    for (const auto& [name, value] : request.value("env", nlohmann::json::object()).items()) {
+        if (!value.is_string() || ::setenv(name.c_str(), value.get<std::string>().c_str(), 1) < 0) {
+            return fail("setenv");
+        }
+    }
+    const std::string directory = request.value("working_directory", std::string());
+    if (!directory.empty() && ::chdir(directory.c_str()) < 0) {
+        return fail("chdir");
+    }
+    return {{"status", "ok"}};
+}
+
 nlohmann::json Interpreter::comm_info(std::string_view /*target_name*/) {
     return nlohmann::json::object();
 }
@@ -57,6 +75,22 @@ void Interpreter::receive_comm(const protocol::Message& message) {
         {"comm_id", content.value()["comm_id"]}, {"data", nlohmann::json::object()}};
     // Ignored: fails only when the peer is gone.
     (void)parts_.outbox.publish({.type = "comm_close", .content = protocol::dump_json(close)});
+}
+
+void Interpreter::receive_debug(const protocol::Message& message) {
+    const auto send = [&](protocol::Channel channel,
+                          const char* type,
+                          const nlohmann::json& content) {
+        const std::string text = protocol::dump_json(content);
+        // Ignored: fails only when the peer is gone.
+        (void)parts_.outbox.send(channel, message.header_json(), {.type = type, .content = text});
+    };
+    send(protocol::Channel::kIopub, "status", {{"execution_state", "busy"}});
+    send(
+        protocol::Channel::kControl,
+        "debug_reply",
+        make_error_content("NotImplementedError", "This kernel has no debugger."));
+    send(protocol::Channel::kIopub, "status", {{"execution_state", "idle"}});
 }
 
 // xeus calls this between "busy" and execute_reply. Its own count grows also when history is not

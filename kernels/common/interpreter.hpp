@@ -59,6 +59,12 @@ class Interpreter : public xeus::xinterpreter {
 
     /// Content of a history_reply for a complete history_request.
     virtual nlohmann::json history(const nlohmann::json& request);
+    /// Takes on the variables and the directory of whoever the kernel is for from now on (content
+    /// of protocol::kAdoptRequest). The content of its reply.
+    virtual nlohmann::json adopt(const nlohmann::json& request);
+    /// A debug_request: answers it fully, from busy to idle, now or later and on any thread. The
+    /// language without a debugger says so.
+    virtual void receive_debug(const protocol::Message& message);
     /// Called once, after the last request: the language's own clean-up (atexit handlers).
     virtual void end() {}
 

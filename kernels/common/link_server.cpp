@@ -73,6 +73,8 @@ void LinkServer::dispatch_shell(const protocol::Message& message) {
             return answer_comm_info(message);
         case RequestKind::kComm:
             return forward_comm(message);
+        case RequestKind::kAdopt:  // control only
+        case RequestKind::kDebug:  // control only
         case RequestKind::kUnknown:
             publish_status("busy");
             log_ignored(message);
@@ -81,7 +83,14 @@ void LinkServer::dispatch_shell(const protocol::Message& message) {
 }
 
 void LinkServer::dispatch_control(const protocol::Message& message) {
-    if (find_control_request(request_type_) == RequestKind::kUnknown) {
+    const RequestKind kind = find_control_request(request_type_);
+    if (kind == RequestKind::kAdopt) {
+        return answer_adopt(message);
+    }
+    if (kind == RequestKind::kDebug) {
+        return parts_.interpreter->receive_debug(message);
+    }
+    if (kind == RequestKind::kUnknown) {
         publish_status("busy");
         log_ignored(message);  // JEP 91: a kernel without subshells ignores their requests.
         return publish_status("idle");
@@ -141,6 +150,14 @@ void LinkServer::answer_comm_info(const protocol::Message& message) {
     }
     reply({{"status", "ok"}, {"comms", parts_.interpreter->comm_info(target)}}, json::object());
     publish_status("idle");
+}
+
+void LinkServer::answer_adopt(const protocol::Message& message) {
+    const Result<json> content = message.parse_content();
+    reply(
+        content ? parts_.interpreter->adopt(content.value())
+                : make_error_content("ValueError", content.error().message()),
+        json::object());
 }
 
 void LinkServer::forward_comm(const protocol::Message& message) {

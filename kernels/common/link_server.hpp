@@ -57,6 +57,7 @@ class LinkServer final : public xeus::xserver {
     void dispatch_control(const protocol::Message& message);
     void dispatch_to_xeus(const protocol::Message& message);
     void answer_comm_info(const protocol::Message& message);
+    void answer_adopt(const protocol::Message& message);
     void forward_comm(const protocol::Message& message);
     void reply(const nlohmann::json& content, const nlohmann::json& metadata);
     void publish_status(std::string_view state);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/common/request_rules.hpp"
 
+#include "protocol/internal_request.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -111,6 +113,12 @@ RequestKind find_shell_request(std::string_view type) {
 }
 
 RequestKind find_control_request(std::string_view type) {
+    if (type == protocol::kAdoptRequest) {
+        return RequestKind::kAdopt;
+    }
+    if (type == kDebugRequest) {
+        return RequestKind::kDebug;
+    }
     return contains(kXeusControlRequests, type) ? RequestKind::kReplied : RequestKind::kUnknown;
 }
 

@@ -18,11 +18,16 @@ enum class RequestKind {
     kUnknown,
     kReplied,  // xeus answers it
     kCommInfo,
-    kComm,  // comm_open, comm_msg, comm_close: no reply
+    kComm,   // comm_open, comm_msg, comm_close: no reply
+    kAdopt,  // protocol::kAdoptRequest
+    kDebug,
 };
 
+/// The Debug Adapter Protocol in Jupyter's envelope (messaging specification, "Debug request").
+inline constexpr std::string_view kDebugRequest = "debug_request";
+
 RequestKind find_shell_request(std::string_view type);
-/// kReplied or kUnknown.
+/// kReplied, kAdopt, kDebug or kUnknown.
 RequestKind find_control_request(std::string_view type);
 
 /// "execute_request" -> "execute_reply".

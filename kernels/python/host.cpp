@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/python/host.hpp"
 
+#include "kernels/common/request_rules.hpp"
+#include "kernels/python/cell_hash.hpp"
+
 #include <pybind11/embed.h>
 
 #include <cstdio>
@@ -133,9 +136,54 @@ py::object Host::read_input() {
     return py::make_tuple(reply.value()->value, reply.value()->eof);
 }
 
+void Host::share_link() {
+    if (const Status shared = parts_.inbox.share(); !shared) {
+        raise(PyExc_OSError, shared.error());
+    }
+}
+
+py::object Host::next_debug_request() {
+    std::optional<protocol::Message> request;
+    {
+        const py::gil_scoped_release unlocked;
+        request = parts_.inbox.divert(kDebugRequest);
+    }
+    if (!request) {
+        return py::none();
+    }
+    return py::make_tuple(
+        py::bytes(std::string(request->header_json())),
+        py::bytes(std::string(request->content_json())));
+}
+
+void Host::send(
+    std::string_view channel,
+    std::string_view type,
+    const py::bytes& header,
+    const py::bytes& content) {
+    if (abandoned_) {
+        return;
+    }
+    const auto where =
+        channel == "control" ? protocol::Channel::kControl : protocol::Channel::kIopub;
+    const std::string_view parent = view(header);
+    const Payload payload{.type = type, .content = view(content)};
+    std::optional<Error> refused;
+    {
+        const py::gil_scoped_release unlocked;
+        if (Result<std::string> sent = parts_.outbox.send(where, parent, payload);
+            !sent && sent.error().code() == ErrorCode::kLimitExceeded) {
+            refused = std::move(sent).error();  // Any other failure: the peer is gone.
+        }
+    }
+    if (refused) {
+        raise(PyExc_ValueError, *refused);
+    }
+}
+
 void Host::abandon() {
     abandoned_ = true;
-    parts_.link.abandon();
+    parts_.inbox.abandon();
 }
 
 PYBIND11_EMBEDDED_MODULE(_cellkeep_host, module) {
@@ -149,7 +197,12 @@ PYBIND11_EMBEDDED_MODULE(_cellkeep_host, module) {
         .def("parent_header", &Host::parent_header)
         .def("request_input", &Host::request_input)
         .def("read_input", &Host::read_input)
+        .def("share_link", &Host::share_link)
+        .def("next_debug_request", &Host::next_debug_request)
+        .def("send", &Host::send)
         .def("abandon", &Host::abandon);
+    module.attr("CELL_HASH_SEED") = kCellHashSeed;
+    module.def("cell_hash", [](const std::string& code) { return hash_cell(code); });
 }
 
 }  // namespace cellkeep::kernels::python

@@ -2,7 +2,8 @@
 //
 // What the Python half of the kernel (package cellkeep_kernel) may ask of the C++ half. One object,
 // handed to cellkeep_kernel.start(). Its methods let go of the interpreter's lock before they wait
-// for the link. All but write, flush and publish belong to the main thread.
+// for the link. Where nothing else is said, a
+// method other than write, flush and publish belongs to the main thread.
 #pragma once
 
 #include "kernels/common/interpreter.hpp"
@@ -18,7 +19,7 @@ class Host {
  public:
     explicit Host(const KernelParts& parts) : parts_(parts) {}
 
-    int link_fd() const { return parts_.link.fd(); }
+    int link_fd() const { return parts_.inbox.fd(); }
     bool has_held() const { return parts_.inbox.has_held(); }
 
     /// True: the caller must see to it that flush() is called soon. UnicodeEncodeError for a lone
@@ -43,6 +44,19 @@ class Host {
     /// Reads one frame: None if it was not the answer, else (value, is_end_of_input). EOFError: the
     /// link closed.
     pybind11::object read_input();
+
+    // --- the debugger's, from any thread
+
+    /// From now on next_debug_request() reads the link, on a thread of its own (Inbox::share).
+    void share_link();
+    /// Blocks. (header, content) as JSON; None: the link has closed.
+    pybind11::object next_debug_request();
+    /// Sends on "control" or "iopub" as a child of header. ValueError: past a limit of the wire.
+    void send(
+        std::string_view channel,
+        std::string_view type,
+        const pybind11::bytes& header,
+        const pybind11::bytes& content);
 
     /// In a forked child: this process no longer speaks for the kernel.
     void abandon();

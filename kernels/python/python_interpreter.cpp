@@ -113,6 +113,12 @@ json PythonInterpreter::history(const json& request) {
     return ask("history", py::bytes(text));
 }
 
+json PythonInterpreter::adopt(const json& request) {
+    const std::string text = protocol::dump_json(request);
+    const py::gil_scoped_acquire locked;
+    return ask("adopt", py::bytes(text));
+}
+
 json PythonInterpreter::comm_info(std::string_view target_name) {
     return ask("comm_info", target_name);
 }
@@ -133,6 +139,18 @@ void PythonInterpreter::receive_comm(const protocol::Message& message) {
     } catch (const py::error_already_set& error) {
         // receive_comm shows users' exceptions itself; this is a message that is no comm message.
         (void)std::fprintf(stderr, "cellkeep kernel: comm message: %s\n", error.what());
+    }
+}
+
+void PythonInterpreter::receive_debug(const protocol::Message& message) {
+    const py::gil_scoped_acquire locked;
+    try {
+        kernel_.attr("debug")(
+            py::bytes(std::string(message.header_json())),
+            py::bytes(std::string(message.content_json())));
+    } catch (const py::error_already_set& error) {
+        (void)std::fprintf(stderr, "cellkeep kernel: debug_request: %s\n", error.what());
+        Interpreter::receive_debug(message);
     }
 }
 

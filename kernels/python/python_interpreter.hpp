@@ -22,6 +22,8 @@ class PythonInterpreter final : public Interpreter {
     nlohmann::json comm_info(std::string_view target_name) override;
     void receive_comm(const protocol::Message& message) override;
     nlohmann::json history(const nlohmann::json& request) override;
+    nlohmann::json adopt(const nlohmann::json& request) override;
+    void receive_debug(const protocol::Message& message) override;
     void end() override;
 
  protected:

@@ -3,6 +3,8 @@
 
 import linecache
 
+from .cells import dropped_lines
+
 
 def _kind(error):
     if isinstance(error, SyntaxError):
@@ -39,13 +41,8 @@ def _innermost(traceback, file_name):
 
 
 def removed_lines(code):
-    """How many leading lines of the submitted code IPython drops (blank ones)."""
-    count = 0
-    for line in code.splitlines():
-        if line.strip():
-            break
-        count += 1
-    return count
+    """How many leading lines of the submitted code are not compiled."""
+    return dropped_lines(code.splitlines())
 
 
 def describe(error, file_name, line_offset):

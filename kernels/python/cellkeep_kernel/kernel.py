@@ -7,9 +7,11 @@ import functools
 import json
 import os
 import sys
+import time
 import warnings
 
-from . import figures
+from . import debugger, figures
+from .cells import CellFiles
 from .encoding import to_json
 from .errors import describe, removed_lines
 from .loop import Runner
@@ -41,16 +43,21 @@ class Kernel:
     """Also what get_ipython().kernel is, with the few attributes that libraries look for."""
 
     def __init__(self, host):
+        from _cellkeep_host import cell_hash
+
         self._host = host
         self._pid = os.getpid()
         self._flush_scheduled = False
         self.silent = False
-        self.runner = Runner(host.link_fd(), host.has_held)
+        self.runner = Runner(host)
         self._start_streams()
         figures.prepare(os.environ["CELLKEEP_ENVIRONMENT"])
         sys.argv = [""]
         sys.path.insert(0, "")
+        self.cells = CellFiles(cell_hash)
         self.shell = KernelShell.instance(kernel=self)
+        self.debugger = self.runner.debugger = debugger.Debugger(host, self.shell, self.cells)
+        debugger.make_current(self.debugger)
         self.runner.kernel_code.add(Kernel._run_cell.__code__)
         self.runner.user_code.update(
             function.__code__
@@ -127,6 +134,7 @@ class Kernel:
         shell.compile.last_name = None
         self.silent = silent
         self._stdin.allowed = allow_stdin
+        self.debugger.before_cell()
         error, values = None, {}
         try:
             expressions = json.loads(user_expressions)
@@ -275,7 +283,9 @@ class Kernel:
                 {"text": "Python Reference", "url": "https://docs.python.org/3.11"},
                 {"text": "IPython Reference", "url": "https://ipython.org/documentation.html"},
             ],
-            "supported_features": [],
+            # The field `debugger` is the older way to say it, which front ends still look at.
+            "debugger": debugger.is_available(),
+            "supported_features": ["debugger"] if debugger.is_available() else [],
         })
 
     @_only_in_parent
@@ -333,6 +343,22 @@ class Kernel:
     async def _receive_comm(self, message):
         self.comm_manager.receive(message)
 
+    # --- from nobody's kernel to somebody's ---
+
+    @_only_in_parent
+    def adopt(self, request):
+        request = json.loads(request)
+        os.environ.update(request["env"])
+        time.tzset()  # TZ may be among them.
+        if request["working_directory"]:
+            os.chdir(request["working_directory"])
+        return to_json({"status": "ok"})
+
+    # --- the debugger ---
+
+    def debug(self, header, content):
+        self.debugger.receive(header, content)
+
     # --- the end, and forked children ---
 
     @_only_in_parent
@@ -343,6 +369,7 @@ class Kernel:
         if os.getpid() != self._pid:
             self._leave_child(None)
         atexit._run_exitfuncs()
+        self.cells.remove()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
 
@@ -352,6 +379,7 @@ class Kernel:
             stream.write_directly()
         self._stdin.allowed = False
         self.runner.leave_to_child()
+        self.debugger.leave_to_child()
         self._host.abandon()
 
     def _leave_child(self, error):

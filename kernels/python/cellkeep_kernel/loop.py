@@ -45,11 +45,12 @@ class KernelLoop(asyncio.SelectorEventLoop):
 class Runner:
     """Runs coroutines of user code, one at a time, and waits in between."""
 
-    def __init__(self, link_fd, has_held):
+    def __init__(self, host):
         self.loop = KernelLoop()
         asyncio.set_event_loop(self.loop)
-        self._link_fd = link_fd
-        self._has_held = has_held
+        self._host = host
+        #: Set by the kernel. Its holds(), interrupt() and interrupted() are asked at every SIGINT.
+        self.debugger = None
         self._task = None
         self._waiting = False
         self._is_child = False
@@ -66,11 +67,12 @@ class Runner:
 
     def wait(self):
         """Run background work until a request has arrived."""
-        if self._has_held():
+        if self._host.has_held():
             self._early_interrupt = False  # It was meant for the request before.
             return
         self._waiting = True
-        self.loop.add_reader(self._link_fd, self.loop.stop)
+        link_fd = self._host.link_fd()  # It is another one once a debugger was started.
+        self.loop.add_reader(link_fd, self.loop.stop)
         try:
             arrived = False
             while not arrived:
@@ -83,7 +85,7 @@ class Runner:
                     # A background task's own doing. It ends that task, not the kernel.
                     sys.excepthook(*sys.exc_info())
         finally:
-            self.loop.remove_reader(self._link_fd)
+            self.loop.remove_reader(link_fd)
             self._early_interrupt = False
             self._waiting = False
 
@@ -127,6 +129,11 @@ class Runner:
                 self._early_interrupt = True
             return  # An idle kernel has nothing to interrupt.
         self.interrupted = True
+        if self.debugger.holds(frame):
+            # Raising inside a trace function would end the tracing.
+            self.debugger.interrupt()
+            return
+        self.debugger.interrupted()
         place = self._place_of(frame)
         if place == "loop":
             self._task.cancel()

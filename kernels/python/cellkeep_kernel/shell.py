@@ -12,20 +12,23 @@ from IPython.core.autocall import ZMQExitAutocall
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.error import UsageError
 from IPython.core.history import HistoryManager
+from IPython.core.inputtransformer2 import leading_empty_lines
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Any, Instance, Type
 
+from .cells import drop_lines
 from .display import KernelDisplayHook, KernelDisplayPublisher
 from .system import run_command
 
 
 class Compiler(CachingCompiler):
-    """Remembers the name of the last cell that it compiled."""
+    """Names cells as debuggers find them, and remembers the name of the last one that it compiled."""
 
     last_name = None
+    cells = None
 
     def get_code_name(self, raw_code, transformed_code, number):
-        self.last_name = super().get_code_name(raw_code, transformed_code, number)
+        self.last_name = self.cells.name_of(raw_code)
         return self.last_name
 
 
@@ -66,6 +69,12 @@ class KernelShell(InteractiveShell):
 
     def init_virtualenv(self):
         pass  # The embedding has made it the environment's Python already.
+
+    def init_instance_attrs(self):
+        super().init_instance_attrs()
+        Compiler.cells = self.kernel.cells
+        transforms = self.input_transformer_manager.cleanup_transforms
+        transforms[transforms.index(leading_empty_lines)] = drop_lines
 
     def init_history(self):
         # In memory: no file, and no thread that saves.

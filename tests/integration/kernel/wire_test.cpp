@@ -42,7 +42,7 @@ TEST_CASE("kernel_info is complete and says 5.5", "[kernel][wire]") {
         const json info = only(answer, "kernel_info_reply");
         CHECK(info["status"] == "ok");
         CHECK(info["protocol_version"] == "5.5");
-        CHECK(info["supported_features"] == json::array());
+        CHECK(info["supported_features"] == json{"debugger"});
         CHECK(info["language_info"]["name"] == "python");
         CHECK(info["language_info"]["file_extension"] == ".py");
         CHECK(info["language_info"]["mimetype"] == "text/x-python");

@@ -19,6 +19,7 @@ TEST_CASE("requests are known on their own channel only", "[kernels][rules]") {
           "execute_reply",
           "interrupt_request",
           "debug_request",
+          "cellkeep_adopt_request",
           "status",
           "create_subshell_request"}) {
         CAPTURE(type);
@@ -26,7 +27,9 @@ TEST_CASE("requests are known on their own channel only", "[kernels][rules]") {
     }
     CHECK(find_control_request("shutdown_request") == RequestKind::kReplied);
     CHECK(find_control_request("interrupt_request") == RequestKind::kReplied);
-    for (const char* type : {"", "execute_request", "comm_msg", "debug_request", "usage_request"}) {
+    CHECK(find_control_request("debug_request") == RequestKind::kDebug);
+    CHECK(find_control_request("cellkeep_adopt_request") == RequestKind::kAdopt);
+    for (const char* type : {"", "execute_request", "comm_msg", "debug_reply", "usage_request"}) {
         CAPTURE(type);
         CHECK(find_control_request(type) == RequestKind::kUnknown);
     }

@@ -48,9 +48,10 @@ class Describe(unittest.TestCase):
 
 
 class RemovedLines(unittest.TestCase):
-    def test_leading_blank_lines_are_counted(self):
+    def test_only_a_cell_magic_loses_its_leading_blank_lines(self):
         self.assertEqual(removed_lines("x"), 0)
-        self.assertEqual(removed_lines("\n  \n\nx\n\n"), 3)
+        self.assertEqual(removed_lines("\n  \n\nx\n\n"), 0)
+        self.assertEqual(removed_lines("\n  \n\n%%time\nx\n"), 3)
         self.assertEqual(removed_lines(""), 0)
 
 

@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debugging cells: debug_request in Jupyter's envelope to pydevd in this process (../DEBUGGER.md).
+
+Until the first `initialize` there is no thread and no trace function. From then on the link has a
+reading thread, because the main thread may be stopped at a breakpoint, and pydevd has its own.
+"""
+
+import _thread
+import functools
+import importlib.util
+import json
+import keyword
+import os
+import signal
+import sys
+import threading
+
+from . import dap
+from .dap import Failure, argument, response
+from .encoding import to_json
+from .variables import Explorer, is_shown
+
+_FOLDER = os.path.dirname(__file__)
+# Commands that would end the process or start another, which is the session's business.
+_REFUSED = frozenset(("launch", "terminate", "restart", "terminateThreads", "runInTerminal"))
+
+
+class _Thread(threading.Thread):
+    """One that pydevd neither traces, stops nor lists, and that no signal interrupts."""
+
+    pydev_do_not_trace = True
+    is_pydev_daemon_thread = True
+
+    def __init__(self, target, name):
+        super().__init__(target=target, name=name, daemon=True)
+
+    def run(self):
+        sys.settrace(None)
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        super().run()
+
+
+def is_available():
+    return importlib.util.find_spec("debugpy") is not None
+
+
+class Debugger:
+    def __init__(self, host, shell, cells):
+        self._host = host
+        self._shell = shell
+        self._cells = cells
+        # Requests come on the main thread until the link's thread is there; events on a third one.
+        self._lock = threading.RLock()
+        self._address = None  # pydevd's, once it listens
+        self._folder = None  # debugpy's, to know its frames
+        self._client = None  # while a debugger is attached
+        self._parent = b"{}"  # header of the last request
+        self._breakpoints = {}
+        self._stopped = set()
+        self._explorer = None
+        self._rich = {}
+        # SIGINT has fallen on the main thread while it was inside the debugger, and is still due.
+        self._interrupt_due = False
+        self._going_on = False
+        self._own = {
+            "initialize": self._initialize,
+            "attach": self._attach,
+            "disconnect": self._disconnect,
+            "debugInfo": self._debug_info,
+            "dumpCell": self._dump_cell,
+            "source": self._source,
+            "setBreakpoints": self._set_breakpoints,
+            "stackTrace": self._stack_trace,
+            "variables": self._variables,
+            "inspectVariables": self._inspect_variables,
+            "richInspectVariables": self._rich_inspect_variables,
+            "copyToGlobals": self._copy_to_globals,
+            "modules": self._modules,
+        }
+
+    # --- in and out ---
+
+    def receive(self, header, content):
+        """A debug_request: busy, its reply (perhaps later) and idle."""
+        self._publish("status", header, {"execution_state": "busy"})
+        self._parent = header
+        reply = functools.partial(self._reply, header)
+        request = None
+        try:
+            request = json.loads(content)
+            dap.check_request(request)
+            with self._lock:
+                self._perform(request, lambda answer: reply(self._answer_to(request, answer)))
+        except Exception as error:
+            reply(response(request, success=False, message=self._describe(error)))
+
+    def _perform(self, request, reply):
+        command = request["command"]
+        if command in _REFUSED:
+            raise Failure(f"{command} is not supported: the session owns its process")
+        perform = self._own.get(command)
+        if perform is not None:
+            perform(request, reply)
+        else:
+            self._forward(request, reply)
+
+    def _forward(self, request, reply, change=None):
+        """Ask pydevd. change(response) may alter what it says."""
+        if self._client is None:
+            raise Failure("the debugger is not started")
+
+        def take(answer):
+            if change is not None and answer.get("success"):
+                try:
+                    change(answer)
+                except Exception as error:
+                    answer = response(request, success=False, message=self._describe(error))
+            reply(answer)
+
+        self._client.send(request["command"], request.get("arguments") or {}, take)
+
+    @staticmethod
+    def _describe(error):
+        return str(error) if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
+
+    @staticmethod
+    def _answer_to(request, answer):
+        answer["request_seq"], answer["command"] = request["seq"], request["command"]
+        return answer
+
+    def _reply(self, header, answer):
+        try:
+            self._host.send("control", "debug_reply", header, to_json(answer))
+        except ValueError as error:  # Past a limit of the wire.
+            answer.update(success=False, message=str(error), body={})
+            self._host.send("control", "debug_reply", header, to_json(answer))
+        self._publish("status", header, {"execution_state": "idle"})
+
+    def _publish(self, kind, header, content):
+        try:
+            self._host.send("iopub", kind, header, to_json(content))
+        except ValueError as error:
+            print(f"cellkeep kernel: {kind}: {error}", file=sys.__stderr__)
+
+    def _on_event(self, event):
+        body = event.get("body") or {}
+        kind = event.get("event")
+        if kind == "stopped":
+            self._going_on = False
+            if isinstance(body.get("threadId"), int):
+                self._stopped.add(body["threadId"])
+        elif kind == "continued":
+            if body.get("allThreadsContinued", True):
+                self._stopped.clear()
+            else:
+                self._stopped.discard(body.get("threadId"))
+        self._publish("debug_event", self._parent, event)
+        if kind == "stopped" and self._interrupt_due:
+            self._go_on()
+
+    # --- the life of a debugging session ---
+
+    def _initialize(self, request, reply):
+        if self._client is None:
+            if self._address is None:
+                self._listen()
+            self._client = dap.Client(self._address, self._on_event)
+            _Thread(self._client.serve, "cellkeep-debug-events").start()
+        self._forward(request, reply)
+
+    def _listen(self):
+        """Once per process and on the main thread, whose frames pydevd then traces."""
+        # pydevd warns on stderr that frozen modules of the standard library cannot be debugged.
+        name = "PYDEVD_DISABLE_FILE_VALIDATION"
+        before = os.environ.get(name)
+        os.environ[name] = "1"
+        # pydevd's threads inherit the mask: SIGINT is for the main thread.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            import debugpy
+
+            self._folder = os.path.dirname(debugpy.__file__) + os.sep
+            # In this process, without debugpy's adapter: one process less, and its threads are known.
+            self._address = debugpy.listen(("127.0.0.1", 0), in_process_debug_adapter=True)
+            self._host.share_link()
+            _Thread(self._read_link, "cellkeep-debug-link").start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            if before is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = before
+
+    def _read_link(self):
+        while True:
+            request = self._host.next_debug_request()
+            if request is None:
+                break
+            self.receive(*request)
+        # Nobody is left who could let a stopped cell go on, and the kernel ends after it.
+        client = self._client
+        if client is not None:
+            try:
+                client.send("disconnect", {}, lambda _answer: None)
+            except Failure:
+                pass  # The debugger has gone, and with it what held the thread.
+
+    def _attach(self, request, reply):
+        arguments = dict(request.get("arguments") or {})
+        rules = arguments.get("rules")
+        # A step at a cell's end must not show the kernel's own frames.
+        own = [{"path": os.path.join(_FOLDER, "**"), "include": False}]
+        arguments["rules"] = own + (rules if isinstance(rules, list) else [])
+        # Output goes to the cell; pydevd would take it for its console.
+        arguments["redirectOutput"] = False
+        self._forward(dict(request, arguments=arguments), reply)
+
+    def _disconnect(self, request, reply):
+        client = self._client
+        if client is None:
+            raise Failure("the debugger is not started")
+
+        def end(answer):
+            client.close()
+            reply(answer)
+
+        client.send("disconnect", {"restart": False, "terminateDebuggee": False}, end)
+        self._client = None
+        self._breakpoints.clear()
+        self._stopped.clear()
+
+    # --- Jupyter's requests ---
+
+    def _debug_info(self, request, reply):
+        from _cellkeep_host import CELL_HASH_SEED
+
+        reply(response(request, body={
+            "isStarted": self._client is not None,
+            "hashMethod": "Murmur2",
+            "hashSeed": CELL_HASH_SEED,
+            "tmpFilePrefix": self._cells.prefix,
+            "tmpFileSuffix": ".py",
+            "breakpoints": [
+                {"source": source, "breakpoints": list(items)}
+                for source, items in self._breakpoints.items()
+            ],
+            "stoppedThreads": sorted(self._stopped),
+            "richRendering": True,
+            "exceptionPaths": ["Python Exceptions"],
+            "copyToGlobals": True,
+        }))
+
+    def _dump_cell(self, request, reply):
+        path = self._cells.write(argument(request, "code", str))
+        reply(response(request, body={"sourcePath": path}))
+
+    def _source(self, request, reply):
+        path = argument(request, "source", dict).get("path")
+        if not isinstance(path, str):
+            raise Failure("source: the path is missing")
+        try:
+            with open(path, encoding="utf-8") as file:
+                reply(response(request, body={"content": file.read()}))
+        except (OSError, ValueError) as error:
+            raise Failure(f"the source is not available: {error}") from error
+
+    def _set_breakpoints(self, request, reply):
+        path = argument(request, "source", dict).get("path")
+        wanted = (request.get("arguments") or {}).get("breakpoints") or []
+        if not isinstance(path, str) or not isinstance(wanted, list):
+            raise Failure("setBreakpoints: the path is missing or breakpoints is no list")
+        if not all(isinstance(item, dict) and isinstance(item.get("line"), int) for item in wanted):
+            raise Failure("setBreakpoints: a breakpoint has no line")
+
+        def remember(_answer):
+            self._breakpoints[path] = wanted
+            if not wanted:
+                del self._breakpoints[path]
+
+        self._forward(request, reply, remember)
+
+    def _stack_trace(self, request, reply):
+        def cut(answer):
+            """Without the kernel's frames below the cell's."""
+            frames = answer["body"].get("stackFrames", [])
+            last = None
+            for index, frame in enumerate(frames):
+                if str((frame.get("source") or {}).get("path", "")).startswith(self._cells.prefix):
+                    last = index
+            if last is not None:
+                answer["body"]["stackFrames"] = frames[: last + 1]
+                answer["body"]["totalFrames"] = last + 1
+
+        self._forward(request, reply, cut)
+
+    def _variables(self, request, reply):
+        reference = argument(request, "variablesReference", int)
+        if self._stopped:
+            self._forward(request, reply, self._hide_variables)
+            return
+        try:
+            found = self._explorer.inside(reference) if self._explorer else None
+        except KeyError:
+            found = None
+        if found is None:
+            raise Failure(f"there is no variablesReference {reference}")
+        reply(response(request, body={"variables": found}))
+
+    @staticmethod
+    def _hide_variables(answer):
+        found = answer["body"].get("variables", [])
+        answer["body"]["variables"] = [item for item in found if is_shown(item["name"])]
+
+    def _inspect_variables(self, request, reply):
+        self._explorer = Explorer(self._shell.user_ns)
+        reply(response(request, body={"variables": self._explorer.all()}))
+
+    def _modules(self, request, reply):
+        arguments = request.get("arguments") or {}
+        start, count = arguments.get("startModule"), arguments.get("moduleCount")
+        start = start if isinstance(start, int) and start > 0 else 0
+        modules = list(sys.modules.items())
+        stop = start + count if isinstance(count, int) and count > 0 else len(modules)
+        found = []
+        for number, (name, module) in enumerate(modules[start:stop], start):
+            path = getattr(getattr(module, "__spec__", None), "origin", None)
+            if isinstance(path, str) and path.endswith(".py"):
+                found.append({"id": number, "name": name, "path": path})
+        reply(response(request, body={"modules": found, "totalModules": len(modules)}))
+
+    # --- values: evaluated where they are, by the thread that is stopped there ---
+
+    def _rich_inspect_variables(self, request, reply):
+        name = argument(request, "variableName", str)
+        frame = (request.get("arguments") or {}).get("frameId")
+        if not _is_name(name):
+            # The headings of groups: nothing to show. Anything else is no variable.
+            if not name.endswith(" variables"):
+                raise Failure(f"{name!r} is not the name of a variable")
+            reply(response(request, body={"data": {}, "metadata": {}}))
+        elif not self._stopped:
+            value = self._shell.user_expressions({name: name})[name]
+            if value["status"] != "ok":
+                raise Failure(f"{value['ename']}: {value['evalue']}")
+            reply(response(request, body=_rich_body(value["data"], value["metadata"])))
+        else:
+            def take(answer):
+                answer["body"] = self._rich.pop(request["seq"])
+
+            self._evaluate(f"rich({request['seq']}, {name})", frame, request, reply, take)
+
+    def _copy_to_globals(self, request, reply):
+        source = argument(request, "srcVariableName", str)
+        target = argument(request, "dstVariableName", str)
+        frame = argument(request, "srcFrameId", int)
+        if not _is_name(source) or not _is_name(target):
+            raise Failure("copyToGlobals: not the name of a variable")
+
+        def take(answer):
+            answer["body"]["value"] = answer["body"].pop("result", "")
+
+        self._evaluate(f"export({target!r}, {source})", frame, request, reply, take)
+
+    def _evaluate(self, call, frame, request, reply, take):
+        expression = f"__import__('cellkeep_kernel.debugger').debugger.current().{call}"
+        arguments = {"expression": expression, "frameId": frame, "context": "clipboard"}
+        self._forward(dict(request, command="evaluate", arguments=arguments), reply, take)
+
+    def rich(self, seq, value):
+        self._rich[seq] = _rich_body(*self._shell.display_formatter.format(value))
+
+    def export(self, name, value):
+        self._shell.user_ns[name] = value
+        return value
+
+    # --- what the kernel asks ---
+
+    def before_cell(self):
+        """An exception inside the trace function makes CPython drop it (sys.settrace)."""
+        self.interrupted()
+        if self._client is not None and sys.gettrace() is None:
+            from _pydevd_bundle.pydevd_constants import get_global_debugger
+
+            get_global_debugger().enable_tracing()
+
+    def holds(self, frame):
+        """Whether the main thread is inside the debugger, stopped or about to be, and not in an
+        expression that the debugger evaluates for its user."""
+        while self._folder is not None and frame is not None:
+            file_name = frame.f_code.co_filename
+            if file_name.startswith(self._folder):
+                return True
+            if file_name != threading.__file__:
+                break
+            frame = frame.f_back
+        return False
+
+    def interrupt(self):
+        """SIGINT while holds(): let the cell go on, and try again at one of the next instructions.
+
+        Before a stop that pydevd has not told yet this is too early; _on_event then does it.
+        """
+        self._interrupt_due = True
+        if self._stopped:
+            self._go_on()
+        _thread.interrupt_main()
+
+    def _go_on(self):
+        client = self._client
+        if self._going_on or client is None:
+            return
+        self._going_on = True
+        try:
+            client.send("continue", {"threadId": min(self._stopped)}, lambda _answer: None)
+        except Failure:
+            pass  # The debugger has gone, and with it what held the thread.
+
+    def interrupted(self):
+        """The interrupt has reached the cell, or the cell has ended."""
+        self._interrupt_due = self._going_on = False
+
+    def leave_to_child(self):
+        """For a forked child: nobody could let it go on."""
+        sys.settrace(None)
+        threading.settrace(None)
+
+
+_CURRENT = []
+
+
+def make_current(debugger):
+    _CURRENT[:] = [debugger]
+
+
+def current():
+    """For expressions that a stopped thread evaluates."""
+    return _CURRENT[0]
+
+
+def _is_name(text):
+    return text.isidentifier() and not keyword.iskeyword(text)
+
+
+def _rich_body(data, metadata):
+    return {"data": data, "metadata": {key: metadata[key] for key in metadata if key in data}}
