@@ -4,6 +4,7 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/cgroup_v2.hpp"
 #include "sandbox/host_mode.hpp"
+#include "sandbox/layer_switch.hpp"
 #include "sandbox/leftovers.hpp"
 #include "sandbox/server_cgroup.hpp"
 
@@ -181,7 +182,7 @@ std::string SessionCgroup::make_v1(
 
 void SessionCgroup::set_up_v1(
     const ResourceLimits& limits, const CgroupLayout& layout, const std::string& session) {
-    if (memory_.empty()) {
+    if (memory_.empty() && !layer_removed("memory_limit")) {
         memory_ = make_v1(layout, "memory", session);
         const std::string bytes = std::to_string(limits.memory_bytes);
         const std::string swap = memory_ + "/memory.memsw.limit_in_bytes";
@@ -193,7 +194,7 @@ void SessionCgroup::set_up_v1(
         }
         may_swap_ = !memory_.empty() && !exists(swap) && host_has_swap();
     }
-    if (pids_.empty()) {
+    if (pids_.empty() && !layer_removed("process_limit")) {
         pids_ = make_v1(layout, "pids", session);
         if (!pids_.empty() &&
             !note(
@@ -202,7 +203,7 @@ void SessionCgroup::set_up_v1(
             pids_.clear();
         }
     }
-    if (cpu_.empty()) {
+    if (cpu_.empty() && !layer_removed("cpu_limit")) {
         cpu_ = make_v1(layout, "cpu", session);
         if (!cpu_.empty() &&
             (!note(
@@ -228,6 +229,7 @@ void SessionCgroup::describe_controls() {
                                   "--scope -p Delegate=yes …), with cpu among the controllers that "
                                   "user@.service delegates, or as root";
     const auto add = [&](const char* name, bool applied, const char* mechanism) {
+        applied = applied || layer_removed(name);  // A mutant claims what it has not.
         Control control{
             name, applied ? ControlState::kApplied : ControlState::kAbsent, mechanism, {}, {}};
         if (!applied) {

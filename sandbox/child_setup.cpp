@@ -2,6 +2,7 @@
 #include "sandbox/child_setup.hpp"
 
 #include "sandbox/init.hpp"
+#include "sandbox/layer_switch.hpp"
 #include "sandbox/lockdown.hpp"
 #include "sandbox/root_filesystem.hpp"
 
@@ -67,6 +68,9 @@ int become_guest() {
     // A new user namespace changes no uid: this is still the server's. From here on files are made
     // and devices opened as the session's user. The capabilities of the namespace stay until
     // drop_capabilities().
+    if (layer_removed("guest_uid")) {
+        return 0;
+    }
     if (::prctl(PR_SET_KEEPCAPS, 1L, 0L, 0L, 0L) < 0 ||
         ::setresgid(kInsideGid, kInsideGid, kInsideGid) < 0 ||
         ::setresuid(kInsideUid, kInsideUid, kInsideUid) < 0) {
@@ -112,6 +116,9 @@ int arrange_descriptors(ChildState& state) {
     state.workspace_fd = kWorkspaceAt;
     const bool has_adj = state.oom_adj_fd >= 0;
     state.oom_adj_fd = has_adj ? kOomAdjAt : -1;
+    if (layer_removed("pid1_descriptors")) {
+        return 0;
+    }
     return ::close_range(static_cast<unsigned>(has_adj ? kOomAdjAt + 1 : kOomAdjAt), ~0U, 0) < 0
                ? errno
                : 0;
@@ -120,7 +127,8 @@ int arrange_descriptors(ChildState& state) {
 /// The second means against outliving the server (the first is the control socket's end of file).
 int die_with_server(int control_fd) {
     // After the last change of credentials: each clears it (prctl(2)).
-    if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
+    if (!layer_removed("parent_death_signal") &&
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
         return errno;
     }
     // The parent is in another pid namespace, so getppid() cannot tell whether it died before the
@@ -137,7 +145,12 @@ void enter_root(ChildState& state) {
     SetupStep step = SetupStep::kPrivateMounts;
     // Nothing mounted here is seen outside, nor the other way round.
     require(
-        state, step, ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0 ? errno : 0);
+        state,
+        step,
+        !layer_removed("private_mounts") &&
+                ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0
+            ? errno
+            : 0);
     applied(state, ChildControl::kMountNamespace);
     if (!state.plan->privileged) {
         const int error = clone_host_mounts(state, step);
@@ -153,37 +166,45 @@ void lock_down(ChildState& state) {
         state,
         ChildControl::kNestedUserNamespaces,
         SetupStep::kDisableUserNamespaces,
-        disable_user_namespaces(state));
+        layer_removed("nested_user_namespaces") ? 0 : disable_user_namespaces(state));
     settle(
         state,
         ChildControl::kSessionKeyring,
         SetupStep::kSessionKeyring,
-        join_new_session_keyring());
-    require(state, SetupStep::kNewSession, ::setsid() < 0 ? errno : 0);
+        layer_removed("session_keyring") ? 0 : join_new_session_keyring());
+    require(
+        state, SetupStep::kNewSession, !layer_removed("new_session") && ::setsid() < 0 ? errno : 0);
     require(state, SetupStep::kDescriptors, arrange_descriptors(state));
-    require(state, SetupStep::kRlimits, set_rlimits(*state.plan));
+    require(state, SetupStep::kRlimits, layer_removed("rlimits") ? 0 : set_rlimits(*state.plan));
     applied(state, ChildControl::kRlimits);
     require(state, SetupStep::kDropCapabilities, drop_capabilities());
     applied(state, ChildControl::kCapabilities);
     require(
         state,
         SetupStep::kNoNewPrivileges,
-        ::prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) < 0 ? errno : 0);
+        !layer_removed("no_new_privileges") && ::prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) < 0
+            ? errno
+            : 0);
     applied(state, ChildControl::kNoNewPrivileges);
     // Undumpable: no worker can trace pid 1 or look into its /proc directory.
     require(
         state,
         SetupStep::kParentDeathSignal,
-        ::prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L) < 0 ? errno : 0);
+        ::prctl(PR_SET_DUMPABLE, layer_removed("undumpable") ? 1L : 0L, 0L, 0L, 0L) < 0 ? errno
+                                                                                        : 0);
     require(state, SetupStep::kParentDeathSignal, die_with_server(state.control_fd));
     // After the mounts: a landlocked process cannot mount (landlock(7)).
     settle(
         state,
         ChildControl::kLandlock,
         SetupStep::kLandlock,
-        apply_landlock(state.report.landlock_abi));
+        layer_removed("landlock") ? 0 : apply_landlock(state.report.landlock_abi));
     // Last: it forbids most of the above.
-    settle(state, ChildControl::kSeccomp, SetupStep::kSeccomp, install_seccomp(*state.plan));
+    settle(
+        state,
+        ChildControl::kSeccomp,
+        SetupStep::kSeccomp,
+        layer_removed("seccomp") ? 0 : install_seccomp(*state.plan));
 }
 
 }  // namespace
@@ -215,7 +236,7 @@ void run_child(ChildState& state) noexcept {
         state,
         ChildControl::kCgroupNamespace,
         SetupStep::kCgroupNamespace,
-        ::unshare(CLONE_NEWCGROUP) < 0 ? errno : 0);
+        !layer_removed("cgroup_namespace") && ::unshare(CLONE_NEWCGROUP) < 0 ? errno : 0);
     lock_down(state);
 
     SetupMessage ready;

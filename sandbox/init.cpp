@@ -187,7 +187,7 @@ int start_worker(Init& init, const Start& start, Slot& slot, int& pidfd, SetupSt
     if (::pipe2(failure, O_CLOEXEC) < 0) {
         return errno;
     }
-    int error = write_oom_adj(init.child->oom_adj_fd, "1000");
+    int error = layer_removed("oom_order") ? 0 : write_oom_adj(init.child->oom_adj_fd, "1000");
     const pid_t pid = error != 0 ? -1 : fork_with_pidfd(&pidfd);
     if (pid == 0) {
         become_worker(std::span(init.fds).first(init.fd_count), start, failure[1]);
@@ -289,6 +289,9 @@ void handle_kill_all(Init& init, const RequestHeader& header) {
 
 void handle_request(Init& init) {
     const std::size_t size = receive_request(init);
+    if (size == 0 && layer_removed("control_end_of_file")) {
+        (void)::pause();  // Ignored: a mutant's.
+    }
     if (size == 0) {
         ::_exit(0);  // The kernel ends everything else in the pid namespace.
     }

@@ -114,8 +114,12 @@ Result<pid_t> spawn(
     if (error == 0) {
         std::string name = "cellkeep-sandbox";
         const std::array<char*, 2> argv{name.data(), nullptr};
-        const std::array<char*, 1> env{nullptr};
-        error = ::posix_spawn(&pid, path.c_str(), &actions, &attributes, argv.data(), env.data());
+        const std::array<char*, 1> no_variable{nullptr};
+        char* const* env = no_variable.data();
+#if defined(CELLKEEP_MUTANTS)
+        env = ::environ;  // layer_switch.hpp
+#endif
+        error = ::posix_spawn(&pid, path.c_str(), &actions, &attributes, argv.data(), env);
     }
     // Ignored: both only free memory.
     (void)::posix_spawn_file_actions_destroy(&actions);

@@ -6,6 +6,7 @@
 // (CLONE_PARENT), writes the id maps, places pid 1 in its cgroups, and exits.
 #include "sandbox/child_setup.hpp"
 #include "sandbox/init.hpp"
+#include "sandbox/layer_switch.hpp"
 #include "sandbox/plan_codec.hpp"
 #include "sandbox/root_filesystem.hpp"
 
@@ -106,6 +107,20 @@ pid_t clone_pid1(int& pidfd) {
     clone_args args{};
     args.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
                  CLONE_NEWNET | CLONE_PIDFD | CLONE_PARENT;
+    struct Part {
+        const char* layer;
+        std::uint64_t flag;
+    };
+    for (const Part part :
+         {Part{"pid_namespace", CLONE_NEWPID},
+          Part{"mount_namespace", CLONE_NEWNS},
+          Part{"network_namespace", CLONE_NEWNET},
+          Part{"ipc_namespace", CLONE_NEWIPC},
+          Part{"uts_namespace", CLONE_NEWUTS}}) {
+        if (layer_removed(part.layer)) {
+            args.flags &= ~part.flag;
+        }
+    }
     args.pidfd = reinterpret_cast<std::uintptr_t>(&pidfd);
     return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof(args)));
 }
@@ -115,7 +130,7 @@ int write_maps(const Plan& plan, pid_t pid) {
     // setgroups first: a group map cannot be written unprivileged without it, and with it no
     // process inside can drop a group that denies it something (user_namespaces(7), CVE-2014-8989).
     // A privileged server has no groups left to drop, so "deny" costs nothing there.
-    int error = write_text(proc + "setgroups", "deny");
+    int error = layer_removed("setgroups") ? 0 : write_text(proc + "setgroups", "deny");
     if (error == 0) {
         error = write_text(proc + "uid_map", "1000 " + std::to_string(plan.host_uid) + " 1");
     }
@@ -128,6 +143,9 @@ int write_maps(const Plan& plan, pid_t pid) {
 int join_cgroups(ChildState& state, pid_t pid) {
     state.index = 0;
     for (const std::string& path : state.plan->cgroup_procs) {
+        if (layer_removed("cgroups")) {
+            break;
+        }
         if (const int error = write_text(path, std::to_string(pid)); error != 0) {
             return error;
         }
@@ -174,7 +192,7 @@ int launch() {
     }
     state.plan = &*plan;
     if (plan->privileged) {
-        if (::setgroups(0, nullptr) < 0) {
+        if (!layer_removed("drop_groups") && ::setgroups(0, nullptr) < 0) {
             return report_failure(state, SetupStep::kDropGroups, errno);
         }
         SetupStep step = SetupStep::kReadPlan;
@@ -188,7 +206,8 @@ int launch() {
     }
     int pidfd = -1;
     const gid_t own_gid = ::getegid();
-    if (const int error = plan->privileged ? become_owner(*plan) : 0; error != 0) {
+    const bool change_owner = plan->privileged && !layer_removed("namespace_owner");
+    if (const int error = change_owner ? become_owner(*plan) : 0; error != 0) {
         return report_failure(state, SetupStep::kCreateNamespaces, error);
     }
     const pid_t pid = clone_pid1(pidfd);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/lockdown.hpp"
 
+#include "sandbox/layer_switch.hpp"
+
 #include <climits>
 
 #include <fcntl.h>
@@ -57,11 +59,12 @@ constexpr std::uint64_t kReadDir = 1U << 3U;
 constexpr std::uint64_t kMakeChar = 1U << 6U;
 constexpr std::uint64_t kMakeBlock = 1U << 11U;
 constexpr std::uint64_t kIoctlDev = 1U << 15U;
-constexpr std::uint64_t kScopeAll = 3U;  // abstract Unix sockets and signals
+constexpr std::uint64_t kResolveUnix = 1U << 16U;  // connect to a socket file made outside
+constexpr std::uint64_t kScopeAll = 3U;            // abstract Unix sockets and signals
 
 /// Every file-system right that the ABI knows.
 constexpr std::uint64_t file_system_rights(int abi) {
-    const unsigned count = abi >= 5 ? 16U : abi >= 3 ? 15U : abi == 2 ? 14U : 13U;
+    const unsigned count = abi >= 9 ? 17U : abi >= 5 ? 16U : abi >= 3 ? 15U : abi == 2 ? 14U : 13U;
     return (1ULL << count) - 1;
 }
 
@@ -78,8 +81,9 @@ int allow_beneath(int ruleset_fd, const char* path, std::uint64_t rights) {
 }
 
 int add_rules(int ruleset_fd, std::uint64_t rights) {
-    // No device node can be made or driven anywhere. Everything else is decided by where it is.
-    const std::uint64_t writable = rights & ~(kMakeChar | kMakeBlock | kIoctlDev);
+    // No device node can be made or driven anywhere, and no socket file from outside connected to.
+    // Everything else is decided by where it is.
+    const std::uint64_t writable = rights & ~(kMakeChar | kMakeBlock | kIoctlDev | kResolveUnix);
     int error = allow_beneath(ruleset_fd, "/", kExecute | kReadFile | kReadDir);
     for (const char* path : {"/workspace", "/tmp", "/dev/shm"}) {
         if (error == 0) {
@@ -127,6 +131,9 @@ int disable_user_namespaces(const ChildState& state) {
         return error;
     }
     for (const UserLimit& limit : kUserLimits) {
+        if (layer_removed("inotify_limits")) {
+            break;
+        }
         // ENOENT: a kernel without inotify.
         error = write_at(state.proc_fd, limit.path, limit.value);
         if (error != 0 && error != ENOENT) {
@@ -186,7 +193,8 @@ int drop_capabilities() {
         if (::prctl(PR_CAPBSET_READ, capability, 0L, 0L, 0L) < 0) {
             break;  // Past the last one this kernel knows.
         }
-        if (::prctl(PR_CAPBSET_DROP, capability, 0L, 0L, 0L) < 0) {
+        if (!layer_removed("bounding_set") &&
+            ::prctl(PR_CAPBSET_DROP, capability, 0L, 0L, 0L) < 0) {
             return errno;
         }
     }
@@ -194,8 +202,11 @@ int drop_capabilities() {
                                     SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
                                     SECBIT_NO_CAP_AMBIENT_RAISE |
                                     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-    if (::prctl(PR_SET_SECUREBITS, kBits, 0L, 0L, 0L) < 0) {
+    if (!layer_removed("securebits") && ::prctl(PR_SET_SECUREBITS, kBits, 0L, 0L, 0L) < 0) {
         return errno;
+    }
+    if (layer_removed("capability_sets")) {
+        return 0;
     }
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct none[2]{};
@@ -218,7 +229,8 @@ int apply_landlock(std::int32_t& abi) {
         return errno;
     }
     abi = static_cast<std::int32_t>(version);
-    LandlockRulesetAttr attr{file_system_rights(abi), 0, abi >= 6 ? kScopeAll : 0};
+    LandlockRulesetAttr attr{
+        file_system_rights(abi), 0, abi >= 6 && !layer_removed("landlock_scopes") ? kScopeAll : 0};
     // Older kernels take a shorter struct (landlock_create_ruleset(2)). TCP rights stay unhandled:
     // they can only list ports, and the network is an empty namespace where a guest may use
     // loopback.

@@ -2,6 +2,7 @@
 #include "sandbox/plan_builder.hpp"
 
 #include "sandbox/controls.hpp"
+#include "sandbox/layer_switch.hpp"
 
 #include <sys/resource.h>
 
@@ -75,6 +76,9 @@ Status check_limits(const ResourceLimits& limits) {
 }
 
 std::string tmpfs_options(std::uint64_t bytes, std::uint64_t inodes, const char* mode) {
+    if (layer_removed("tmpfs_limits")) {
+        return std::string("mode=") + mode;
+    }
     return "size=" + std::to_string(bytes) + ",nr_inodes=" + std::to_string(inodes) +
            ",mode=" + mode;
 }
@@ -172,7 +176,9 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
          tmpfs_options(limits.workspace_bytes, limits.workspace_inodes, "0700"),
          true},
         {"/tmp", tmpfs_options(limits.tmp_bytes, limits.tmp_inodes, "1777"), true},
-        {"/dev/shm", tmpfs_options(limits.shm_bytes, limits.tmp_inodes, "1777"), false},
+        {"/dev/shm",
+         tmpfs_options(limits.shm_bytes, limits.tmp_inodes, "1777"),
+         layer_removed("shm_noexec")},
     };
     plan.links = {
         {"/bin", "usr/bin"},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/root_filesystem.hpp"
 
+#include "sandbox/layer_switch.hpp"
+
 #include <climits>
 
 #include <fcntl.h>
@@ -29,6 +31,12 @@ int clone_tree(const char* source, std::uint64_t attributes, int& tree_fd) {
     // Recursive: a plain bind mount would leave submounts writable (mount_setattr(2)).
     mount_attr attr{};
     attr.attr_set = attributes;
+    if (layer_removed("read_only_mounts")) {
+        attr.attr_set &= ~static_cast<std::uint64_t>(MOUNT_ATTR_RDONLY);
+    }
+    if (layer_removed("nosuid_mounts")) {
+        attr.attr_set &= ~static_cast<std::uint64_t>(MOUNT_ATTR_NOSUID);
+    }
     attr.propagation = MS_PRIVATE;
     if (::mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0) {
         const int error = errno;
@@ -162,8 +170,18 @@ int mount_proc(ChildState& state) {
     if (const int error = open_detached_proc(state.proc_fd); error != 0) {
         return error;
     }
-    const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY;
-    return ::mount("proc", "proc", "proc", flags, "hidepid=ptraceable,subset=pid") < 0 ? errno : 0;
+    unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY;
+    const char* options = "hidepid=ptraceable,subset=pid";
+    if (layer_removed("proc_read_only")) {
+        flags &= ~static_cast<unsigned long>(MS_RDONLY);
+    }
+    if (layer_removed("proc_hidepid")) {
+        options = "subset=pid";
+    }
+    if (layer_removed("proc_subset")) {
+        options = "hidepid=ptraceable";
+    }
+    return ::mount("proc", "proc", "proc", flags, options) < 0 ? errno : 0;
 }
 
 int attach_read_only_paths(ChildState& state) {
@@ -207,7 +225,8 @@ int for_each(ChildState& state, const List& list, Each each) {
 int pivot() {
     // The working directory is the new root. Both roots end up stacked at "/", so that detaching
     // "." takes away the old one and no directory for it is needed (pivot_root(2), NOTES).
-    if (::syscall(SYS_pivot_root, ".", ".") < 0 || ::umount2(".", MNT_DETACH) < 0 ||
+    if (::syscall(SYS_pivot_root, ".", ".") < 0 ||
+        (!layer_removed("old_root_detached") && ::umount2(".", MNT_DETACH) < 0) ||
         ::chdir("/") < 0) {
         return errno;
     }
@@ -217,7 +236,8 @@ int pivot() {
 int seal_root(ChildState& state) {
     mount_attr attr{};
     attr.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-    if (::mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof(attr)) < 0) {
+    if (!layer_removed("sealed_root") &&
+        ::mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof(attr)) < 0) {
         return errno;
     }
     state.workspace_fd = ::open("/workspace", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -253,6 +273,9 @@ int clone_host_mounts(ChildState& state, SetupStep& step) {
         struct stat found {};
         if (::fstat(fd, &found) < 0) {
             return errno;
+        }
+        if (layer_removed("device_check")) {
+            continue;
         }
         if (!S_ISCHR(found.st_mode) || found.st_rdev != makedev(1, kDeviceNodes[i].minor)) {
             return ENODEV;

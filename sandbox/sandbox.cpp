@@ -4,6 +4,7 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/assembly.hpp"
 #include "sandbox/launch.hpp"
+#include "sandbox/layer_switch.hpp"
 #include "sandbox/leftovers.hpp"
 #include "sandbox/server_cgroup.hpp"
 #include "sandbox/worker_descriptors.hpp"
@@ -33,7 +34,8 @@ constexpr std::chrono::seconds kStartPatience{10};
 Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid) {
     struct stat info {};
     if (::fstat(fd.get(), &info) < 0 ||
-        (S_ISFIFO(info.st_mode) && info.st_uid != uid && ::fchown(fd.get(), uid, gid) < 0)) {
+        (S_ISFIFO(info.st_mode) && info.st_uid != uid && !layer_removed("pipe_owner") &&
+         ::fchown(fd.get(), uid, gid) < 0)) {
         return Error::from_errno(errno, "fchown(pipe)");
     }
     return ok();

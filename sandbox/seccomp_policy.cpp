@@ -2,6 +2,7 @@
 #include "sandbox/seccomp_policy.hpp"
 
 #include "protocol/support/unique_fd.hpp"
+#include "sandbox/layer_switch.hpp"
 
 #include <seccomp.h>
 
@@ -162,7 +163,11 @@ class Filter {
  public:
     Filter() : context_(seccomp_init(SCMP_ACT_ERRNO(EPERM)), &seccomp_release) {
         keep(context_ ? 0 : -ENOMEM);
-        keep(seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS));
+        if (layer_removed("filter_architecture")) {
+            keep(seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ALLOW));
+        } else {
+            keep(seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS));
+        }
         // A binary tree over the numbers: half the cost of a list at install and per call.
         keep(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2));
     }
@@ -179,7 +184,13 @@ class Filter {
             arguments.begin()));
     }
     void allow(std::string_view name, std::initializer_list<scmp_arg_cmp> arguments = {}) {
-        rule(SCMP_ACT_ALLOW, number(name), arguments);
+        // A mutant that forgets to look at the arguments of this call.
+        const bool careless =
+            arguments.size() != 0 && layer_removed(("filter_" + std::string(name)).c_str());
+        rule(
+            SCMP_ACT_ALLOW,
+            number(name),
+            careless ? std::initializer_list<scmp_arg_cmp>{} : arguments);
     }
     static int number(std::string_view name) {
         return seccomp_syscall_resolve_name(std::string(name).c_str());
@@ -312,9 +323,16 @@ Result<std::string> build() {
     allow_by_argument(filter);
     allow_sockets(filter);
     for (const char* name : kAnswerNoSuchCall) {
-        filter.rule(SCMP_ACT_ERRNO(ENOSYS), Filter::number(name), {});
+        filter.rule(
+            layer_removed("filter_clone3") ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(ENOSYS),
+            Filter::number(name),
+            {});
     }
-    filter.rule(SCMP_ACT_ERRNO(EINVAL), Filter::number(kAnswerInvalid), {});
+    if (layer_removed("filter_sendfile")) {
+        filter.allow(kAnswerInvalid);
+    } else {
+        filter.rule(SCMP_ACT_ERRNO(EINVAL), Filter::number(kAnswerInvalid), {});
+    }
     for (const char* name : kAnswerNotSupported) {
         filter.rule(SCMP_ACT_ERRNO(EOPNOTSUPP), Filter::number(name), {});
     }

@@ -2,6 +2,7 @@
 #include "sandbox/workspace.hpp"
 
 #include "protocol/support/syscall.hpp"
+#include "sandbox/layer_switch.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <dirent.h>
@@ -34,6 +35,9 @@ class GuestIdentity {
     GuestIdentity(uid_t uid, gid_t gid) : active_(::geteuid() == 0 && uid != 0) {
         if (active_) {
             // Ignored: both return the previous id and cannot fail for root (setfsuid(2)).
+            if (layer_removed("workspace_user")) {
+                return;
+            }
             (void)::setfsgid(gid);
             (void)::setfsuid(uid);
         }
@@ -85,11 +89,14 @@ Error failure(int error, const std::string& operation, const std::string& path) 
 int open_beneath(int directory, const std::string& path, int flags, mode_t mode) {
     open_how how{};
     how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
-    if ((flags & O_PATH) == 0) {
+    if ((flags & O_PATH) == 0 && !layer_removed("workspace_nonblocking")) {
         how.flags |= O_NONBLOCK | O_NOCTTY;
     }
     how.mode = mode;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+    if (!layer_removed("workspace_beneath")) {
+        how.resolve =
+            RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+    }
     long fd = -1;
     do {
         fd =

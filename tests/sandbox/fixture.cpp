@@ -172,14 +172,14 @@ Worker start_inside(Sandbox& sandbox, const std::vector<std::string>& argv) {
 }
 
 std::vector<std::string> cgroups_of(pid_t server) {
-    const std::string prefix = "cellkeep-" + std::to_string(server) + "-";
+    const std::string prefix = "/cellkeep-" + std::to_string(server) + "-";
     std::vector<std::string> found;
     std::error_code error;
     const auto options = std::filesystem::directory_options::skip_permission_denied;
     for (std::filesystem::recursive_directory_iterator it("/sys/fs/cgroup", options, error), end;
          it != end;
          it.increment(error)) {
-        if (it->path().filename().string().starts_with(prefix)) {
+        if (it->is_directory(error) && it->path().string().find(prefix) != std::string::npos) {
             found.push_back(it->path().string());
         }
     }

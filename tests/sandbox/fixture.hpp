@@ -60,7 +60,8 @@ bool wait_readable(int fd);
 /// Everything until end of file; fails the test case after kPatience.
 std::string read_all(int fd);
 
-/// Every directory below the cgroup mounts that belongs to the server with this pid.
+/// Every directory below the cgroup mounts that belongs to the server with this pid: its own and
+/// its sessions'.
 std::vector<std::string> cgroups_of(pid_t server);
 
 /// Pid 1 of the only sandbox there is.

@@ -204,6 +204,24 @@ int try_add_key(const Arguments&) {
     return error_of(::syscall(SYS_add_key, "user", "cellkeep-probe", "x", 1UL, -1));
 }
 
+/// A user key named by argument 1 in the keyring of argument 0 (-3: session, -4: user).
+int try_plant_key(const Arguments& arguments) {
+    return error_of(
+        ::syscall(SYS_add_key, "user", arguments.at(1).c_str(), "x", 1UL, number(arguments, 0)));
+}
+
+int try_find_key(const Arguments& arguments) {
+    return error_of(::syscall(
+        SYS_keyctl, KEYCTL_SEARCH, number(arguments, 0), "user", arguments.at(1).c_str(), 0));
+}
+
+/// Every "keep capabilities out" bit, locked (capabilities(7)): "ok", or what is there instead.
+int try_securebits(const Arguments&) {
+    constexpr int kWanted = 1 | 2 | 4 | 8 | 32 | 64 | 128;
+    const int bits = ::prctl(PR_GET_SECUREBITS);
+    return bits < 0 ? errno : (bits & kWanted) == kWanted ? 0 : ENODATA;
+}
+
 int try_ioctl(const Arguments& arguments) {
     const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     std::array<char, 256> buffer{};
@@ -346,6 +364,9 @@ constexpr std::array kPrimitives{
     Primitive{"perf", try_perf},
     Primitive{"keyctl", try_keyctl},
     Primitive{"add_key", try_add_key},
+    Primitive{"plant_key", try_plant_key},
+    Primitive{"find_key", try_find_key},
+    Primitive{"securebits", try_securebits},
     Primitive{"ioctl", try_ioctl},
     Primitive{"mknod_device", try_mknod_device},
     Primitive{"lease", try_lease},
