@@ -5,8 +5,9 @@
 // waits here, so that a death, a deadline or an abort can answer each request exactly once.
 // Sources: live_session.cpp (the interface), live_session_requests.cpp (queue and deadlines),
 // live_session_control.cpp (what the server answers itself), live_session_debug.cpp (what goes to
-// the kernel past the queue), live_session_kernel.cpp (birth, death and restart of the
-// interpreter), live_session_life.cpp (hand-out of a spare, culling, the end).
+// the kernel past the queue), live_session_kernel.cpp (birth of the interpreter and what it says),
+// live_session_death.cpp (its death and restart), live_session_life.cpp (hand-out of a spare,
+// culling, the end).
 #pragma once
 
 #include "kernel-manager/session/activity.hpp"
@@ -172,6 +173,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     // live_session_kernel.cpp
     void change(KernelEvent event);
     Status launch_kernel();
+    std::string prepare_working_directory();
     void on_ready(const protocol::Message& kernel_info);
     void on_kernel_message(protocol::Message message);
     void on_iopub(protocol::Message message);
@@ -180,6 +182,8 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void publish(protocol::Message message);
     void watch_sandbox();
     void take_sandbox_events();
+
+    // live_session_death.cpp
     void kill_kernel(Death why);
     void begin_restart();
     void stay_dead(const Status& status, const protocol::Message* parent, const Death& death);
@@ -190,7 +194,6 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     bool may_restart(const Death& death);
     void settle_ready(const Status& status);
     std::string describe_end(const Death& death, Aftermath aftermath) const;
-    std::string prepare_working_directory();
 
     boost::asio::io_context& io_;
     Setup setup_;

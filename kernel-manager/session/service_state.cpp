@@ -48,72 +48,13 @@ std::string make_uuid(std::string hex) {
     return hex;
 }
 
-/// A fault of what was asked, not of the spare that it was tried with.
-bool is_callers_fault(const Error& error) {
-    return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kLimitExceeded;
-}
-
 }  // namespace
-
-/// While it lives, the server's shutdown closes the session.
-class ServiceState::Starting {
- public:
-    Starting(ServiceState& state, const SessionPtr& session) : state_(state), session_(session) {
-        state_.starting_.emplace_back(session);
-    }
-    Starting(const Starting&) = delete;
-    Starting& operator=(const Starting&) = delete;
-    ~Starting() {
-        std::erase_if(state_.starting_, [this](const auto& one) {
-            const auto alive = one.lock();
-            return !alive || alive == session_;
-        });
-    }
-
- private:
-    ServiceState& state_;
-    SessionPtr session_;
-};
 
 ServiceState::ServiceState(boost::asio::io_context& io, ServiceConfig config)
     : io_(io),
       config_(std::move(config)),
       burial_timer_(io),
       burial_delay_(kBurialRetryFirst, kBurialRetryMost) {}
-
-void ServiceState::begin() {
-    const std::weak_ptr<ServiceState> weak = weak_from_this();
-    pool_ = SparePool::create(
-        io_,
-        config_.prespawn.count,
-        {.make = [weak]() -> boost::asio::awaitable<Result<SessionPtr>> {
-             const auto self = weak.lock();
-             if (!self) {
-                 co_return Error(ErrorCode::kUnavailable, "the server is gone");
-             }
-             co_return co_await self->make_spare();
-         },
-         .discard =
-             [weak](const SessionPtr& spare) {
-                 if (const auto self = weak.lock()) {
-                     self->discard_spare(spare);
-                 }
-             },
-         .has_room =
-             [weak] {
-                 const auto self = weak.lock();
-                 return self && !self->shutting_down_ &&
-                        self->slots_->size() + 1 < self->config_.sessions_max;
-             },
-         .log =
-             [weak](const std::string& line) {
-                 if (const auto self = weak.lock()) {
-                     self->log(line);
-                 }
-             }});
-    // When the server runs, not while it is being put together.
-    boost::asio::post(io_, [pool = pool_] { pool->fill(); });
-}
 
 boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::create(
     SessionOptions options) {
@@ -172,26 +113,6 @@ Result<Claim<std::string>> ServiceState::claim_kernel_id(const std::string& want
     return std::move(*claim);
 }
 
-boost::asio::awaitable<Status> ServiceState::make_room() {
-    while (slots_->size() >= config_.sessions_max) {
-        if (pool_->give_way()) {
-            continue;
-        }
-        if (!pool_->is_making()) {
-            co_return Error(
-                ErrorCode::kLimitExceeded,
-                "create session: all " + std::to_string(config_.sessions_max) +
-                    " sessions are in use",
-                "Delete a session or raise --max-sessions.");
-        }
-        (void)co_await pool_->wait_for_making();  // ready or failed, its place can be had then
-        if (shutting_down_) {
-            co_return Error(ErrorCode::kUnavailable, "create session: the server is shutting down");
-        }
-    }
-    co_return ok();
-}
-
 Result<Claim<std::uint32_t>> ServiceState::claim_slot() {
     std::uint32_t slot = 0;
     while (slots_->contains(slot)) {
@@ -234,55 +155,6 @@ boost::asio::awaitable<Status> ServiceState::start(
         co_return std::move(started).error().with_context("create session");
     }
     co_return ok();
-}
-
-boost::asio::awaitable<Status> ServiceState::hand_out(Entry& entry, const SessionOptions& options) {
-    const SessionPtr spare = pool_->take(options);
-    if (!spare) {
-        co_return ok();  // without a session in the entry
-    }
-    entry.session = spare;
-    entry.slot = std::move(spare_slots_.at(spare->id()));
-    spare_slots_.erase(spare->id());
-    spare->set_on_end_requested(end_by_itself(spare->id(), false));
-    const Starting starting(*this, spare);
-    Status adopted = co_await spare->adopt(entry.kernel_id.value(), options);
-    if (adopted.has_value()) {
-        co_return ok();
-    }
-    // The claim to the kernel's id stays the caller's, for a session that is made from nothing.
-    bury(
-        Entry{std::move(entry.session), std::move(entry.slot), {}}, {Death::Kind::kStartFailed, 0});
-    entry.session.reset();
-    if (is_callers_fault(adopted.error()) || shutting_down_) {
-        co_return std::move(adopted).error().with_context("create session");
-    }
-    log("a spare session could not be handed out: " + adopted.error().message());
-    co_return ok();
-}
-
-boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::make_spare() {
-    const auto self = shared_from_this();
-    SessionOptions options;
-    options.language = config_.prespawn.options.language;
-    options.environment = config_.prespawn.options.environment;
-    options.limits = config_.prespawn.options.limits;
-    BOOST_OUTCOME_CO_TRY(admit(options));
-    Entry entry;
-    BOOST_OUTCOME_CO_TRY(entry.slot, claim_slot());
-    Status started = co_await start(entry, std::move(options), true);
-    BOOST_OUTCOME_CO_TRY(std::move(started));
-    spare_slots_.emplace(entry.session->id(), std::move(entry.slot));
-    co_return entry.session;
-}
-
-void ServiceState::discard_spare(const SessionPtr& spare) {
-    Entry entry;
-    entry.session = spare;
-    if (auto slot = spare_slots_.extract(spare->id())) {
-        entry.slot = std::move(slot.mapped());
-    }
-    bury(std::move(entry), {Death::Kind::kRequested, 0});
 }
 
 Status ServiceState::announce(const SessionPtr& session) {

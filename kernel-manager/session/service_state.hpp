@@ -51,8 +51,26 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
         Claim<std::uint32_t> slot;
         Claim<std::string> kernel_id;
     };
-    /// Tells whom to stop when the server stops while they are being made.
-    class Starting;
+    /// While it lives, the server's shutdown closes the session.
+    class Starting {
+     public:
+        Starting(ServiceState& state, const SessionPtr& session)
+            : state_(state), session_(session) {
+            state_.starting_.emplace_back(session);
+        }
+        Starting(const Starting&) = delete;
+        Starting& operator=(const Starting&) = delete;
+        ~Starting() {
+            std::erase_if(state_.starting_, [this](const auto& one) {
+                const auto alive = one.lock();
+                return !alive || alive == session_;
+            });
+        }
+
+     private:
+        ServiceState& state_;
+        SessionPtr session_;
+    };
 
     /// Whether such a session may be made now.
     Status admit(const SessionOptions& options) const;

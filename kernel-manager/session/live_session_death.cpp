@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Death and restart of a session's interpreter, and what is told of it.
+#include "kernel-manager/session/live_session.hpp"
+
+#include <csignal>
+#include <utility>
+
+namespace cellkeep::session {
+
+using protocol::Message;
+
+namespace {
+
+/// How long leftovers of a killed interpreter may take to go.
+constexpr std::chrono::milliseconds kKillPatience{250};
+/// How long pid 1 may take to report the exit of an interpreter that was killed.
+constexpr std::chrono::milliseconds kExitReportPatience{5000};
+
+}  // namespace
+
+void LiveSession::kill_kernel(Death why) {
+    if (!process_) {
+        return;
+    }
+    if (!kill_reason_.has_value()) {
+        kill_reason_ = why;
+    }
+    // The interpreter alone and without waiting; what it started is swept when its exit is
+    // reported.
+    if (process_->send_signal(SIGKILL).has_error()) {
+        (void)sandbox_.kill_workers(kKillPatience);
+    }
+    kill_timer_.expires_after(kExitReportPatience);
+    kill_timer_.async_wait(
+        [weak = weak_from_this(), worker = process_->id()](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (!error && self && self->process_ && self->process_->id() == worker) {
+                self->lose_kernel({Death::Kind::kSandboxDied, 0});
+            }
+        });
+}
+
+void LiveSession::begin_restart() {
+    restart_budget_.reset();
+    if (process_) {
+        kill_kernel({Death::Kind::kRequested, 0});
+        // What was asked before ends here; what is asked from now on waits for the fresh one.
+        const Death restart{Death::Kind::kRequested, 0};
+        fail_waiting(restart, describe_end(restart, Aftermath::kRestarted));
+    } else if (state_ == KernelState::kDead) {
+        lose_kernel({Death::Kind::kRequested, 0});
+    }
+}
+
+void LiveSession::on_kernel_exit(const sandbox::WorkerExit& exit) {
+    if (!process_ || process_->id() != exit.id) {
+        return;  // an earlier interpreter
+    }
+    // What the interpreter left running goes first: it holds the same link and could talk for ever.
+    // A failure to see the last of them go leaves them to the next kill or to the sandbox's end.
+    (void)sandbox_.kill_workers(kKillPatience);
+    draining_ = true;
+    process_->drain_all();
+    draining_ = false;
+    if (closed_ || !process_) {
+        return;
+    }
+    lose_kernel(classify(exit));
+}
+
+Death LiveSession::classify(const sandbox::WorkerExit& exit) {
+    const auto usage = sandbox_.usage();
+    const std::uint64_t oom_kills = usage.has_value() ? usage.value().oom_kills : 0;
+    const bool out_of_memory = oom_kills > std::exchange(oom_kills_seen_, oom_kills);
+    if (kill_reason_.has_value()) {
+        return *kill_reason_;
+    }
+    // An interpreter that the deadline's interrupt ended, before it came to killing.
+    if (current_.has_value() && current_->cut == Cut::kWallTimeout) {
+        return {Death::Kind::kWallTimeout, 0};
+    }
+    if (current_.has_value() && current_->cut == Cut::kCpuTimeout) {
+        return {Death::Kind::kCpuTimeout, 0};
+    }
+    if (exit.signaled && exit.status == SIGKILL && out_of_memory) {
+        return {Death::Kind::kOom, 0};
+    }
+    return {exit.signaled ? Death::Kind::kSignal : Death::Kind::kExited, exit.status};
+}
+
+void LiveSession::lose_kernel(const Death& death) {
+    const auto self = shared_from_this();  // an answer may let go of the session
+    process_.reset();
+    for (auto* timer : {&start_timer_, &wall_timer_, &cpu_timer_, &uncork_timer_, &kill_timer_}) {
+        timer->cancel();
+    }
+    ignore_congestion_ = false;
+    change(KernelEvent::kDied);
+    death_ = death;
+    const bool restarts = !closed_ && may_restart(death);
+    const std::string text = describe_end(
+        death,
+        closed_    ? Aftermath::kEnded
+        : restarts ? Aftermath::kRestarted
+                   : Aftermath::kLeftDead);
+    fail_debug_requests(text);
+    std::optional<Message> parent;
+    if (current_.has_value()) {
+        parent = current_->request.message;
+        fail_current(death, text);
+    } else if (is_news(death) && !setup_.spare) {
+        publish(messages_.stream("stderr", text + "\n", last_parent_header_));
+    }
+    if (death.kind != Death::Kind::kRequested || closed_) {
+        fail_waiting(death, text);
+    }
+    if (adopted_) {
+        adopted_->set(Error(ErrorCode::kUnavailable, text));
+    }
+    if (closed_) {
+        return;
+    }
+    const Message* under = parent.has_value() ? &*parent : nullptr;
+    if (restarts) {
+        restart_kernel(under, death);
+        return;
+    }
+    stay_dead(
+        Error(
+            death.kind == Death::Kind::kStartFailed ? ErrorCode::kTimeout : ErrorCode::kUnavailable,
+            describe(death) + (stderr_tail_.empty() ? "" : " It said: " + stderr_tail_)),
+        under,
+        death);
+}
+
+void LiveSession::restart_kernel(const Message* parent, const Death& death) {
+    if (ready_) {
+        ready_->set(Error(ErrorCode::kUnavailable, describe(death)));
+    }
+    ++restarts_;
+    change(KernelEvent::kRestart);
+    publish(messages_.status(
+        "restarting", parent, to_string(death), describe_end(death, Aftermath::kRestarted)));
+    if (const Status launched = launch_kernel(); launched.has_error()) {
+        const Death failed{Death::Kind::kStartFailed, 0};
+        process_.reset();
+        change(KernelEvent::kDied);
+        death_ = failed;
+        fail_waiting(failed, describe_end(failed, Aftermath::kLeftDead));
+        stay_dead(launched, parent, failed);
+    }
+}
+
+void LiveSession::stay_dead(const Status& status, const Message* parent, const Death& death) {
+    publish(messages_.status(
+        "dead", parent, to_string(death), describe_end(death, Aftermath::kLeftDead)));
+    settle_ready(status);
+    answer_waiting_for_info();
+    watch_life();
+    if (setup_.spare) {
+        setup_.on_end_requested(death);
+    }
+}
+
+std::string LiveSession::describe_end(const Death& death, Aftermath aftermath) const {
+    return session::describe(death, setup_.options.limits, aftermath);
+}
+
+bool LiveSession::may_restart(const Death& death) {
+    if (setup_.spare) {
+        return false;  // nobody's: another one is made
+    }
+    if (death.kind == Death::Kind::kRequested) {
+        return true;
+    }
+    // One that has never worked will not work the next time; a crash loop must end.
+    if (!kernel_info_.has_value() || death.kind == Death::Kind::kSandboxDied) {
+        return false;
+    }
+    return restart_budget_.take(std::chrono::steady_clock::now());
+}
+
+void LiveSession::settle_ready(const Status& status) {
+    if (ready_) {
+        ready_->set(status);
+    }
+    if (const auto waiter = std::exchange(restart_waiter_, nullptr)) {
+        waiter->set(status);
+    }
+}
+
+}  // namespace cellkeep::session
