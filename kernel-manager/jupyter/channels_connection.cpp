@@ -6,7 +6,6 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <optional>
@@ -65,8 +64,7 @@ asio::awaitable<void> ChannelsConnection::run() {
         }
     });
     welcome();
-    asio::co_spawn(
-        co_await asio::this_coro::executor, [self] { return self->send_all(); }, asio::detached);
+    asio::co_spawn(wake_.get_executor(), send_all(), asio::detached);
     while (!stopped_) {
         co_await wait_for_room();
         Result<http::WebSocketMessage> received = co_await socket_->receive();

@@ -104,9 +104,11 @@ Result<DecodedRequest> Request::build() {
 Result<DecodedRequest> decode_v1(std::string frame) {
     auto parts = protocol::decode_frame(frame);
     if (parts.has_error()) {
-        return parts.error().code() == ErrorCode::kLimitExceeded
-                   ? bad_message(parts.error().message())
-                   : std::move(parts).error();
+        // Too short for the table that it announces: no frame at all.
+        const bool fits = frame.size() / sizeof(std::uint64_t) > limits::kBuffersMax;
+        const bool too_much = parts.error().code() == ErrorCode::kLimitExceeded && fits;
+        const std::string why = parts.error().message();
+        return too_much ? bad_message(why) : Error(ErrorCode::kProtocol, why);
     }
     const protocol::FrameParts& given = parts.value();
     Request request;

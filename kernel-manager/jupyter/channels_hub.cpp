@@ -33,7 +33,10 @@ boost::asio::awaitable<void> ChannelsHub::serve(
     std::shared_ptr<ChannelsHub> hub,
     std::shared_ptr<http::WebSocket> socket,
     ChannelsClient client) {
-    const std::string key = client.key.empty() ? unnamed_key(++hub->unnamed_) : client.key;
+    std::string key = client.key;
+    if (key.empty()) {
+        key = unnamed_key(++hub->unnamed_);
+    }
     const auto connection = hub->enter(key, std::move(socket), client);
     if (connection != nullptr) {
         co_await connection->run();

@@ -82,6 +82,38 @@ def wrong_frames():
     }
 
 
+def legacy(message, *buffers, count=None, shift=0):
+    """The WebSocket framing before v1; count and shift make wrong ones."""
+    parts = (text(message), *buffers)
+    offsets = [4 * (len(parts) + 1)]
+    for part in parts[:-1]:
+        offsets.append(offsets[-1] + len(part))
+    words = [len(parts) if count is None else count, *(offset + shift for offset in offsets)]
+    return struct.pack(f">{len(words)}I", *words) + b"".join(parts)
+
+
+def websocket_messages():
+    v1, legacy_text, legacy_binary = b"\x03", b"\x00", b"\x02"
+    header = json.loads(HEADER)
+    good = {"header": header, "parent_header": {}, "metadata": {}, "content": json.loads(CONTENT)}
+    return {
+        **{f"v1_{name}": v1 + each for name, each in frames_of_messages().items()},
+        "v1_nothing_given": v1 + frame(b"", SMALL, b"", b"null", b""),
+        "v1_content_is_a_list": v1 + frame(b"shell", SMALL, b"{}", b"{}", b"[]"),
+        "v1_text": b"\x01" + frame(b"shell", SMALL, b"{}", b"{}", b"{}"),
+        "text": legacy_text + text({**good, "channel": "shell", "buffers": []}),
+        "text_header_only": legacy_text + text({"header": header}),
+        "text_odd": legacy_text + text({**good, "channel": None, "buffers": {}, "metadata": None}),
+        "text_unknown_channel": legacy_text + text({**good, "channel": 7}),
+        "text_of_a_proxy": legacy_text + legacy(good, b"buffer"),
+        "binary": legacy_binary + legacy({**good, "channel": "control"}, b"\x00\xff", b"", b"x"),
+        "binary_without_buffers": legacy_binary + legacy(good),
+        "binary_count_zero": legacy_binary + legacy(good, count=0),
+        "binary_count_huge": legacy_binary + legacy(good, count=2**32 - 1),
+        "binary_shifted": legacy_binary + legacy(good, b"x", shift=1),
+    }
+
+
 def connection_infos():
     good = {
         "transport": "tcp",
@@ -148,6 +180,7 @@ def link_streams():
 
 def main():
     seeds = {
+        "channels_framing": websocket_messages(),
         "connection_info": connection_infos(),
         "frame": {**frames_of_messages(), **wrong_frames()},
         "json": json_texts(),

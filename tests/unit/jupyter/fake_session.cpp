@@ -42,6 +42,9 @@ protocol::Message FakeSession::make_bytes(std::size_t number, std::size_t bytes)
 
 void FakeSession::to_observers(const protocol::Message& message) {
     ++sequence_;
+    if (on_publish) {
+        on_publish(message);
+    }
     for (session::OutputObserver* observer : observers) {
         observer->on_output({sequence_, message});
     }

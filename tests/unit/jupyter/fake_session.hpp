@@ -31,6 +31,8 @@ class FakeSession : public session::Session {
     session::KernelState kernel_state = session::KernelState::kIdle;
     std::shared_ptr<void> clients = std::make_shared<char>();
     std::function<void()> on_resume;
+    /// Before the observers see it.
+    std::function<void(const protocol::Message&)> on_publish;
 
     /// An iopub message of this type to every observer, now.
     void publish(const std::string& msg_type, const nlohmann::json& content);

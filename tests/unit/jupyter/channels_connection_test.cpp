@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/jupyter/channels_connection.hpp"
+
+#include "kernel-manager/jupyter/channels_hub.hpp"
+#include "protocol/frame.hpp"
+#include "tests/unit/jupyter/fake_socket.hpp"
+#include "tests/unit/jupyter/journal_session.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::jupyter::test {
+namespace {
+
+using http::CloseCode;
+using http::WebSocketKind;
+using protocol::Channel;
+using protocol::Message;
+using Texts = std::vector<std::string>;
+
+Message make_request(
+    const std::string& type = "execute_request", Channel channel = Channel::kShell) {
+    return Message::make(
+        channel,
+        protocol::make_header(type, "client", "user"),
+        nlohmann::json::object(),
+        {{"code", "1"}});
+}
+
+/// A hub with clients that the test plays.
+struct Fixture {
+    std::shared_ptr<FakeSocket> connect(
+        const std::string& key, Replay replay = Replay::kPlace, std::string since = {}) {
+        auto socket = std::make_shared<FakeSocket>(io);
+        ChannelsClient client;
+        client.key = key;
+        client.replay = replay;
+        client.style.framing = Framing::kV1;
+        if (!since.empty()) {
+            client.since = std::move(since);
+        }
+        boost::asio::co_spawn(
+            io,
+            ChannelsHub::serve(hub, socket, std::move(client)),
+            [this](std::exception_ptr thrown) {
+                REQUIRE_FALSE(thrown);
+                ++ended;
+            });
+        settle();
+        return socket;
+    }
+    /// Everything that can happen has happened.
+    void settle() {
+        io.restart();
+        (void)io.poll();
+    }
+
+    boost::asio::io_context io{1};
+    std::shared_ptr<JournalSession> session = std::make_shared<JournalSession>();
+    std::shared_ptr<ChannelsHub> hub =
+        std::make_shared<ChannelsHub>(io, session, nullptr, SeatConfig{});
+    int ended = 0;
+};
+
+TEST_CASE("a client is told the state of now", "[channels][connection]") {
+    Fixture f;
+    f.session->kernel_state = session::KernelState::kBusy;
+    (void)f.session->say("before");
+    const auto socket = f.connect("a", Replay::kNone);
+    REQUIRE(socket->texts() == Texts{"busy"});
+    const Message status = socket->messages().front();
+    CHECK(status.header().msg_type == "status");
+    CHECK(status.channel() == Channel::kIopub);
+    CHECK(status.parent_header_json() == "{}");
+    CHECK(status.header().session == "kernel");
+    // For clients "restarting" is an event that makes them connect again.
+    f.session->kernel_state = session::KernelState::kRestarting;
+    CHECK(f.connect("b", Replay::kNone)->texts() == Texts{"starting"});
+}
+
+TEST_CASE("requests go in and answers come out", "[channels][connection]") {
+    Fixture f;
+    const auto socket = f.connect("a");
+    socket->say(make_request());
+    f.settle();
+    REQUIRE(f.session->submitted.size() == 1);
+    CHECK(f.session->submitted[0].message.header().msg_type == "execute_request");
+    (void)f.session->say("output");
+    FakeSession::reply(f.session->submitted[0], {{"status", "ok"}, {"tag", "answer"}});
+    f.settle();
+    CHECK(socket->texts() == Texts{"idle", "output", "answer"});
+}
+
+TEST_CASE("a client counts as connected while its socket is open", "[channels][connection]") {
+    Fixture f;
+    const auto connections = [&f] { return f.session->clients.use_count() - 1; };
+    CHECK(connections() == 0);
+    const auto socket = f.connect("a");
+    CHECK(connections() == 1);
+    socket->cut();
+    f.settle();
+    CHECK(connections() == 0);
+    CHECK(f.ended == 1);
+}
+
+TEST_CASE("one bad message is counted and does not end the socket", "[channels][connection]") {
+    Fixture f;
+    const auto socket = f.connect("a");
+    const std::string bad_header =
+        protocol::encode_frame(std::vector<std::string_view>{"shell", "{}", "{}", "{}", "{}"})
+            .value();
+    socket->say(WebSocketKind::kBinary, bad_header);
+    socket->say(make_request());
+    f.settle();
+    CHECK_FALSE(socket->closed.has_value());
+    CHECK(f.hub->log().count(PeerEvent::kRejected) == 1);
+    CHECK(f.session->submitted.size() == 1);
+}
+
+TEST_CASE("a bad request is answered with an error and idle", "[channels][connection]") {
+    Fixture f;
+    const auto socket = f.connect("a");
+    const Message request = make_request();
+    const auto bad = [&](std::string_view channel, std::string_view content) {
+        return protocol::encode_frame(std::vector<std::string_view>{
+                                          channel, request.header_json(), "{}", "{}", content})
+            .value();
+    };
+    socket->say(WebSocketKind::kBinary, bad("iopub", "{}"));
+    socket->say(WebSocketKind::kBinary, bad("control", "[]"));
+    f.settle();
+    CHECK(f.session->submitted.empty());
+    CHECK(f.hub->log().count(PeerEvent::kRejected) == 2);
+    int errors = 0;
+    int idle = 0;
+    for (const Message& message : socket->messages()) {
+        if (message.parent().msg_id == request.header().msg_id) {
+            errors += message.header().msg_type == "execute_reply" ? 1 : 0;
+            idle += text_of(message) == "idle" ? 1 : 0;
+        }
+    }
+    CHECK(errors == 2);
+    CHECK(idle == 2);
+}
+
+TEST_CASE("broken framing ends the socket with a reason", "[channels][connection]") {
+    Fixture f;
+    const auto broken = f.connect("a");
+    broken->say(WebSocketKind::kBinary, "not a frame");
+    f.settle();
+    CHECK(broken->closed == CloseCode::kProtocolError);
+    CHECK_FALSE(broken->reason.empty());
+    const auto text = f.connect("b");
+    text->say(WebSocketKind::kText, "{}");
+    f.settle();
+    CHECK(text->closed == CloseCode::kUnsupportedData);
+    CHECK(f.ended == 2);
+}
+
+TEST_CASE("the same client comes back and gets what it lacks", "[channels][connection]") {
+    Fixture f;
+    const auto first = f.connect("a");
+    first->say(make_request());
+    f.session->say_many(3);
+    f.settle();
+    CHECK(first->texts() == Texts{"idle", "0", "1", "2"});
+    first->prove(3);
+    first->cut();
+    f.settle();
+    (void)f.session->say("while away");
+    FakeSession::reply(f.session->submitted[0], {{"status", "ok"}, {"tag", "answer"}});
+    const auto second = f.connect("a");
+    CHECK(second->texts() == Texts{"2", "while away", "answer", "idle"});
+    CHECK(f.hub->places() == 1);
+}
+
+TEST_CASE("of two sockets of one client the newest wins", "[channels][connection]") {
+    Fixture f;
+    const auto first = f.connect("a");
+    (void)f.session->say("0");
+    f.settle();
+    const auto second = f.connect("a");
+    CHECK(first->closed == CloseCode::kNormal);
+    CHECK(f.ended == 1);
+    (void)f.session->say("1");
+    f.settle();
+    CHECK(first->texts() == Texts{"idle", "0"});
+    CHECK(second->texts() == Texts{"0", "idle", "1"});
+    CHECK_FALSE(second->closed.has_value());
+}
+
+TEST_CASE("a new client gets what runs, or what it asks for", "[channels][connection]") {
+    Fixture f;
+    (void)f.session->say_status("busy", "over");
+    (void)f.session->say_status("idle", "over");
+    (void)f.session->say_status("busy", "cell");
+    const std::string last = f.session->say("half", "cell");
+    (void)f.session->say("done", "cell");
+    const Texts all{"busy", "idle", "busy", "half", "done", "idle"};
+    CHECK(f.connect("a")->texts() == Texts{"busy", "half", "done", "idle"});
+    CHECK(f.connect("")->texts() == Texts{"busy", "half", "done", "idle"});
+    CHECK(f.connect("b", Replay::kAll)->texts() == all);
+    CHECK(f.connect("c", Replay::kNone)->texts() == Texts{"idle"});
+    CHECK(f.connect("d", Replay::kPlace, last)->texts() == Texts{"done", "idle"});
+    CHECK(f.connect("e", Replay::kPlace, "no such message")->texts() == all);
+    // A place that is asked for goes before the one that is remembered.
+    CHECK(f.connect("a", Replay::kPlace, last)->texts() == Texts{"done", "idle"});
+}
+
+TEST_CASE("a client without a name leaves nothing behind", "[channels][connection]") {
+    Fixture f;
+    const auto socket = f.connect("");
+    CHECK(f.hub->places() == 1);
+    socket->cut();
+    f.settle();
+    CHECK(f.hub->places() == 0);
+    CHECK(f.session->observers.empty());
+}
+
+TEST_CASE("places of clients that left are bounded, the oldest goes", "[channels][connection]") {
+    Fixture f;
+    const auto stays = f.connect("stays");
+    for (std::size_t i = 0; i <= limits::kChannelsPlacesMax; ++i) {
+        const auto socket = f.connect("away " + std::to_string(i));
+        (void)f.session->say(std::to_string(i));
+        f.settle();
+        socket->cut();
+        f.settle();
+        CHECK(f.hub->places() == std::min(i + 2, limits::kChannelsPlacesMax + 1));
+    }
+    CHECK(f.connect("away 1")->got.size() > limits::kChannelsPlacesMax);
+    CHECK(f.connect("away 0")->got.size() > 1);
+    CHECK_FALSE(stays->closed.has_value());
+}
+
+TEST_CASE("a slow client neither loses messages nor slows another", "[channels][connection]") {
+    Fixture f;
+    const auto slow = f.connect("slow", Replay::kNone);
+    const auto fast = f.connect("fast", Replay::kNone);
+    slow->pause();
+    constexpr std::size_t kMessages = limits::kJournalMessagesMax;
+    f.session->say_many(kMessages);
+    f.settle();
+    CHECK_FALSE(f.session->congested());
+    CHECK(fast->got.size() == kMessages + 1);
+    CHECK(slow->got.size() == 1);
+    slow->read_on();
+    f.settle();
+    CHECK(slow->texts() == fast->texts());
+}
+
+TEST_CASE("who asks and does not read is not listened to", "[channels][connection]") {
+    Fixture f;
+    const auto socket = f.connect("a");
+    socket->pause();
+    socket->say(make_request());
+    f.settle();
+    REQUIRE(f.session->submitted.size() == 1);
+    for (std::size_t i = 0; i < limits::kChannelsWaitingMessagesMax + 1; ++i) {
+        FakeSession::reply(f.session->submitted[0], {{"status", "ok"}});
+    }
+    socket->say(make_request());  // is received: that was under way
+    socket->say(make_request());
+    f.settle();
+    CHECK(f.session->submitted.size() == 2);
+    socket->read_on();
+    f.settle();
+    CHECK(f.session->submitted.size() == 3);
+    CHECK(socket->got.size() == limits::kChannelsWaitingMessagesMax + 2);
+}
+
+TEST_CASE("the end of the session reaches everyone, last words first", "[channels][connection]") {
+    Fixture f;
+    const auto socket = f.connect("a");
+    const auto slow = f.connect("b");
+    slow->pause();
+    (void)f.session->say("last words");
+    f.session->close({session::Death::Kind::kCulled, 0});
+    f.hub->close(CloseCode::kNormal, f.hub->epitaph());
+    f.settle();
+    CHECK(socket->texts() == Texts{"idle", "last words", "dead"});
+    CHECK(socket->closed == CloseCode::kNormal);
+    CHECK(socket->reason == session::describe({session::Death::Kind::kCulled, 0}));
+    CHECK_FALSE(slow->closed.has_value());
+    slow->read_on();
+    f.settle();
+    CHECK(slow->closed == CloseCode::kNormal);
+    CHECK(slow->texts().back() == "dead");
+    const auto late = f.connect("c");
+    CHECK(late->closed == CloseCode::kNormal);
+    CHECK(f.ended == 3);
+    CHECK(f.session->observers.empty());
+}
+
+}  // namespace
+}  // namespace cellkeep::jupyter::test

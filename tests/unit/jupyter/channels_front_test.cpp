@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/jupyter/channels_front.hpp"
+
+#include "tests/unit/jupyter/fake_socket.hpp"
+#include "tests/unit/jupyter/journal_session.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::jupyter::test {
+namespace {
+
+namespace asio = boost::asio;
+using http::CloseCode;
+
+constexpr const char* kKernel = "5e0b0a3c-0000-4000-8000-000000000001";
+
+/// One session.
+class OneSession : public session::Backend {
+ public:
+    std::shared_ptr<JournalSession> session = std::make_shared<JournalSession>();
+
+    asio::awaitable<Result<std::shared_ptr<session::Session>>> create(
+        session::SessionOptions /*options*/) override {
+        co_return Error(ErrorCode::kUnavailable, "the channels front makes no sessions");
+    }
+    std::shared_ptr<session::Session> find(const std::string& id) const override {
+        return id == kKernel ? session : nullptr;
+    }
+    std::vector<std::shared_ptr<session::Session>> list() const override { return {session}; }
+    Status remove(const std::string& /*id*/) override { return ok(); }
+    std::vector<std::string> languages() const override { return {}; }
+    const session::KernelSpec* find_spec(const std::string& /*language*/) const override {
+        return nullptr;
+    }
+    session::LimitCeilings ceilings() const override { return {}; }
+};
+
+struct Fixture {
+    static http::Request make_request() {
+        http::Request request;
+        request.method = "GET";
+        request.captures["id"] = kKernel;
+        request.principal = {"owner", http::Role::kAgent};
+        request.websocket = http::WebSocketOffer{};
+        return request;
+    }
+    http::Response open(http::Request request) {
+        http::Response response;
+        const auto run = [&]() -> asio::awaitable<void> {
+            response = co_await front.open(request);
+        };
+        asio::co_spawn(io, run, [](std::exception_ptr thrown) { REQUIRE_FALSE(thrown); });
+        settle();
+        return response;
+    }
+    std::shared_ptr<FakeSocket> connect(http::Request request) {
+        const http::Response response = open(std::move(request));
+        REQUIRE(response.status == 101);
+        auto socket = std::make_shared<FakeSocket>(io);
+        asio::co_spawn(
+            io,
+            std::get<http::WebSocketUpgrade>(response.body).run(socket),
+            [](std::exception_ptr thrown) { REQUIRE_FALSE(thrown); });
+        settle();
+        return socket;
+    }
+    void settle() {
+        io.restart();
+        (void)io.poll();
+    }
+
+    asio::io_context io{1};
+    OneSession backend;
+    ChannelsFront front{io, backend};
+};
+
+nlohmann::json body_of(const http::Response& response) {
+    return nlohmann::json::parse(std::get<std::string>(response.body));
+}
+
+TEST_CASE("a kernel that does not exist is 404 in Jupyter's words", "[channels][front]") {
+    Fixture f;
+    http::Request request = Fixture::make_request();
+    request.captures["id"] = "unknown";
+    const http::Response unknown = f.open(request);
+    CHECK(unknown.status == 404);
+    CHECK(body_of(unknown)["message"] == "Kernel does not exist: unknown");
+    CHECK(body_of(unknown).contains("reason"));
+    request = Fixture::make_request();
+    request.principal.name = "somebody else";
+    CHECK(f.open(request).status == 404);
+    request.principal.role = http::Role::kAdmin;
+    CHECK(f.open(request).status == 101);
+}
+
+TEST_CASE("what is no WebSocket, or has a wrong query, is 400", "[channels][front]") {
+    Fixture f;
+    http::Request plain = Fixture::make_request();
+    plain.websocket.reset();
+    CHECK(f.open(plain).status == 400);
+    const auto status = [&f](const std::string& name, const std::string& value) {
+        http::Request request = Fixture::make_request();
+        request.target.query[name] = value;
+        return f.open(request).status;
+    };
+    CHECK(status("replay", "everything") == 400);
+    CHECK(status("replay", "all") == 101);
+    CHECK(status("replay", "running") == 101);
+    CHECK(status("replay", "none") == 101);
+    CHECK(status("session_id", std::string(limits::kHeaderFieldBytesMax, 's')) == 101);
+    CHECK(status("session_id", std::string(limits::kHeaderFieldBytesMax + 1, 's')) == 400);
+    CHECK(status("since", std::string(limits::kHeaderFieldBytesMax + 1, 's')) == 400);
+    CHECK(status("1763773200000", "") == 101);
+}
+
+TEST_CASE("v1 is chosen whenever it is offered, else none", "[channels][front]") {
+    Fixture f;
+    const auto chosen = [&f](std::vector<std::string> offered) {
+        http::Request request = Fixture::make_request();
+        request.websocket->protocols = std::move(offered);
+        return std::get<http::WebSocketUpgrade>(f.open(request).body).protocol;
+    };
+    CHECK(chosen({std::string(kV1Protocol)}) == kV1Protocol);
+    CHECK(chosen({"other", std::string(kV1Protocol)}) == kV1Protocol);
+    CHECK(chosen({"other"}).empty());
+    CHECK(chosen({}).empty());
+}
+
+TEST_CASE("a gateway's client gets text also for buffers", "[channels][front]") {
+    Fixture f;
+    http::Request request = Fixture::make_request();
+    const auto plain = f.connect(request);
+    request.headers.add("User-Agent", "Tornado/6.5.1");
+    const auto gateway = f.connect(request);
+    f.backend.session->publish_bytes(1, 10);
+    f.settle();
+    CHECK(plain->got.back().kind == http::WebSocketKind::kBinary);
+    CHECK(gateway->got.back().kind == http::WebSocketKind::kText);
+    CHECK(f.front.find_log(f.backend.session->id())->count(PeerEvent::kUndeliverable) == 1);
+}
+
+TEST_CASE("the place of a client is its principal's", "[channels][front]") {
+    Fixture f;
+    http::Request request = Fixture::make_request();
+    request.target.query["session_id"] = "s";
+    const auto first = f.connect(request);
+    request.principal = {"admin", http::Role::kAdmin};
+    const auto other = f.connect(request);
+    CHECK_FALSE(first->closed.has_value());
+    const auto again = f.connect(request);
+    CHECK(other->closed == CloseCode::kNormal);
+    CHECK_FALSE(again->closed.has_value());
+}
+
+TEST_CASE("the end of a session closes its sockets and tells why", "[channels][front]") {
+    Fixture f;
+    const std::string id = f.backend.session->id();
+    f.front.on_session_closed(id);  // nobody has connected: nothing happens
+    const auto socket = f.connect(Fixture::make_request());
+    f.backend.session->close({session::Death::Kind::kOom, 0});
+    f.front.on_session_closed(id);
+    f.settle();
+    CHECK(socket->closed == CloseCode::kNormal);
+    CHECK(socket->reason == session::describe({session::Death::Kind::kOom, 0}));
+    CHECK(f.front.find_log(id) == nullptr);
+}
+
+TEST_CASE("a server that shuts down says so", "[channels][front]") {
+    Fixture f;
+    const auto socket = f.connect(Fixture::make_request());
+    f.front.announce_shutdown();
+    f.front.on_session_closed(f.backend.session->id());
+    f.settle();
+    CHECK(socket->closed == CloseCode::kGoingAway);
+    CHECK_FALSE(socket->reason.empty());
+}
+
+TEST_CASE("the route is where Jupyter clients look for it", "[channels][front]") {
+    Fixture f;
+    http::Router router;
+    f.front.add_to(router);
+    const auto match = router.match("GET", {"api", "kernels", kKernel, "channels"});
+    REQUIRE(match.route != nullptr);
+    CHECK(match.captures.at("id") == kKernel);
+    CHECK(match.route->access == http::Access::kToken);
+}
+
+}  // namespace
+}  // namespace cellkeep::jupyter::test
