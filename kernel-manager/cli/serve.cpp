@@ -3,12 +3,12 @@
 // `cellkeep serve`: where the parts are put together.
 #include "kernel-manager/agent/routes.hpp"
 #include "kernel-manager/cli/console.hpp"
+#include "kernel-manager/cli/listening.hpp"
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/serve_plan.hpp"
 #include "kernel-manager/cli/service_setup.hpp"
 #include "kernel-manager/cli/state_dir.hpp"
 #include "kernel-manager/cli/version.hpp"
-#include "kernel-manager/http/listener.hpp"
 #include "kernel-manager/jupyter/channels_front.hpp"
 #include "kernel-manager/jupyter/rest_api.hpp"
 #include "kernel-manager/jupyter/zmq_front.hpp"
@@ -35,8 +35,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// Ports tried after the default one is taken.
-constexpr std::uint16_t kPortsTried = 100;
 constexpr std::chrono::milliseconds kStopPatience{5000};
 /// For what the parts still have to do after the last connection closed.
 constexpr std::chrono::milliseconds kLastWork{2000};
@@ -52,6 +50,11 @@ void raise_descriptor_limit() {
 }
 
 void log_request(const http::AccessRecord& record) {
+    if (!record.note.empty()) {
+        log_event(
+            LogLevel::kWarning, "connection", {{"remote", record.remote}, {"note", record.note}});
+        return;
+    }
     log_event(
         LogLevel::kInfo,
         "request",
@@ -64,32 +67,22 @@ void log_request(const http::AccessRecord& record) {
          {"duration_ms", static_cast<double>(record.duration.count()) / 1000.0}});
 }
 
-Result<std::unique_ptr<http::Listener>> listen(
-    asio::io_context& io, const ServePlan& plan, const http::Application& application) {
-    http::ListenAddress address = plan.address;
-    const std::uint16_t last =
-        plan.address_given ? address.port : static_cast<std::uint16_t>(address.port + kPortsTried);
-    for (;;) {
-        auto listener = http::Listener::create(io, address, application, {}, log_request);
-        if (listener.has_value() || listener.error().code() != ErrorCode::kConflict ||
-            address.port >= last) {
-            return listener;
-        }
-        ++address.port;
-    }
-}
-
-Status announce(const ServePlan& plan, const http::Listener& listener, StateDir& state_dir) {
+Status announce(const ServePlan& plan, const Listeners& listeners, StateDir& state_dir) {
     ServerRecord record;
-    record.url = listener.url();
+    record.url = listeners.urls().front();
     record.token = plan.token;
     record.pid = ::getpid();
     record.started_at = to_iso8601(std::chrono::system_clock::now());
     record.version = version_text();
     BOOST_OUTCOME_TRY(state_dir.publish(record));
+    std::string where;
+    for (const std::string& url : listeners.urls()) {
+        const bool is_unix = url.substr(0, 5) == "unix:";
+        where += "\n    " + url + (is_unix ? std::string() : "?token=" + plan.token);
+    }
     print(
-        "Cellkeep " + version_text() + " serves the session API at\n    " + listener.url() +
-        "/?token=" + plan.token + "\nState: " + state_dir.path() + ". Stop with Ctrl-C.\n");
+        "Cellkeep " + version_text() + " serves the session API and Jupyter front ends at" + where +
+        "\nState: " + state_dir.path() + ". Stop with Ctrl-C.\n");
     if (plan.ready_fd) {
         const UniqueFd ready(*plan.ready_fd);
         BOOST_OUTCOME_TRY(with_context(write_all(ready.get(), "READY\n"), "--ready-fd"));
@@ -108,6 +101,7 @@ Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Se
     }
     jupyter::RestConfig config;
     config.default_kernel_name = jupyter::kernel_name_of(*language);
+    config.base_url = plan.listening.base_url.text();
     config.allowed_envs = plan.allowed_envs;
     config.limits = plan.kernel_limits;
     config.cull = plan.cull;
@@ -148,9 +142,7 @@ Status run_server(const ServePlan& plan) {
     session::Service service(io, std::move(config));
     service.add_listener(zmq_front.get());
 
-    http::Application application(
-        http::TokenAuth(plan.token),
-        plan.address.loopback ? http::HostGuard(plan.allow_host) : http::HostGuard());
+    http::Application application = make_application(plan.listening, plan.token);
     session::ServiceBackend backend(service);
     agent::Routes routes(backend, version_text());
     routes.add_to(application.router());
@@ -164,7 +156,8 @@ Status run_server(const ServePlan& plan) {
     jupyter::ChannelsFront channels(io, backend, std::move(channels_config));
     channels.add_to(application.router());
     service.add_listener(&channels);
-    BOOST_OUTCOME_TRY(const auto listener, listen(io, plan, application));
+    BOOST_OUTCOME_TRY(
+        Listeners listeners, Listeners::open(io, plan.listening, application, log_request));
 
     bool stopped = false;
     asio::signal_set signals(io, SIGINT, SIGTERM, SIGHUP);
@@ -178,11 +171,11 @@ Status run_server(const ServePlan& plan) {
         log_event(LogLevel::kInfo, "stopping", {{"signal", signal}});
         channels.announce_shutdown();
         service.shutdown();
-        listener->stop(kStopPatience, [&stopped] { stopped = true; });
+        listeners.stop(kStopPatience, [&stopped] { stopped = true; });
     });
-    listener->start();
-    BOOST_OUTCOME_TRY(announce(plan, *listener, state_dir));
-    log_event(LogLevel::kInfo, "serving", {{"url", listener->url()}, {"pid", ::getpid()}});
+    listeners.start();
+    BOOST_OUTCOME_TRY(announce(plan, listeners, state_dir));
+    log_event(LogLevel::kInfo, "serving", {{"url", listeners.urls().front()}, {"pid", ::getpid()}});
     while (!stopped && io.run_one() > 0) {
     }
     (void)io.run_for(kLastWork);

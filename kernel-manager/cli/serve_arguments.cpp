@@ -46,7 +46,9 @@ void add_serve(CLI::App& app, ServeCommand& command) {
     sub->add_option(
         "--listen",
         flags.listen,
-        "HOST:PORT to listen on. Default: 127.0.0.1:8888, or the next free port");
+        "HOST:PORT or unix:PATH to listen on. Repeat it for several. Default: 127.0.0.1:8888, or "
+        "the "
+        "next free port");
     sub->add_option(
         "--token",
         flags.token,
@@ -68,6 +70,18 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "--allow-host",
         flags.allow_host,
         "Accept this name in the Host header besides localhost. Repeat it for several");
+    sub->add_option(
+        "--allow-origin",
+        flags.allow_origin,
+        "Pages of this origin (https://lab.example:8443, or * for all) may use the server. Repeat "
+        "it for several");
+    sub->add_option("--base-url", flags.base_url, "Serve below this path. Default: /");
+    sub->add_option("--tls-cert", flags.tls_cert, "PEM file: certificate and chain. Speaks HTTPS");
+    sub->add_option("--tls-key", flags.tls_key, "PEM file: its key, without a passphrase");
+    sub->add_flag(
+        "--no-token-on-unix-socket",
+        flags.no_token_on_unix_socket,
+        "Processes of this user need no token on a unix: socket");
     sub->add_option("--ready-fd", flags.ready_fd, "Write READY to this descriptor when serving");
     sub->add_option("--zmq-transport", flags.zmq_transport, "ipc (default) or tcp");
     add_kernel_options(*sub, flags);

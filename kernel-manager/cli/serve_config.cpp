@@ -70,6 +70,10 @@ bool any_key(const Visit& visit) {
            visit("state_dir", &ServeOptions::state_dir) ||
            visit("allow_degraded", &ServeOptions::allow_degraded) ||
            visit("allow_host", &ServeOptions::allow_host) ||
+           visit("allow_origin", &ServeOptions::allow_origin) ||
+           visit("base_url", &ServeOptions::base_url) ||
+           visit("tls_cert", &ServeOptions::tls_cert) || visit("tls_key", &ServeOptions::tls_key) ||
+           visit("no_token_on_unix_socket", &ServeOptions::no_token_on_unix_socket) ||
            visit("ready_fd", &ServeOptions::ready_fd) ||
            visit("zmq_transport", &ServeOptions::zmq_transport) ||
            visit("log_level", &ServeOptions::log_level) ||
@@ -105,6 +109,10 @@ const char* type_text(const std::optional<Integer>& /*unused*/) {
 
 /// What is wrong with this key, or "".
 std::string read_key(std::string_view key, const toml::node& node, ServeOptions& options) {
+    if (const auto one = node.value_exact<std::string>(); key == "listen" && one) {
+        options.listen.emplace(1, *one);
+        return {};
+    }
     std::string wrong = "is not a key of this file";
     (void)any_key([&](std::string_view name, auto member) {
         if (name != key) {

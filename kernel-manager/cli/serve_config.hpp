@@ -18,12 +18,18 @@ namespace cellkeep::cli {
 
 /// Nothing: not said.
 struct ServeOptions {
-    std::optional<std::string> listen;  // HOST:PORT
+    std::optional<std::vector<std::string>>
+        listen;  // HOST:PORT, unix:PATH; the file: or one string
     std::optional<std::string> token;
     std::optional<std::size_t> max_sessions;
     std::optional<std::string> state_dir;
     std::optional<std::vector<std::string>> allow_degraded;  // control names
     std::optional<std::vector<std::string>> allow_host;      // Host header names
+    std::optional<std::vector<std::string>> allow_origin;    // SCHEME://HOST[:PORT], or "*"
+    std::optional<std::string> base_url;
+    std::optional<std::string> tls_cert;  // PEM files
+    std::optional<std::string> tls_key;
+    std::optional<bool> no_token_on_unix_socket;
     std::optional<int> ready_fd;
     std::optional<std::string> zmq_transport;  // "ipc", "tcp"
     std::optional<std::string> log_level;

@@ -13,7 +13,6 @@ namespace cellkeep::cli {
 
 namespace {
 
-constexpr std::uint16_t kDefaultPort = 8888;
 constexpr std::size_t kTokenBytes = 32;
 /// Each has five ZeroMQ sockets, and a ZeroMQ context holds 32,768.
 constexpr std::size_t kSessionsMax = 6'000;
@@ -94,20 +93,15 @@ Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
 Result<ServePlan> make_serve_plan(const ServeCommand& command) {
     BOOST_OUTCOME_TRY(const ServeOptions options, collect_options(command));
     ServePlan plan;
-    plan.address = {"127.0.0.1", kDefaultPort, true};
-    if (options.listen) {
-        BOOST_OUTCOME_TRY(plan.address, http::parse_listen_address(*options.listen));
-        plan.address_given = true;
-    }
+    BOOST_OUTCOME_TRY(plan.listening, plan_listening(options));
     plan.token_given = options.token.has_value();
     if (plan.token_given && options.token->empty()) {
         return Error(ErrorCode::kInvalidArgument, "the token is empty");
     }
-    if (!plan.address.loopback && !plan.token_given) {
+    if (!plan.listening.loopback() && !plan.token_given) {
         return Error(
             ErrorCode::kInvalidArgument,
-            "listening on " + plan.address.host +
-                ", which others can reach, needs a token of yours",
+            "listening on an address that others can reach needs a token of yours",
             "Set CELLKEEP_TOKEN (or --token), or listen on 127.0.0.1.");
     }
     if (plan.token_given) {
@@ -127,7 +121,6 @@ Result<ServePlan> make_serve_plan(const ServeCommand& command) {
             "max-sessions must be a number from 1 to " + std::to_string(kSessionsMax));
     }
     plan.allow_degraded = options.allow_degraded.value_or(std::vector<std::string>());
-    plan.allow_host = options.allow_host.value_or(std::vector<std::string>());
     plan.ready_fd = options.ready_fd;
     BOOST_OUTCOME_TRY(plan.transport, parse_transport(options.zmq_transport.value_or("ipc")));
     BOOST_OUTCOME_TRY(plan.log_level, parse_log_level(options.log_level.value_or("info")));

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "kernel-manager/cli/commands.hpp"
+#include "kernel-manager/cli/listening.hpp"
 #include "kernel-manager/cli/log.hpp"
-#include "kernel-manager/http/listener.hpp"
 #include "kernel-manager/jupyter/rest_kernelspecs.hpp"
 #include "kernel-manager/session/service.hpp"
 #include "protocol/connection_file.hpp"
@@ -20,14 +20,12 @@ namespace cellkeep::cli {
 
 /// Everything serve decides before it opens anything.
 struct ServePlan {
-    http::ListenAddress address;
-    bool address_given = false;
+    ListenPlan listening;
     std::string token;
     bool token_given = false;
     std::string state_dir;
     std::size_t sessions_max = 0;
     std::vector<std::string> allow_degraded;
-    std::vector<std::string> allow_host;
     std::optional<int> ready_fd;
     protocol::Transport transport = protocol::Transport::kIpc;
     LogLevel log_level = LogLevel::kInfo;

@@ -14,6 +14,37 @@ Response refuse(Problem problem, const Request& request) {
     return to_response(problem);
 }
 
+/// Without the token that may be in a path.
+std::string hide_token(std::string path) {
+    static constexpr std::string_view kMark = "/token/";
+    const std::size_t at = path.find(kMark);
+    if (at != std::string::npos) {
+        const std::size_t from = at + kMark.size();
+        path.replace(from, path.find('/', from) - from, "-");
+    }
+    return path;
+}
+
+/// "/token/TOKEN/rest" becomes "/rest?token=TOKEN".
+void take_token_from_path(Target& target) {
+    auto& segments = target.segments;
+    if (segments.size() < 2 || segments[0] != "token") {
+        return;
+    }
+    target.query.insert_or_assign("token", segments[1]);
+    segments.erase(segments.begin(), segments.begin() + 2);
+    if (segments.size() == 1 && segments.front().empty()) {
+        segments.clear();
+    }
+    const std::string hidden = hide_token(target.path);
+    // The word may have been sent in percent codes.
+    target.path = hidden == target.path ? std::string("/token/-") : hidden;
+}
+
+bool changes_something(const Request& request) {
+    return request.method != "GET" && request.method != "HEAD" && request.method != "OPTIONS";
+}
+
 }  // namespace
 
 Application::Application(TokenAuth auth, HostGuard hosts)
@@ -36,12 +67,15 @@ std::optional<Problem> Application::check_head(const Request& request) const {
 Application::Admission Application::admit(Request& request, std::string_view target_text) const {
     auto target = parse_target(target_text);
     if (target.has_error()) {
-        request.target.path = std::string(target_text.substr(0, target_text.find('?')));
+        request.target.path = hide_token(std::string(target_text.substr(0, target_text.find('?'))));
         return {nullptr, refuse(make_problem(400, target.error().message()), request)};
     }
     request.target = std::move(target).value();
     if (auto problem = check_head(request)) {
         return {nullptr, refuse(std::move(*problem), request)};
+    }
+    if (auto answer = enter_base(request, target_text)) {
+        return {nullptr, std::move(*answer)};
     }
     Router::Match match = router_.match(request.method, request.target.segments);
     const bool open = match.route != nullptr && match.route->access == Access::kOpen;
@@ -51,18 +85,9 @@ Application::Admission Application::admit(Request& request, std::string_view tar
         return {nullptr, std::move(response)};
     }
     if (!open) {
-        auto principal = auth_.authenticate(request);
-        if (!principal) {
-            return {
-                nullptr,
-                refuse(
-                    make_problem(
-                        401,
-                        "Send the server's token: \"Authorization: Bearer TOKEN\" or "
-                        "?token=TOKEN."),
-                    request)};
+        if (auto refusal = check_caller(request)) {
+            return {nullptr, std::move(*refusal)};
         }
-        request.principal = std::move(*principal);
     }
     if (match.route == nullptr && match.allowed.empty()) {
         return {nullptr, refuse(make_problem(404, "No such address on this server."), request)};
@@ -77,11 +102,63 @@ Application::Admission Application::admit(Request& request, std::string_view tar
     return {match.route, {}};
 }
 
+std::optional<Response> Application::enter_base(
+    Request& request, std::string_view target_text) const {
+    if (request.target.path == "*") {
+        return std::nullopt;
+    }
+    const BaseUrl::Place place = base_.enter(request.target);
+    if (place == BaseUrl::Place::kInside) {
+        take_token_from_path(request.target);
+        if (origins_.is_preflight(request)) {
+            return OriginPolicy::answer_preflight();
+        }
+        return std::nullopt;
+    }
+    if (place == BaseUrl::Place::kBare && !changes_something(request)) {
+        Response response = make_empty(302);
+        const std::size_t query = std::min(target_text.find('?'), target_text.size());
+        response.headers.add("Location", base_.text() + std::string(target_text.substr(query)));
+        return response;
+    }
+    return refuse(make_problem(404, "Everything here is below " + base_.text() + "."), request);
+}
+
+std::optional<Response> Application::check_caller(Request& request) const {
+    auto principal = auth_.authenticate(request);
+    const bool by_header = principal.has_value() && TokenAuth::uses_header(request);
+    if (!principal && trust_same_user_ && request.same_user_peer) {
+        principal = Principal{"admin", Role::kAdmin};
+    }
+    if (!principal) {
+        return refuse(
+            make_problem(
+                401, "Send the server's token: \"Authorization: Bearer TOKEN\" or ?token=TOKEN."),
+            request);
+    }
+    const bool guarded = changes_something(request) || request.headers.find("Upgrade") != nullptr;
+    if (guarded && !by_header && !origins_.admits(request)) {
+        return refuse(
+            make_problem(
+                403,
+                "A page of another origin may not do this. Start the server with --allow-origin " +
+                    std::string(request.headers.get("Origin")) +
+                    ", or authenticate with an Authorization header."),
+            request);
+    }
+    request.principal = std::move(*principal);
+    return std::nullopt;
+}
+
 void Application::add_jupyter_prefix(std::string segment) {
     jupyter_prefixes_.push_back(std::move(segment));
 }
 
 void Application::finish(const Request& request, Response& response) const {
+    origins_.add_headers(request, response);
+    if (const std::string* location = response.headers.find("Location")) {
+        response.headers.set("Location", base_.qualify(*location));
+    }
     const auto& segments = request.target.segments;
     if (response.status < 400 || segments.empty()) {
         return;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands between a connection and the handlers: the Host guard, the token, the routes. It
+// What stands between a connection and the handlers: the Host guard, the base URL, the token, the
+// origin, the routes. It
 // decides on the head of a request alone, before a byte of the body is read. Set up at start, then
 // read-only; must outlive the listener. One io_context thread.
 #pragma once
 
 #include "kernel-manager/http/auth.hpp"
+#include "kernel-manager/http/base_url.hpp"
+#include "kernel-manager/http/origin.hpp"
 #include "kernel-manager/http/problem.hpp"
 #include "kernel-manager/http/router.hpp"
 
@@ -21,13 +24,23 @@ class Application {
     Application(TokenAuth auth, HostGuard hosts);
 
     Router& router() { return router_; }
+    /// Everything is served below it. Default: "/".
+    void set_base_url(BaseUrl base) { base_ = std::move(base); }
+    /// Default: none but the server's own.
+    void set_origins(OriginPolicy origins) { origins_ = std::move(origins); }
+    /// Who comes over the Unix socket as the server's own user needs no token. Default: needs it.
+    /// That user could read the token anyway (it is in the state directory), and some clients
+    /// cannot send one: nbclient's GatewayKernelClient opens its WebSocket without.
+    void trust_same_user_peers() { trust_same_user_ = true; }
 
     /// Either a route whose captures and principal are now in the request, or the answer.
     struct Admission {
         const Route* route = nullptr;
         Response refusal;  // if route is null
     };
-    /// Fills in request.target from target_text.
+    /// Fills in request.target from target_text: its segments without the base URL. An address
+    /// "/token/TOKEN/api/…" is "/api/…?token=TOKEN", for clients that can be told an address and
+    /// nothing else; its path is kept without the token.
     Admission admit(Request& request, std::string_view target_text) const;
 
     /// Runs the handler. A handler that throws (a library, or memory exhausted) is a 500.
@@ -36,16 +49,22 @@ class Application {
     /// Addresses whose first segment is this answer their errors as Jupyter clients read them.
     void add_jupyter_prefix(std::string segment);
     /// The last word on an answer, also on one that no handler gave: errors in the style of the
-    /// address.
+    /// address, Location below the base URL, what other origins may read.
     void finish(const Request& request, Response& response) const;
 
  private:
     std::optional<Problem> check_head(const Request& request) const;
+    /// The answer to a request that has no business below the base URL, if it is one.
+    std::optional<Response> enter_base(Request& request, std::string_view target_text) const;
+    std::optional<Response> check_caller(Request& request) const;
 
     TokenAuth auth_;
     HostGuard hosts_;
     Router router_;
     std::vector<std::string> jupyter_prefixes_;
+    BaseUrl base_;
+    OriginPolicy origins_;
+    bool trust_same_user_ = false;
 };
 
 }  // namespace cellkeep::http

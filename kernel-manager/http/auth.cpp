@@ -38,10 +38,19 @@ TokenAuth::TokenAuth(std::string token) : token_(std::move(token)) {
     CELLKEEP_CHECK(!token_.empty());
 }
 
+bool TokenAuth::uses_header(const Request& request) {
+    const std::string* header = request.headers.find("Authorization");
+    if (header == nullptr) {
+        return false;
+    }
+    const std::string_view text = trim(*header);
+    return !equals_ignoring_case(text, "token") && !equals_ignoring_case(text, "bearer");
+}
+
 std::optional<Principal> TokenAuth::authenticate(const Request& request) const {
     std::string given;
-    if (const std::string* header = request.headers.find("Authorization")) {
-        const std::string_view text = trim(*header);
+    if (uses_header(request)) {
+        const std::string_view text = trim(request.headers.get("Authorization"));
         const std::size_t space = text.find(' ');
         if (space == std::string_view::npos) {
             return std::nullopt;

@@ -20,8 +20,11 @@ class TokenAuth {
     /// The token must not be empty.
     explicit TokenAuth(std::string token);
     /// `Authorization: Bearer T` or `token T` (scheme without case, RFC 9110, section 11.1), or
-    /// ?token=T. A wrong Authorization header is not rescued by a right query.
+    /// ?token=T. A wrong Authorization header is not rescued by a right query; one with a scheme
+    /// and nothing behind it counts as none (jupyter_server's gateway client sends "token ").
     std::optional<Principal> authenticate(const Request& request) const;
+    /// Whether an Authorization header is what decides.
+    static bool uses_header(const Request& request);
 
  private:
     std::string token_;

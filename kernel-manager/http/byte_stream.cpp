@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/byte_stream.hpp"
 
-#include <boost/asio/ip/tcp.hpp>
+#include "kernel-manager/http/transport.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
 #include <array>
 
 namespace cellkeep::http {
@@ -10,6 +15,11 @@ namespace cellkeep::http {
 namespace asio = boost::asio;
 
 namespace {
+
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+
+/// A continuation frame with FIN and no payload.
+constexpr std::array<char, 2> kEmptyLastFrame{'\x80', '\x00'};
 
 /// A view of buffers that are kept elsewhere, which Asio may copy freely.
 template <typename Buffer>
@@ -29,36 +39,60 @@ auto span_of(const Buffers& buffers) {
 
 }  // namespace
 
-ByteStream::ByteStream(Socket socket, std::string peer)
-    : socket_(std::move(socket)), peer_(std::move(peer)) {
-    boost::system::error_code ignored;  // Ignored: without it answers are merely slower.
-    (void)socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+ByteStream::ByteStream(Socket socket, Peer peer, std::shared_ptr<TlsContext> tls)
+    : transport_(std::make_unique<Transport>(std::move(socket), std::move(tls))),
+      peer_(std::move(peer)) {
+    // Ignored: without it answers are merely slower, and a Unix socket has none.
+    boost::system::error_code ignored;
+    (void)transport_->socket().set_option(asio::ip::tcp::no_delay(true), ignored);
 }
 
 ByteStream::~ByteStream() = default;
 
+ByteStream::executor_type ByteStream::get_executor() {
+    return transport_->socket().get_executor();
+}
+
+asio::awaitable<boost::system::error_code> ByteStream::open() {
+    if (!transport_->has_tls()) {
+        co_return boost::system::error_code();
+    }
+    auto [error] =
+        co_await transport_->tls().async_handshake(asio::ssl::stream_base::server, kAwait);
+    co_return error;
+}
+
+asio::awaitable<void> ByteStream::end_tls() {
+    if (transport_->has_tls() && transport_->socket().is_open()) {
+        // Ignored: most peers just close.
+        (void)co_await transport_->tls().async_shutdown(kAwait);
+    }
+}
+
 void ByteStream::cancel() {
     boost::system::error_code ignored;  // Ignored: a socket that is gone has nothing to cancel.
-    (void)socket_.cancel(ignored);
+    (void)transport_->socket().cancel(ignored);
 }
 
 void ByteStream::end_sending() {
     if (ended_at_ == Clock::time_point::max()) {
         ended_at_ = Clock::now();
     }
-    boost::system::error_code ignored;  // Ignored: the peer may have gone first.
-    (void)socket_.shutdown(Socket::shutdown_send, ignored);
+    if (!transport_->has_tls()) {
+        boost::system::error_code ignored;  // Ignored: the peer may have gone first.
+        (void)transport_->socket().shutdown(Socket::shutdown_send, ignored);
+    }
 }
 
 void ByteStream::close() {
     boost::system::error_code ignored;  // Ignored: closing is all that is left to do.
-    (void)socket_.shutdown(Socket::shutdown_both, ignored);
-    (void)socket_.close(ignored);
+    (void)transport_->socket().shutdown(Socket::shutdown_both, ignored);
+    (void)transport_->socket().close(ignored);
 }
 
 void ByteStream::start_read(ReadCompletion completion) {
     const auto where = span_of(completion->buffers);
-    socket_.async_read_some(
+    transport_->async_read_some(
         where,
         [this, kept = std::move(completion)](
             const boost::system::error_code& error, std::size_t bytes) {
@@ -67,14 +101,84 @@ void ByteStream::start_read(ReadCompletion completion) {
         });
 }
 
+void ByteStream::insert_into_message(
+    const void* payload, std::size_t payload_bytes, const std::string& inside) {
+    insertion_ = Insertion();
+    insertion_.payload = payload;
+    insertion_.payload_bytes = payload_bytes;
+    insertion_.tail = inside + std::string(kEmptyLastFrame.data(), kEmptyLastFrame.size());
+}
+
+std::size_t ByteStream::apply_insertion(Completion<asio::const_buffer>& completion) {
+    auto& buffers = completion.buffers;
+    if (insertion_.payload == nullptr) {
+        return 0;
+    }
+    if (!insertion_.begun) {
+        const bool this_one = buffers.size() > 1 && buffers[1].data() == insertion_.payload &&
+                              buffers[0].size() <= insertion_.head.size();
+        if (!this_one) {
+            return 0;  // a control frame of the library's own
+        }
+        insertion_.begun = true;
+        insertion_.left = buffers[0].size() + insertion_.payload_bytes;
+        (void)asio::buffer_copy(asio::buffer(insertion_.head), buffers[0]);
+        insertion_.head[0] = static_cast<char>(insertion_.head[0] & 0x7F);  // without FIN
+        buffers[0] = asio::const_buffer(insertion_.head.data(), buffers[0].size());
+    }
+    std::size_t given = 0;
+    for (const asio::const_buffer& buffer : buffers) {
+        given += buffer.size();
+    }
+    if (given < insertion_.left) {
+        return 0;  // the library writes long messages piece by piece
+    }
+    buffers.push_back(asio::buffer(insertion_.tail));
+    return insertion_.tail.size();
+}
+
 void ByteStream::start_write(WriteCompletion completion) {
+    const std::size_t added = apply_insertion(*completion);
+    std::size_t given = 0;
+    for (const asio::const_buffer& buffer : completion->buffers) {
+        given += buffer.size();
+    }
+    given -= added;
     const auto what = span_of(completion->buffers);
-    socket_.async_write_some(
+    transport_->async_write_some(
         what,
-        [this, kept = std::move(completion)](
-            const boost::system::error_code& error, std::size_t bytes) {
+        [this, given, added, kept = std::move(completion)](
+            const boost::system::error_code& error, std::size_t bytes) mutable {
             bytes_written_ += bytes;
-            kept->complete(error, bytes);
+            const std::size_t own = std::min(bytes, given);
+            if (insertion_.begun) {
+                insertion_.left -= own;
+            }
+            if (!error && added > 0 && own == given) {
+                write_tail(std::move(kept), given, bytes - given);
+                return;
+            }
+            kept->complete(error, own);
+        });
+}
+
+/// The library learns of its bytes when ours have followed them.
+void ByteStream::write_tail(WriteCompletion completion, std::size_t written, std::size_t from) {
+    if (from == insertion_.tail.size()) {
+        insertion_ = Insertion();
+        completion->complete({}, written);
+        return;
+    }
+    transport_->async_write_some(
+        asio::buffer(insertion_.tail.data() + from, insertion_.tail.size() - from),
+        [this, written, from, kept = std::move(completion)](
+            const boost::system::error_code& error, std::size_t bytes) mutable {
+            bytes_written_ += bytes;
+            if (error) {
+                kept->complete(error, written);
+                return;
+            }
+            write_tail(std::move(kept), written, from + bytes);
         });
 }
 
@@ -85,7 +189,7 @@ void ByteStream::start_teardown(ReadCompletion completion) {
         ReadCompletion done;
         std::array<char, 4096> thrown_away;
         static void read(std::unique_ptr<Drain> drain) {
-            auto& socket = drain->stream.socket_;
+            auto& socket = drain->stream.transport_->socket();
             const auto where = asio::buffer(drain->thrown_away);
             socket.async_read_some(
                 where,
@@ -101,7 +205,18 @@ void ByteStream::start_teardown(ReadCompletion completion) {
                 });
         }
     };
-    Drain::read(std::unique_ptr<Drain>(new Drain{*this, std::move(completion), {}}));
+    std::unique_ptr<Drain> drain(new Drain{*this, std::move(completion), {}});
+    if (!transport_->has_tls()) {
+        Drain::read(std::move(drain));
+        return;
+    }
+    transport_->tls().async_shutdown(
+        [this, kept = std::move(drain)](const boost::system::error_code& /*error*/) mutable {
+            // Ignored: a peer that was still sending did not expect the goodbye; it has it now.
+            boost::system::error_code ignored;
+            (void)transport_->socket().shutdown(Socket::shutdown_send, ignored);
+            Drain::read(std::move(kept));
+        });
 }
 
 }  // namespace cellkeep::http

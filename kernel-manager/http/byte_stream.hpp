@@ -6,13 +6,17 @@
 // io_context thread; at most one read and one write at a time; it must outlive both.
 #pragma once
 
+#include "kernel-manager/http/tls.hpp"
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/beast/websocket/teardown.hpp>
 #include <boost/container/small_vector.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -22,32 +26,53 @@
 
 namespace cellkeep::http {
 
+class Transport;
+
 class ByteStream {
  public:
     using Socket = boost::asio::generic::stream_protocol::socket;
     using executor_type = boost::asio::any_io_executor;
     using Clock = std::chrono::steady_clock;
 
-    /// peer names the other end in the log.
-    ByteStream(Socket socket, std::string peer);
+    struct Peer {
+        std::string name;        // for the log
+        bool same_user = false;  // over a Unix socket, a process of the server's own user
+    };
+
+    /// tls: null for none.
+    ByteStream(Socket socket, Peer peer, std::shared_ptr<TlsContext> tls = nullptr);
     ByteStream(const ByteStream&) = delete;
     ByteStream& operator=(const ByteStream&) = delete;
     ~ByteStream();
 
-    executor_type get_executor() { return socket_.get_executor(); }
-    const std::string& peer() const { return peer_; }
+    executor_type get_executor();
+    const std::string& peer() const { return peer_.name; }
+    bool same_user_peer() const { return peer_.same_user; }
     /// So far.
     std::uint64_t bytes_read() const { return bytes_read_; }
     std::uint64_t bytes_written() const { return bytes_written_; }
     /// When we said that we send no more, or time_point::max().
     Clock::time_point ended_at() const { return ended_at_; }
 
+    /// The TLS handshake, if there is one: first of all.
+    boost::asio::awaitable<boost::system::error_code> open();
+    /// The TLS goodbye, if there is one: before close(). Ends when the peer has answered or gone.
+    boost::asio::awaitable<void> end_tls();
     /// Fails the operations that are waiting; the stream stays open.
     void cancel();
-    /// Says that we send no more; the peer may go on.
+    /// Says that we send no more; the peer may go on. (TLS cannot say that and then go on reading:
+    /// there it is only noted.)
     void end_sending();
     /// Ends both directions and the operations that are waiting.
     void close();
+
+    /// A WebSocket message whose first frame, as the library writes it, has this payload (by
+    /// address) takes `inside` with it: the frame is marked as not the last one, and behind its
+    /// payload follow `inside`, whole control frames, and an empty last frame (RFC 6455, section
+    /// 5.4). In the same system call if it fits. One message at a time; it must be written whole by
+    /// one operation.
+    void insert_into_message(
+        const void* payload, std::size_t payload_bytes, const std::string& inside);
 
     template <typename Buffers, typename Token>
     auto async_read_some(const Buffers& buffers, Token&& token) {
@@ -129,15 +154,29 @@ class ByteStream {
         return waiting;
     }
 
+    /// A message that control frames are put into.
+    struct Insertion {
+        const void* payload = nullptr;  // null: none
+        std::size_t payload_bytes = 0;
+        bool begun = false;
+        std::size_t left = 0;  // of the frame
+        std::array<char, 10> head{};
+        std::string tail;
+    };
+    /// Returns how many bytes of the completion's buffers are not the library's.
+    std::size_t apply_insertion(Completion<boost::asio::const_buffer>& completion);
+    void write_tail(WriteCompletion completion, std::size_t written, std::size_t from);
+
     void start_read(ReadCompletion completion);
     void start_write(WriteCompletion completion);
     void start_teardown(ReadCompletion completion);
 
-    Socket socket_;
-    std::string peer_;
+    std::unique_ptr<Transport> transport_;
+    Peer peer_;
     std::uint64_t bytes_read_ = 0;
     std::uint64_t bytes_written_ = 0;
     Clock::time_point ended_at_ = Clock::time_point::max();
+    Insertion insertion_;
 };
 
 }  // namespace cellkeep::http

@@ -11,6 +11,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <utility>
@@ -39,16 +40,25 @@ Error client_error(const boost::system::error_code& error, const ServerAddress& 
 Result<ServerAddress> parse_server_url(const std::string& url, std::string token) {
     static constexpr std::string_view kScheme = "http://";
     const Error refused(ErrorCode::kInvalidArgument, "\"" + url + "\" is not http://ADDRESS:PORT");
-    const std::size_t colon = url.rfind(':');
-    if (url.substr(0, kScheme.size()) != kScheme || colon < kScheme.size()) {
+    if (url.substr(0, kScheme.size()) != kScheme) {
         return refused;
     }
     ServerAddress server;
-    server.host = url.substr(kScheme.size(), colon - kScheme.size());
+    const std::size_t slash = std::min(url.find('/', kScheme.size()), url.size());
+    const std::string authority = url.substr(kScheme.size(), slash - kScheme.size());
+    server.base = url.substr(slash);
+    while (!server.base.empty() && server.base.back() == '/') {
+        server.base.pop_back();
+    }
+    const std::size_t colon = authority.rfind(':');
+    if (colon == std::string::npos) {
+        return refused;
+    }
+    server.host = authority.substr(0, colon);
     if (server.host.size() > 2 && server.host.front() == '[') {
         server.host = server.host.substr(1, server.host.size() - 2);
     }
-    server.port = url.substr(colon + 1);
+    server.port = authority.substr(colon + 1);
     server.token = std::move(token);
     std::uint16_t port = 0;
     const char* end = server.port.data() + server.port.size();
@@ -78,7 +88,7 @@ asio::awaitable<Result<ClientResponse>> fetch(const ServerAddress& server, Clien
     beast::http::request<beast::http::string_body> wire;
     wire.version(11);
     wire.method_string(request.method);
-    wire.target(request.target);
+    wire.target(server.base + request.target);
     wire.set(beast::http::field::host, "localhost:" + server.port);
     wire.set(beast::http::field::authorization, "Bearer " + server.token);
     wire.set(beast::http::field::connection, "close");

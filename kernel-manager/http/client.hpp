@@ -14,14 +14,15 @@
 
 namespace cellkeep::http {
 
-/// Where a server is: "http://127.0.0.1:8888" and its token.
+/// Where a server is: "http://127.0.0.1:8888/user/anna/" and its token.
 struct ServerAddress {
     std::string host;  // numeric
     std::string port;
     std::string token;
+    std::string base;  // "/user/anna": stands before every target
 };
 
-/// kInvalidArgument if the text is not http://ADDRESS:PORT.
+/// kInvalidArgument if the text is not http://ADDRESS:PORT[/BASE].
 Result<ServerAddress> parse_server_url(const std::string& url, std::string token);
 
 struct ClientRequest {

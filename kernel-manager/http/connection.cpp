@@ -118,13 +118,32 @@ void Connection::abort() {
     stream_->close();
 }
 
+asio::awaitable<bool> Connection::open_stream() {
+    set_deadline(registry_->limits().head_timeout);
+    const boost::system::error_code error = co_await stream_->open();
+    clear_deadline();
+    if (error && registry_->log()) {
+        AccessRecord record;
+        record.remote = stream_->peer();
+        record.note = "TLS handshake: " + (timed_out_ ? "not in time" : error.message());
+        registry_->log()(record);
+    }
+    co_return !error;
+}
+
 asio::awaitable<void> Connection::run() {
-    Next next = Next::kKeepAlive;
+    const bool open = co_await open_stream();
+    Next next = open ? Next::kKeepAlive : Next::kClose;
     while (next == Next::kKeepAlive) {
         next = co_await serve_one();
     }
     if (next == Next::kDrain) {
         co_await drain();
+    }
+    if (open && !websocket_) {
+        set_deadline(registry_->limits().drain_timeout);
+        co_await stream_->end_tls();
+        clear_deadline();
     }
     abort();
 }
@@ -229,6 +248,7 @@ Request Connection::take_request(Response& refusal, const Route*& route) {
     for (const auto& field : parser.get()) {
         request.headers.add(std::string(field.name_string()), std::string(field.value()));
     }
+    request.same_user_peer = stream_->same_user_peer();
     Application::Admission admission =
         application_.admit(request, std::string_view(parser.get().target()));
     io_->continue_wanted = request.headers.find("Expect") != nullptr && !parser.is_done();

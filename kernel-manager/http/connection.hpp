@@ -73,6 +73,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     enum class Next { kKeepAlive, kClose, kDrain };
 
     boost::asio::awaitable<void> run();
+    boost::asio::awaitable<bool> open_stream();
     boost::asio::awaitable<Next> serve_one();
     /// The request whose head is in the parser.
     Request take_request(Response& refusal, const Route*& route);

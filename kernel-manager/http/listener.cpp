@@ -2,17 +2,26 @@
 #include "kernel-manager/http/listener.hpp"
 
 #include "kernel-manager/http/connection.hpp"
+#include "kernel-manager/http/unix_socket.hpp"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include <charconv>
+#include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,6 +29,7 @@ namespace cellkeep::http {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
+using Endpoint = asio::generic::stream_protocol::endpoint;
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -32,6 +42,29 @@ constexpr std::chrono::milliseconds kAcceptBackoff{100};
 /// How often a stopping listener looks whether its last connection is gone.
 constexpr std::chrono::milliseconds kStopPeriod{20};
 
+/// Who connected, as far as the kernel says.
+ByteStream::Peer describe_peer(ByteStream::Socket& socket) {
+    boost::system::error_code ignored;  // Ignored: the peer is gone and needs no name.
+    const Endpoint endpoint = socket.remote_endpoint(ignored);
+    if (endpoint.protocol().family() == AF_UNIX) {
+        struct ucred credentials {};
+        socklen_t bytes = sizeof credentials;
+        const bool known =
+            ::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) ==
+            0;
+        if (!known) {
+            return {"unix", false};
+        }
+        return {"unix:uid=" + std::to_string(credentials.uid), credentials.uid == ::geteuid()};
+    }
+    tcp::endpoint address;
+    if (endpoint.size() <= address.capacity() && endpoint.size() > 0) {
+        std::memcpy(address.data(), endpoint.data(), endpoint.size());
+        address.resize(endpoint.size());
+    }
+    return {address.address().to_string(), false};
+}
+
 void close_on_exec(int fd) {
     // Ignored: cannot fail on an open descriptor (fcntl(2)).
     (void)::fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -39,45 +72,17 @@ void close_on_exec(int fd) {
 
 }  // namespace
 
-Result<ListenAddress> parse_listen_address(std::string_view text) {
-    const auto refuse = [text] {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "\"" + std::string(text) + "\" is not HOST:PORT",
-            "HOST is an IP address or localhost, for example 127.0.0.1:8888 or [::1]:8888.");
-    };
-    const std::size_t colon = text.rfind(':');
-    if (colon == std::string_view::npos) {
-        return refuse();
-    }
-    std::string_view host = text.substr(0, colon);
-    const std::string_view port_text = text.substr(colon + 1);
-    const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-    if (bracketed) {
-        host = host.substr(1, host.size() - 2);
-    }
-    ListenAddress address;
-    const char* end = port_text.data() + port_text.size();
-    const auto [stop, failed] = std::from_chars(port_text.data(), end, address.port);
-    if (port_text.empty() || failed != std::errc() || stop != end) {
-        return refuse();
-    }
-    address.host = host == "localhost" ? std::string("127.0.0.1") : std::string(host);
-    boost::system::error_code error;
-    const auto ip = asio::ip::make_address(address.host, error);
-    if (error || ip.is_v6() != bracketed) {
-        return refuse();
-    }
-    address.loopback = ip.is_loopback();
-    return address;
-}
-
 struct Listener::State {
     State(asio::io_context& context, const Application& app)
         : io(context), application(app), acceptor(context), sweeper(context) {}
+    /// Binds and listens.
+    Status open();
     asio::io_context& io;
     const Application& application;
-    tcp::acceptor acceptor;
+    ListenAddress address;
+    asio::basic_socket_acceptor<asio::generic::stream_protocol> acceptor;
+    std::optional<UnixSocketFile> file;
+    std::shared_ptr<TlsContext> tls;
     asio::steady_timer sweeper;
     std::shared_ptr<ConnectionRegistry> registry;
     Clock::time_point abort_at = Clock::time_point::max();
@@ -87,34 +92,56 @@ struct Listener::State {
 Listener::Listener(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Listener::~Listener() = default;
 
-Result<std::unique_ptr<Listener>> Listener::create(
-    asio::io_context& io,
-    const ListenAddress& address,
-    const Application& application,
-    ConnectionLimits limits,
-    AccessLog log) {
-    auto state = std::make_unique<State>(io, application);
-    state->registry = std::make_shared<ConnectionRegistry>(limits, std::move(log));
+Status Listener::State::open() {
+    const bool is_unix = !address.path.empty();
+    if (is_unix) {
+        BOOST_OUTCOME_TRY(UnixSocketFile::make_room(address.path));
+    }
     boost::system::error_code error;
-    const tcp::endpoint endpoint(asio::ip::make_address(address.host, error), address.port);
-    auto& acceptor = state->acceptor;
+    const Endpoint endpoint =
+        is_unix
+            ? Endpoint(asio::local::stream_protocol::endpoint(address.path))
+            : Endpoint(tcp::endpoint(asio::ip::make_address(address.host, error), address.port));
     const auto step = [&error](auto action) {
         if (!error) {
             action();
         }
     };
     step([&] { (void)acceptor.open(endpoint.protocol(), error); });
-    step([&] { (void)acceptor.set_option(tcp::acceptor::reuse_address(true), error); });
+    step([&] {
+        if (!is_unix) {
+            (void)acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+        }
+    });
     step([&] { (void)acceptor.bind(endpoint, error); });
+    if (is_unix && !error) {
+        BOOST_OUTCOME_TRY(file, UnixSocketFile::adopt(address.path));
+    }
     step([&] { (void)acceptor.listen(asio::socket_base::max_listen_connections, error); });
     if (error) {
-        const std::string what =
-            "listen(" + address.host + ":" + std::to_string(address.port) + ")";
+        const std::string where =
+            is_unix ? address.path : address.host + ":" + std::to_string(address.port);
         const bool taken = error == boost::system::errc::address_in_use;
         return Error(
-            taken ? ErrorCode::kConflict : ErrorCode::kUnavailable, what + ": " + error.message());
+            taken ? ErrorCode::kConflict : ErrorCode::kUnavailable,
+            "listen(" + where + "): " + error.message());
     }
     close_on_exec(acceptor.native_handle());
+    return ok();
+}
+
+Result<std::unique_ptr<Listener>> Listener::create(
+    asio::io_context& io,
+    const ListenAddress& address,
+    const Application& application,
+    ConnectionLimits limits,
+    AccessLog log,
+    std::shared_ptr<TlsContext> tls) {
+    auto state = std::make_unique<State>(io, application);
+    state->address = address;
+    state->tls = address.path.empty() ? std::move(tls) : nullptr;
+    state->registry = std::make_shared<ConnectionRegistry>(limits, std::move(log));
+    BOOST_OUTCOME_TRY(state->open());
     return std::unique_ptr<Listener>(new Listener(std::move(state)));
 }
 
@@ -144,9 +171,8 @@ asio::awaitable<void> Listener::accept_loop() {
         if (open >= maximum + kRefusedAtOnceMax) {
             continue;  // the socket closes here
         }
-        boost::system::error_code ignored;  // Ignored: only names the peer in the log.
-        const auto peer = socket.remote_endpoint(ignored);
-        auto stream = std::make_shared<ByteStream>(std::move(socket), peer.address().to_string());
+        ByteStream::Peer peer = describe_peer(socket);
+        auto stream = std::make_shared<ByteStream>(std::move(socket), std::move(peer), state_->tls);
         std::make_shared<Connection>(
             std::move(stream),
             state_->application,
@@ -180,6 +206,7 @@ void Listener::stop(std::chrono::milliseconds patience, std::function<void()> st
     state_->stopped = std::move(stopped);
     boost::system::error_code ignored;  // Ignored: closed is what it shall be.
     (void)state_->acceptor.close(ignored);
+    state_->file.reset();
     state_->registry->set_stopping();
     state_->abort_at = Clock::now() + patience;
     for (Connection* connection : state_->registry->open()) {
@@ -190,19 +217,28 @@ void Listener::stop(std::chrono::milliseconds patience, std::function<void()> st
 
 std::uint16_t Listener::port() const {
     boost::system::error_code ignored;  // Ignored: a closed listener has port 0.
-    return state_->acceptor.local_endpoint(ignored).port();
+    const Endpoint endpoint = state_->acceptor.local_endpoint(ignored);
+    if (endpoint.protocol().family() == AF_INET) {
+        return ntohs(reinterpret_cast<const sockaddr_in*>(endpoint.data())->sin_port);
+    }
+    if (endpoint.protocol().family() == AF_INET6) {
+        return ntohs(reinterpret_cast<const sockaddr_in6*>(endpoint.data())->sin6_port);
+    }
+    return 0;
 }
 
 std::string Listener::url() const {
+    if (!state_->address.path.empty()) {
+        return "unix:" + state_->address.path;
+    }
     boost::system::error_code error;
-    const auto endpoint = state_->acceptor.local_endpoint(error);
-    const auto address = endpoint.address();
+    const auto address = asio::ip::make_address(state_->address.host, error);
     std::string host = address.to_string();
     if (address.is_unspecified()) {
         host = address.is_v6() ? "::1" : "127.0.0.1";
     }
-    return "http://" + (address.is_v6() ? "[" + host + "]" : host) + ":" +
-           std::to_string(endpoint.port());
+    const std::string scheme = state_->tls ? "https://" : "http://";
+    return scheme + (address.is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(port());
 }
 
 }  // namespace cellkeep::http

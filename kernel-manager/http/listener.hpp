@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernel-manager/http/application.hpp"
+#include "kernel-manager/http/tls.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/result.hpp"
 
@@ -30,6 +31,7 @@ struct AccessRecord {
     int status = 0;
     std::uint64_t bytes = 0;  // of the answer's body
     std::chrono::microseconds duration{0};
+    std::string note;  // why it never became a request: a failed TLS handshake
 };
 using AccessLog = std::function<void(const AccessRecord&)>;
 
@@ -53,23 +55,26 @@ struct ConnectionLimits {
 struct ListenAddress {
     std::string host;  // a numeric address; "localhost" becomes 127.0.0.1
     std::uint16_t port = 0;
-    bool loopback = true;
+    bool loopback = true;  // only this machine reaches it
+    std::string path{};    // of a Unix socket; empty: none of the above counts if it is not
 };
 
-/// "HOST:PORT", "[V6]:PORT". kInvalidArgument.
+/// "HOST:PORT", "[V6]:PORT", "unix:PATH". kInvalidArgument.
 Result<ListenAddress> parse_listen_address(std::string_view text);
 
 class ConnectionRegistry;
 
 class Listener {
  public:
-    /// Binds and listens (port 0: any free one). kConflict if the port is taken.
+    /// Binds and listens (port 0: any free one). kConflict if the port or the path is taken. A
+    /// Unix socket is for this user only (0600) and removed by stop(); TLS is not spoken on it.
     static Result<std::unique_ptr<Listener>> create(
         boost::asio::io_context& io,
         const ListenAddress& address,
         const Application& application,
         ConnectionLimits limits,
-        AccessLog log);
+        AccessLog log,
+        std::shared_ptr<TlsContext> tls = nullptr);
     Listener(const Listener&) = delete;
     Listener& operator=(const Listener&) = delete;
     ~Listener();
@@ -80,7 +85,7 @@ class Listener {
     void stop(std::chrono::milliseconds patience, std::function<void()> stopped);
 
     std::uint16_t port() const;
-    /// "http://127.0.0.1:8888".
+    /// "http://127.0.0.1:8888", "https://…", "unix:/path".
     std::string url() const;
 
  private:

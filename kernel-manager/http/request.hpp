@@ -41,6 +41,8 @@ struct Request {
     BodyStream* stream = nullptr;                              // only if the route streams
     std::map<std::string, std::string, std::less<>> captures;  // from the route's pattern
     Principal principal;
+    /// It came over a Unix socket from a process of the server's own user (SO_PEERCRED, unix(7)).
+    bool same_user_peer = false;
     /// Set if the request is a well-formed WebSocket handshake (RFC 6455, section 4.2.1).
     std::optional<WebSocketOffer> websocket;
 

@@ -23,6 +23,7 @@ constexpr std::array kReasons = {
     Reason{202, "Accepted"},
     Reason{204, "No Content"},
     Reason{206, "Partial Content"},
+    Reason{302, "Found"},
     Reason{400, "Bad Request"},
     Reason{401, "Unauthorized"},
     Reason{403, "Forbidden"},

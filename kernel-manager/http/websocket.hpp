@@ -56,10 +56,11 @@ class WebSocket {
     /// limits::kWebSocketStallMax.
     virtual boost::asio::awaitable<Status> send(
         WebSocketKind kind, std::vector<boost::asio::const_buffer> pieces) = 0;
-    /// From now on every message that send() takes proves its receipt: a ping stands inside it, before
-    /// its last bytes (RFC 6455, section 5.4), and the pong says that the peer has read the message.
-    /// The callback learns how many messages since this call are proved to be read, in order; it is
-    /// called while receive() waits, also on behalf of what arrived before receive() fails.
+    /// From now on every message that send() takes proves its receipt: a ping stands inside it,
+    /// before its last bytes (RFC 6455, section 5.4), and the pong says that the peer has read the
+    /// message. The callback learns how many messages since this call are proved to be read, in
+    /// order; it is called while receive() waits, also on behalf of what arrived before receive()
+    /// fails.
     virtual void watch_receipt(std::function<void(std::uint64_t messages)> /*on_receipt*/) {}
     /// Starts the closing handshake; receive() and send() then fail. Idempotent. The reason is for
     /// people, at most 123 bytes; a longer one is cut.

@@ -10,6 +10,8 @@
 #include <boost/beast/websocket/stream.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,9 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kFirstReadBytes = 16ULL << 10U;
 /// A control frame holds 125 bytes, two of which are the code (RFC 6455, section 5.5).
 constexpr std::size_t kReasonBytesMax = 123;
+
+/// Of the payload of a ping that proves receipt.
+constexpr std::size_t kProofBytes = 8;
 
 /// The caller's buffers as the library may copy them: by reference.
 struct Pieces {
@@ -51,6 +56,27 @@ std::string cut_reason(std::string reason) {
     return reason;
 }
 
+/// A ping that carries a number (RFC 6455, section 5.5.2).
+std::string make_proof(std::uint64_t number) {
+    std::string ping{'\x89', static_cast<char>(kProofBytes)};
+    for (std::size_t i = kProofBytes; i-- > 0;) {
+        ping += static_cast<char>(number >> 8U * i & 0xFFU);
+    }
+    return ping;
+}
+
+/// Of a pong; nothing if it answers another kind of ping.
+std::optional<std::uint64_t> read_proof(std::string_view payload) {
+    if (payload.size() != kProofBytes) {
+        return std::nullopt;
+    }
+    std::uint64_t number = 0;
+    for (const char byte : payload) {
+        number = number << 8U | static_cast<unsigned char>(byte);
+    }
+    return number;
+}
+
 class BeastSession final : public WebSocketSession,
                            public std::enable_shared_from_this<BeastSession> {
  public:
@@ -60,6 +86,7 @@ class BeastSession final : public WebSocketSession,
     asio::awaitable<Result<WebSocketMessage>> receive() override;
     asio::awaitable<Status> send(
         WebSocketKind kind, std::vector<asio::const_buffer> pieces) override;
+    void watch_receipt(std::function<void(std::uint64_t)> on_receipt) override;
     void close(CloseCode code, std::string reason) override;
     void tick(Clock::time_point now) override;
     asio::awaitable<void> finish() override;
@@ -80,6 +107,8 @@ class BeastSession final : public WebSocketSession,
     ConnectionLimits limits_;
     asio::steady_timer ended_;  // never expires; cancelled when the close is done
     std::string why_;           // of a cut
+    std::function<void(std::uint64_t)> on_receipt_;
+    std::uint64_t messages_ = 0;  // sent since watch_receipt()
     Clock::time_point next_ping_;
     Clock::time_point heard_at_;  // while receive() waits
     Clock::time_point moved_at_;  // while something is being written
@@ -189,6 +218,10 @@ asio::awaitable<Status> BeastSession::send(
         co_return closed_error("nothing more is sent");
     }
     sending_ = true;
+    if (on_receipt_ && !pieces.empty()) {
+        bytes_->insert_into_message(
+            pieces.front().data(), asio::buffer_size(pieces), make_proof(++messages_));
+    }
     stream_.binary(kind == WebSocketKind::kBinary);
     const Pieces all{pieces.data(), pieces.data() + pieces.size()};
     auto [error, bytes] = co_await stream_.async_write(all, kAwait);
@@ -198,6 +231,18 @@ asio::awaitable<Status> BeastSession::send(
         co_return closed_error(error.message());
     }
     co_return ok();
+}
+
+void BeastSession::watch_receipt(std::function<void(std::uint64_t)> on_receipt) {
+    on_receipt_ = std::move(on_receipt);
+    stream_.control_callback([this](websocket::frame_type kind, beast::string_view payload) {
+        const auto number = kind == websocket::frame_type::pong
+                                ? read_proof({payload.data(), payload.size()})
+                                : std::nullopt;
+        if (number.has_value()) {
+            on_receipt_(std::min(*number, messages_));
+        }
+    });
 }
 
 void BeastSession::close(CloseCode code, std::string reason) {

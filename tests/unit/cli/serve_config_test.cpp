@@ -18,23 +18,53 @@ max_sessions = 3
 state_dir = "/somewhere"
 allow_degraded = ["freeze", "kill"]
 allow_host = ["lab"]
+allow_origin = ["https://lab"]
+base_url = "/b/"
+tls_cert = "c.pem"
+tls_key = "k.pem"
+no_token_on_unix_socket = true
 ready_fd = 5
 zmq_transport = "tcp"
 log_level = "debug"
 log_format = "text"
+default_kernel_name = "python"
+allowed_envs = ["TZ"]
+cull_idle_timeout = 600
+cull_connected = true
+cull_busy = false
+prespawn_count = 2
+kernel_cpu_cores = 4
+kernel_memory_mb = 128
+kernel_disk_mb = 64
+kernel_processes = 32
 )",
         "c.toml");
     REQUIRE(options.has_value());
-    CHECK(options.value().listen == "127.0.0.1:9000");
+    CHECK(options.value().listen == std::vector<std::string>{"127.0.0.1:9000"});
     CHECK(options.value().token == "secret");
     CHECK(options.value().max_sessions == 3U);
     CHECK(options.value().state_dir == "/somewhere");
     CHECK(options.value().allow_degraded == std::vector<std::string>{"freeze", "kill"});
     CHECK(options.value().allow_host == std::vector<std::string>{"lab"});
+    CHECK(options.value().allow_origin == std::vector<std::string>{"https://lab"});
+    CHECK(options.value().base_url == "/b/");
+    CHECK(options.value().tls_cert == "c.pem");
+    CHECK(options.value().tls_key == "k.pem");
+    CHECK(options.value().no_token_on_unix_socket == true);
     CHECK(options.value().ready_fd == 5);
     CHECK(options.value().zmq_transport == "tcp");
     CHECK(options.value().log_level == "debug");
     CHECK(options.value().log_format == "text");
+    CHECK(options.value().default_kernel_name == "python");
+    CHECK(options.value().allowed_envs == std::vector<std::string>{"TZ"});
+    CHECK(options.value().cull_idle_timeout == 600U);
+    CHECK(options.value().cull_connected == true);
+    CHECK(options.value().cull_busy == false);
+    CHECK(options.value().prespawn_count == 2U);
+    CHECK(options.value().kernel_cpu_cores == 4.0);
+    CHECK(options.value().kernel_memory_mb == 128U);
+    CHECK(options.value().kernel_disk_mb == 64U);
+    CHECK(options.value().kernel_processes == 32U);
 }
 
 TEST_CASE("an empty file says nothing", "[cli][config]") {
@@ -49,12 +79,21 @@ TEST_CASE("a bad file is refused with its line", "[cli][config]") {
         {"lisen = \"x\"", "c.toml:1: \"lisen\""},
         {"\n\nmax-sessions = 1", "c.toml:3: \"max-sessions\""},
         {"listen = 8888", "c.toml:1: \"listen\""},
+        {"listen = [8888]", "c.toml:1: \"listen\""},
+        {"base_url = 1", "c.toml:1: \"base_url\""},
+        {"allow_origin = \"*\"", "c.toml:1: \"allow_origin\""},
+        {"no_token_on_unix_socket = 1", "c.toml:1: \"no_token_on_unix_socket\""},
         {"\nmax_sessions = \"3\"", "c.toml:2: \"max_sessions\""},
         {"max_sessions = -1", "c.toml:1: \"max_sessions\""},
         {"max_sessions = 1.5", "c.toml:1: \"max_sessions\""},
         {"max_sessions = 99999999999", "c.toml:1: \"max_sessions\""},
         {"allow_degraded = \"freeze\"", "c.toml:1: \"allow_degraded\""},
         {"allow_degraded = [1]", "c.toml:1: \"allow_degraded\""},
+        {"cull_busy = 1", "c.toml:1: \"cull_busy\""},
+        {"cull_connected = \"true\"", "c.toml:1: \"cull_connected\""},
+        {"kernel_cpu_cores = \"2\"", "c.toml:1: \"kernel_cpu_cores\""},
+        {"kernel_cpu_cores = true", "c.toml:1: \"kernel_cpu_cores\""},
+        {"allowed_envs = \"TZ\"", "c.toml:1: \"allowed_envs\""},
         {"[server]\nlisten = \"x\"", "c.toml:1: \"server\""},
         {"listen = ", "c.toml:1: "},
         {"a = 1\nlisten = \"x", "c.toml:2: "},
@@ -73,13 +112,13 @@ TEST_CASE("a file that is not there is an error", "[cli][config]") {
 
 TEST_CASE("a flag wins over the file", "[cli][config]") {
     ServeOptions flags;
-    flags.listen = "a";
+    flags.listen = std::vector<std::string>{"a"};
     ServeOptions file;
-    file.listen = "b";
+    file.listen = std::vector<std::string>{"b"};
     file.token = "t";
     file.allow_host = {"h"};
     const ServeOptions both = overlay(flags, file);
-    CHECK(both.listen == "a");
+    CHECK(both.listen == std::vector<std::string>{"a"});
     CHECK(both.token == "t");
     CHECK(both.allow_host == std::vector<std::string>{"h"});
     CHECK_FALSE(both.max_sessions.has_value());
