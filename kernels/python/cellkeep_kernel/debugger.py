@@ -9,7 +9,6 @@ import _thread
 import functools
 import importlib.util
 import json
-import keyword
 import os
 import signal
 import sys
@@ -18,7 +17,7 @@ import threading
 from . import dap
 from .dap import Failure, argument, response
 from .encoding import to_json
-from .variables import Explorer, is_shown
+from .variables import Values
 
 _FOLDER = os.path.dirname(__file__)
 # Commands that would end the process or start another, which is the session's business.
@@ -47,7 +46,6 @@ def is_available():
 class Debugger:
     def __init__(self, host, shell, cells):
         self._host = host
-        self._shell = shell
         self._cells = cells
         # Requests come on the main thread until the link's thread is there; events on a third one.
         self._lock = threading.RLock()
@@ -57,8 +55,6 @@ class Debugger:
         self._parent = b"{}"  # header of the last request
         self._breakpoints = {}
         self._stopped = set()
-        self._explorer = None
-        self._rich = {}
         # SIGINT has fallen on the main thread while it was inside the debugger, and is still due.
         self._interrupt_due = False
         self._going_on = False
@@ -71,12 +67,10 @@ class Debugger:
             "source": self._source,
             "setBreakpoints": self._set_breakpoints,
             "stackTrace": self._stack_trace,
-            "variables": self._variables,
-            "inspectVariables": self._inspect_variables,
-            "richInspectVariables": self._rich_inspect_variables,
-            "copyToGlobals": self._copy_to_globals,
             "modules": self._modules,
         }
+        values = Values(shell, self._forward, lambda: bool(self._stopped))
+        self._own.update(values.requests)
 
     # --- in and out ---
 
@@ -293,28 +287,6 @@ class Debugger:
 
         self._forward(request, reply, cut)
 
-    def _variables(self, request, reply):
-        reference = argument(request, "variablesReference", int)
-        if self._stopped:
-            self._forward(request, reply, self._hide_variables)
-            return
-        try:
-            found = self._explorer.inside(reference) if self._explorer else None
-        except KeyError:
-            found = None
-        if found is None:
-            raise Failure(f"there is no variablesReference {reference}")
-        reply(response(request, body={"variables": found}))
-
-    @staticmethod
-    def _hide_variables(answer):
-        found = answer["body"].get("variables", [])
-        answer["body"]["variables"] = [item for item in found if is_shown(item["name"])]
-
-    def _inspect_variables(self, request, reply):
-        self._explorer = Explorer(self._shell.user_ns)
-        reply(response(request, body={"variables": self._explorer.all()}))
-
     def _modules(self, request, reply):
         arguments = request.get("arguments") or {}
         start, count = arguments.get("startModule"), arguments.get("moduleCount")
@@ -327,51 +299,6 @@ class Debugger:
             if isinstance(path, str) and path.endswith(".py"):
                 found.append({"id": number, "name": name, "path": path})
         reply(response(request, body={"modules": found, "totalModules": len(modules)}))
-
-    # --- values: evaluated where they are, by the thread that is stopped there ---
-
-    def _rich_inspect_variables(self, request, reply):
-        name = argument(request, "variableName", str)
-        frame = (request.get("arguments") or {}).get("frameId")
-        if not _is_name(name):
-            # The headings of groups: nothing to show. Anything else is no variable.
-            if not name.endswith(" variables"):
-                raise Failure(f"{name!r} is not the name of a variable")
-            reply(response(request, body={"data": {}, "metadata": {}}))
-        elif not self._stopped:
-            value = self._shell.user_expressions({name: name})[name]
-            if value["status"] != "ok":
-                raise Failure(f"{value['ename']}: {value['evalue']}")
-            reply(response(request, body=_rich_body(value["data"], value["metadata"])))
-        else:
-            def take(answer):
-                answer["body"] = self._rich.pop(request["seq"])
-
-            self._evaluate(f"rich({request['seq']}, {name})", frame, request, reply, take)
-
-    def _copy_to_globals(self, request, reply):
-        source = argument(request, "srcVariableName", str)
-        target = argument(request, "dstVariableName", str)
-        frame = argument(request, "srcFrameId", int)
-        if not _is_name(source) or not _is_name(target):
-            raise Failure("copyToGlobals: not the name of a variable")
-
-        def take(answer):
-            answer["body"]["value"] = answer["body"].pop("result", "")
-
-        self._evaluate(f"export({target!r}, {source})", frame, request, reply, take)
-
-    def _evaluate(self, call, frame, request, reply, take):
-        expression = f"__import__('cellkeep_kernel.debugger').debugger.current().{call}"
-        arguments = {"expression": expression, "frameId": frame, "context": "clipboard"}
-        self._forward(dict(request, command="evaluate", arguments=arguments), reply, take)
-
-    def rich(self, seq, value):
-        self._rich[seq] = _rich_body(*self._shell.display_formatter.format(value))
-
-    def export(self, name, value):
-        self._shell.user_ns[name] = value
-        return value
 
     # --- what the kernel asks ---
 
@@ -423,23 +350,3 @@ class Debugger:
         """For a forked child: nobody could let it go on."""
         sys.settrace(None)
         threading.settrace(None)
-
-
-_CURRENT = []
-
-
-def make_current(debugger):
-    _CURRENT[:] = [debugger]
-
-
-def current():
-    """For expressions that a stopped thread evaluates."""
-    return _CURRENT[0]
-
-
-def _is_name(text):
-    return text.isidentifier() and not keyword.iskeyword(text)
-
-
-def _rich_body(data, metadata):
-    return {"data": data, "metadata": {key: metadata[key] for key in metadata if key in data}}

@@ -57,7 +57,6 @@ class Kernel:
         self.cells = CellFiles(cell_hash)
         self.shell = KernelShell.instance(kernel=self)
         self.debugger = self.runner.debugger = debugger.Debugger(host, self.shell, self.cells)
-        debugger.make_current(self.debugger)
         self.runner.kernel_code.add(Kernel._run_cell.__code__)
         self.runner.user_code.update(
             function.__code__

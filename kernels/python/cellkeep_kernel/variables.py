@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The session's variables as a debugger shows them, while nothing is stopped."""
+"""The session's variables as a debugger shows them."""
 
+import keyword
 import re
 from types import SimpleNamespace
+
+from .dap import Failure, argument, response
 
 # IPython's own names and what every module has.
 _HIDDEN = frozenset((
@@ -53,3 +56,103 @@ class Explorer:
     def _children(self, reference):
         container = self._manager.get_variable(reference)
         return [item.get_var_data() for item in container.get_children_variables()]
+
+
+class Values:
+    """The debug requests about values. What is stopped is asked where it stands: the thread that is
+    stopped there evaluates an expression."""
+
+    _current = None  # for those expressions
+
+    def __init__(self, shell, forward, is_stopped):
+        """forward(request, reply, change): Debugger._forward."""
+        Values._current = self
+        self._shell = shell
+        self._forward = forward
+        self._is_stopped = is_stopped
+        self._explorer = None
+        self._rich = {}
+        self.requests = {
+            "variables": self._variables,
+            "inspectVariables": self._inspect_variables,
+            "richInspectVariables": self._rich_inspect_variables,
+            "copyToGlobals": self._copy_to_globals,
+        }
+
+    @classmethod
+    def current(cls):
+        return cls._current
+
+    def _variables(self, request, reply):
+        reference = argument(request, "variablesReference", int)
+        if self._is_stopped():
+            self._forward(request, reply, self._hide_variables)
+            return
+        try:
+            found = self._explorer.inside(reference) if self._explorer else None
+        except KeyError:
+            found = None
+        if found is None:
+            raise Failure(f"there is no variablesReference {reference}")
+        reply(response(request, body={"variables": found}))
+
+    @staticmethod
+    def _hide_variables(answer):
+        found = answer["body"].get("variables", [])
+        answer["body"]["variables"] = [item for item in found if is_shown(item["name"])]
+
+    def _inspect_variables(self, request, reply):
+        self._explorer = Explorer(self._shell.user_ns)
+        reply(response(request, body={"variables": self._explorer.all()}))
+
+    def _rich_inspect_variables(self, request, reply):
+        name = argument(request, "variableName", str)
+        frame = (request.get("arguments") or {}).get("frameId")
+        if not _is_name(name):
+            # The headings of groups: nothing to show. Anything else is no variable.
+            if not name.endswith(" variables"):
+                raise Failure(f"{name!r} is not the name of a variable")
+            reply(response(request, body={"data": {}, "metadata": {}}))
+        elif not self._is_stopped():
+            value = self._shell.user_expressions({name: name})[name]
+            if value["status"] != "ok":
+                raise Failure(f"{value['ename']}: {value['evalue']}")
+            reply(response(request, body=_rich_body(value["data"], value["metadata"])))
+        else:
+
+            def take(answer):
+                answer["body"] = self._rich.pop(request["seq"])
+
+            self._evaluate(f"rich({request['seq']}, {name})", frame, request, reply, take)
+
+    def _copy_to_globals(self, request, reply):
+        source = argument(request, "srcVariableName", str)
+        target = argument(request, "dstVariableName", str)
+        frame = argument(request, "srcFrameId", int)
+        if not _is_name(source) or not _is_name(target):
+            raise Failure("copyToGlobals: not the name of a variable")
+
+        def take(answer):
+            answer["body"]["value"] = answer["body"].pop("result", "")
+
+        self._evaluate(f"export({target!r}, {source})", frame, request, reply, take)
+
+    def _evaluate(self, call, frame, request, reply, take):
+        values = "__import__('cellkeep_kernel.variables').variables.Values.current()"
+        arguments = {"expression": f"{values}.{call}", "frameId": frame, "context": "clipboard"}
+        self._forward(dict(request, command="evaluate", arguments=arguments), reply, take)
+
+    def rich(self, seq, value):
+        self._rich[seq] = _rich_body(*self._shell.display_formatter.format(value))
+
+    def export(self, name, value):
+        self._shell.user_ns[name] = value
+        return value
+
+
+def _is_name(text):
+    return text.isidentifier() and not keyword.iskeyword(text)
+
+
+def _rich_body(data, metadata):
+    return {"data": data, "metadata": {key: metadata[key] for key in metadata if key in data}}
