@@ -14,7 +14,7 @@ class _Comms:
 
 
 class KernelComm(BaseComm):
-    kernel = None  # ipywidgets looks for it
+    # No attribute `kernel`: where there is one and it is None, ipywidgets sends nothing.
 
     def publish_msg(self, msg_type, data=None, metadata=None, buffers=None, **keys):
         _Comms.kernel.publish(
