@@ -140,8 +140,12 @@ void LiveSession::restart_kernel(const Message* parent, const Death& death) {
     }
     ++restarts_;
     change(KernelEvent::kRestart);
-    publish(messages_.status(
-        "restarting", parent, to_string(death), describe_end(death, Aftermath::kRestarted)));
+    if (death.kind != Death::Kind::kRequested) {
+        // For JupyterLab "restarting" is a kernel that died by itself, and it tells the person so.
+        // Of a restart that somebody asked for, the new process's "starting" is news enough.
+        publish(messages_.status(
+            "restarting", parent, to_string(death), describe_end(death, Aftermath::kRestarted)));
+    }
     if (const Status launched = launch_kernel(); launched.has_error()) {
         const Death failed{Death::Kind::kStartFailed, 0};
         process_.reset();

@@ -124,7 +124,7 @@ TEST_CASE(
     CHECK(client->of_type("stream").empty());
     CHECK(client->of_type("error").empty());
     const std::vector<std::string> states = client->states_of(nullptr);
-    CHECK(states == std::vector<std::string>{"restarting", "starting", "idle"});
+    CHECK(states == std::vector<std::string>{"starting", "idle"});
     const Message info = make_request(Channel::kControl, "kernel_info_request", json::object());
     session->submit(info, client);
     CHECK(fixture.answer(*client, info)["status"] == "ok");
