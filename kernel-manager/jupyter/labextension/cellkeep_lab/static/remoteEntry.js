@@ -7,7 +7,7 @@
 // request goes to a client that is no more. So this extension notes in the browser's local storage
 // which request each cell sent ("execution" below) until the document has been saved with that
 // cell's whole output. After a reload it asks the kernel's server for the output of the noted
-// requests (a cellkeep_replay_request on the control channel; kernel-manager/jupyter/README.md says
+// requests (a cellkeep_replay_request on the control channel; labextension/README.md says
 // what is in it) and hands it to the cell, followed by what is still to come. Nothing is shown
 // twice: a message is known by its msg_id. With kernels of other makers it does nothing.
 //
