@@ -31,7 +31,7 @@ namespace cellkeep::sandbox {
 namespace {
 
 /// Allowed whatever their arguments, each with a space after it. What is missing here is refused;
-/// section 6 of SECURITY.md says for each refused family which attack it stops.
+/// section 7 of SECURITY.md says for each refused family which attack it stops.
 constexpr std::string_view kAllowed =
     // Files. No handles, no quota, no mounts, no sync of whole file systems, no leases.
     "read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 open openat "

@@ -64,10 +64,9 @@ int in_child(Try try_it) {
         ::_exit(try_it());
     }
     int status = 0;
-    if (pid < 0 || ::waitpid(pid, &status, 0) < 0) {
-        return errno;
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+    return pid < 0 || ::waitpid(pid, &status, 0) < 0 ? errno
+           : WIFEXITED(status)                       ? WEXITSTATUS(status)
+                                                     : EINTR;
 }
 
 int try_unshare(const Arguments& arguments) {
@@ -89,9 +88,8 @@ int try_setns(const Arguments&) {
 }
 
 int try_open(const Arguments& arguments) {
-    const int flags = arguments.at(1) == "r"   ? O_RDONLY
-                      : arguments.at(1) == "w" ? O_WRONLY
-                                               : O_RDWR;
+    const std::string& mode = arguments.at(1);
+    const int flags = mode == "r" ? O_RDONLY : mode == "w" ? O_WRONLY : O_RDWR;
     return error_of(::open(arguments.at(0).c_str(), flags | O_CLOEXEC | O_NONBLOCK));
 }
 
@@ -287,13 +285,13 @@ int try_seccomp(const Arguments&) {
 
 int try_prlimit_other(const Arguments& arguments) {
     rlimit now{};
-    return error_of(
-        ::prlimit(static_cast<pid_t>(number(arguments, 0)), RLIMIT_NOFILE, nullptr, &now));
+    const auto pid = static_cast<pid_t>(number(arguments, 0));
+    return error_of(::prlimit(pid, RLIMIT_NOFILE, nullptr, &now));
 }
 
 int try_handle(const Arguments&) {
-    alignas(file_handle) std::array<char, sizeof(file_handle) + MAX_HANDLE_SZ> bytes{};
-    auto* handle = reinterpret_cast<file_handle*>(bytes.data());
+    alignas(file_handle) char bytes[sizeof(file_handle) + MAX_HANDLE_SZ]{};
+    auto* handle = reinterpret_cast<file_handle*>(bytes);
     handle->handle_bytes = MAX_HANDLE_SZ;
     int mount_id = 0;
     return error_of(::name_to_handle_at(AT_FDCWD, "/usr", handle, &mount_id, 0));

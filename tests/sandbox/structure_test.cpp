@@ -91,6 +91,17 @@ TEST_CASE("pid 1 and every worker have a process session of their own and no ter
     require_ok(sandbox.destroy());
 }
 
+TEST_CASE("pid 1 has no more rights than its workers") {
+    auto sandbox = make_sandbox();
+    const std::string status = slurp("/proc/" + std::to_string(only_child()) + "/status");
+    for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}) {
+        CHECK_THAT(status, Catch::Contains(std::string(set) + ":\t0000000000000000\n"));
+    }
+    CHECK_THAT(status, Catch::Contains("NoNewPrivs:\t1\n"));
+    CHECK_THAT(status, Catch::Contains("Seccomp:\t2\n"));
+    require_ok(sandbox.destroy());
+}
+
 TEST_CASE("capabilities cannot come back by an exec: the securebits are set and locked") {
     auto sandbox = make_sandbox();
     CHECK(probe_inside(sandbox, {"securebits"}) == "ok");
