@@ -30,7 +30,8 @@
 namespace cellkeep::jupyter {
 
 struct RestConfig {
-    std::string base_url = "/";  // starts and ends with a slash
+    /// Of addresses in bodies; starts and ends with a slash. (Location is http::Application's.)
+    std::string base_url = "/";
     std::string default_kernel_name = kDefaultKernelName;
     /// Variables of a client that its kernel gets besides KERNEL_*.
     std::vector<std::string> allowed_envs;

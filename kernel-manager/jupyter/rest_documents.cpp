@@ -106,7 +106,7 @@ http::Response RestApi::answer_session(int status, const RestSession& session) c
     }
     http::Response response = http::make_json(status, session_model(session, kernel->info()));
     if (status == 201) {
-        response.headers.add("Location", config_.base_url + "api/sessions/" + session.id);
+        response.headers.add("Location", "/api/sessions/" + session.id);
     }
     return response;
 }

@@ -101,7 +101,7 @@ RestApi::Answer RestApi::create_kernel(http::Request& request) {
     }
     const session::SessionInfo info = started.value()->info();
     http::Response response = http::make_json(201, kernel_model(info));
-    response.headers.add("Location", config_.base_url + "api/kernels/" + info.kernel_id);
+    response.headers.add("Location", "/api/kernels/" + info.kernel_id);
     co_return response;
 }
 

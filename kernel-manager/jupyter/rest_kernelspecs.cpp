@@ -50,7 +50,7 @@ nlohmann::json kernelspec_model(const session::KernelSpec& spec, const std::stri
           {"language", spec.language},
           {"interrupt_mode", "message"},
           {"env", nlohmann::json::object()},
-          {"metadata", nlohmann::json::object()}}},
+          {"metadata", {{"debugger", spec.debugger}}}}},
         {"resources", std::move(resources)}};
 }
 

@@ -68,6 +68,19 @@ std::string digest_of(const std::string& environment) {
     return is_hash ? "sha256:" + hex : "unlocked";
 }
 
+/// Whether the virtual environment has a package of that name.
+bool has_package(const std::string& environment, const char* name) {
+    std::error_code error;
+    const fs::path library = fs::path(environment) / "lib";
+    for (fs::directory_iterator entry(library, error), end; !error && entry != end;
+         entry.increment(error)) {
+        if (fs::exists(entry->path() / "site-packages" / name, error)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 Result<KernelSpec> make_python(const Installation& installation) {
     const std::string kernel = installation.binary_dir + "/cellkeep-kernel-python";
     BOOST_OUTCOME_TRY(
@@ -102,6 +115,7 @@ Result<KernelSpec> make_python(const Installation& installation) {
         {.source = installation.python_environment, .target = kInsideEnvironment});
     spec.environment.name = "default";
     spec.environment.digest = digest_of(installation.python_environment);
+    spec.debugger = has_package(installation.python_environment, "debugpy");
     return spec;
 }
 

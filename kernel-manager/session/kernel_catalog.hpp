@@ -22,6 +22,7 @@ struct KernelSpec {
     std::vector<std::string> env;  // "NAME=value"
     std::vector<sandbox::ReadOnlyPath> read_only;
     EnvironmentInfo environment;
+    bool debugger = false;  // its environment has what the kernel debugs with
 };
 
 /// Where the parts of this installation are on the host.
