@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/serve_plan.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <functional>
+
+namespace cellkeep::cli {
+namespace {
+
+ServeCommand command_with(const std::function<void(ServeOptions&)>& change) {
+    ServeCommand command;
+    command.flags.token = "t";
+    command.flags.state_dir = "/nonexistent";
+    change(command.flags);
+    return command;
+}
+
+TEST_CASE("kernels of Jupyter front ends are a notebook's by default", "[cli][serve]") {
+    const auto made = make_serve_plan(command_with([](ServeOptions&) {}));
+    REQUIRE(made.has_value());
+    const ServePlan& plan = made.value();
+    CHECK(plan.default_kernel_name == "python3");
+    CHECK(plan.kernel_limits.memory_mb == 2048);
+    CHECK(plan.kernel_limits.disk_mb == 1024);
+    CHECK(plan.kernel_limits.wall == session::LimitCeilings{}.wall);
+    CHECK(plan.kernel_limits.idle.count() == 0);
+    CHECK_FALSE(plan.cull.connected);
+    CHECK_FALSE(plan.cull.busy);
+    CHECK(plan.prespawn_count == 0);
+    CHECK(plan.allowed_envs.empty());
+}
+
+TEST_CASE("the operator's options reach the plan", "[cli][serve]") {
+    const auto made = make_serve_plan(command_with([](ServeOptions& flags) {
+        flags.default_kernel_name = "python";
+        flags.allowed_envs = {"TZ", "_A1"};
+        flags.cull_idle_timeout = 600;
+        flags.cull_connected = true;
+        flags.cull_busy = true;
+        flags.max_sessions = 3;
+        flags.prespawn_count = 3;
+        flags.kernel_cpu_cores = 0.5;
+        flags.kernel_memory_mb = 128;
+        flags.kernel_disk_mb = 16;
+        flags.kernel_processes = 32;
+    }));
+    REQUIRE(made.has_value());
+    const ServePlan& plan = made.value();
+    CHECK(plan.default_kernel_name == "python");
+    CHECK(plan.allowed_envs == std::vector<std::string>{"TZ", "_A1"});
+    CHECK(plan.cull.connected);
+    CHECK(plan.cull.busy);
+    CHECK(plan.prespawn_count == 3);
+    CHECK(plan.kernel_limits.idle == std::chrono::minutes(10));
+    CHECK(plan.kernel_limits.cpu_cores == 0.5);
+    CHECK(plan.kernel_limits.memory_mb == 128);
+    CHECK(plan.kernel_limits.disk_mb == 16);
+    CHECK(plan.kernel_limits.processes == 32);
+}
+
+TEST_CASE("options that cannot be are refused before anything starts", "[cli][serve]") {
+    const std::vector<std::function<void(ServeOptions&)>> wrong = {
+        [](ServeOptions& flags) { flags.token = ""; },
+        [](ServeOptions& flags) { flags.listen = std::vector<std::string>{"nonsense"}; },
+        [](ServeOptions& flags) { flags.max_sessions = 0; },
+        [](ServeOptions& flags) { flags.max_sessions = 6001; },
+        [](ServeOptions& flags) { flags.zmq_transport = "udp"; },
+        [](ServeOptions& flags) { flags.log_level = "loud"; },
+        [](ServeOptions& flags) { flags.allowed_envs = {"A=B"}; },
+        [](ServeOptions& flags) { flags.allowed_envs = {""}; },
+        [](ServeOptions& flags) { flags.allowed_envs = {"KERNEL_*"}; },
+        [](ServeOptions& flags) { flags.prespawn_count = 65; },
+        [](ServeOptions& flags) { flags.kernel_memory_mb = 63; },
+        [](ServeOptions& flags) { flags.kernel_memory_mb = 65'537; },
+        [](ServeOptions& flags) { flags.kernel_disk_mb = 0; },
+        [](ServeOptions& flags) { flags.kernel_cpu_cores = 0.0; },
+        [](ServeOptions& flags) { flags.kernel_cpu_cores = -1.0; },
+        [](ServeOptions& flags) { flags.kernel_processes = 3; },
+        [](ServeOptions& flags) { flags.cull_idle_timeout = 7U * 86'400U + 1U; },
+        [](ServeOptions& flags) {
+            flags.listen = std::vector<std::string>{"0.0.0.0:0"};
+            flags.token.reset();
+        },
+    };
+    for (std::size_t i = 0; i < wrong.size(); ++i) {
+        CAPTURE(i);
+        const auto made = make_serve_plan(command_with(wrong[i]));
+        REQUIRE(made.has_error());
+        CHECK(made.error().code() == ErrorCode::kInvalidArgument);
+    }
+}
+
+}  // namespace
+}  // namespace cellkeep::cli
