@@ -100,6 +100,7 @@ Result<nlohmann::json> ask_kernel_info(const NotebookOptions& options) {
     session::Service service(io, std::move(config));
     auto info = run_to_end(io, ask(io, service, std::move(session)));
     service.shutdown();
+    io.restart();
     (void)io.poll();
     return info;
 }

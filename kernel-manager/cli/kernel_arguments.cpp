@@ -49,6 +49,9 @@ void add_kernel_commands(CLI::App& app, KernelArguments& arguments) {
             arguments.kernel.connection_file,
             "The connection file that the Jupyter program wrote")
         ->required();
+    // `jupyter run FILE` and `jupyter console` hand their own arguments on to the kernel; flags are
+    // still refused, because a misspelt limit must not be one that is silently not in force.
+    kernel->add_option("ARGUMENTS", arguments.ignored, "Of the Jupyter program; ignored");
     add_notebook_options(*kernel, arguments.kernel.notebook);
 
     CLI::App* spec = app.add_subcommand(

@@ -8,6 +8,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace cellkeep::cli {
 
 /// What both commands may be told. Must outlive the parsing.
@@ -15,6 +19,7 @@ struct KernelArguments {
     KernelCommand kernel;
     KernelspecInstall install;
     KernelspecPlace remove;
+    std::vector<std::string> ignored;
 };
 
 void add_kernel_commands(CLI::App& app, KernelArguments& arguments);

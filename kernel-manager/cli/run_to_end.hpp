@@ -11,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <exception>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -19,23 +20,32 @@ namespace cellkeep::cli {
 /// Rethrows what the coroutine threw; kCancelled if the io_context was stopped first.
 template <typename T>
 Result<T> run_to_end(boost::asio::io_context& io, boost::asio::awaitable<Result<T>> task) {
-    std::optional<Result<T>> outcome;
-    std::exception_ptr failure;
-    // Result has no default value, which co_spawn would need to hand it over.
-    const auto keep = [&outcome, &task]() -> boost::asio::awaitable<void> {
-        outcome.emplace(co_await std::move(task));
+    // Shared with the coroutine: after a stop it may go on, or be destroyed, without us.
+    struct State {
+        boost::asio::awaitable<Result<T>> task;
+        std::optional<Result<T>> outcome;
+        std::exception_ptr failure;
+        bool ended = false;
     };
-    boost::asio::co_spawn(
-        io, keep, [&failure](std::exception_ptr thrown) { failure = std::move(thrown); });
-    while (!outcome && !failure && io.run_one() > 0) {
+    const auto state =
+        std::make_shared<State>(State{std::move(task), std::nullopt, nullptr, false});
+    // Result has no default value, which co_spawn would need to hand it over.
+    const auto keep = [state]() -> boost::asio::awaitable<void> {
+        state->outcome.emplace(co_await std::move(state->task));
+    };
+    boost::asio::co_spawn(io, keep, [state](std::exception_ptr thrown) {
+        state->failure = std::move(thrown);
+        state->ended = true;
+    });
+    while (!state->ended && io.run_one() > 0) {
     }
-    if (failure) {
-        std::rethrow_exception(failure);
+    if (state->failure) {
+        std::rethrow_exception(state->failure);
     }
-    if (!outcome) {
+    if (!state->outcome) {
         return Error(ErrorCode::kCancelled, "stopped");
     }
-    return std::move(*outcome);
+    return std::move(*state->outcome);
 }
 
 }  // namespace cellkeep::cli

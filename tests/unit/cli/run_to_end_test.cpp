@@ -33,6 +33,13 @@ TEST_CASE("a coroutine's value, error and exception come out", "[cli][run_to_end
     CHECK_THROWS_AS(run_to_end(third, answer(-1)), std::runtime_error);
 }
 
+TEST_CASE("nothing of it is left to run afterwards", "[cli][run_to_end]") {
+    asio::io_context io;
+    CHECK(run_to_end(io, answer(5)).value() == 5);
+    io.restart();
+    CHECK(io.poll() == 0);
+}
+
 TEST_CASE("a stopped io_context is an error, not a hang", "[cli][run_to_end]") {
     asio::io_context io;
     io.stop();
