@@ -147,6 +147,8 @@ class Kernel:
             error = caught
         if os.getpid() != self._pid:
             self._leave_child(error)
+        if store_history:
+            shell.history_manager.keep(count)
         content, metadata = self._reply(code, error, values)
         self._stdin.allowed = False
         self._end_cell()

@@ -2,7 +2,6 @@
 """IPython's InteractiveShell, bound to the kernel instead of a terminal."""
 
 import asyncio
-import re
 import subprocess
 import sys
 import traceback
@@ -11,13 +10,13 @@ from IPython.core import page, payloadpage
 from IPython.core.autocall import ZMQExitAutocall
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.error import UsageError
-from IPython.core.history import HistoryManager
 from IPython.core.inputtransformer2 import leading_empty_lines
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Any, Instance, Type
 
 from .cells import drop_lines
 from .display import KernelDisplayHook, KernelDisplayPublisher
+from .history import SessionHistory
 from .system import run_command
 
 
@@ -77,12 +76,7 @@ class KernelShell(InteractiveShell):
         transforms[transforms.index(leading_empty_lines)] = drop_lines
 
     def init_history(self):
-        # In memory: no file, and no thread that saves.
-        self.history_manager = HistoryManager(
-            shell=self, parent=self, hist_file=":memory:", db_log_output=True
-        )
-        # IPython does not store `exit`; the line numbers of what follows would then be wrong.
-        self.history_manager._exit_re = re.compile(r"(?!)")
+        self.history_manager = SessionHistory(self)
         self.configurables.append(self.history_manager)
 
     @property
