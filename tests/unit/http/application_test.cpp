@@ -4,7 +4,10 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include <initializer_list>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace cellkeep::http {
 namespace {
@@ -122,6 +125,168 @@ TEST_CASE("errors below a Jupyter prefix are what Jupyter clients read", "[http]
     CHECK(std::get<std::string>(own.body) == R"({"short_message":"x"})");
     const Response good = finished("/api", make_json(200, {{"a", 1}}));
     CHECK(std::get<std::string>(good.body) == R"({"a":1})");
+}
+
+struct Answer {
+    int status = 0;
+    Headers headers;
+    std::string path;
+    std::vector<std::string> segments;
+};
+
+/// What the application says to a request, with its last word; status 0: admitted.
+Answer ask(
+    const Application& application, std::string method, const char* target, Headers headers) {
+    Request request;
+    request.method = std::move(method);
+    request.headers = std::move(headers);
+    auto admission = application.admit(request, target);
+    application.finish(request, admission.refusal);
+    return {
+        admission.route != nullptr ? 0 : admission.refusal.status,
+        std::move(admission.refusal.headers),
+        request.target.path,
+        request.target.segments};
+}
+
+Headers headers_of(std::initializer_list<std::pair<const char*, const char*>> fields) {
+    Headers headers;
+    headers.add("Host", "localhost:8888");
+    for (const auto& [name, value] : fields) {
+        headers.add(name, value);
+    }
+    return headers;
+}
+
+Application with_post() {
+    Application application = make_application();
+    Route route;
+    route.method = "POST";
+    route.pattern = "/change";
+    application.router().add(route);
+    route.method = "GET";
+    application.router().add(route);
+    return application;
+}
+
+TEST_CASE("a foreign page may change nothing and open no WebSocket", "[http][application]") {
+    const Application application = with_post();
+    const auto status = [&application](
+                            const char* method, const char* target, const Headers& headers) {
+        return ask(application, method, target, headers).status;
+    };
+    static constexpr const char* kForeign = "http://evil.example";
+    const Headers foreign = headers_of({{"Origin", kForeign}});
+    CHECK(status("POST", "/change?token=t", foreign) == 403);
+    CHECK(status("POST", "/token/t/change", foreign) == 403);
+    CHECK(status("POST", "/change?token=t", headers_of({{"Origin", "null"}})) == 403);
+    CHECK(status("POST", "/change", foreign) == 401);
+    const Headers upgrade = headers_of({{"Origin", kForeign}, {"Upgrade", "websocket"}});
+    CHECK(status("GET", "/change?token=t", upgrade) == 403);
+    // What only reads is harmless: the page cannot see the answer.
+    CHECK(status("GET", "/change?token=t", foreign) == 0);
+    // A header is written by the program itself.
+    CHECK(
+        status(
+            "POST", "/change", headers_of({{"Origin", kForeign}, {"Authorization", "token t"}})) ==
+        0);
+    // An empty one is none (jupyter_server's gateway client sends it).
+    const Headers empty = headers_of({{"Origin", kForeign}, {"Authorization", "token "}});
+    CHECK(status("POST", "/change?token=t", empty) == 403);
+    CHECK(
+        status("POST", "/change?token=t", headers_of({{"Origin", "http://localhost:8888"}})) == 0);
+    CHECK(status("POST", "/change?token=t", headers_of({})) == 0);
+}
+
+TEST_CASE("a configured origin is answered, asked before or not", "[http][application]") {
+    Application application = with_post();
+    application.set_origins(OriginPolicy::create({"http://lab.example"}).value());
+    const Headers page = headers_of({{"Origin", "http://lab.example"}});
+    const Headers preflight = headers_of(
+        {{"Origin", "http://lab.example"},
+         {"Access-Control-Request-Method", "POST"},
+         {"Access-Control-Request-Headers", "authorization,content-type"}});
+    const Answer may = ask(application, "OPTIONS", "/change", preflight);
+    CHECK(may.status == 204);
+    CHECK(may.headers.get("Access-Control-Allow-Origin") == "http://lab.example");
+    CHECK(
+        may.headers.get("Access-Control-Allow-Methods") ==
+        "GET, PUT, POST, PATCH, DELETE, OPTIONS");
+    for (const char* name : {"accept", "content-type", "authorization", "x-xsrftoken"}) {
+        CHECK(may.headers.get("Access-Control-Allow-Headers").find(name) != std::string_view::npos);
+    }
+    CHECK_FALSE(may.headers.get("Access-Control-Max-Age").empty());
+    CHECK(may.headers.get("Vary") == "Origin");
+
+    CHECK(ask(application, "POST", "/change?token=t", page).status == 0);
+    for (const char* target : {"/change", "/none?token=t", "/a/../b"}) {
+        CAPTURE(target);
+        const Answer error = ask(application, "GET", target, page);
+        CHECK(error.status >= 400);
+        CHECK(error.headers.get("Access-Control-Allow-Origin") == "http://lab.example");
+    }
+    const Headers other =
+        headers_of({{"Origin", "http://evil.example"}, {"Access-Control-Request-Method", "POST"}});
+    const Answer no = ask(application, "OPTIONS", "/change", other);
+    CHECK(no.headers.find("Access-Control-Allow-Origin") == nullptr);
+    CHECK(no.headers.find("Access-Control-Allow-Methods") == nullptr);
+    CHECK(ask(application, "POST", "/change?token=t", other).status == 403);
+}
+
+TEST_CASE("_xsrf and X-XSRFToken mean nothing here", "[http][application]") {
+    const Application application = with_post();
+    CHECK(
+        ask(application,
+            "POST",
+            "/change?token=t&_xsrf=2|abc",
+            headers_of({{"X-XSRFToken", "2|abc"}, {"Cookie", "_xsrf=2|abc"}}))
+            .status == 0);
+    CHECK(
+        ask(application, "POST", "/change", headers_of({{"X-XSRFToken", "2|abc"}})).status == 401);
+}
+
+TEST_CASE("a token in the path is a token, and is not repeated", "[http][application]") {
+    const Application application = make_application();
+    const Answer good_one = ask(application, "GET", "/token/t/s/x", headers_of({}));
+    CHECK(good_one.status == 0);
+    CHECK(good_one.path == "/token/-/s/x");
+    CHECK(good_one.segments == std::vector<std::string>({"s", "x"}));
+    CHECK(ask(application, "GET", "/token/wrong/s/x", headers_of({})).status == 401);
+    CHECK(ask(application, "GET", "/token/wrong/s/x?token=t", headers_of({})).status == 401);
+    CHECK(ask(application, "GET", "/token//s/x", headers_of({})).status == 401);
+    CHECK(ask(application, "GET", "/token/t", headers_of({})).status == 404);
+    CHECK(ask(application, "GET", "/token", headers_of({})).status == 401);
+    for (const char* target :
+         {"/token/secret/s/x", "/token/secret", "/%74oken/secret/s", "/token/secret/../x"}) {
+        CAPTURE(target);
+        const Answer refused = ask(application, "GET", target, headers_of({}));
+        CHECK(refused.status >= 400);
+        CHECK(refused.path.find("secret") == std::string::npos);
+    }
+}
+
+TEST_CASE("everything is below the base URL", "[http][application]") {
+    Application application = make_application();
+    application.set_base_url(BaseUrl::parse("/user/anna").value());
+    CHECK(ask(application, "GET", "/user/anna/s/x?token=t", headers_of({})).status == 0);
+    CHECK(ask(application, "GET", "/user/anna/healthz", headers_of({})).status == 0);
+    CHECK(ask(application, "GET", "/user/anna/token/t/s/x", headers_of({})).status == 0);
+    CHECK(ask(application, "GET", "/s/x?token=t", headers_of({})).status == 404);
+    CHECK(ask(application, "GET", "/healthz", headers_of({})).status == 404);
+    CHECK(ask(application, "GET", "/user/annax/healthz", headers_of({})).status == 404);
+    CHECK(ask(application, "GET", "/token/t/user/anna/s/x", headers_of({})).status == 404);
+    CHECK(ask(application, "OPTIONS", "*", headers_of({})).status == 204);
+    const Answer bare = ask(application, "GET", "/user/anna?token=t&x=%20", headers_of({}));
+    CHECK(bare.status == 302);
+    CHECK(bare.headers.get("Location") == "/user/anna/?token=t&x=%20");
+    CHECK(ask(application, "POST", "/user/anna", headers_of({})).status == 404);
+
+    Request request;
+    request.target = parse_target("/user/anna/s").value();
+    Response created = make_empty(201);
+    created.headers.add("Location", "/s/1");
+    application.finish(request, created);
+    CHECK(created.headers.get("Location") == "/user/anna/s/1");
 }
 
 }  // namespace

@@ -53,6 +53,23 @@ TEST_CASE("anything but the token is refused", "[http][auth]") {
     CHECK_FALSE(auth.authenticate(query).has_value());
 }
 
+TEST_CASE("a header with an empty token counts as none", "[http][auth]") {
+    const TokenAuth auth("secret");
+    for (const char* value : {"token ", "token", "Bearer ", "BEARER"}) {
+        CAPTURE(value);
+        Request request = with_authorization(value);
+        CHECK_FALSE(TokenAuth::uses_header(request));
+        CHECK_FALSE(auth.authenticate(request).has_value());
+        request.target = parse_target("/?token=secret").value();
+        CHECK(auth.authenticate(request).has_value());
+    }
+    for (const char* value : {"", "Basic", "Basic x", "token x", "tokens"}) {
+        CAPTURE(value);
+        CHECK(TokenAuth::uses_header(with_authorization(value)));
+    }
+    CHECK_FALSE(TokenAuth::uses_header(Request{}));
+}
+
 TEST_CASE("a right query does not rescue a wrong header", "[http][auth]") {
     Request request = with_authorization("Bearer wrong");
     request.target = parse_target("/?token=secret").value();

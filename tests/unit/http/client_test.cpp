@@ -53,6 +53,10 @@ TEST_CASE("nobody there is an error, not a hang", "[http][client]") {
 
 TEST_CASE("a server's address must be http with a numeric host and a port", "[http][client]") {
     CHECK(parse_server_url("http://[::1]:80", "t").value().host == "::1");
+    CHECK(parse_server_url("http://127.0.0.1:80/", "t").value().base.empty());
+    const auto below = parse_server_url("http://127.0.0.1:80/user/an:na/", "t");
+    CHECK(below.value().base == "/user/an:na");
+    CHECK(below.value().port == "80");
     const std::string url = GENERATE(
         as<std::string>(),
         "",
@@ -61,7 +65,9 @@ TEST_CASE("a server's address must be http with a numeric host and a port", "[ht
         "https://127.0.0.1:80",
         "http://127.0.0.1:0",
         "http://127.0.0.1:x",
-        "http://127.0.0.1:80/",
+        "http://127.0.0.1/base",
+        "http://127.0.0.1:x/base",
+        "http:///base:80",
         "http://example.org:80",
         "127.0.0.1:80");
     CAPTURE(url);

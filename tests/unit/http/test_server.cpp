@@ -12,9 +12,11 @@
 #include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -90,12 +92,23 @@ Application make_application(std::shared_ptr<SocketLog> sockets) {
 
 }  // namespace
 
-TestServer::TestServer(ConnectionLimits limits) : application_(make_application(sockets_)) {
+TestServer::TestServer(
+    ConnectionLimits limits,
+    const std::string& listen,
+    Trust trust,
+    std::shared_ptr<TlsContext> tls)
+    : application_(make_application(sockets_)) {
     limits.sweep_period = std::chrono::milliseconds(20);
+    if (trust == Trust::kSameUser) {
+        application_.trust_same_user_peers();
+    }
     auto listener = Listener::create(
-        io_, {"127.0.0.1", 0, true}, application_, limits, [this](const AccessRecord& record) {
-            records_.push_back(record);
-        });
+        io_,
+        parse_listen_address(listen).value(),
+        application_,
+        limits,
+        [this](const AccessRecord& record) { records_.push_back(record); },
+        std::move(tls));
     REQUIRE(listener.has_value());
     listener_ = std::move(listener).value();
     port_ = listener_->port();
@@ -145,6 +158,17 @@ RawClient::RawClient(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | S
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    timeval patience{20, 0};
+    REQUIRE(::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0);
+    REQUIRE(::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+}
+
+RawClient::RawClient(const std::string& unix_path)
+    : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    REQUIRE(unix_path.size() < sizeof address.sun_path);
+    std::memcpy(address.sun_path, unix_path.c_str(), unix_path.size() + 1);
     timeval patience{20, 0};
     REQUIRE(::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0);
     REQUIRE(::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);

@@ -29,20 +29,29 @@ struct SocketLog {
 
 /// /echo-socket sends back what comes and selects v1.test if it is offered; /flood-socket sends
 /// until it fails; /large-socket sends 40 MB; /pieces-socket sends one message of three pieces;
-/// /ending-socket returns, /policy-socket closes with 1008, /throwing-socket throws.
+/// /proving-socket proves receipt, sends back what comes, 5 MB for "large" and how many messages
+/// are proved for "report"; /ending-socket returns, /policy-socket closes with 1008,
+/// /throwing-socket throws.
 void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log);
+
+/// Whether the server's own user needs a token over a Unix socket.
+enum class Trust { kToken, kSameUser };
 
 /// Routes: GET /ok, POST /echo (answers the body; at most 1000 bytes), PUT /stream (answers how
 /// many bytes came; at most 100000), GET /file (ten digits), GET /throw. The token is "t".
 class TestServer {
  public:
-    explicit TestServer(ConnectionLimits limits = {});
+    explicit TestServer(
+        ConnectionLimits limits = {},
+        const std::string& listen = "127.0.0.1:0",
+        Trust trust = Trust::kToken,
+        std::shared_ptr<TlsContext> tls = nullptr);
     ~TestServer();
     TestServer(const TestServer&) = delete;
     TestServer& operator=(const TestServer&) = delete;
 
     std::uint16_t port() const { return port_; }
-    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+    std::string url() const { return listener_->url(); }
     /// Stops the listener; stop() waits until its thread has ended.
     void begin_stop();
     void stop();
@@ -69,6 +78,7 @@ class TestServer {
 class RawClient {
  public:
     explicit RawClient(std::uint16_t port);
+    explicit RawClient(const std::string& unix_path);
     ~RawClient();
     RawClient(const RawClient&) = delete;
     RawClient& operator=(const RawClient&) = delete;

@@ -121,6 +121,10 @@ void WebSocketClient::send_in_frames_of(std::size_t bytes, const std::string& me
     }
 }
 
+void WebSocketClient::pong(const std::string& payload) {
+    state_->stream.pong(websocket::ping_data(payload));
+}
+
 void WebSocketClient::ping(const std::string& payload) {
     state_->stream.ping(websocket::ping_data(payload));
 }

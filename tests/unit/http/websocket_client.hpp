@@ -31,6 +31,7 @@ class WebSocketClient {
     void send_fragments(const std::vector<std::string>& pieces);
     void send_in_frames_of(std::size_t bytes, const std::string& message);
     void ping(const std::string& payload);
+    void pong(const std::string& payload);
     /// The next message; the test fails if the socket was closed instead.
     std::string read();
     bool got_text() const;

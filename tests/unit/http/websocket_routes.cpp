@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace cellkeep::http::test {
@@ -73,6 +74,29 @@ asio::awaitable<void> pieces(Socket socket, Log /*log*/) {
     co_await send_pieces(std::move(socket), std::move(texts));
 }
 
+asio::awaitable<void> prove(Socket socket, Log /*log*/) {
+    std::uint64_t proved = 0;
+    socket->watch_receipt([&proved](std::uint64_t messages) { proved = messages; });
+    for (;;) {
+        auto message = co_await socket->receive();
+        if (message.has_error()) {
+            co_return;
+        }
+        std::string text = std::move(message.value().data);
+        if (text == "report") {
+            text = std::to_string(proved);
+        } else if (text == "large") {
+            text.assign(5'000'000, 'l');
+        }
+        std::vector<asio::const_buffer> pieces;
+        pieces.push_back(asio::buffer(text));
+        const Status sent = co_await socket->send(message.value().kind, std::move(pieces));
+        if (sent.has_error()) {
+            co_return;
+        }
+    }
+}
+
 asio::awaitable<void> end(Socket /*socket*/, Log /*log*/) {
     co_return;
 }
@@ -130,6 +154,7 @@ void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log) {
     add("/flood-socket", flood);
     add("/large-socket", large);
     add("/pieces-socket", pieces);
+    add("/proving-socket", prove);
     add("/ending-socket", end);
     add("/policy-socket", close_for_policy);
     add("/throwing-socket", throw_up);
