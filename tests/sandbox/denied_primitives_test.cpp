@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -145,6 +146,10 @@ TEST_CASE("9 CVE-2021-22555: no packet-filter tables, no socket filters, no zero
             CHECK(probe_outside(probe) != "EPERM");
         }
     }
+    // 64: IPT_SO_GET_INFO.
+    const std::vector<std::string> ask{"syscall", text(SYS_getsockopt), "-1", "0", "64"};
+    CHECK(probe_inside(sandbox, ask) == "EPERM");
+    CHECK(probe_outside(ask) == "EBADF");
     require_ok(sandbox.destroy());
 }
 
@@ -202,7 +207,18 @@ TEST_CASE("16 CVE-2025-21756: no vsock") {
 }
 
 TEST_CASE("17 CVE-2025-38236: no out-of-band data on Unix sockets") {
-    check_all({{{"send_oob"}, "EPERM", "ok"}});
+    // Of the rest the descriptor is bad, which is what the kernel says outside.
+    const std::string oob = text(MSG_OOB);
+    check_all({
+        {{"send_oob"}, "EPERM", "ok"},
+        {{"syscall", text(SYS_sendto), "-1", "0", "0", oob}, "EPERM", "EBADF"},
+        {{"syscall", text(SYS_recvfrom), "-1", "0", "0", oob}, "EPERM", "EBADF"},
+        {{"syscall", text(SYS_sendmsg), "-1", "0", oob}, "EPERM", "EBADF"},
+        {{"syscall", text(SYS_recvmsg), "-1", "0", oob}, "EPERM", "EBADF"},
+        {{"syscall", text(SYS_sendmmsg), "-1", "0", "1", oob}, "EPERM", "EBADF"},
+        {{"syscall", text(SYS_recvmmsg), "-1", "0", "1", oob}, "EPERM", "EBADF"},
+        {{"syscall", text(SYS_recvmsg), "-1", "0", "0"}, "EBADF", "EBADF"},
+    });
 }
 
 TEST_CASE("18 CVE-2022-4378: no sysctl, no sysrq, no kernel memory") {
@@ -274,6 +290,9 @@ TEST_CASE("24 the host's files are not there") {
         {{"handle"}, "EPERM", "ok"},
         {{"fanotify"}, "EPERM", "ok"},
         {{"mknod_device", "/tmp"}, "EPERM", "ok"},
+        {{"syscall", text(SYS_mknod), "0", text(S_IFCHR), "259"}, "EPERM", "EFAULT"},
+        {{"syscall", text(SYS_mknod), "0", text(S_IFBLK), "259"}, "EPERM", "EFAULT"},
+        {{"syscall", text(SYS_mknod), "0", text(S_IFREG), "0"}, "EFAULT", "EFAULT"},
         {{"lease", "/tmp"}, "EPERM", "ok"},
     });
 }

@@ -133,7 +133,7 @@ print(*(os.path.exists(p) for p in
 TEST_CASE("without the filter shared memory and message queues by key are each session's own") {
     const auto one = launch_without_filter();
     const auto two = launch_without_filter();
-    const std::string key = std::to_string(0x6b656570);
+    const std::string key = std::to_string(0x6b000000 + ::getpid());
     const std::string create = std::to_string(01000 | 0600);  // IPC_CREAT
     CHECK(probe(one, {"syscall", std::to_string(SYS_shmget), key, "4096", create}) == "ok");
     CHECK(probe(one, {"syscall", std::to_string(SYS_shmget), key, "4096", "0"}) == "ok");
