@@ -4,6 +4,7 @@
 import unittest
 
 import jupyter_kernel_test
+from jupyter_client import BlockingKernelClient
 
 from harness import Client, Server
 
@@ -18,10 +19,13 @@ class PythonKernel(jupyter_kernel_test.KernelTests):
     completion_samples = [
         {"text": "zi", "matches": {"zip"}},
         {"text": "prin", "matches": {"print"}},
+        {"text": "nothing_begins_like_this", "matches": set()},
     ]
-    complete_code_samples = ["1", "print('hello, world')", "def f(x):\n  return x*2\n\n\n"]
-    incomplete_code_samples = ["print('''hello", "def f(x):\n  x*2"]
-    invalid_code_samples = ["import = 7q", "x = = 1"]
+    complete_code_samples = [
+        "", "1", "print('hello, world')", "def f(x):\n  return x*2\n\n\n", "%time 1", "!ls",
+    ]  # fmt: skip
+    incomplete_code_samples = ["print('''hello", "def f(x):\n  x*2", "f(", "%%time", "x = \\"]
+    invalid_code_samples = ["import = 7q", "x = = 1", ")"]
     code_page_something = "zip?"
     code_generate_error = "raise"
     code_execute_result = [
@@ -33,6 +37,13 @@ class PythonKernel(jupyter_kernel_test.KernelTests):
          "mime": "text/html"},
         {"code": "from IPython.display import Math, display; display(Math('a'))",
          "mime": "text/latex"},
+        {"code": "from IPython.display import SVG, display; display(SVG('<svg></svg>'))",
+         "mime": "image/svg+xml"},
+        {"code": "from IPython.display import Markdown, display; display(Markdown('*x*'))",
+         "mime": "text/markdown"},
+        {"code": "from IPython.display import JSON, display; display(JSON({'a': 1}))",
+         "mime": "application/json"},
+        {"code": "import matplotlib.pyplot as plt; _ = plt.plot([1, 2])", "mime": "image/png"},
     ]
     code_history_pattern = "1?2*"
     supported_history_operations = ("tail", "range", "search")
@@ -51,9 +62,28 @@ class PythonKernel(jupyter_kernel_test.KernelTests):
         cls.server.__exit__(None)
 
 
+class IopubWelcome(jupyter_kernel_test.IopubWelcomeTests):
+    """XPUB's greeting (JEP 65), on a client that has not yet subscribed."""
+
+    support_iopub_welcome = True
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = Server("--log-format", "text").start()
+        session = cls.server.create()
+        cls.kc = BlockingKernelClient(connection_file=session.info["connection_file"])
+        cls.kc.load_connection_file()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.kc.stop_channels()
+        cls.server.__exit__(None)
+
+
 # The suite's base class has nothing to be tested with.
 del jupyter_kernel_test
 
 
 def load_tests(loader: unittest.TestLoader, *_: object) -> unittest.TestSuite:
-    return loader.loadTestsFromTestCase(PythonKernel)
+    cases = (PythonKernel, IopubWelcome)
+    return unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in cases)
