@@ -32,7 +32,7 @@ std::string describe_cause(const Death& death, const SessionLimits& limits) {
 }  // namespace
 
 std::string describe(const Death& death, const SessionLimits& limits, Aftermath aftermath) {
-    const std::string cause = describe_cause(death, limits);
+    std::string cause = describe_cause(death, limits);
     switch (aftermath) {
         case Aftermath::kRestarted:
             return cause + " It was restarted; its variables are gone, files are kept.";

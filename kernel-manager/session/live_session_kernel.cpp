@@ -120,6 +120,9 @@ void LiveSession::on_ready(const Message& kernel_info) {
     settle_ready(ok());
     answer_waiting_for_info();
     dispatch_next();
+    if (life_blocked_) {
+        watch_life();  // what kept the session may have ended with its last interpreter
+    }
 }
 
 void LiveSession::on_kernel_message(Message message) {

@@ -224,7 +224,7 @@ Status ServiceState::remove(const std::string& id, Death reason) {
 }
 
 void ServiceState::bury(Entry entry, Death reason) {
-    entry.session->close(reason);
+    entry.session->end_conversation(reason);
     const Status left = entry.session->remove_leftovers();
     if (left.has_value()) {
         return;

@@ -106,6 +106,18 @@ TEST_CASE("a running cell keeps a session, and idle counts from its end", "[sess
     CHECK(std::chrono::steady_clock::now() - ended >= 900ms);
 }
 
+TEST_CASE("a restart of a busy session leaves it to be culled", "[session]") {
+    ServiceFixture fixture;
+    SessionOptions options = short_lived();
+    options.limits.lifetime = 0s;
+    const auto session = fixture.open(options);
+    const auto client = std::make_shared<RecordingClient>();
+    session->submit(execute_request("import time; time.sleep(25)"), client);
+    run_for(fixture, 1500ms);
+    REQUIRE(fixture.run(session->restart()).has_value());
+    fixture.run_until([&] { return fixture.service.find(session->id()) == nullptr; });
+}
+
 TEST_CASE("busy sessions are culled where the rules say so", "[session]") {
     ServiceFixture fixture;
     SessionOptions options = short_lived();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sessions that were made before anybody asked for them.
+#include "kernel-manager/session/spare_pool.hpp"
 #include "tests/integration/session/session_fixture.hpp"
 
+#include <boost/asio/steady_timer.hpp>
 #include <catch2/catch.hpp>
 
 #include <memory>
@@ -21,6 +23,33 @@ namespace {
 ServiceConfig with_spares(std::size_t count) {
     ServiceConfig config = cellkeep::test::service_config();
     config.prespawn.count = count;
+    return config;
+}
+
+/// A kernel that introduces itself and answers nothing else; then_do is what it does after that.
+ServiceConfig with_odd_spare(const std::string& then_do) {
+    ServiceConfig config = with_spares(1);
+    auto spec = *config.catalog.find("python");
+    spec.argv = {
+        "/usr/bin/python3.11",
+        "-Sc",
+        R"(
+import json, os, struct
+def exactly(n):
+    data = b''
+    while len(data) < n: data += os.read(3, n - len(data)) or os._exit(0)
+    return data
+frame = exactly(struct.unpack('<I', exactly(4))[0])
+at = struct.unpack_from('<8Q', frame)[1:]
+header = json.dumps(dict(msg_id='a', session='odd', username='x', date='now',
+                         msg_type='kernel_info_reply', version='5.5')).encode()
+parts = [b'shell', header, frame[at[1]:at[2]], b'{}', b'{"status": "ok"}']
+at = [8 * (len(parts) + 2)]
+for part in parts: at.append(at[-1] + len(part))
+frame = struct.pack('<%dQ' % (len(at) + 1), len(at), *at) + b''.join(parts)
+os.write(3, struct.pack('<I', len(frame)) + frame)
+)" + then_do};
+    config.catalog.add(spec);
     return config;
 }
 
@@ -112,4 +141,34 @@ TEST_CASE("what a spare cannot be given is its caller's error, and costs one spa
 TEST_CASE("a server ends while it makes a spare", "[session]") {
     ServiceFixture fixture(with_spares(2));
     fixture.run_until([&] { return fixture.service.spares() == 1; });
+}
+
+TEST_CASE("a spare that dies is let go of, and not replaced in a hot loop", "[session]") {
+    std::vector<std::string> lines;
+    auto config = with_odd_spare("os._exit(3)");
+    config.log = [&](const std::string& line) { lines.push_back(line); };
+    ServiceFixture fixture(std::move(config));
+    fixture.run_until([&] { return !lines.empty(); });
+    boost::asio::steady_timer timer(fixture.io, cellkeep::session::kSpareRetryFirst / 2);
+    bool over = false;
+    timer.async_wait([&](const boost::system::error_code& /*error*/) { over = true; });
+    fixture.run_until([&] { return over; });
+    CHECK(fixture.service.spares() == 0);
+    CHECK(lines.size() == 1);
+    fixture.run_until([&] { return lines.size() == 2; });
+}
+
+TEST_CASE("a spare that does not let itself be handed out costs time, no session", "[session]") {
+    std::vector<std::string> lines;
+    auto config = with_odd_spare("while True: os.read(3, 100) or os._exit(0)");
+    config.log = [&](const std::string& line) { lines.push_back(line); };
+    config.start_timeout = 1500ms;
+    ServiceFixture fixture(std::move(config));
+    fixture.run_until([&] { return fixture.service.spares() == 1; });
+    SessionOptions options;
+    options.env = {{"NAME", "value"}};
+    const auto session = fixture.open(options);
+    CHECK(fixture.service.find(session->id()) == session);
+    REQUIRE(lines.size() == 1);
+    CHECK_THAT(lines[0], Catch::Contains("could not be handed out"));
 }
