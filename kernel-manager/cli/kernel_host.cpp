@@ -76,10 +76,7 @@ Status KernelHost::serve() {
     config.log = [](const std::string& line) { print_error("cellkeep: " + line + "\n"); };
     // Restart or not: the Jupyter program waits for this process to end, and starts another one if
     // it wants to (jupyter_client, KernelManager.restart_kernel).
-    config.on_shutdown_answered = [this] {
-        stopping_ = true;
-        (void)service_.remove(session_->id());  // not found: it has just ended
-    };
+    config.on_shutdown_answered = [this] { stop(); };
     BOOST_OUTCOME_TRY(
         front_,
         jupyter::ZmqSession::create(io_, std::move(*sockets_), session_, std::move(config)));
@@ -137,9 +134,15 @@ void KernelHost::await_signal() {
 }
 
 void KernelHost::stop() {
-    if (!std::exchange(stopping_, true)) {
-        service_.shutdown();
+    if (std::exchange(stopping_, true)) {
+        return;
     }
+    // First, so that no "dead" goes out: JupyterLab would give the kernel up in the middle of a
+    // restart (@jupyterlab/services, KernelConnection._updateStatus).
+    if (front_ != nullptr) {
+        front_->close();
+    }
+    service_.shutdown();
 }
 
 }  // namespace cellkeep::cli
