@@ -195,7 +195,7 @@ TEST_CASE("the server pings, and a peer that answers stays", "[http][websocket]"
     // limits::kWebSocketPingInterval
     ConnectionLimits limits;
     limits.websocket_ping_interval = milliseconds(30);
-    limits.websocket_pong_timeout = milliseconds(400);
+    limits.websocket_pong_timeout = milliseconds(5000);
     limits.idle_timeout = milliseconds(50);  // of plain HTTP: must not count here
     limits.head_timeout = milliseconds(50);
     limits.body_timeout = milliseconds(50);
@@ -237,7 +237,7 @@ TEST_CASE("a peer that takes nothing is cut off", "[http][websocket]") {
 
 TEST_CASE("a slow peer that takes something stays", "[http][websocket]") {
     ConnectionLimits limits;
-    limits.websocket_stall_max = milliseconds(300);
+    limits.websocket_stall_max = milliseconds(5000);
     TestServer server(limits);
     WebSocketClient client(server.port(), "/large-socket");
     const std::string message = client.read();
