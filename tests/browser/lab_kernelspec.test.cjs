@@ -30,4 +30,4 @@ after(async () => {
     assert.equal(stopped, 'exit status 0');
 });
 
-labCases(() => ({ lab, context: chromium.context, kernel: 'cellkeep' }));
+labCases(() => ({ lab, context: chromium.context, kernel: 'cellkeep-python' }));
