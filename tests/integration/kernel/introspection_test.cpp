@@ -79,6 +79,45 @@ TEST_CASE("inspection finds the name at the cursor", "[kernel][inspect]") {
     CHECK(missing["data"] == json::object());
 }
 
+TEST_CASE("completions say their types and where they go", "[kernel][complete]") {
+    KernelClient kernel;
+    (void)kernel.execute("variable_one = 'text'");
+    const json reply = only(
+        kernel.request("complete_request", {{"code", "'😀'; variab"}, {"cursor_pos", 11}}),
+        "complete_reply");
+    const json types = reply["metadata"]["_jupyter_types_experimental"];
+    REQUIRE(types.size() == reply["matches"].size());
+    REQUIRE_FALSE(types.empty());
+    CHECK(types[0]["text"] == reply["matches"][0]);
+    CHECK(types[0]["start"] == 5);
+    CHECK(types[0]["end"] == 11);
+    CHECK(types[0]["type"].is_string());
+    CHECK(types[0]["signature"].is_string());
+}
+
+TEST_CASE("inspection counts in code points and knows two levels of detail", "[kernel][inspect]") {
+    KernelClient kernel;
+    (void)kernel.execute("def documented():\n    \"\"\"Says what it does.\"\"\"\n    return 12321");
+    const auto ask = [&](int cursor, int level) {
+        return only(
+            kernel.request(
+                "inspect_request",
+                {{"code", "'😀😀é'; documented("}, {"cursor_pos", cursor}, {"detail_level", level}}),
+            "inspect_reply");
+    };
+    for (const int cursor : {7, 12, 18}) {
+        CAPTURE(cursor);
+        CHECK(ask(cursor, 0)["found"] == true);
+    }
+    CHECK(ask(3, 0)["found"] == false);
+    const std::string brief = ask(12, 0)["data"]["text/plain"];
+    const std::string full = ask(12, 1)["data"]["text/plain"];
+    CHECK(brief.find("Says what it does.") != std::string::npos);
+    CHECK(brief.find("12321") == std::string::npos);
+    CHECK(full.find("12321") != std::string::npos);
+    CHECK(ask(12, 0)["data"].contains("text/html"));
+}
+
 TEST_CASE("is_complete tells the four cases apart", "[kernel][is_complete]") {
     KernelClient kernel;
     const auto ask = [&](const char* code) {
@@ -86,7 +125,13 @@ TEST_CASE("is_complete tells the four cases apart", "[kernel][is_complete]") {
     };
     CHECK(ask("x = 1") == json{{"status", "complete"}});
     CHECK(ask("for i in x:") == json{{"status", "incomplete"}, {"indent", "    "}});
+    CHECK(
+        ask("if x:\n    if y:\n        z") ==
+        json{{"status", "incomplete"}, {"indent", "        "}});
     CHECK(ask("f(")["status"] == "incomplete");
+    CHECK(ask("'''open")["status"] == "incomplete");
+    CHECK(ask("%%time") == json{{"status", "incomplete"}, {"indent", ""}});
+    CHECK(ask("") == json{{"status", "complete"}});
     CHECK(ask("x = = 1") == json{{"status", "invalid"}});
 }
 
@@ -115,10 +160,20 @@ TEST_CASE("history has true sessions, line numbers and outputs", "[kernel][histo
     CHECK(
         history(kernel, {{"hist_access_type", "search"}, {"pattern", "*+*"}, {"n", 5}}) ==
         json::array({{1, 1, "1 + 1"}}));
+    (void)kernel.execute("1 + 1");
+    const auto search = [&](const json& more) {
+        json request{{"hist_access_type", "search"}, {"pattern", "1 ?*"}};
+        request.update(more);
+        return history(kernel, request);
+    };
+    CHECK(search(json::object()) == json{{1, 1, "1 + 1"}, {1, 5, "1 + 1"}});
+    CHECK(search({{"unique", true}}) == json::array({{1, 5, "1 + 1"}}));
+    CHECK(search({{"n", 1}}) == json::array({{1, 5, "1 + 1"}}));
+    CHECK(search({{"n", 1}, {"output", true}}) == json::array({{1, 5, {"1 + 1", "2"}}}));
     CHECK(
         history(kernel, {{"hist_access_type", "search"}, {"pattern", "nothing*"}}) ==
         json::array());
     CHECK(
-        history(kernel, {{"hist_access_type", "tail"}, {"n", 2}, {"raw", false}})[0][2] ==
+        history(kernel, {{"hist_access_type", "tail"}, {"n", 3}, {"raw", false}})[0][2] ==
         "get_ipython().run_line_magic('time', 'pass')");
 }
