@@ -174,13 +174,21 @@ Worker start_inside(Sandbox& sandbox, const std::vector<std::string>& argv) {
 std::vector<std::string> cgroups_of(pid_t server) {
     const std::string prefix = "/cellkeep-" + std::to_string(server) + "-";
     std::vector<std::string> found;
-    std::error_code error;
-    const auto options = std::filesystem::directory_options::skip_permission_denied;
-    for (std::filesystem::recursive_directory_iterator it("/sys/fs/cgroup", options, error), end;
-         it != end;
-         it.increment(error)) {
-        if (it->is_directory(error) && it->path().string().find(prefix) != std::string::npos) {
-            found.push_back(it->path().string());
+    std::vector<std::filesystem::path> pending{"/sys/fs/cgroup"};
+    while (!pending.empty()) {
+        const std::filesystem::path directory = std::move(pending.back());
+        pending.pop_back();
+        // A directory of somebody else's may go while it is read; only that one is lost then, which
+        // a recursive iterator does not grant.
+        std::error_code error;
+        for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
+             it.increment(error)) {
+            if (it->is_directory(error) && !it->is_symlink(error)) {
+                pending.push_back(it->path());
+                if (it->path().string().find(prefix) != std::string::npos) {
+                    found.push_back(it->path().string());
+                }
+            }
         }
     }
     return found;
