@@ -9,6 +9,7 @@ import asyncio
 import json
 import sys
 
+from jupyter_events import EventLogger
 from jupyter_server.gateway.gateway_client import GatewayClient
 from jupyter_server.gateway.managers import (
     GatewayKernelSpecManager,
@@ -51,7 +52,8 @@ def main() -> None:
     client.url = url
     client.auth_token = token
     app = ServerApp()
-    kernels = GatewayMappingKernelManager(parent=app)
+    app.event_logger = EventLogger(parent=app)
+    kernels = GatewayMappingKernelManager(parent=app, cull_idle_timeout=3600)
     app.kernel_manager = kernels
     specs = GatewayKernelSpecManager(parent=app)
     print(json.dumps(asyncio.run(drive(kernels, specs))))
