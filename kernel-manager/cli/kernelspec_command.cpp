@@ -38,7 +38,11 @@ bool says_debugger(const nlohmann::json& info) {
 Result<std::string> install(const KernelspecInstall& command) {
     BOOST_OUTCOME_TRY(check_kernelspec_name(command.place.name));
     BOOST_OUTCOME_TRY(const std::string directory, directory_of(command.place));
-    BOOST_OUTCOME_TRY(const auto config, make_notebook_service(command.notebook));
+    BOOST_OUTCOME_TRY(parse_share_directory(command.notebook.share_cwd));
+    // Where this is typed is not where a notebook will be.
+    NotebookOptions here = command.notebook;
+    here.share_cwd = "none";
+    BOOST_OUTCOME_TRY(const auto config, make_notebook_service(here));
     const session::KernelSpec* language = config.catalog.find(command.notebook.language);
     if (language == nullptr) {
         return Error(
@@ -55,7 +59,7 @@ Result<std::string> install(const KernelspecInstall& command) {
     spec.display_name = command.display_name.value_or(language->display_name);
     spec.notebook = command.notebook;
     if (command.check) {
-        auto info = ask_kernel_info(command.notebook);
+        auto info = ask_kernel_info(here);
         if (info.has_error()) {
             return std::move(info).error().with_context(
                 "such a kernel does not start here, so nothing was installed");

@@ -5,6 +5,7 @@ import json
 import os
 import stat
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,13 @@ from harness import binary, cgroups_of
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("JPY_")}
 
 
+NOBODY = 65534
+
+
 class Launched:
-    def __init__(self, file: Path, *arguments: str, **environment: str) -> None:
+    def __init__(
+        self, file: Path, *arguments: str, user: int | None = None, **environment: str
+    ) -> None:
         self.file = file
         self.process = subprocess.Popen(
             [binary(), "kernel", "-f", str(file), *arguments],
@@ -30,6 +36,9 @@ class Launched:
             text=True,
             env={**ENVIRONMENT, **environment},
             cwd=file.parent,
+            user=user,
+            group=user,
+            extra_groups=[] if user is not None else None,
         )
 
     def attach(self) -> BlockingKernelClient:
@@ -200,6 +209,49 @@ def test_a_starter_that_is_gone_already(file: Path) -> None:
     ended.wait()
     assert "JPY_PARENT_PID" in Launched(file, JPY_PARENT_PID=str(ended.pid)).refusal()
     assert "no process id" in Launched(file, JPY_PARENT_PID="x").refusal()
+
+
+def as_nobody(*command: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        command,
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_an_ordinary_user_can_have_it() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("not root, so the other tests are those of an ordinary user")
+    if as_nobody("test", "-x", binary()).returncode != 0:
+        pytest.skip("an ordinary user cannot reach the program")
+    report = json.loads(as_nobody(binary(), "doctor", "--json").stdout)
+    missing = {c["name"] for c in report["controls"] if c["state"] != "applied"}
+    if missing & {"user_namespace", "mount_namespace", "root_filesystem"}:
+        pytest.skip("this host gives ordinary users no namespaces")
+    with tempfile.TemporaryDirectory(prefix="ck-user-") as folder:
+        file = Path(folder) / "kernel.json"
+        write_connection_file(str(file), key=uuid.uuid4().hex.encode())
+        (file.parent / "private").write_text("mine")
+        (file.parent / "private").chmod(0o600)
+        for path in (file.parent, *file.parent.iterdir()):
+            os.chown(path, NOBODY, NOBODY)
+        if missing:  # refused, in a sentence that says what to do
+            refusal = Launched(file, user=NOBODY).refusal()
+            assert any(f"control {name} is" in refusal for name in missing)
+            assert "--allow-degraded=" in refusal
+        accepted = [word for name in missing for word in ("--allow-degraded", name)]
+        started = Launched(file, "--share-cwd", "ro", *accepted, user=NOBODY)
+        client = started.attach()
+        assert value(client, "6 * 7") == "42"
+        assert value(client, "open('/notebook/private').read()") == "mine"
+        client.stop_channels()
+        started.finish()
 
 
 def value(client: BlockingKernelClient, expression: str) -> str:
