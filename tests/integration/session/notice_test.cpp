@@ -119,6 +119,7 @@ TEST_CASE(
     const Message before = execute_request("1");
     session->submit(before, client);
     REQUIRE(fixture.answer(*client, before)["status"] == "ok");
+    fixture.run_until([&] { return client->states_of(&before).size() == 2; });
     const std::string old_name = client->reply_to(before)->header().session;
     REQUIRE(fixture.run(session->restart()).has_value());
     CHECK(client->of_type("stream").empty());
