@@ -46,7 +46,8 @@ nlohmann::json Interpreter::adopt(const nlohmann::json& request) {
     const auto fail = [](const char* call) {
         return make_error_content("OSError", Error::from_errno(errno, call).message());
     };
-    for (const auto& [name, value] : request.value("env", nlohmann::json::object()).items()) {
+    const nlohmann::json env = request.value("env", nlohmann::json::object());
+    for (const auto& [name, value] : env.items()) {
         if (!value.is_string() || ::setenv(name.c_str(), value.get<std::string>().c_str(), 1) < 0) {
             return fail("setenv");
         }
