@@ -5,6 +5,7 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
@@ -88,17 +89,42 @@ void ByteStream::close() {
     boost::system::error_code ignored;  // Ignored: closing is all that is left to do.
     (void)transport_->socket().shutdown(Socket::shutdown_both, ignored);
     (void)transport_->socket().close(ignored);
+    if (failed_write_ != nullptr && !reading_) {
+        // Nobody reads any more: no read will end it.
+        asio::post(get_executor(), [this, failed = std::move(failed_write_)] {
+            failed->complete(write_error_, write_bytes_);
+        });
+    }
 }
 
 void ByteStream::start_read(ReadCompletion completion) {
     const auto where = span_of(completion->buffers);
+    reading_ = true;
     transport_->async_read_some(
         where,
         [this, kept = std::move(completion)](
             const boost::system::error_code& error, std::size_t bytes) {
+            reading_ = false;
             bytes_read_ += bytes;
+            if (error && failed_write_ != nullptr) {
+                const WriteCompletion failed = std::move(failed_write_);
+                failed->complete(write_error_, write_bytes_);
+            }
             kept->complete(error, bytes);
         });
+}
+
+/// The WebSocket library reads no more once a write has failed, but the pongs that lie in the
+/// receive queue prove what the peer has read: recv(2) gives them before it tells of a reset.
+void ByteStream::fail_write(
+    WriteCompletion completion, const boost::system::error_code& error, std::size_t bytes) {
+    if (!reading_ || insertion_.payload == nullptr) {
+        completion->complete(error, bytes);
+        return;
+    }
+    write_error_ = error;
+    write_bytes_ = bytes;
+    failed_write_ = std::move(completion);
 }
 
 void ByteStream::insert_into_message(
@@ -158,6 +184,10 @@ void ByteStream::start_write(WriteCompletion completion) {
                 write_tail(std::move(kept), given, bytes - given);
                 return;
             }
+            if (error) {
+                fail_write(std::move(kept), error, own);
+                return;
+            }
             kept->complete(error, own);
         });
 }
@@ -175,7 +205,7 @@ void ByteStream::write_tail(WriteCompletion completion, std::size_t written, std
             const boost::system::error_code& error, std::size_t bytes) mutable {
             bytes_written_ += bytes;
             if (error) {
-                kept->complete(error, written);
+                fail_write(std::move(kept), error, written);
                 return;
             }
             write_tail(std::move(kept), written, from + bytes);

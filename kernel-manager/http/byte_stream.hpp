@@ -166,6 +166,8 @@ class ByteStream {
     /// Returns how many bytes of the completion's buffers are not the library's.
     std::size_t apply_insertion(Completion<boost::asio::const_buffer>& completion);
     void write_tail(WriteCompletion completion, std::size_t written, std::size_t from);
+    void fail_write(
+        WriteCompletion completion, const boost::system::error_code& error, std::size_t bytes);
 
     void start_read(ReadCompletion completion);
     void start_write(WriteCompletion completion);
@@ -177,6 +179,11 @@ class ByteStream {
     std::uint64_t bytes_written_ = 0;
     Clock::time_point ended_at_ = Clock::time_point::max();
     Insertion insertion_;
+    /// A write that failed while a read waits: what the peer said before it went is read first.
+    WriteCompletion failed_write_;
+    boost::system::error_code write_error_;
+    std::size_t write_bytes_ = 0;
+    bool reading_ = false;
 };
 
 }  // namespace cellkeep::http

@@ -47,7 +47,8 @@ ChannelsConnection::ChannelsConnection(
       style_(style),
       wake_(io, kNever),
       room_(io, kNever),
-      sent_all_(io, kNever) {}
+      sent_all_(io, kNever),
+      settle_(io, kNever) {}
 
 asio::awaitable<void> ChannelsConnection::run() {
     const auto self = shared_from_this();
@@ -58,9 +59,12 @@ asio::awaitable<void> ChannelsConnection::run() {
             connection->wake_.cancel();
         }
     });
-    socket_->watch_receipt([seat = std::weak_ptr(seat_), number = attachment_](std::uint64_t n) {
-        if (const auto still = seat.lock()) {
-            still->acknowledge(number, n);
+    socket_->watch_receipt([weak](std::uint64_t messages) {
+        if (const auto connection = weak.lock()) {
+            connection->seat_->acknowledge(connection->attachment_, messages);
+            if (connection->seat_->settled()) {
+                connection->settle_.cancel();
+            }
         }
     });
     welcome();
@@ -81,6 +85,7 @@ asio::awaitable<void> ChannelsConnection::run() {
     stopped_ = true;
     seat_->detach(attachment_);
     wake_.cancel();
+    settle_.cancel();
     while (!sender_done_) {
         (void)co_await sent_all_.async_wait(kAwait);  // Ignored: being cancelled is the event.
     }
@@ -95,7 +100,7 @@ asio::awaitable<void> ChannelsConnection::wait_for_room() {
 
 asio::awaitable<void> ChannelsConnection::send_all() {
     const auto self = shared_from_this();
-    while (!stopped_) {
+    while (!stopped_ && !retiring_) {
         std::optional<Message> message = seat_->next(attachment_);
         if (message.has_value()) {
             const Status sent = co_await send_one(std::move(*message));
@@ -179,6 +184,18 @@ std::string ChannelsConnection::sender() const {
     const auto newest = journal.since(last == 0 ? 0 : last - 1);
     return newest.entries.empty() ? "cellkeep-" + session_->id()
                                   : newest.entries.back().message.header().session;
+}
+
+asio::awaitable<void> ChannelsConnection::retire(std::chrono::milliseconds patience) {
+    const auto self = shared_from_this();
+    if (!std::exchange(retiring_, true)) {
+        settle_.expires_after(patience);
+    }
+    wake_.cancel();
+    if (!stopped_ && !seat_->settled()) {
+        (void)co_await settle_.async_wait(kAwait);  // Ignored: over either way.
+    }
+    stop(CloseCode::kNormal, "The same client has connected once more.");
 }
 
 void ChannelsConnection::stop(CloseCode code, std::string reason) {

@@ -16,6 +16,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -43,6 +44,9 @@ class ChannelsConnection : public std::enable_shared_from_this<ChannelsConnectio
 
     /// Until the socket is closed. The seat is free for the next one when this returns.
     boost::asio::awaitable<void> run();
+    /// Makes room for the same client's next socket: sends nothing more, waits until the client has
+    /// proved what it has read, but not longer than patience, and stops.
+    boost::asio::awaitable<void> retire(std::chrono::milliseconds patience);
     /// Leaves the seat at once and closes.
     void stop(http::CloseCode code, std::string reason);
     /// Closes when everything has been sent.
@@ -65,8 +69,10 @@ class ChannelsConnection : public std::enable_shared_from_this<ChannelsConnectio
     boost::asio::steady_timer wake_;  // never expire; cancelled to wake who waits
     boost::asio::steady_timer room_;
     boost::asio::steady_timer sent_all_;
+    boost::asio::steady_timer settle_;  // the patience of retire(), cut short when all is proved
     std::uint64_t attachment_ = 0;
     bool stopped_ = false;
+    bool retiring_ = false;
     bool sender_done_ = false;
     bool finishing_ = false;
     http::CloseCode code_ = http::CloseCode::kNormal;

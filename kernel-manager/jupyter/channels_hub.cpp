@@ -37,11 +37,20 @@ boost::asio::awaitable<void> ChannelsHub::serve(
     if (key.empty()) {
         key = unnamed_key(++hub->unnamed_);
     }
+    for (auto before = hub->connected(key); before != nullptr; before = hub->connected(key)) {
+        co_await before->retire(hub->config_.settle_max);
+        hub->leave(key, before);
+    }
     const auto connection = hub->enter(key, std::move(socket), client);
     if (connection != nullptr) {
         co_await connection->run();
         hub->leave(key, connection);
     }
+}
+
+std::shared_ptr<ChannelsConnection> ChannelsHub::connected(const std::string& key) const {
+    const auto found = places_.find(key);
+    return found == places_.end() ? nullptr : found->second.connection;
 }
 
 std::shared_ptr<ChannelsConnection> ChannelsHub::enter(
@@ -51,10 +60,6 @@ std::shared_ptr<ChannelsConnection> ChannelsHub::enter(
         return nullptr;
     }
     Place& place = places_[key];
-    if (place.connection != nullptr) {
-        place.connection->stop(
-            http::CloseCode::kNormal, "The same client has connected once more.");
-    }
     const bool known = place.seat != nullptr;
     if (!known) {
         place.seat = std::make_shared<ChannelsSeat>(io_, session_, log_, config_);

@@ -68,7 +68,9 @@ class ChannelsHub {
         std::uint64_t left = 0;                          // order of departure
     };
 
-    /// Who had the place before is gone; null if the session is over.
+    /// Who has the place now, or null.
+    std::shared_ptr<ChannelsConnection> connected(const std::string& key) const;
+    /// Takes the place, which is free; null if the session is over.
     std::shared_ptr<ChannelsConnection> enter(
         const std::string& key,
         std::shared_ptr<http::WebSocket> socket,

@@ -30,6 +30,8 @@ namespace cellkeep::jupyter {
 struct SeatConfig {
     std::chrono::milliseconds stall_max = limits::kChannelsStallMax;
     std::chrono::milliseconds hold_max = limits::kChannelsHoldMax;
+    /// How long the old socket of a client that has opened a new one may still prove receipt.
+    std::chrono::milliseconds settle_max{1000};
 };
 
 class ChannelsSeat final : public session::OutputObserver,
@@ -79,6 +81,8 @@ class ChannelsSeat final : public session::OutputObserver,
     void park();
     bool parked() const { return parked_; }
 
+    /// Everything that was sent is proved to be read.
+    bool settled() const { return sent_.empty(); }
     std::size_t waiting() const { return output_.size(); }
     std::uint64_t lost() const { return lost_total_; }
 

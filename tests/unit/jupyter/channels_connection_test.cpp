@@ -33,6 +33,11 @@ Message make_request(
 
 /// A hub with clients that the test plays.
 struct Fixture {
+    explicit Fixture(std::chrono::milliseconds settle_max = std::chrono::minutes(1)) {
+        SeatConfig config;
+        config.settle_max = settle_max;
+        hub = std::make_shared<ChannelsHub>(io, session, nullptr, config);
+    }
     std::shared_ptr<FakeSocket> connect(
         const std::string& key, Replay replay = Replay::kPlace, std::string since = {}) {
         auto socket = std::make_shared<FakeSocket>(io);
@@ -61,8 +66,7 @@ struct Fixture {
 
     boost::asio::io_context io{1};
     std::shared_ptr<JournalSession> session = std::make_shared<JournalSession>();
-    std::shared_ptr<ChannelsHub> hub =
-        std::make_shared<ChannelsHub>(io, session, nullptr, SeatConfig{});
+    std::shared_ptr<ChannelsHub> hub;
     int ended = 0;
 };
 
@@ -183,14 +187,34 @@ TEST_CASE("of two sockets of one client the newest wins", "[channels][connection
     const auto first = f.connect("a");
     (void)f.session->say("0");
     f.settle();
+    // The old one may still prove what has been read.
     const auto second = f.connect("a");
-    CHECK(first->closed == CloseCode::kNormal);
-    CHECK(f.ended == 1);
+    CHECK_FALSE(first->closed.has_value());
+    CHECK(second->got.empty());
     (void)f.session->say("1");
     f.settle();
+    first->prove(2);
+    f.settle();
+    CHECK(first->closed == CloseCode::kNormal);
+    CHECK(f.ended == 1);
     CHECK(first->texts() == Texts{"idle", "0"});
-    CHECK(second->texts() == Texts{"0", "idle", "1"});
+    CHECK(second->texts() == Texts{"1", "idle"});
     CHECK_FALSE(second->closed.has_value());
+}
+
+TEST_CASE("an old socket that proves nothing is not waited for long", "[channels][connection]") {
+    Fixture f(std::chrono::milliseconds(1));
+    const auto first = f.connect("a");
+    (void)f.session->say("0");
+    f.settle();
+    const auto second = f.connect("a");
+    const auto third = f.connect("a");
+    f.io.restart();
+    (void)f.io.run_for(std::chrono::milliseconds(100));
+    CHECK(first->closed == CloseCode::kNormal);
+    CHECK(second->closed.has_value() != third->closed.has_value());
+    const auto& stays = second->closed.has_value() ? third : second;
+    CHECK(stays->texts() == Texts{"0", "idle"});
 }
 
 TEST_CASE("a new client gets what runs, or what it asks for", "[channels][connection]") {
@@ -201,13 +225,16 @@ TEST_CASE("a new client gets what runs, or what it asks for", "[channels][connec
     const std::string last = f.session->say("half", "cell");
     (void)f.session->say("done", "cell");
     const Texts all{"busy", "idle", "busy", "half", "done", "idle"};
-    CHECK(f.connect("a")->texts() == Texts{"busy", "half", "done", "idle"});
+    const auto named = f.connect("a");
+    CHECK(named->texts() == Texts{"busy", "half", "done", "idle"});
     CHECK(f.connect("")->texts() == Texts{"busy", "half", "done", "idle"});
     CHECK(f.connect("b", Replay::kAll)->texts() == all);
     CHECK(f.connect("c", Replay::kNone)->texts() == Texts{"idle"});
     CHECK(f.connect("d", Replay::kPlace, last)->texts() == Texts{"done", "idle"});
     CHECK(f.connect("e", Replay::kPlace, "no such message")->texts() == all);
     // A place that is asked for goes before the one that is remembered.
+    named->cut();
+    f.settle();
     CHECK(f.connect("a", Replay::kPlace, last)->texts() == Texts{"done", "idle"});
 }
 

@@ -153,6 +153,7 @@ TEST_CASE("the place of a client is its principal's", "[channels][front]") {
     request.principal = {"admin", http::Role::kAdmin};
     const auto other = f.connect(request);
     CHECK_FALSE(first->closed.has_value());
+    other->prove(1);
     const auto again = f.connect(request);
     CHECK(other->closed == CloseCode::kNormal);
     CHECK_FALSE(again->closed.has_value());
