@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/api/kernels/{id}/channels: what clients over WebSocket rely on."""
+
+import asyncio
+import base64
+import json
+import threading
+from collections.abc import Iterator
+
+import pytest
+import requests
+import websocket
+import websockets.asyncio.client
+
+from channels_client import V1, ChannelsClient, pack_v1, unpack_v1
+from harness import TOKEN, Server, Session
+
+MANY = 100_000
+# One message each: text of a stream would be joined.
+FLOOD = f"""
+from IPython.display import publish_display_data
+for number in range({MANY}):
+    publish_display_data({{"text/plain": str(number)}})
+"""
+
+
+def numbers(messages: list[dict]) -> list[int]:
+    return [
+        int(message["content"]["data"]["text/plain"])
+        for message in messages
+        if message["header"]["msg_type"] == "display_data"
+    ]
+
+
+def types(messages: list[dict]) -> list[str]:
+    return [message["header"]["msg_type"] for message in messages]
+
+
+def states(messages: list[dict]) -> list[str]:
+    return [
+        message["content"]["execution_state"]
+        for message in messages
+        if message["header"]["msg_type"] == "status"
+    ]
+
+
+@pytest.fixture
+def session(server: Server) -> Iterator[Session]:
+    """With time for a flood, also on a machine that is busy with other things."""
+    created = server.create(limits={"wall_ms": 300_000, "cpu_ms": 300_000})
+    yield created
+    assert created.delete() in (204, 404)
+
+
+@pytest.fixture(params=[True, False], ids=["v1", "legacy"])
+def client(request: pytest.FixtureRequest, session: Session) -> Iterator[ChannelsClient]:
+    with ChannelsClient(session, v1=request.param).connect() as connected:
+        yield connected
+
+
+def pause(seconds: float) -> None:
+    """The subject of a test: a client that takes nothing for so long."""
+    threading.Event().wait(seconds)
+
+
+def test_a_cell_runs(client: ChannelsClient) -> None:
+    assert states([client.receive()]) == ["idle"]
+    messages = client.run("print('out')\n1 + 1")
+    assert types(messages) == [
+        "status",
+        "execute_input",
+        "stream",
+        "execute_result",
+        "execute_reply",
+        "status",
+    ]
+    assert [each["channel"] for each in messages] == ["iopub"] * 4 + ["shell", "iopub"]
+    assert messages[3]["content"]["data"]["text/plain"] == "2"
+    assert messages[4]["content"]["status"] == "ok"
+    if not client.v1:
+        assert all(each["msg_type"] == each["header"]["msg_type"] for each in messages)
+        assert all(each["msg_id"] == each["header"]["msg_id"] for each in messages)
+        assert all(each["buffers"] == [] for each in messages)
+
+
+def test_buffers_go_both_ways(client: ChannelsClient) -> None:
+    client.run(
+        "from comm import get_comm_manager\n"
+        "def opened(comm, message):\n"
+        "    comm.on_msg(lambda m: comm.send({'n': 1}, buffers=[bytes(b) for b in m['buffers']]))\n"
+        "get_comm_manager().register_target('echo', opened)"
+    )
+    client.send("comm_open", {"comm_id": "c", "target_name": "echo", "data": {}})
+    sent = [b"\x00\xff\x80", b"", b"x" * 100_000]
+    request = client.send("comm_msg", {"comm_id": "c", "data": {}}, buffers=sent)
+    answer = client.receive_until("comm_msg", request)[-1]
+    assert [bytes(each) for each in answer["buffers"]] == sent
+
+
+def test_input_is_asked_and_answered(client: ChannelsClient) -> None:
+    request = client.execute("print(input('name? '))")
+    asked = client.receive_until("input_request", request)[-1]
+    assert asked["channel"] == "stdin"
+    assert asked["content"]["prompt"] == "name? "
+    client.send("input_reply", {"value": "Ada"}, "stdin", parent=asked["header"])
+    assert "Ada\n" in [
+        each["content"]["text"]
+        for each in client.receive_until_idle(request)
+        if each["header"]["msg_type"] == "stream"
+    ]
+
+
+def test_a_running_cell_is_interrupted(client: ChannelsClient) -> None:
+    request = client.execute("print('begun', flush=True)\nwhile True: pass")
+    client.receive_until("stream", request)
+    interrupt = client.send("interrupt_request", {}, "control")
+    reply = client.receive_until("execute_reply", request)
+    assert reply[-1]["content"]["ename"] == "KeyboardInterrupt"
+    answered = [each["parent_header"].get("msg_id") for each in reply]
+    if interrupt not in answered:
+        client.receive_until("interrupt_reply", interrupt)
+
+
+def test_a_busy_kernel_accepts_connections_and_tells_about_itself(session: Session) -> None:
+    with ChannelsClient(session).connect() as runner:
+        request = runner.execute("print('begun', flush=True)\nwhile True: pass")
+        runner.receive_until("stream", request)
+        with ChannelsClient(session).connect() as late:
+            replayed = late.receive_until("stream")
+            assert types(replayed) == ["status", "execute_input", "stream"]
+            assert {each["parent_header"]["msg_id"] for each in replayed} == {request}
+            assert states([late.receive()]) == ["busy"]
+            info = late.send("kernel_info_request", {}, "control")
+            late.receive_until("kernel_info_reply", info)
+            late.send("interrupt_request", {}, "control")
+        runner.receive_until("execute_reply", request)
+
+
+def test_none_of_many_messages_is_lost_to_a_client_that_pauses(client: ChannelsClient) -> None:
+    request = client.execute(FLOOD)
+    client.receive_until("execute_input", request)
+    pause(2)
+    assert numbers(client.receive_until_idle(request)) == list(range(MANY))
+
+
+def read_half_of_the_flood(client: ChannelsClient) -> tuple[str, list[int]]:
+    request = client.execute(FLOOD)
+    seen: list[int] = []
+    while len(seen) < MANY // 2:
+        seen += numbers([client.receive()])
+    return request, seen
+
+
+def test_none_of_many_messages_is_lost_or_doubled_by_reconnecting(client: ChannelsClient) -> None:
+    request, seen = read_half_of_the_flood(client)
+    client.socket.close()
+    client.connect()
+    messages = client.receive_until_idle(request)
+    assert types(messages).count("execute_reply") == 1
+    assert seen + numbers(messages) == list(range(MANY))
+
+
+def test_none_of_many_messages_is_lost_with_the_connection(client: ChannelsClient) -> None:
+    """A reset takes the last proofs of receipt with it: only what they were for may come again."""
+    request, seen = read_half_of_the_flood(client)
+    client.socket.shutdown()  # the TCP connection, with what lies unread in it
+    client.connect()
+    messages = client.receive_until_idle(request)
+    assert types(messages).count("execute_reply") == 1
+    rest = numbers(messages)
+    assert seen == list(range(MANY // 2))
+    assert rest == list(range(rest[0], MANY))
+    assert MANY // 2 - 1000 < rest[0] <= MANY // 2
+
+
+def test_coming_back_again_and_again_loses_and_doubles_nothing(session: Session) -> None:
+    client = ChannelsClient(session).connect()
+    request = client.execute(FLOOD.replace(str(MANY), "10_000"))
+    seen: list[int] = []
+    while len(seen) < 9_000:
+        for _ in range(1000):
+            seen += numbers([client.receive()])
+        client.socket.close()
+        client.connect()
+    seen += numbers(client.receive_until_idle(request))
+    assert seen == list(range(10_000))
+    client.socket.close()
+
+
+def test_answers_wait_for_a_client_that_comes_back(session: Session) -> None:
+    client = ChannelsClient(session).connect()
+    request = client.execute("while True: pass")
+    client.receive_until("execute_input", request)
+    client.socket.close()
+    assert session.post("interrupt").status_code == 204
+    assert session.value("1") == "1"
+    with client.connect():
+        messages = client.receive_until_idle(request)
+        assert types(messages).count("execute_reply") == 1
+        assert types(messages).count("execute_input") == 0
+        assert types(messages).count("error") == 1
+
+
+def test_a_slow_client_and_a_fast_one(session: Session) -> None:
+    with ChannelsClient(session).connect() as fast, ChannelsClient(session).connect() as slow:
+        request = fast.execute(FLOOD.replace(str(MANY), "20_000"))
+        assert numbers(fast.receive_until_idle(request)) == list(range(20_000))
+        # The fast one has everything before the slow one has read a single message.
+        assert numbers(slow.receive_until_idle(request)) == list(range(20_000))
+
+
+def test_the_newest_of_two_sockets_of_one_client_wins(session: Session) -> None:
+    first = ChannelsClient(session).connect()
+    with ChannelsClient(session, session_id=first.session_id).connect() as second:
+        code, reason = first.close_frame()
+        assert code == 1000 and reason
+        assert second.run("1")[-1]["content"]["execution_state"] == "idle"
+
+
+def test_a_reader_of_everything_gets_everything_in_both_libraries(session: Session) -> None:
+    """The same through asyncio, with a library that reads ahead."""
+    client = ChannelsClient(session)
+
+    async def read(url: str) -> list[dict]:
+        headers = {"Authorization": f"token {TOKEN}"}
+        async with websockets.asyncio.client.connect(
+            url, subprotocols=[V1], additional_headers=headers, max_size=None
+        ) as socket:
+            content = {"code": FLOOD, "silent": False}
+            message = client.message("execute_request", content)
+            await socket.send(pack_v1("shell", message, []))
+            messages: list[dict] = []
+            while "execute_reply" not in types(messages[-1:]):
+                messages.append(unpack_v1(await socket.recv()))
+            return messages
+
+    url = session.server.url.replace("http", "ws", 1)
+    path = f"/api/kernels/{session.info['kernel_id']}/channels"
+    assert numbers(asyncio.run(read(url + path))) == list(range(MANY))
+
+
+def test_what_was_missed_can_be_asked_for(session: Session) -> None:
+    with ChannelsClient(session).connect() as client:
+        client.run("'one'")
+        last = client.run("'two'")
+        result = [each for each in last if each["header"]["msg_type"] == "execute_result"][0]
+    msg_id = result["header"]["msg_id"]
+    with ChannelsClient(session).connect(f"&since={msg_id}") as client:
+        assert states([client.receive(), client.receive()]) == ["idle", "idle"]
+    with ChannelsClient(session).connect("&replay=all") as client:
+        everything = client.receive_until_idle(result["parent_header"]["msg_id"])
+        assert types(everything).count("execute_result") == 2
+    with ChannelsClient(session).connect("&replay=none") as client:
+        assert states([client.receive()]) == ["idle"]
+    with ChannelsClient(session).connect() as client:  # nothing runs
+        assert states([client.receive()]) == ["idle"]
+
+
+def test_bad_messages_do_not_end_the_socket(client: ChannelsClient) -> None:
+    good = client.message("kernel_info_request", {})
+    if client.v1:
+        client.socket.send_binary(pack_v1("shell", {**good, "header": {}}, []))
+        client.socket.send_binary(pack_v1("shell", {**good, "content": []}, []))
+    else:
+        for text in ("", "x", "[]", "{}", json.dumps({"header": {"msg_id": "m"}})):
+            client.socket.send(text)
+        client.socket.send(json.dumps({**good, "content": [], "channel": None}))
+    refused = client.receive_until("kernel_info_reply", good["header"]["msg_id"])[-1]
+    assert refused["content"]["status"] == "error"
+    assert client.run("1")[-2]["content"]["status"] == "ok"
+
+
+def test_legacy_messages_may_lack_almost_everything(session: Session) -> None:
+    with ChannelsClient(session, v1=False).connect() as client:
+        header = {"msg_id": "only", "msg_type": "kernel_info_request"}
+        client.socket.send(json.dumps({"header": header, "buffers": {}}))
+        assert client.receive_until("kernel_info_reply", "only")[-1]["content"]["status"] == "ok"
+
+
+def test_broken_framing_ends_the_socket_with_a_reason(client: ChannelsClient) -> None:
+    client.socket.send_binary(b"\xff" * 32)
+    code, reason = client.close_frame()
+    assert code == 1002 and reason
+
+
+def test_the_death_of_a_kernel_is_told_with_its_reason(client: ChannelsClient) -> None:
+    request = client.execute("import os; os.kill(os.getpid(), 11)")
+    messages = client.receive_until("execute_reply", request)
+    assert messages[-1]["content"]["status"] == "error"
+    assert "signal 11" in json.dumps([each["content"] for each in messages])
+    while "restarting" not in states(messages):
+        messages.append(client.receive())
+    assert client.run("1")[-2]["content"]["status"] == "ok"
+
+
+def test_the_end_of_a_session_closes_its_sockets(session: Session) -> None:
+    with ChannelsClient(session).connect() as client:
+        client.run("1")
+        assert session.delete() == 204
+        assert states(client.receive_until("status"))[-1] == "dead"
+        code, reason = client.close_frame()
+        assert code == 1000 and reason
+
+
+def test_who_may_not_or_cannot_connect(server: Server, session: Session) -> None:
+    path = f"/api/kernels/{session.info['kernel_id']}/channels"
+    plain = server.get(path)
+    assert plain.status_code == 400
+    assert plain.json()["message"]
+    with pytest.raises(websocket.WebSocketBadStatusException) as refused:
+        websocket.create_connection(server.url.replace("http", "ws", 1) + path)
+    assert refused.value.status_code in (401, 403)
+    unknown = path.replace(session.info["kernel_id"], "00000000-0000-4000-8000-000000000000")
+    with pytest.raises(websocket.WebSocketBadStatusException) as missing:
+        websocket.create_connection(
+            server.url.replace("http", "ws", 1) + unknown, header=[f"Authorization: token {TOKEN}"]
+        )
+    assert missing.value.status_code == 404
+    assert requests.get(server.url + path, timeout=10).status_code in (401, 403)
+
+
+def test_clients_are_counted_while_they_are_connected(server: Server, session: Session) -> None:
+    def connections() -> int:
+        return server.get(f"/api/kernels/{session.info['kernel_id']}").json()["connections"]
+
+    assert connections() == 0
+    with ChannelsClient(session).connect() as client:
+        client.receive()
+        assert connections() == 1
+
+
+def test_a_picture_arrives_whole(client: ChannelsClient) -> None:
+    size = 3_000_000
+    messages = client.run(
+        "import os, base64\nfrom IPython.display import publish_display_data\n"
+        f"data = base64.b64encode(os.urandom({size})).decode()\n"
+        "publish_display_data({'image/png': data})"
+    )
+    shown = [each for each in messages if each["header"]["msg_type"] == "display_data"]
+    assert len(base64.b64decode(shown[0]["content"]["data"]["image/png"])) == size
