@@ -5,7 +5,7 @@
 # package-lock.json names, hashes checked, a stamp written last. No browser is downloaded; the tests
 # drive Debian's Chromium.
 
-node_major_min=18 # Debian 12's; node:test and fetch came with it
+node_major_min=18 # Debian 12's; playwright-core 1.61 is the last that runs on it
 
 # Says which package list gives this machine a Node.js, if it has none that is new enough. One that
 # is there stays: Debian's npm would not install beside another maker's Node.js.

@@ -182,7 +182,6 @@
             });
             kernel.statusChanged.connect((_, status) => {
                 if (/restarting|dead/.test(status)) {
-                    store(kernel.id, {});
                     this.resumed.forEach(each => each.end());
                     this.resumed.clear();
                 }
@@ -374,7 +373,11 @@
                 activate: (app, tracker) => {
                     const { kernels } = app.serviceManager;
                     void kernels.ready.then(() => {
-                        forgetOthers(new Set([...kernels.running()].map(model => model.id)));
+                        const running = new Set([...kernels.running()].map(model => model.id));
+                        // None at all may be a gateway that cannot be reached right now.
+                        if (running.size > 0) {
+                            forgetOthers(running);
+                        }
                     });
                     tracker.forEach(panel => new Keeper(panel));
                     tracker.widgetAdded.connect((_, panel) => new Keeper(panel));
