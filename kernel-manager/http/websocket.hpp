@@ -61,7 +61,7 @@ class WebSocket {
     /// message. The callback learns how many messages since this call are proved to be read, in
     /// order; it is called while receive() waits, also on behalf of what arrived before receive()
     /// fails.
-    virtual void watch_receipt(std::function<void(std::uint64_t messages)> /*on_receipt*/) {}
+    virtual void watch_receipt(std::function<void(std::uint64_t messages)> on_receipt) = 0;
     /// Starts the closing handshake; receive() and send() then fail. Idempotent. The reason is for
     /// people, at most 123 bytes; a longer one is cut.
     virtual void close(CloseCode code, std::string reason) = 0;
