@@ -15,11 +15,12 @@ bool LiveSession::has_debugger() const {
 }
 
 void LiveSession::submit_debug(const Message& request, std::shared_ptr<ReplySink> origin) {
+    const std::shared_ptr<ReplySink> asker = std::move(origin);
     Status sent = Error(
         ErrorCode::kUnavailable,
         process_ ? "This kernel has no debugger." : "The interpreter is gone.");
     if (process_ && has_debugger()) {
-        sent = debug_requests_.add(request, origin);
+        sent = debug_requests_.add(request, asker);
         if (sent.has_value()) {
             sent = process_->send(request);
             if (sent.has_value()) {
@@ -28,7 +29,7 @@ void LiveSession::submit_debug(const Message& request, std::shared_ptr<ReplySink
             debug_requests_.forget(request.header().msg_id);
         }
     }
-    refuse_debug(request, *origin, sent.error().message());
+    refuse_debug(request, *asker, sent.error().message());
 }
 
 void LiveSession::refuse_debug(

@@ -48,6 +48,7 @@ nlohmann::json Interpreter::adopt(const nlohmann::json& request) {
     };
     const nlohmann::json env = request.value("env", nlohmann::json::object());
     for (const auto& [name, value] : env.items()) {
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): between requests, when no other thread runs.
         if (!value.is_string() || ::setenv(name.c_str(), value.get<std::string>().c_str(), 1) < 0) {
             return fail("setenv");
         }

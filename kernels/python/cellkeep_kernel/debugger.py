@@ -24,6 +24,12 @@ _FOLDER = os.path.dirname(__file__)
 _REFUSED = frozenset(("launch", "terminate", "restart", "terminateThreads", "runInTerminal"))
 
 
+def _trace_nothing():
+    """In this thread. pydevd puts a function that warns in place of sys.settrace."""
+    tracing = sys.modules.get("pydevd_tracing")
+    (tracing.SetTrace if tracing is not None else sys.settrace)(None)
+
+
 class _Thread(threading.Thread):
     """One that pydevd neither traces, stops nor lists, and that no signal interrupts."""
 
@@ -34,7 +40,7 @@ class _Thread(threading.Thread):
         super().__init__(target=target, name=name, daemon=True)
 
     def run(self):
-        sys.settrace(None)
+        _trace_nothing()
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         super().run()
 
@@ -303,9 +309,14 @@ class Debugger:
     # --- what the kernel asks ---
 
     def before_cell(self):
-        """An exception inside the trace function makes CPython drop it (sys.settrace)."""
         self.interrupted()
-        if self._client is not None and sys.gettrace() is None:
+        if self._address is None:
+            return
+        if self._client is None:
+            _trace_nothing()  # pydevd leaves its function behind; every call would pay for it.
+        elif sys.gettrace() is None:
+            # A second debugger has come; or an exception inside the trace function has made CPython
+            # drop it (sys.settrace).
             from _pydevd_bundle.pydevd_constants import get_global_debugger
 
             get_global_debugger().enable_tracing()
@@ -348,5 +359,5 @@ class Debugger:
 
     def leave_to_child(self):
         """For a forked child: nobody could let it go on."""
-        sys.settrace(None)
+        _trace_nothing()
         threading.settrace(None)

@@ -175,7 +175,13 @@ TEST_CASE(
     CHECK(text_of(debugger.until_idle(stopped), "stdout") == "x is 8\n");
     CHECK(debugger.must("debugInfo")["isStarted"] == false);
     CHECK(debugger.must("debugInfo")["breakpoints"] == json::array());
-    CHECK(text_of(debugger.until_idle(kernel.start(kCell)), "stdout") == "x is 8\n");
+    const Messages free = debugger.until_idle(kernel.start(kCell));
+    CHECK(text_of(free, "stdout") == "x is 8\n");
+    CHECK(text_of(free, "stderr").empty());
+    CHECK(
+        only(
+            debugger.until_idle(kernel.start("import sys; sys.gettrace()  is None")),
+            "execute_result")["data"]["text/plain"] == "True");
 
     debugger.start();
     const std::string path = debugger.break_at(kCell, {5});
