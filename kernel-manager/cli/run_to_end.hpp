@@ -33,8 +33,8 @@ Result<T> run_to_end(boost::asio::io_context& io, boost::asio::awaitable<Result<
     const auto keep = [state]() -> boost::asio::awaitable<void> {
         state->outcome.emplace(co_await std::move(state->task));
     };
-    boost::asio::co_spawn(io, keep, [state](std::exception_ptr thrown) {
-        state->failure = std::move(thrown);
+    boost::asio::co_spawn(io, keep, [state](const std::exception_ptr& thrown) {
+        state->failure = thrown;
         state->ended = true;
     });
     while (!state->ended && io.run_one() > 0) {
