@@ -93,7 +93,7 @@ Result<Listeners> Listeners::open(
     boost::asio::io_context& io,
     const ListenPlan& plan,
     const http::Application& application,
-    http::AccessLog log) {
+    const http::AccessLog& log) {
     Listeners all;
     for (const http::ListenAddress& address : plan.addresses) {
         BOOST_OUTCOME_TRY(auto listener, open_one(io, plan, address, application, log));
@@ -114,7 +114,7 @@ void Listeners::start() {
     }
 }
 
-void Listeners::stop(std::chrono::milliseconds patience, std::function<void()> stopped) {
+void Listeners::stop(std::chrono::milliseconds patience, const std::function<void()>& stopped) {
     const auto left = std::make_shared<std::size_t>(listeners_.size());
     for (const auto& listener : listeners_) {
         listener->stop(patience, [left, stopped] {

@@ -45,11 +45,11 @@ class Listeners {
         boost::asio::io_context& io,
         const ListenPlan& plan,
         const http::Application& application,
-        http::AccessLog log);
+        const http::AccessLog& log);
 
     void start();
     /// As Listener::stop(), of all.
-    void stop(std::chrono::milliseconds patience, std::function<void()> stopped);
+    void stop(std::chrono::milliseconds patience, const std::function<void()>& stopped);
     /// Each with the base URL ("http://127.0.0.1:8888/user/anna/"); one for programs first.
     const std::vector<std::string>& urls() const { return urls_; }
 
