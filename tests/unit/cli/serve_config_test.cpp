@@ -115,7 +115,7 @@ TEST_CASE("a flag wins over the file", "[cli][config]") {
     flags.listen = std::vector<std::string>{"a"};
     ServeOptions file;
     file.listen = std::vector<std::string>{"b"};
-    file.token = "t";
+    file.token = std::string("t");
     file.allow_host = {"h"};
     const ServeOptions both = overlay(flags, file);
     CHECK(both.listen == std::vector<std::string>{"a"});
