@@ -70,7 +70,7 @@ class CheckTreeTest(unittest.TestCase):
             "sandbox/wall.hpp": "protocol/frame.hpp",
             "kernel-manager/session/service.hpp": "kernel-manager/http/router.hpp",
             "kernel-manager/http/router.hpp": "kernel-manager/agent/routes.hpp",
-            "kernel-manager/jupyter/front.hpp": "kernel-manager/http/router.hpp",
+            "kernel-manager/jupyter/front.hpp": "kernel-manager/agent/routes.hpp",
             "kernel-manager/agent/routes.hpp": "kernel-manager/jupyter/front.hpp",
         }
         for name, target in cases.items():
