@@ -38,6 +38,11 @@ struct Fixture {
         config.settle_max = settle_max;
         hub = std::make_shared<ChannelsHub>(io, session, nullptr, config);
     }
+    Fixture(const Fixture&) = delete;
+    Fixture& operator=(const Fixture&) = delete;
+    /// A real session lets go of whoever asked when it has answered; the fake one keeps them.
+    ~Fixture() { session->submitted.clear(); }
+
     std::shared_ptr<FakeSocket> connect(
         const std::string& key, Replay replay = Replay::kPlace, std::string since = {}) {
         auto socket = std::make_shared<FakeSocket>(io);
