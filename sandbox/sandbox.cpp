@@ -252,7 +252,7 @@ Status Sandbox::kill_workers(std::chrono::milliseconds patience) {
     RequestHeader header;
     header.kind = RequestKind::kKillAll;
     const auto reply = with_context(state_->ask(header, "", {}, patience), "kill_workers");
-    const auto rationed = state_->cgroup.restore_cpu_limit();
+    Status rationed = state_->cgroup.restore_cpu_limit();
     if (reply.has_error()) {
         return reply.error();
     }
