@@ -58,12 +58,12 @@ boost::asio::awaitable<void> SparePool::make_one() {
     const auto self = shared_from_this();
     auto made = co_await hooks_.make();
     const auto making = std::exchange(making_, nullptr);
-    if (made.has_value() && stopped_) {
+    const bool worked = made.has_value();
+    if (worked && stopped_) {
         hooks_.discard(made.value());
-    } else if (made.has_value()) {
+    } else if (worked) {
         ready_.push_back(std::move(made).value());
     }
-    const bool worked = made.has_value();
     making->set(worked);
     if (worked) {
         fill();
