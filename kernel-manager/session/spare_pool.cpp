@@ -58,19 +58,21 @@ boost::asio::awaitable<void> SparePool::make_one() {
     const auto self = shared_from_this();
     auto made = co_await hooks_.make();
     const auto making = std::exchange(making_, nullptr);
-    const bool worked = made.has_value();
-    if (worked && stopped_) {
+    if (made.has_error()) {
+        making->set(false);
+        if (!stopped_) {
+            hooks_.log("no spare session could be made: " + made.error().message());
+            fill_later();
+        }
+        co_return;
+    }
+    if (stopped_) {
         hooks_.discard(made.value());
-    } else if (worked) {
+    } else {
         ready_.push_back(std::move(made).value());
     }
-    making->set(worked);
-    if (worked) {
-        fill();
-    } else if (!stopped_) {
-        hooks_.log("no spare session could be made: " + made.error().message());
-        fill_later();
-    }
+    making->set(true);
+    fill();
 }
 
 void SparePool::fill_later() {
