@@ -2,6 +2,7 @@
 #include "kernel-manager/agent/request_body.hpp"
 
 #include "kernel-manager/agent/base64.hpp"
+#include "kernel-manager/session/options_check.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/message.hpp"
 #include "sandbox/workspace.hpp"
@@ -95,16 +96,6 @@ void read_network(ObjectReader& parent, FieldErrors& errors) {
     reader.finish();
 }
 
-bool is_variable_name(std::string_view name) {
-    const auto letter = [](char c) {
-        return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
-    };
-    return !name.empty() && letter(name.front()) &&
-           std::all_of(name.begin(), name.end(), [&letter](char c) {
-               return letter(c) || (c >= '0' && c <= '9');
-           });
-}
-
 void read_env(ObjectReader& parent, std::map<std::string, std::string>& env, FieldErrors& errors) {
     const nlohmann::json* value = parent.object("env");
     if (value == nullptr) {
@@ -120,7 +111,7 @@ void read_env(ObjectReader& parent, std::map<std::string, std::string>& env, Fie
     const std::string pointer = child_pointer(parent.pointer(), "env");
     for (const auto& [name, field] : value->items()) {
         const std::string where = child_pointer(pointer, name);
-        if (!is_variable_name(name)) {
+        if (!session::is_variable_name(name)) {
             errors.push_back({where, "is not the name of an environment variable"});
             continue;
         }

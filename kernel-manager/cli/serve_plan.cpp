@@ -5,7 +5,6 @@
 #include "kernel-manager/session/options_check.hpp"
 #include "protocol/support/syscall.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -41,16 +40,6 @@ Result<ServeOptions> collect_options(const ServeCommand& command) {
     return options;
 }
 
-bool is_variable_name(std::string_view name) {
-    const auto letter = [](char c) {
-        return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
-    };
-    return !name.empty() && letter(name.front()) &&
-           std::all_of(name.begin(), name.end(), [&letter](char c) {
-               return letter(c) || (c >= '0' && c <= '9');
-           });
-}
-
 /// The profile of a notebook's kernel, with what the operator says otherwise.
 Result<session::SessionLimits> kernel_limits(const ServeOptions& options) {
     const session::LimitCeilings ceilings;
@@ -70,7 +59,7 @@ Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
     plan.default_kernel_name = options.default_kernel_name.value_or(plan.default_kernel_name);
     plan.allowed_envs = options.allowed_envs.value_or(std::vector<std::string>());
     for (const std::string& name : plan.allowed_envs) {
-        if (!is_variable_name(name)) {
+        if (!session::is_variable_name(name)) {
             return Error(
                 ErrorCode::kInvalidArgument,
                 "allowed-envs: \"" + name + "\" is not the name of an environment variable");

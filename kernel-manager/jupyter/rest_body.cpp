@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/rest_body.hpp"
 
+#include "kernel-manager/session/options_check.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/syscall.hpp"
@@ -27,13 +28,8 @@ bool is_name_character(char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-bool is_variable_name(std::string_view name) {
-    return !name.empty() && !(name.front() >= '0' && name.front() <= '9') &&
-           std::all_of(name.begin(), name.end(), is_name_character);
-}
-
 bool is_passed(const std::string& name, const std::vector<std::string>& allowed) {
-    return is_variable_name(name) &&
+    return session::is_variable_name(name) &&
            (name.starts_with("KERNEL_") ||
             std::find(allowed.begin(), allowed.end(), name) != allowed.end());
 }

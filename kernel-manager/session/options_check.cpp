@@ -34,6 +34,8 @@ Status check_end(
     return check_range(name, asked.count(), std::chrono::seconds::rep{1}, most.count());
 }
 
+}  // namespace
+
 bool is_variable_name(std::string_view name) {
     const auto letter = [](char c) {
         return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
@@ -43,8 +45,6 @@ bool is_variable_name(std::string_view name) {
                return letter(c) || (c >= '0' && c <= '9');
            });
 }
-
-}  // namespace
 
 Status check_limits(const SessionLimits& asked, const LimitCeilings& most) {
     using Ms = std::chrono::milliseconds;

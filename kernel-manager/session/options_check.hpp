@@ -10,13 +10,16 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace cellkeep::session {
 
 Status check_limits(const SessionLimits& asked, const LimitCeilings& most);
 /// A UUID in its usual form (RFC 9562, section 4), in either case; empty is a wish for none.
 Status check_kernel_id(const std::string& id);
-/// Names as POSIX has them, text without NUL, limits::kEnvironmentVariablesMax and
+/// What every shell takes: letters, digits and underscores, no digit first (POSIX.1, "Name").
+bool is_variable_name(std::string_view name);
+/// Such names, text without NUL, limits::kEnvironmentVariablesMax and
 /// kEnvironmentBytesMax.
 Status check_environment_variables(const std::map<std::string, std::string>& env);
 /// Relative and within the workspace, as sandbox::parse_workspace_path has it.
