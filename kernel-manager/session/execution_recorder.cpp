@@ -311,12 +311,16 @@ ExecutionResult ExecutionRecorder::finish(Cut cut) {
             result_.status = ExecutionStatus::kTimeout;
             result_.error->kind = "wall_timeout";
             result_.error->hint =
-                "Do less at once, or ask for a larger timeout_ms within the session's wall_ms.";
+                "The time limit was reached: do less at once, or ask for a larger timeout_ms "
+                "within "
+                "the session's wall_ms.";
             break;
         case Cut::kCpuTimeout:
             result_.status = ExecutionStatus::kTimeout;
             result_.error->kind = "cpu_timeout";
-            result_.error->hint = "Do less at once, or create a session with a larger cpu_ms.";
+            result_.error->hint =
+                "The limit on CPU time was reached: do less at once, or create a session with a "
+                "larger cpu_ms.";
             break;
         case Cut::kInterrupt:
         case Cut::kNone:
