@@ -146,6 +146,23 @@ inline constexpr std::size_t kJupyterSessionsMax = 10'000;
 /// A text field of a request: a kernel's name, a document's path, name or type.
 inline constexpr std::size_t kJupyterFieldBytesMax = 4096;
 
+// --- A run's output (all of one run, whoever asked for it: stream text, displays, results, errors)
+/// A run is cut, with output_limit, when what it says is more than this, or than kOutputCutFactor
+/// times the session's output_bytes if that is more, beyond kOutputBytesPerSecond. Text is truncated
+/// long before; back-pressure of slow clients is another thing and is never a reason to cut.
+inline constexpr std::uint64_t kOutputCutBytes = 128ULL << 20U;
+inline constexpr std::uint64_t kOutputCutFactor = 4;
+inline constexpr std::uint64_t kOutputBytesPerSecond = 1ULL << 20U;
+/// The same of messages: so many at once, and so many a second for as long as it runs.
+inline constexpr std::uint64_t kOutputCutMessages = 50'000;
+inline constexpr std::uint64_t kOutputMessagesPerSecond = 1000;
+/// Different system calls that are remembered as refused to one run.
+inline constexpr std::size_t kDenialsRememberedMax = 16;
+/// How long a circuit breaker that opened refuses executions; twice as long after each probe that
+/// fails, up to the second.
+inline constexpr std::chrono::seconds kBreakerCooldownFirst{10};
+inline constexpr std::chrono::seconds kBreakerCooldownMax{300};
+
 // --- Agent API
 /// Source code of one execution.
 inline constexpr std::size_t kCodeBytesMax = 8ULL << 20U;
@@ -168,5 +185,40 @@ inline constexpr std::size_t kAnswerOutputsMax = 2000;
 inline constexpr std::size_t kExecutionHistoryMax = 256;
 inline constexpr std::size_t kExecutionHistoryBytesMax = 32ULL << 20U;
 inline constexpr std::size_t kIdempotencyKeyBytesMax = 255;
+
+// --- Egress (all per session, unless it says otherwise)
+/// Entries of an allowlist.
+inline constexpr std::size_t kEgressAllowedHostsMax = 64;
+/// A host's name, in its normalised form (RFC 1035, section 2.3.4, without the trailing dot).
+inline constexpr std::size_t kEgressHostBytesMax = 253;
+/// Secrets that one session uses, and secrets that an operator names in one file.
+inline constexpr std::size_t kEgressSecretsMax = 16;
+inline constexpr std::size_t kEgressNamedSecretsMax = 256;
+/// One secret's value.
+inline constexpr std::size_t kEgressSecretBytesMax = 8ULL << 10U;
+/// Connections from inside to the proxy; more are answered 503.
+inline constexpr std::size_t kEgressConnectionsMax = 64;
+/// A message's head (request or answer), a ClientHello, a line of a chunked body.
+inline constexpr std::size_t kEgressHeadBytesMax = 32ULL << 10U;
+inline constexpr std::size_t kEgressHeadersMax = 128;
+inline constexpr std::size_t kEgressClientHelloBytesMax = 16ULL << 10U;
+/// Requests in any 60 seconds; more are answered 429.
+inline constexpr std::size_t kEgressRequestsPerMinuteMax = 1200;
+/// Bytes of the session's life in each direction, heads included.
+inline constexpr std::uint64_t kEgressBytesUpMax = 256ULL << 20U;
+inline constexpr std::uint64_t kEgressBytesDownMax = 4ULL << 30U;
+/// For a whole request head or ClientHello or TLS handshake, from its first byte.
+inline constexpr std::chrono::seconds kEgressHeadTimeout{15};
+/// For a name's addresses, and for a connection to one of them.
+inline constexpr std::chrono::seconds kEgressResolveTimeout{10};
+inline constexpr std::chrono::seconds kEgressConnectTimeout{10};
+/// Longest silence in both directions of a tunnel, between requests, or before an answer.
+inline constexpr std::chrono::seconds kEgressIdleTimeout{120};
+/// Addresses of one name that are tried.
+inline constexpr std::size_t kEgressAddressesMax = 8;
+/// Names being looked up, of all sessions together.
+inline constexpr std::size_t kEgressLookupsMax = 64;
+/// Certificates kept for bound hosts, of all sessions together.
+inline constexpr std::size_t kEgressCertificatesMax = 64;
 
 }  // namespace cellkeep::limits

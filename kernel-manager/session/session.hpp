@@ -6,10 +6,15 @@
 // the shared_ptr, but after close() every request is answered with an error.
 #pragma once
 
+#include "kernel-manager/egress/network_policy.hpp"
+#include "kernel-manager/session/budgets.hpp"
+#include "kernel-manager/session/circuit_breaker.hpp"
 #include "kernel-manager/session/execution.hpp"
 #include "kernel-manager/session/journal.hpp"
 #include "kernel-manager/session/kernel_state.hpp"
 #include "kernel-manager/session/limits.hpp"
+#include "kernel-manager/session/refusal.hpp"
+#include "kernel-manager/session/session_update.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
 #include "sandbox/isolation.hpp"
@@ -74,6 +79,8 @@ struct SessionOptions {
     std::string language = "python";
     std::string environment = "default";
     SessionLimits limits;
+    /// Of a secret only its name is asked for; the Service fills in the rest.
+    egress::NetworkPolicy network;
     std::map<std::string, std::string> env;
     std::vector<InputFile> files;
     nlohmann::json metadata = nlohmann::json::object();
@@ -88,6 +95,8 @@ struct SessionInfo {
     KernelState state = KernelState::kStarting;
     std::optional<Death> death;  // of the last kernel, if it is dead
     SessionLimits limits;
+    egress::NetworkPolicy network;
+    egress::Traffic traffic;  // zeros without a network
     EnvironmentInfo environment;
     sandbox::IsolationReport isolation;
     nlohmann::json metadata;
@@ -99,6 +108,8 @@ struct SessionInfo {
     std::size_t connections = 0;       // of clients that said so with connect_client()
     std::string connection_file;       // empty: no ZeroMQ front
     std::uint64_t output_dropped = 0;  // journal entries no longer kept
+    BudgetUse used;                    // what its life has cost so far
+    CircuitInfo circuit;
 };
 
 class Session {
@@ -153,6 +164,14 @@ class Session {
     /// A fresh interpreter in the same sandbox, with the same files; ready when this returns. What
     /// was running or queued is answered with an error.
     virtual boost::asio::awaitable<Status> restart() = 0;
+
+    /// Changes what may change, all of it or nothing. kInvalidArgument names the field, kConflict:
+    /// the session's state or what it was made with forbids it.
+    virtual Status update(const SessionUpdate& wanted) = 0;
+
+    /// Why an execution of an agent would be refused now, if a budget or the circuit breaker is the
+    /// reason; for whoever has just got kLimitExceeded and wants the numbers.
+    virtual std::optional<Refusal> refusal() const { return std::nullopt; }
 
     /// For files. Valid until close().
     virtual Result<sandbox::Workspace> workspace() = 0;
