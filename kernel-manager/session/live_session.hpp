@@ -7,7 +7,7 @@
 // live_session_control.cpp (what the server answers itself), live_session_debug.cpp (what goes to
 // the kernel past the queue), live_session_kernel.cpp (birth of the interpreter and what it says),
 // live_session_death.cpp (its death and restart), live_session_life.cpp (hand-out of a spare,
-// culling, the end).
+// culling, the end), live_session_update.cpp (what may change).
 #pragma once
 
 #include "kernel-manager/session/activity.hpp"
@@ -93,6 +93,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     std::optional<ExecutionResult> find_execution(const std::string& execution_id) const override;
     Status interrupt() override;
     boost::asio::awaitable<Status> restart() override;
+    Status update(const SessionUpdate& wanted) override;
     Result<sandbox::Workspace> workspace() override;
     void touch() override;
     void close(Death reason) override;

@@ -33,7 +33,7 @@ TEST_CASE("an execution shows everything, outputs only if asked", "[agent][model
     result.state_kept = false;
     result.error = session::ExecutionError{};
     result.error->kind = "wall_timeout";
-    result.truncated["stdout"] = {10, 20, ""};
+    result.truncated["stdout"] = {10, 20, "", ""};
     result.metrics.wall = std::chrono::microseconds(1500);
     const auto model = to_json(result, Outputs::kOmit);
     CHECK(model["status"] == "timeout");

@@ -61,6 +61,7 @@ class FakeSession : public session::Session {
         const std::string& execution_id) const override;
     Status interrupt() override;
     boost::asio::awaitable<Status> restart() override;
+    Status update(const session::SessionUpdate&) override { return ok(); }
     Result<sandbox::Workspace> workspace() override;
     void touch() override {}
     void close(session::Death reason) override;

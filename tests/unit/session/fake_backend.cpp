@@ -57,6 +57,23 @@ asio::awaitable<Status> FakeSession::restart() {
     co_return ok();
 }
 
+Status FakeSession::update(const SessionUpdate& wanted) {
+    updates.push_back(wanted);
+    if (failure) {
+        return *failure;
+    }
+    if (wanted.limits) {
+        info_.limits = *wanted.limits;
+    }
+    if (wanted.network) {
+        info_.network = *wanted.network;
+    }
+    if (wanted.metadata) {
+        info_.metadata = *wanted.metadata;
+    }
+    return ok();
+}
+
 Result<sandbox::Workspace> FakeSession::workspace() {
     if (failure) {
         return *failure;

@@ -30,6 +30,7 @@ class FakeSession : public Session {
     std::optional<ExecutionResult> find_execution(const std::string& id) const override;
     Status interrupt() override;
     boost::asio::awaitable<Status> restart() override;
+    Status update(const SessionUpdate& wanted) override;
     Result<sandbox::Workspace> workspace() override;
     void touch() override { ++touched; }
     KernelState state() const override { return info_.state; }
@@ -40,6 +41,7 @@ class FakeSession : public Session {
     SessionInfo& edit() { return info_; }
 
     std::vector<ExecutionRequest> requests;
+    std::vector<SessionUpdate> updates;
     std::optional<Error> failure;  // what every operation answers
     int interrupts = 0;
     int restarts = 0;
