@@ -39,8 +39,17 @@ function writeNotebook(lab, name, sources, kernel = 'python3') {
     return name;
 }
 
+// Null while JupyterLab is in the middle of writing the file: it truncates, then writes.
 function readNotebook(lab, name) {
-    return JSON.parse(fs.readFileSync(path.join(lab.notebooks, name), 'utf8'));
+    const text = fs.readFileSync(path.join(lab.notebooks, name), 'utf8');
+    try {
+        return JSON.parse(text);
+    } catch (error) {
+        if (error instanceof SyntaxError) {
+            return null;
+        }
+        throw error;
+    }
 }
 
 // One notebook open in a page of its own.

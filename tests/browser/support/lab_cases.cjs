@@ -212,8 +212,8 @@ display(slider, label)`,
             // Half of the output is in the file, as after an autosave.
             await notebook.page.keyboard.press('Control+s');
             await until(() => {
-                const [cell] = readNotebook(notebook.lab, notebook.name).cells;
-                return cell.outputs.some(each => each.text.toString().includes('20'));
+                const outputs = readNotebook(notebook.lab, notebook.name)?.cells[0].outputs ?? [];
+                return outputs.some(each => each.text.toString().includes('20'));
             }, 'the file has a part of the output');
             await notebook.says(0, '60\n');
             await notebook.reload();
