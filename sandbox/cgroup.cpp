@@ -292,13 +292,16 @@ CgroupUsage SessionCgroup::usage() const {
         usage.memory_bytes = read_number(memory_ + "/memory.current");
         usage.memory_peak_bytes = read_number(memory_ + "/memory.peak");
         usage.oom_kills = read_keyed(memory_ + "/memory.events", "oom_kill");
+        usage.memory_refusals = read_keyed(memory_ + "/memory.events", "max");
     } else if (!memory_.empty()) {
         usage.memory_bytes = read_number(memory_ + "/memory.usage_in_bytes");
         usage.memory_peak_bytes = read_number(memory_ + "/memory.max_usage_in_bytes");
         usage.oom_kills = read_keyed(memory_ + "/memory.oom_control", "oom_kill");
+        usage.memory_refusals = read_number(memory_ + "/memory.failcnt");
     }
     if (!pids_.empty()) {
         usage.processes = read_number(pids_ + "/pids.current");
+        usage.process_refusals = read_keyed(pids_ + "/pids.events", "max");
     }
     return usage;
 }

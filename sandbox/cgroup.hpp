@@ -28,6 +28,8 @@ struct CgroupUsage {
     std::uint64_t memory_peak_bytes = 0;
     std::uint64_t oom_kills = 0;
     std::uint64_t processes = 0;
+    std::uint64_t process_refusals = 0;
+    std::uint64_t memory_refusals = 0;
 };
 
 class SessionCgroup {

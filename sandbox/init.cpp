@@ -43,7 +43,7 @@ struct Init {
     const ChildState* child = nullptr;
     int signal_fd = -1;
     std::array<Slot, kWorkersMax> slots{};
-    std::array<int, kStartFdsMax> fds{-1, -1, -1, -1};
+    std::array<int, kStartFdsMax> fds{-1, -1, -1};
     std::size_t fd_count = 0;
     alignas(RequestHeader) std::array<char, kRequestBytesMax> request{};
 };

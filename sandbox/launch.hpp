@@ -22,6 +22,7 @@ struct Launched {
     UniqueFd control;    // SOCK_SEQPACKET: requests and replies
     UniqueFd events;     // SOCK_SEQPACKET, non-blocking: worker exits, then end of file
     UniqueFd workspace;  // O_PATH
+    UniqueFd listener;   // for NetworkMode::kProxy: non-blocking, in the session's network
     ChildReport report;
 };
 

@@ -76,7 +76,7 @@ enum class RequestKind : std::uint32_t { kStart, kKillAll };
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
 /// argument_count arguments, environment_count variables. Carries kStartFdsMin to kStartFdsMax
-/// descriptors: stdout, stderr, the link, the debug link.
+/// descriptors: stdout, stderr, the link.
 struct RequestHeader {
     RequestKind kind = RequestKind::kStart;
     std::uint32_t sequence = 0;
@@ -87,7 +87,7 @@ struct RequestHeader {
 };
 
 inline constexpr std::size_t kStartFdsMin = 2;
-inline constexpr std::size_t kStartFdsMax = 4;
+inline constexpr std::size_t kStartFdsMax = 3;
 inline constexpr std::size_t kStartStringsMax = 512;
 inline constexpr std::size_t kStartTextBytesMax = 96UL * 1024;
 inline constexpr std::size_t kRequestBytesMax = sizeof(RequestHeader) + kStartTextBytesMax;
@@ -101,10 +101,20 @@ struct ReplyMessage {
     SetupStep step = SetupStep::kServe;  // where it failed
 };
 
+enum class EventKind : std::uint32_t { kExited, kDenied };
+
 struct EventMessage {
-    std::uint32_t worker_id = 0;
-    std::int32_t wait_status = 0;  // as in waitpid(2)
+    EventKind kind = EventKind::kExited;
+    std::uint32_t worker_id = 0;    // kExited
+    std::int32_t wait_status = 0;   // kExited: as in waitpid(2)
+    std::uint32_t system_call = 0;  // kDenied: its number
+    std::uint64_t count = 0;        // kDenied: how often since the last message about it
 };
+
+/// Pid 1 tells the server of a denial at once as long as it has one of kDenialReportsBurst tokens,
+/// which come back one per kDenialReportPeriodMs; without one it adds up and tells later.
+inline constexpr std::uint32_t kDenialReportsBurst = 32;
+inline constexpr std::int64_t kDenialReportPeriodMs = 100;
 
 /// Through the close-on-exec pipe of a worker that could not be made into its program.
 struct WorkerFailure {

@@ -290,11 +290,21 @@ Result<Usage> Sandbox::usage() const {
     }
     const CgroupUsage now = state_->cgroup.usage();
     return Usage{
-        now.cpu_time, now.memory_bytes, now.memory_peak_bytes, now.oom_kills, now.processes};
+        now.cpu_time,
+        now.memory_bytes,
+        now.memory_peak_bytes,
+        now.oom_kills,
+        now.processes,
+        now.process_refusals,
+        now.memory_refusals};
 }
 
 const IsolationReport& Sandbox::isolation() const {
     return state_->isolation;
+}
+
+UniqueFd Sandbox::take_proxy_listener() {
+    return std::move(state_->pid1.listener);
 }
 
 int Sandbox::workspace_fd() const {
