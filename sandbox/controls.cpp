@@ -61,9 +61,15 @@ constexpr std::array<ControlText, kChildControlCount> kChildControls{{
     {"rlimits", "rlimits", false, ""},
 }};
 
-/// Controls that the server applies with cgroups; their fixes are in cgroup.cpp.
+/// Controls that the server applies; their fixes are in cgroup.cpp and image_control.cpp.
 constexpr std::array kServerControls{
-    "memory_limit", "process_limit", "cpu_limit", "cpu_accounting", "freeze", "kill"};
+    "memory_limit",
+    "process_limit",
+    "cpu_limit",
+    "cpu_accounting",
+    "freeze",
+    "kill",
+    "private_image"};
 
 }  // namespace
 

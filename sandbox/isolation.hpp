@@ -22,7 +22,7 @@ std::string_view to_string(ControlState state);  // "applied", "degraded", "abse
 /// nested_user_namespaces, pid_namespace, mount_namespace, network_namespace, ipc_namespace,
 /// uts_namespace, cgroup_namespace, root_filesystem, proc, capabilities, no_new_privileges,
 /// landlock, seccomp, session_keyring, rlimits, memory_limit, process_limit, cpu_limit,
-/// cpu_accounting, freeze, kill.
+/// cpu_accounting, freeze, kill, private_image.
 struct Control {
     std::string name;
     ControlState state = ControlState::kAbsent;
