@@ -4,6 +4,8 @@
 #include "sandbox/init.hpp"
 #include "sandbox/layer_switch.hpp"
 #include "sandbox/lockdown.hpp"
+#include "sandbox/network_setup.hpp"
+#include "sandbox/policy.hpp"
 #include "sandbox/root_filesystem.hpp"
 
 #include <fcntl.h>
@@ -20,10 +22,6 @@
 namespace cellkeep::sandbox {
 
 namespace {
-
-/// As in policy.hpp, which this program does not include (tests compare).
-constexpr uid_t kInsideUid = 1000;
-constexpr gid_t kInsideGid = 1000;
 
 [[noreturn]] void fail(ChildState& state, SetupStep step, int error) {
     SetupMessage message;
@@ -72,8 +70,8 @@ int become_guest() {
         return 0;
     }
     if (::prctl(PR_SET_KEEPCAPS, 1L, 0L, 0L, 0L) < 0 ||
-        ::setresgid(kInsideGid, kInsideGid, kInsideGid) < 0 ||
-        ::setresuid(kInsideUid, kInsideUid, kInsideUid) < 0) {
+        ::setresgid(kGuestGid, kGuestGid, kGuestGid) < 0 ||
+        ::setresuid(kGuestUid, kGuestUid, kGuestUid) < 0) {
         return errno;
     }
     (void)::umask(022);  // Ignored: cannot fail.
@@ -207,10 +205,28 @@ void lock_down(ChildState& state) {
         layer_removed("seccomp") ? 0 : install_seccomp(*state.plan));
 }
 
+/// Loopback, and the proxy's socket, of a network namespace that was made by the clone. One that
+/// was made beforehand has both.
+void set_up_network(ChildState& state) {
+    if (!state.plan->enter_network) {
+        require(state, SetupStep::kLoopback, bring_up_loopback());
+    }
+    if (!state.plan->make_listener) {
+        return;
+    }
+    int listener = -1;
+    require(state, SetupStep::kProxyListener, make_proxy_listener(listener));
+    SetupMessage message;
+    message.kind = SetupMessageKind::kListener;
+    require(
+        state, SetupStep::kProxyListener, send_setup_message(state.control_fd, message, listener));
+    (void)::close(listener);  // Ignored: the server has its own now.
+}
+
 }  // namespace
 
 void run_child(ChildState& state) noexcept {
-    // clone3() gave these; without any of them it would have failed.
+    // clone3() gave these, or setns() the network; without any of them it would have failed.
     for (const ChildControl made :
          {ChildControl::kUserNamespace,
           ChildControl::kPidNamespace,
@@ -222,7 +238,7 @@ void run_child(ChildState& state) noexcept {
     require(state, SetupStep::kWaitForLauncher, wait_for_launcher(state.go_fd));
     require(state, SetupStep::kBecomeGuest, become_guest());
     enter_root(state);
-    require(state, SetupStep::kLoopback, bring_up_loopback());
+    set_up_network(state);
     const Plan& plan = *state.plan;
     require(
         state,

@@ -11,12 +11,9 @@
 #include <linux/keyctl.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
-#include <net/if.h>
 #include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -108,19 +105,6 @@ constexpr std::array<UserLimit, 2> kUserLimits{{
 }};
 
 }  // namespace
-
-int bring_up_loopback() {
-    const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        return errno;
-    }
-    ifreq request{};
-    std::memcpy(request.ifr_name, "lo", sizeof("lo"));
-    request.ifr_flags = IFF_UP | IFF_RUNNING;
-    const int error = ::ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? errno : 0;
-    (void)::close(fd);  // Ignored: nothing was sent through it.
-    return error;
-}
 
 int disable_user_namespaces(const ChildState& state) {
     if (state.proc_fd < 0) {

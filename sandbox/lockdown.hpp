@@ -8,8 +8,6 @@
 
 namespace cellkeep::sandbox {
 
-int bring_up_loopback();
-
 /// bubblewrap's recipe: allow one more user namespace in this one, enter it, and check that a
 /// further one is refused. The namespace that owns the mounts and the network is then out of reach.
 int disable_user_namespaces(const ChildState& state);

@@ -22,6 +22,11 @@ namespace cellkeep::sandbox {
 inline constexpr int kLauncherControlFd = 3;
 inline constexpr int kLauncherEventsFd = 4;
 inline constexpr int kLauncherPlanFd = 5;
+inline constexpr int kLauncherNetworkFd = 6;  // a network namespace, if plan.enter_network
+
+/// The argument that makes the launcher make a network namespace instead of a sandbox. It then has
+/// the control socket only, answers kNetwork and kListener (or kFailed), and ends.
+inline constexpr const char* kMakeNetwork = "network";
 
 /// The controls that code inside applies, in the order of the isolation report.
 enum class ChildControl : std::uint32_t {
@@ -62,6 +67,8 @@ enum class SetupMessageKind : std::uint32_t {
     kLaunched,  // from the launcher, with pid 1's pidfd
     kFailed,    // from either: step, error, index
     kReady,     // from pid 1, locked down, with the workspace's O_PATH descriptor
+    kNetwork,   // from a launcher asked to kMakeNetwork, with the namespace's descriptor
+    kListener,  // the socket at kProxyPort: from there, or from a pid 1 that made its own network
 };
 
 struct SetupMessage {

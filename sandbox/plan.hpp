@@ -48,6 +48,8 @@ struct Plan {
     std::uint32_t host_uid = 0;
     std::uint32_t host_gid = 0;
     std::uint32_t waived = 0;  // control_bit()s whose failure is recorded instead of fatal
+    bool enter_network = false;  // kLauncherNetworkFd instead of a network namespace of its own
+    bool make_listener = false;  // in a network namespace of its own: the socket at kProxyPort
     std::string hostname;
     std::vector<std::string> cgroup_procs;  // files that take pid 1's pid
     std::vector<PlanReadOnlyPath> read_only;

@@ -166,6 +166,8 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     plan.host_uid = plan.privileged ? policy.host_uid : inputs.own_uid;
     plan.host_gid = plan.privileged ? policy.host_gid : inputs.own_gid;
     plan.waived = waived_bits(policy.allow_degraded);
+    plan.enter_network = inputs.enter_network;
+    plan.make_listener = policy.network == NetworkMode::kProxy && !inputs.enter_network;
     plan.hostname = policy.hostname;
     plan.cgroup_procs = inputs.cgroup_procs;
     for (const ReadOnlyPath& path : policy.read_only) {

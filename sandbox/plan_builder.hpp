@@ -20,6 +20,7 @@ struct PlanInputs {
     gid_t own_gid = 0;
     std::vector<std::string> cgroup_procs;
     std::string seccomp;
+    bool enter_network = false;           // a network namespace is at hand
     bool limit_memory_by_rlimit = false;  // no memory cgroup: RLIMIT_DATA per process
 };
 

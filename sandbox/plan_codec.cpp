@@ -8,7 +8,7 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr std::string_view kMagic = "CKPLAN01";
+constexpr std::string_view kMagic = "CKPLAN02";
 
 class Writer {
  public:
@@ -110,6 +110,8 @@ void walk(Archive& archive, PlanType& plan) {
     archive.number(plan.host_uid);
     archive.number(plan.host_gid);
     archive.number(plan.waived);
+    archive.flag(plan.enter_network);
+    archive.flag(plan.make_listener);
     archive.text(plan.hostname);
     archive.list(plan.cgroup_procs, [](auto& a, auto& path) { a.text(path); });
     archive.list(plan.read_only, [](auto& a, auto& path) {
