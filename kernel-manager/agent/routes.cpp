@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/agent/routes.hpp"
 
+#include "kernel-manager/agent/docs.hpp"
 #include "kernel-manager/agent/openapi.hpp"
 #include "kernel-manager/http/problem.hpp"
 
@@ -30,6 +31,7 @@ void Routes::add_to(http::Router& router) {
     health_route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
     router.add(std::move(health_route));
 
+    add_docs(router);
     add("GET", "/", &Routes::index);
     add("GET", "/openapi.json", &Routes::openapi);
     add("GET", "/v1/sessions", &Routes::list_sessions);
@@ -65,6 +67,7 @@ Routes::Answer Routes::index(http::Request& /*request*/) {
           {{"sessions", "/v1/sessions"},
            {"executions", "/v1/executions"},
            {"openapi", "/openapi.json"},
+           {"docs", "/docs"},
            {"health", "/healthz"}}}});
 }
 
