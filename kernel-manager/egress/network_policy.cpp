@@ -43,6 +43,9 @@ Result<AllowedHost> parse_allowed_host(std::string_view text) {
 }
 
 std::string to_string(const AllowedHost& entry) {
+    if (entry.subdomains && entry.host.empty()) {
+        return "*:" + std::to_string(entry.port);
+    }
     const Authority authority{{entry.host, false}, entry.port};
     return (entry.subdomains ? std::string(kWildcard) : std::string()) + to_string(authority);
 }
@@ -51,7 +54,10 @@ bool covers(const AllowedHost& entry, std::string_view host, std::uint16_t port)
     if (entry.port != port) {
         return false;
     }
-    return entry.subdomains ? is_below(host, entry.host) : host == entry.host;
+    if (entry.subdomains) {
+        return entry.host.empty() || is_below(host, entry.host);
+    }
+    return host == entry.host;
 }
 
 bool covers(const AllowedHost& wide, const AllowedHost& narrow) {
@@ -59,7 +65,7 @@ bool covers(const AllowedHost& wide, const AllowedHost& narrow) {
         return covers(wide, narrow.host, narrow.port);
     }
     return wide.subdomains && wide.port == narrow.port &&
-           (wide.host == narrow.host || is_below(narrow.host, wide.host));
+           (wide.host.empty() || wide.host == narrow.host || is_below(narrow.host, wide.host));
 }
 
 bool allows(const NetworkPolicy& policy, std::string_view host, std::uint16_t port) {

@@ -28,7 +28,8 @@ inline constexpr std::uint16_t kHttpPort = 80;
 struct AllowedHost {
     std::string host;  // normalised: lower-case A-labels without a trailing dot, or an address
     std::uint16_t port = kHttpsPort;
-    bool subdomains = false;  // "*.example.org": every name below host, not host itself
+    bool subdomains = false;  // "*.example.org": every name below host, not host itself;
+                              // with an empty host, which only an operator may say: every host
 
     bool operator==(const AllowedHost&) const = default;
 };
