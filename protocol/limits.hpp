@@ -116,6 +116,12 @@ inline constexpr std::chrono::seconds kHttpIdleTimeout{120};
 /// body.
 inline constexpr std::uint64_t kHttpDrainBytesMax = 256ULL << 20U;
 inline constexpr std::chrono::seconds kHttpDrainTimeout{10};
+/// How long a client may take to take a piece (64 KB) of a streamed answer, and to acknowledge what
+/// it was sent, before it is cut off.
+inline constexpr std::chrono::seconds kHttpStreamStallMax{30};
+/// What a client may send ahead while its answer is on the way. Behind that it is no longer seen
+/// that it went, until something is written to it.
+inline constexpr std::size_t kHttpAheadBytesMax = 32ULL << 10U;
 
 // --- WebSocket
 /// How often the server pings, and how long a peer may give no sign of life.
@@ -185,6 +191,42 @@ inline constexpr std::size_t kAnswerOutputsMax = 2000;
 inline constexpr std::size_t kExecutionHistoryMax = 256;
 inline constexpr std::size_t kExecutionHistoryBytesMax = 32ULL << 20U;
 inline constexpr std::size_t kIdempotencyKeyBytesMax = 255;
+/// Files that one answer lists as made or changed.
+inline constexpr std::size_t kArtifactsMax = 256;
+/// An answer waits no longer than this for the digests of its files.
+inline constexpr std::chrono::milliseconds kArtifactTimeMax{400};
+/// One file copied from the inputs directory for an execution. (For a session they are mounted.)
+inline constexpr std::uint64_t kInputCopyBytesMax = 32ULL << 20U;
+/// The whole of a stream's text that was too long for the answer, saved in the workspace.
+inline constexpr std::uint64_t kSavedTextBytesMax = 64ULL << 20U;
+/// Executions of one session whose saved texts are kept, and their bytes.
+inline constexpr std::size_t kSavedTextsMax = 32;
+inline constexpr std::uint64_t kSavedTextsBytesMax = 128ULL << 20U;
+/// Events of one execution that are kept for its streams. The newest one is kept whatever its size.
+inline constexpr std::size_t kExecutionEventsMax = 10'000;
+inline constexpr std::size_t kExecutionEventsBytesMax = 8ULL << 20U;
+/// Events of all finished executions of one session together; the oldest execution's go first.
+inline constexpr std::size_t kExecutionJournalsBytesMax = 32ULL << 20U;
+/// How often a stream of events that has nothing to say says so.
+inline constexpr std::chrono::seconds kEventHeartbeat{5};
+/// One-shot executions that are remembered after their end, of all principals together.
+inline constexpr std::size_t kOneShotsMax = 256;
+inline constexpr std::size_t kOneShotsBytesMax = 64ULL << 20U;
+inline constexpr std::chrono::seconds kOneShotMemory{3600};
+/// Answers kept for identical one-shot executions.
+inline constexpr std::size_t kCachedAnswersMax = 256;
+inline constexpr std::size_t kCachedAnswersBytesMax = 64ULL << 20U;
+inline constexpr std::chrono::seconds kCacheTtlMax{86'400};
+
+// --- Store
+/// What waits to be written to the server's store, and its bytes; more is counted and lost.
+inline constexpr std::size_t kStoreQueueMax = 10'000;
+inline constexpr std::size_t kStoreQueueBytesMax = 64ULL << 20U;
+/// Rows that the store keeps; the oldest go first.
+inline constexpr std::size_t kStoredSessionsMax = 20'000;
+inline constexpr std::size_t kStoredExecutionsMax = 200'000;
+/// A text in the store: reasoning, an error's message.
+inline constexpr std::size_t kStoredTextBytesMax = 16ULL << 10U;
 
 // --- Egress (all per session, unless it says otherwise)
 /// Entries of an allowlist.

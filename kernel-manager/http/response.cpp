@@ -32,6 +32,7 @@ constexpr std::array kReasons = {
     Reason{406, "Not Acceptable"},
     Reason{408, "Request Timeout"},
     Reason{409, "Conflict"},
+    Reason{410, "Gone"},
     Reason{413, "Content Too Large"},
     Reason{415, "Unsupported Media Type"},
     Reason{416, "Range Not Satisfiable"},
