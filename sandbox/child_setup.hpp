@@ -40,7 +40,7 @@ struct ChildState {
     std::array<char, 8> oom_adj{};  // what it said at first, a C string
     int workspace_fd = -1;
     std::uint32_t index = 0;                            // what of the plan a failing step was at
-    std::array<int, kReadOnlyPathsMax> tree_fds{};      // detached mounts; -1: skipped
+    std::array<int, kPlanPathsMax> tree_fds{};          // detached mounts; -1: skipped
     std::array<int, kDeviceNodes.size()> device_fds{};  // detached mounts
     ChildReport report;
 };

@@ -44,8 +44,10 @@ std::string object_of(const Plan& plan, const SetupMessage& message) {
     };
     switch (message.step) {
         case SetupStep::kCloneReadOnlyPath:
+        case SetupStep::kOpenInput:
             return at(plan.read_only, [](const PlanReadOnlyPath& path) { return path.source; });
         case SetupStep::kMountReadOnlyPath:
+        case SetupStep::kMountInput:
             return at(plan.read_only, [](const PlanReadOnlyPath& path) { return path.target; });
         case SetupStep::kMountTmpfs:
             return at(plan.tmpfs, [](const PlanTmpfs& mount) { return mount.target; });

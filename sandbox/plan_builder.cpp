@@ -37,6 +37,10 @@ bool is_beneath(std::string_view path, std::string_view directory) {
            (path.starts_with(directory) && path.substr(directory.size()).starts_with('/'));
 }
 
+std::string input_path(const std::string& target) {
+    return std::string(kWorkspacePath) + "/" + target;
+}
+
 Status check_read_only(const ReadOnlyPath& path) {
     if (path.source.empty() || path.source.front() != '/' ||
         path.source.find('\0') != std::string::npos) {
@@ -48,6 +52,33 @@ Status check_read_only(const ReadOnlyPath& path) {
     for (const std::string_view reserved : {"/proc", "/dev", "/workspace", "/tmp", "/sys"}) {
         if (is_beneath(path.target, reserved)) {
             return invalid("read_only: the target '" + path.target + "' belongs to the sandbox");
+        }
+    }
+    return ok();
+}
+
+/// What was made for one must not be in the way of another: no target lies beneath another.
+Status check_inputs(const std::vector<InputMount>& inputs) {
+    static_assert(kReadOnlyPathsMax + kInputsMax == kPlanPathsMax);
+    if (inputs.size() > kInputsMax) {
+        return invalid("more than " + std::to_string(kInputsMax) + " inputs");
+    }
+    for (auto input = inputs.begin(); input != inputs.end(); ++input) {
+        if (!is_clean_absolute(input->source)) {
+            return invalid(
+                "inputs: the source '" + input->source + "' is not a clean absolute path");
+        }
+        if (!is_clean_absolute(input_path(input->target))) {
+            return invalid(
+                "inputs: the target '" + input->target + "' is not a clean relative path");
+        }
+        for (auto other = inputs.begin(); other != input; ++other) {
+            if (is_beneath(input->target, other->target) ||
+                is_beneath(other->target, input->target)) {
+                return invalid(
+                    "inputs: the targets '" + other->target + "' and '" + input->target +
+                    "' are in each other's way");
+            }
         }
     }
     return ok();
@@ -147,6 +178,7 @@ Status check_policy(const Policy& policy, RunMode mode) {
     for (const ReadOnlyPath& path : policy.read_only) {
         BOOST_OUTCOME_TRY(check_read_only(path));
     }
+    BOOST_OUTCOME_TRY(check_inputs(policy.inputs));
     for (const std::string& name : policy.allow_degraded) {
         const auto& names = control_names();
         if (std::find(names.begin(), names.end(), name) == names.end()) {
@@ -171,7 +203,10 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     plan.hostname = policy.hostname;
     plan.cgroup_procs = inputs.cgroup_procs;
     for (const ReadOnlyPath& path : policy.read_only) {
-        plan.read_only.push_back({path.source, path.target, path.executable, path.optional});
+        plan.read_only.push_back({path.source, path.target, path.executable, path.optional, false});
+    }
+    for (const InputMount& input : policy.inputs) {
+        plan.read_only.push_back({input.source, input_path(input.target), false, false, true});
     }
     plan.tmpfs = {
         {kWorkspacePath,

@@ -8,7 +8,7 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr std::string_view kMagic = "CKPLAN02";
+constexpr std::string_view kMagic = "CKPLAN03";
 
 class Writer {
  public:
@@ -119,6 +119,7 @@ void walk(Archive& archive, PlanType& plan) {
         a.text(path.target);
         a.flag(path.executable);
         a.flag(path.optional);
+        a.flag(path.input);
     });
     archive.list(plan.tmpfs, [](auto& a, auto& mount) {
         a.text(mount.target);
@@ -143,7 +144,7 @@ void walk(Archive& archive, PlanType& plan) {
 }  // namespace
 
 std::optional<std::string> encode_plan(const Plan& plan) {
-    if (plan.read_only.size() > kReadOnlyPathsMax) {
+    if (plan.read_only.size() > kPlanPathsMax) {
         return std::nullopt;
     }
     Writer writer;
@@ -158,7 +159,7 @@ std::optional<Plan> decode_plan(std::string_view bytes) {
     Reader reader(bytes.substr(kMagic.size()));
     Plan plan;
     walk(reader, plan);
-    if (!reader.finished() || plan.read_only.size() > kReadOnlyPathsMax) {
+    if (!reader.finished() || plan.read_only.size() > kPlanPathsMax) {
         return std::nullopt;
     }
     return plan;

@@ -22,6 +22,7 @@ struct ReadOnlyPath {
     std::string target;      // absolute, inside the sandbox
     bool executable = true;  // false: mounted noexec
     bool optional = false;   // true: a missing source is skipped, not an error
+    bool shared = false;     // true: the operator shares this very path, it is in no image
 };
 
 /// A private copy of what sessions see read-only (kernel-manager/image makes it): no inode of the
@@ -36,7 +37,9 @@ struct PrivateImage {
 /// copied: it counts against no limit, and what the host writes to it later is seen inside. Its
 /// mode is the host's, so the session's user has to be able to read it. Directories above it are
 /// the guest's own and may be renamed by it; the file itself cannot be changed, renamed or
-/// unlinked. The server cannot open it through sandbox/workspace.hpp, which stays on its mount.
+/// unlinked. The server cannot read it through sandbox/workspace.hpp, which stays on its mount;
+/// what the server writes to or removes at its path takes it out of the session, and leaves the
+/// source alone.
 struct InputMount {
     std::string source;  // absolute path of a regular file; its last component no symbolic link
     std::string target;  // relative to /workspace, no "." or "..", not beneath another target

@@ -19,7 +19,10 @@ Plan sample_plan() {
     plan.make_listener = true;
     plan.hostname = "host";
     plan.cgroup_procs = {"/sys/fs/cgroup/a/cgroup.procs", ""};
-    plan.read_only = {{"/usr", "/usr", true, false}, {"/data", "/opt/data", false, true}};
+    plan.read_only = {
+        {"/usr", "/usr", true, false, false},
+        {"/data", "/opt/data", false, true, false},
+        {"/in", "/workspace/in", false, false, true}};
     plan.tmpfs = {{"/workspace", "size=1", true}};
     plan.links = {{"/bin", "usr/bin"}};
     plan.files = {{"/etc/passwd", std::string("a\0b", 3)}};
@@ -80,9 +83,9 @@ TEST_CASE("a list holds at most kPlanListMax items") {
     CHECK_FALSE(decode_plan(longer));
 }
 
-TEST_CASE("a plan has at most kReadOnlyPathsMax paths and kPlanBytesMax bytes") {
+TEST_CASE("a plan has at most kPlanPathsMax paths and kPlanBytesMax bytes") {
     Plan plan;
-    plan.read_only.resize(kReadOnlyPathsMax);
+    plan.read_only.resize(kPlanPathsMax);
     CHECK(encode_plan(plan));
     plan.read_only.emplace_back();
     CHECK_FALSE(encode_plan(plan));
