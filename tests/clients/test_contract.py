@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server keeps to its own document: schemathesis makes requests from /openapi.json, good and bad
+ones, and checks every answer against it, all its checks on.
+
+CELLKEEP_CONTRACT_EXAMPLES says how many requests each operation gets (default: 10, in a few seconds);
+README.md has the long form.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+import requests
+import schemathesis
+from harness import TOKEN, Server
+from openapi_spec_validator import validate
+from schemathesis.checks import CHECKS, load_all_checks
+
+DOCUMENT = Path(__file__).parents[2] / "kernel-manager/agent/openapi.json"
+EXAMPLES = int(os.environ.get("CELLKEEP_CONTRACT_EXAMPLES", "10"))
+SETTINGS = hypothesis.settings(
+    max_examples=EXAMPLES,
+    derandomize="CELLKEEP_CONTRACT_EXAMPLES" not in os.environ,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+)
+# A limit's ceiling, the session's own limits and the operator's inputs are not in the document.
+ANSWERED_422_ALTHOUGH_VALID = {"PATCH /v1/sessions/{id}"}
+
+load_all_checks()
+schema = schemathesis.openapi.from_dict(json.loads(DOCUMENT.read_text(encoding="utf-8")))
+
+
+class Running:
+    """The server, with one session, one file and one execution that requests may name."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.session = server.create()
+        self.replace()
+
+    def replace(self) -> None:
+        """Makes sure that what is named is there: a DELETE before may have been good."""
+        if self.server.get(self.session.path).status_code != 200:
+            self.session = self.server.create()
+        self.execution = self.session.execute("1")["id"]
+        self.server.request("PUT", self.session.path + "/files/known.txt", data=b"known")
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    with Server("--log-format", "text", "--max-sessions", "40") as server:
+        yield Running(server)
+
+
+def test_the_document_is_valid_and_is_what_the_server_gives(running: Running) -> None:
+    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    validate(document)
+    assert running.server.get("/openapi.json").json() == document
+
+
+def test_every_example_in_the_document_fits_its_schema() -> None:
+    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    count = 0
+    for name, examples, wanted in bodies(document):
+        for example in examples:
+            whole = {**wanted, "components": document["components"]}
+            validator = schemathesis_validator(whole)
+            problems = [error.message for error in validator.iter_errors(example)]
+            assert not problems, f"{name}: {problems}"
+            count += 1
+    assert count > 30
+
+
+def schemathesis_validator(whole: dict) -> object:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(whole)
+
+
+def bodies(document: dict) -> Iterator[tuple[str, list, dict]]:
+    """Every JSON body of a request or an answer: its name, its examples, its schema."""
+
+    def of(name: str, content: dict) -> Iterator[tuple[str, list, dict]]:
+        for media, body in content.items():
+            if "json" in media and "ndjson" not in media:
+                examples = [one["value"] for one in body.get("examples", {}).values()]
+                examples += [body["example"]] if "example" in body else []
+                yield name, examples, body["schema"]
+
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            if method == "parameters":
+                continue
+            name = f"{method.upper()} {path}"
+            yield from of(name, operation.get("requestBody", {}).get("content", {}))
+            for answer in operation["responses"].values():
+                yield from of(name, answer.get("content", {}))
+    for name, answer in document["components"]["responses"].items():
+        yield from of(name, answer.get("content", {}))
+
+
+def make_kind(case: schemathesis.Case, running: Running) -> None:
+    """Half of the requests name what is there, and none asks for what the document cannot know."""
+    known = {"id": running.session.info["id"], "exe": running.execution, "path": "known.txt"}
+    marker = hash(repr(case.path_parameters)) % 2
+    for name, value in known.items():
+        if name in (case.path_parameters or {}) and (marker or name == "id"):
+            case.path_parameters[name] = value
+    if isinstance(case.body, dict):
+        # Only while they are good: a bad one must stay as bad as it was made.
+        timeout = case.body.get("timeout_ms")
+        if isinstance(timeout, int) and not isinstance(timeout, bool) and 0 < timeout <= 86_400_000:
+            case.body["timeout_ms"] = min(timeout, 1000)
+
+
+@schema.parametrize()
+@SETTINGS
+def test_the_server_keeps_to_its_document(case: schemathesis.Case, running: Running) -> None:
+    running.replace()
+    make_kind(case, running)
+    excluded = []
+    label = f"{case.method} {case.path}"
+    inputs = isinstance(case.body, dict) and any(
+        isinstance(one, dict) and "from" in one for one in case.body.get("files") or []
+    )
+    if label in ANSWERED_422_ALTHOUGH_VALID or inputs:
+        excluded.append(CHECKS.get_one("positive_data_acceptance"))
+    session = requests.Session()
+    response = case.call_and_validate(
+        base_url=running.server.url,
+        headers={"Authorization": f"Bearer {TOKEN}"},
+        session=session,
+        excluded_checks=excluded,
+        timeout=60,
+    )
+    session.close()
+    if response.status_code == 201 and case.path == "/v1/sessions":
+        path = "/v1/sessions/" + response.json()["id"]
+        assert running.server.request("DELETE", path).status_code == 204
