@@ -44,3 +44,25 @@ def test_csv_normalization(environment: dict[str, str], tmp_path: Path) -> None:
     second = [line for line in said.splitlines() if line.startswith("second ")]
     assert len(second) == 4 and all(line.endswith(": the same") for line in second)
     assert said.endswith('2024-02-01,Bo,-7.25\n2024-12-24,"C ""Cy"" D",0.0\n')
+
+
+def test_the_readme_s_tool(environment: dict[str, str], tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = text.split("<!-- tool:begin -->")[1].split("<!-- tool:end -->")[0]
+    program = tmp_path / "tool.py"
+    program.write_text(block.replace("```python", "").replace("```", ""), encoding="utf-8")
+    said = run(program, environment, tmp_path).splitlines()
+    assert said[0] == "status: ok"
+    assert said[1] == "status: error"
+    assert any("KeyError: 'prize' (line 1)" in line for line in said)
+    assert said[-2:] == ["status: ok", "4.0"]
+
+
+def test_the_readme_s_first_session(environment: dict[str, str], tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = [part for part in text.split("```python") if part.startswith("\nfrom cellkeep import Session\n\nwith")]
+    program = tmp_path / "first.py"
+    program.write_text(block.split("```")[0], encoding="utf-8")
+    said = run(program, environment, tmp_path).splitlines()
+    assert said[0] == "ok 8" and said[1].startswith("error KeyError: 'prize' (line 1)")
+    assert (tmp_path / "sales.png").read_bytes().startswith(b"\x89PNG")
