@@ -159,6 +159,24 @@ void enter_root(ChildState& state) {
     applied(state, ChildControl::kRootFilesystem);
 }
 
+void install_filter(ChildState& state) {
+    if (layer_removed("seccomp")) {
+        applied(state, ChildControl::kSeccomp);
+        applied(state, ChildControl::kDenialReports);
+        return;
+    }
+    const bool waived = (state.plan->waived & control_bit(ChildControl::kDenialReports)) != 0;
+    int denial_error = 0;
+    const int error = install_seccomp(*state.plan, waived, state.denial_fd, denial_error);
+    // Without the filter there is nothing to report.
+    settle(
+        state,
+        ChildControl::kDenialReports,
+        SetupStep::kDenialReports,
+        denial_error != 0 ? denial_error : error);
+    settle(state, ChildControl::kSeccomp, SetupStep::kSeccomp, error);
+}
+
 void lock_down(ChildState& state) {
     settle(
         state,
@@ -198,11 +216,7 @@ void lock_down(ChildState& state) {
         SetupStep::kLandlock,
         layer_removed("landlock") ? 0 : apply_landlock(state.report.landlock_abi));
     // Last: it forbids most of the above.
-    settle(
-        state,
-        ChildControl::kSeccomp,
-        SetupStep::kSeccomp,
-        layer_removed("seccomp") ? 0 : install_seccomp(*state.plan));
+    install_filter(state);
 }
 
 /// Loopback, and the proxy's socket, of a network namespace that was made by the clone. One that

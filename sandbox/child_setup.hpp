@@ -39,8 +39,9 @@ struct ChildState {
     int oom_adj_fd = -1;            // pid 1's own /proc/self/oom_score_adj
     std::array<char, 8> oom_adj{};  // what it said at first, a C string
     int workspace_fd = -1;
-    std::uint32_t index = 0;                            // what of the plan a failing step was at
-    std::array<int, kPlanPathsMax> tree_fds{};          // detached mounts; -1: skipped
+    int denial_fd = -1;                         // seccomp notifications; -1: none are to be had
+    std::uint32_t index = 0;                    // what of the plan a failing step was at
+    std::array<int, kPlanPathsMax> tree_fds{};  // detached mounts; -1: skipped
     std::array<int, kDeviceNodes.size()> device_fds{};  // detached mounts
     ChildReport report;
 };

@@ -44,6 +44,7 @@ enum class ChildControl : std::uint32_t {
     kNoNewPrivileges,
     kLandlock,
     kSeccomp,
+    kDenialReports,
     kSessionKeyring,
     kRlimits,
     kCount,

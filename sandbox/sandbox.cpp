@@ -6,6 +6,7 @@
 #include "sandbox/launch.hpp"
 #include "sandbox/layer_switch.hpp"
 #include "sandbox/leftovers.hpp"
+#include "sandbox/reported_calls.hpp"
 #include "sandbox/server_cgroup.hpp"
 #include "sandbox/worker_descriptors.hpp"
 
@@ -229,6 +230,11 @@ Result<std::optional<SandboxEvent>> Sandbox::next_event() {
     if (received.value().bytes != sizeof(message)) {
         state_->death_told = true;
         event.kind = SandboxEvent::Kind::kSandboxDied;
+        return std::optional(event);
+    }
+    if (message.kind == EventKind::kDenied) {
+        event.kind = SandboxEvent::Kind::kDenied;
+        event.denial = {system_call_name(message.system_call), message.count};
         return std::optional(event);
     }
     event.worker.id = message.worker_id;

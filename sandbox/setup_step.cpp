@@ -52,6 +52,7 @@ constexpr std::array<StepText, static_cast<std::size_t>(SetupStep::kCount)> kSte
     {SetupStep::kParentDeathSignal, "set the parent death signal", "kill"},
     {SetupStep::kLandlock, "apply Landlock", "landlock"},
     {SetupStep::kSeccomp, "install the seccomp filter", "seccomp"},
+    {SetupStep::kDenialReports, "ask for reports of refused system calls", "denial_reports"},
     {SetupStep::kServe, "serve requests", ""},
     {SetupStep::kDecodeStart, "decode the start request", ""},
     {SetupStep::kFork, "fork the worker", ""},

@@ -46,6 +46,7 @@ enum class SetupStep : std::uint32_t {
     kParentDeathSignal,
     kLandlock,
     kSeccomp,
+    kDenialReports,
     kServe,
     kDecodeStart,
     kFork,

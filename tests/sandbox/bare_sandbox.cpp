@@ -39,7 +39,9 @@ Launched launch_without_filter(const sandbox::Policy& policy) {
     inputs.own_uid = ::geteuid();
     inputs.own_gid = ::getegid();
     inputs.seccomp = allow_everything();
-    auto launched = sandbox::launch(build_plan(policy, inputs), "", UniqueFd(), nullptr);
+    auto plan = build_plan(policy, inputs);
+    plan.waived |= control_bit(sandbox::ChildControl::kDenialReports);
+    auto launched = sandbox::launch(plan, "", UniqueFd(), nullptr);
     if (launched.has_error()) {
         FAIL(launched.error().message());
     }

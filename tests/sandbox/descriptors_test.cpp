@@ -181,7 +181,8 @@ TEST_CASE("pid 1 holds its two sockets, its notes and nothing of the host") {
                      "/dev/null",
                      "socket:",
                      "socket:",
-                     "anon_inode:",
+                     "anon_inode:",                // signalfd
+                     "anon_inode:seccomp notify",  // denial_watch.hpp
                      "/1/oom_score_adj"});
     require_ok(sandbox.destroy());
 }

@@ -81,12 +81,21 @@ std::string read_all(int fd) {
     }
 }
 
-SandboxEvent wait_event(Sandbox& sandbox) {
+SandboxEvent wait_any_event(Sandbox& sandbox) {
     REQUIRE(wait_readable(sandbox.event_fd()));
     auto event = sandbox.next_event();
     REQUIRE(event.has_value());
     REQUIRE(event.value().has_value());
     return *event.value();
+}
+
+SandboxEvent wait_event(Sandbox& sandbox) {
+    while (true) {
+        SandboxEvent event = wait_any_event(sandbox);
+        if (event.kind != SandboxEvent::Kind::kDenied) {
+            return event;
+        }
+    }
 }
 
 Ran run_inside(

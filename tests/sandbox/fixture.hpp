@@ -53,6 +53,9 @@ std::string probe_outside(const std::vector<std::string>& arguments);
 sandbox::Worker start_inside(sandbox::Sandbox& sandbox, const std::vector<std::string>& argv);
 
 /// The next event of the sandbox, waited for; fails the test case if none comes.
+sandbox::SandboxEvent wait_any_event(sandbox::Sandbox& sandbox);
+
+/// The next event that is no denial.
 sandbox::SandboxEvent wait_event(sandbox::Sandbox& sandbox);
 
 /// Waits until fd is readable; false after kPatience.
