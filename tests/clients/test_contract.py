@@ -8,6 +8,7 @@ README.md has the long form.
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,8 @@ SETTINGS = hypothesis.settings(
 # A limit's ceiling, the session's own limits and the operator's inputs are not in the document.
 ANSWERED_422_ALTHOUGH_VALID = {"PATCH /v1/sessions/{id}"}
 
+# Leaves nothing behind: no folder beside the tests.
+hypothesis.configuration.set_hypothesis_home_dir(tempfile.gettempdir() + "/cellkeep-hypothesis")
 load_all_checks()
 schema = schemathesis.openapi.from_dict(json.loads(DOCUMENT.read_text(encoding="utf-8")))
 

@@ -133,9 +133,8 @@ class AsyncSession:
         self.client = client if client is not None else AsyncClient(url, token)
         self._http = self.client._http
         self._attach = attach
-        self._fields = _calls.session_fields(
-            language, environment, limits, network, env, files, metadata
-        )
+        given = (language, environment, limits, network, env, files, metadata)
+        self._fields = _calls.session_fields(*given)
         self._info: SessionInfo | None = None
 
     async def open(self) -> AsyncSession:
@@ -276,7 +275,7 @@ class AsyncSession:
         """Lowers limits, changes the network allowlist, merges metadata, or counts as activity."""
         call = _calls.update_session(self._path, limits, network, metadata, keep_alive)
         self._info = await self._http.send(call)
-        return self.info
+        return self._info
 
     # --- files
 
