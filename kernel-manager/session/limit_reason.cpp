@@ -372,8 +372,13 @@ void apply(const LimitHit& hit, ExecutionResult& result) {
     ExecutionError& error = *result.error;
     error.kind = to_string(hit.reason);
     error.hint = hit.hint;
-    if (error.message.empty()) {
+    if (!result.state_kept) {
+        error.hint += " Variables are gone, files are kept.";
+    }
+    if (error.message.empty() || hit.reason == LimitReason::kOom) {
         error.message = hit.message;
+    } else if (result.death.has_value()) {
+        error.message = hit.message + " " + error.message;
     } else if (error.message.find(hit.message) == std::string::npos) {
         error.message += " — " + hit.message;
     }

@@ -219,7 +219,15 @@ std::optional<Found> find_private_key(std::string_view text, std::size_t at) {
     if (static_cast<std::size_t>(letters) < kBodyMin) {
         return std::nullopt;
     }
-    std::size_t last = end;
+    // Without its end: as far as it can go on.
+    std::size_t last = body;
+    while (last < end && (is_token_char(text[last]) || text[last] == ' ' || text[last] == '\n' ||
+                          text[last] == '\r' || text[last] == ':' || text[last] == ',')) {
+        ++last;
+    }
+    while (last > body && (text[last - 1] == '\n' || text[last - 1] == ' ')) {
+        --last;
+    }
     if (text.substr(end, kDashes.size() + 3) == "-----END") {
         const std::size_t closing = text.substr(end + kDashes.size(), kLabelMax).find(kDashes);
         last = closing == std::string_view::npos ? text.size() : end + closing + 2 * kDashes.size();

@@ -244,6 +244,15 @@ TEST_CASE("a limit is written into an answer beside the code's own error", "[ses
         with_error.error->message ==
         "[Errno 1] Operation not permitted — The sandbox refused the system call ptrace.");
     CHECK(with_error.error->hint == "No.");
+    ExecutionResult dead;
+    dead.error.emplace();
+    dead.error->message = "The interpreter was killed.";
+    dead.death = Death{Death::Kind::kWallTimeout, 0};
+    dead.state_kept = false;
+    apply({LimitReason::kWallTimeout, "It took 1 s.", "Do less."}, dead);
+    CHECK(dead.error->message == "It took 1 s. The interpreter was killed.");
+    CHECK_THAT(
+        dead.error->hint, Catch::StartsWith("Do less.") && Catch::Contains("files are kept"));
     ExecutionResult without;
     apply(hit, without);
     CHECK(without.error->message == hit.message);
