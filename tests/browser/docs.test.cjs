@@ -68,7 +68,7 @@ test('the document is shown with its operations, and one can be tried', async ()
     await list.locator('.opblock-summary-control').click();
     await list.locator('.try-out__btn').click();
     await list.locator('.execute').click();
-    const body = list.locator('.live-responses-table .response-col_description').first();
+    const body = list.locator('.live-responses-table .response .response-col_description').first();
     await body.waitFor();
     assert.match(await body.innerText(), /"sessions": \[\]/);
     assert.deepEqual([...asked], [new URL(gateway.url).origin]);
