@@ -591,8 +591,11 @@ export interface components {
          *     }
          */
         NetworkRequest: {
-            /** @constant */
-            mode: "none";
+            /**
+             * @default none
+             * @constant
+             */
+            mode?: "none";
         } | {
             /** @constant */
             mode: "allowlist";
@@ -1522,14 +1525,20 @@ export interface components {
          */
         FilePath: components["schemas"]["WorkspacePath"];
         PageSize: number;
-        /** @description Add the list of nbformat 4 outputs */
-        Outputs: boolean;
+        /**
+         * @description true: add the list of nbformat 4 outputs
+         * @example true
+         */
+        Outputs: string;
         /** @description Give the events behind this one */
         LastEventId: number;
         /** @description As Last-Event-ID, and wins over it */
         AfterEvent: number;
-        /** @description respond-async: answer 202 at once */
-        Prefer: "respond-async";
+        /**
+         * @description respond-async: answer 202 at once
+         * @example respond-async
+         */
+        Prefer: string;
         /**
          * @description ETags of the file, or *
          * @example *
@@ -2306,7 +2315,10 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description respond-async: answer 202 at once */
+                /**
+                 * @description respond-async: answer 202 at once
+                 * @example respond-async
+                 */
                 Prefer?: components["parameters"]["Prefer"];
             };
             path: {
@@ -2374,7 +2386,7 @@ export interface operations {
                      *       "last_event": 3
                      *     }
                      */
-                    "application/json": components["schemas"]["UnfinishedExecution"];
+                    "application/json": components["schemas"]["UnfinishedExecution"] | components["schemas"]["Execution"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2397,7 +2409,10 @@ export interface operations {
     getExecution: {
         parameters: {
             query?: {
-                /** @description Add the list of nbformat 4 outputs */
+                /**
+                 * @description true: add the list of nbformat 4 outputs
+                 * @example true
+                 */
                 outputs?: components["parameters"]["Outputs"];
             };
             header?: never;
@@ -2485,7 +2500,10 @@ export interface operations {
             query?: {
                 /** @description As Last-Event-ID, and wins over it */
                 after?: components["parameters"]["AfterEvent"];
-                /** @description Add the list of nbformat 4 outputs */
+                /**
+                 * @description true: add the list of nbformat 4 outputs
+                 * @example true
+                 */
                 outputs?: components["parameters"]["Outputs"];
             };
             header?: {
@@ -2594,7 +2612,11 @@ export interface operations {
         parameters: {
             query?: {
                 path?: string;
-                recursive?: boolean;
+                /**
+                 * @description true: and what is below
+                 * @example true
+                 */
+                recursive?: string;
             };
             header?: never;
             path: {
@@ -2799,8 +2821,11 @@ export interface operations {
     deleteFile: {
         parameters: {
             query?: {
-                /** @description A directory with what is in it */
-                recursive?: boolean;
+                /**
+                 * @description true: a directory with what is in it
+                 * @example true
+                 */
+                recursive?: string;
             };
             header?: never;
             path: {
@@ -2881,7 +2906,10 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description respond-async: answer 202 at once */
+                /**
+                 * @description respond-async: answer 202 at once
+                 * @example respond-async
+                 */
                 Prefer?: components["parameters"]["Prefer"];
             };
             path?: never;
@@ -2943,7 +2971,7 @@ export interface operations {
                      *       "last_event": 3
                      *     }
                      */
-                    "application/json": components["schemas"]["UnfinishedExecution"];
+                    "application/json": components["schemas"]["UnfinishedExecution"] | components["schemas"]["Execution"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2966,7 +2994,10 @@ export interface operations {
     getOneShot: {
         parameters: {
             query?: {
-                /** @description Add the list of nbformat 4 outputs */
+                /**
+                 * @description true: add the list of nbformat 4 outputs
+                 * @example true
+                 */
                 outputs?: components["parameters"]["Outputs"];
             };
             header?: never;
@@ -3048,7 +3079,10 @@ export interface operations {
             query?: {
                 /** @description As Last-Event-ID, and wins over it */
                 after?: components["parameters"]["AfterEvent"];
-                /** @description Add the list of nbformat 4 outputs */
+                /**
+                 * @description true: add the list of nbformat 4 outputs
+                 * @example true
+                 */
                 outputs?: components["parameters"]["Outputs"];
             };
             header?: {
