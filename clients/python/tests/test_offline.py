@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What needs no server: where one is looked for, what is sent again, how events are decoded."""
 
+import inspect
 import json
 from pathlib import Path
 
 import httpx
 import pytest
 
+import cellkeep
 from cellkeep import Client, ConnectionFailed, LimitReached, ProtocolError, ServerError, find_target
 from cellkeep._stream import SseDecoder
 from cellkeep.models import Result
@@ -152,3 +154,16 @@ def test_the_longest_report_keeps_its_head_and_tail() -> None:
     result = Result.from_wire({"status": "ok", "stdout": "a" * 50_000 + "tail"})
     report = result.report(1000)
     assert len(report) <= 1000 and report.startswith("status: ok") and report.endswith("tail")
+
+
+@pytest.mark.parametrize("name", ["Client", "Events", "Execution", "Session"])
+def test_the_twins_have_the_same_methods_with_the_same_parameters(name: str) -> None:
+    plain, twin = getattr(cellkeep, name), getattr(cellkeep, "Async" + name)
+    own = {"open"}  # A constructor cannot wait.
+    public = {one for one in vars(plain) if not one.startswith("_")}
+    assert {one for one in vars(twin) if not one.startswith("_")} - own - {"info"} == public
+    for method in public:
+        ours, theirs = getattr(plain, method), getattr(twin, method)
+        if callable(ours):
+            parameters = list(inspect.signature(ours).parameters)
+            assert list(inspect.signature(theirs).parameters) == parameters, method

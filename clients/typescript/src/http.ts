@@ -102,8 +102,8 @@ export class Http {
         }
         init.signal = patience.signal;
         try {
-            const suffix = query.size > 0 ? `?${query}` : '';
-            const answer = await this.#fetch(this.url + call.path + suffix, init);
+            const suffix = query.toString();
+            const answer = await this.#fetch(this.url + call.path + (suffix && `?${suffix}`), init);
             if (answer.status >= 400) {
                 throw await problemOf(answer);
             }
