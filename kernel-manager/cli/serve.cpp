@@ -3,6 +3,7 @@
 // `cellkeep serve`: where the parts are put together.
 #include "kernel-manager/agent/routes.hpp"
 #include "kernel-manager/cli/console.hpp"
+#include "kernel-manager/cli/egress_setup.hpp"
 #include "kernel-manager/cli/listening.hpp"
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/serve_plan.hpp"
@@ -114,7 +115,10 @@ Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Se
 /// What every session needs, and the kernels that are made in advance.
 Result<session::ServiceConfig> service_config(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(
-        session::ServiceConfig config, make_service_config(plan.sessions_max, plan.allow_degraded));
+        session::ServiceConfig config, make_service_config(plan.sessions_max, plan.allow_degraded, plan.image));
+    if (!plan.inputs.empty()) {
+        BOOST_OUTCOME_TRY(config.inputs, session::InputsDirectory::open(plan.inputs));
+    }
     config.prespawn.count = plan.prespawn_count;
     config.prespawn.options.limits = plan.kernel_limits;
     if (const auto language =
@@ -123,6 +127,18 @@ Result<session::ServiceConfig> service_config(const ServePlan& plan) {
     }
     config.log = [](const std::string& line) {
         log_event(LogLevel::kWarning, "session", {{"message", line}});
+    };
+    config.consecutive_failures = plan.consecutive_failures;
+    config.log_limit = [](const std::string& session_id,
+                          const std::string& execution_id,
+                          const session::LimitHit& hit) {
+        log_event(
+            LogLevel::kInfo,
+            "limit",
+            {{"session", session_id},
+             {"execution", execution_id},
+             {"reason", to_string(hit.reason)},
+             {"message", hit.message}});
     };
     return config;
 }
@@ -139,6 +155,9 @@ Status run_server(const ServePlan& plan) {
     };
     BOOST_OUTCOME_TRY(const auto zmq_front, jupyter::ZmqFront::create(io, std::move(zmq)));
     BOOST_OUTCOME_TRY(session::ServiceConfig config, service_config(plan));
+    BOOST_OUTCOME_TRY(
+        const auto gateway, make_gateway(io, plan.egress, state_dir.path() + "/egress"));
+    config.gateway = gateway;
     session::Service service(io, std::move(config));
     service.add_listener(zmq_front.get());
 
@@ -179,6 +198,9 @@ Status run_server(const ServePlan& plan) {
     while (!stopped && io.run_one() > 0) {
     }
     (void)io.run_for(kLastWork);
+    if (gateway) {
+        gateway->stop();
+    }
     log_event(LogLevel::kInfo, "stopped");
     return ok();
 }

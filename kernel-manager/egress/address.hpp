@@ -67,9 +67,8 @@ class AddressRules {
     AddressRules(std::vector<AddressRange> permitted, std::vector<Address> own)
         : permitted_(std::move(permitted)), own_(std::move(own)) {}
 
-    /// kPublic, or kPublic in effect because it is permitted: may be dialled.
+    /// kPublic: may be dialled, because it is public or permitted. Else what it is.
     AddressKind judge(const Address& address) const;
-    void set_own(std::vector<Address> own) { own_ = std::move(own); }
 
  private:
     std::vector<AddressRange> permitted_;

@@ -145,7 +145,6 @@ Allowed<ProxyRequest> ProxyConnection::admit(const MessageReader& reader) {
             Reason::kBytesDownLimit,
             "The session has received its " + std::to_string(limits().bytes_down_max) + " bytes."};
     }
-    record_.allowed = true;
     target_ = to;
     return request;
 }

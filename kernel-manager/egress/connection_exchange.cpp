@@ -49,7 +49,7 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::forward(
     }
     if (use.value().secret != nullptr) {
         record_.secret = use.value().secret->binding.name;
-        mask_.emplace(use.value().secret->value);
+        mask_.emplace(sensitive_part(use.value().secret->value));
     }
     const auto sent = co_await send_request(reader, request, use.value());
     if (sent.has_error()) {

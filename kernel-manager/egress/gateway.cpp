@@ -4,7 +4,11 @@
 #include "protocol/limits.hpp"
 #include "protocol/support/syscall.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <utility>
 
@@ -68,29 +72,21 @@ Result<std::pair<std::string, Address>> parse_fixed_name(std::string_view text) 
 struct Gateway::State {
     explicit State(boost::asio::io_context& context) : io(context) {}
 
-    Status write_bundles();
-
     boost::asio::io_context& io;
     GatewayConfig config;
     std::shared_ptr<Resolver> resolver;
     ProxyParts parts;
+    std::string trusted;  // PEM: by every session
 };
 
 Gateway::Gateway(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Gateway::~Gateway() = default;
 
-Status Gateway::State::write_bundles() {
-    const std::string trusted = system_certificates() + config.certificates;
-    const std::string own = parts.authority ? parts.authority->pem() : std::string();
-    std::error_code error;
-    std::filesystem::create_directories(config.directory, error);
-    if (error) {
-        return Error(ErrorCode::kSystem, "mkdir(" + config.directory + "): " + error.message());
+Bundle::~Bundle() {
+    if (!path_.empty()) {
+        std::error_code ignored;  // Ignored: it holds nothing that anybody may not see.
+        (void)std::filesystem::remove(path_, ignored);
     }
-    // Sessions run as other users: what they are shown must be readable by everybody.
-    BOOST_OUTCOME_TRY(write_file_atomically(config.directory + "/certificates.pem", trusted, 0644));
-    return write_file_atomically(
-        config.directory + "/certificates-secrets.pem", trusted + own, 0644);
 }
 
 Result<std::shared_ptr<Gateway>> Gateway::create(
@@ -109,10 +105,8 @@ Result<std::shared_ptr<Gateway>> Gateway::create(
     }
     state->parts.limits = config.limits;
     state->parts.log = config.log;
+    state->trusted = system_certificates() + config.certificates;
     state->config = std::move(config);
-    if (!state->config.ceiling.empty()) {
-        BOOST_OUTCOME_TRY(state->write_bundles());
-    }
     return std::shared_ptr<Gateway>(new Gateway(std::move(state)));
 }
 
@@ -202,9 +196,28 @@ Result<Gateway::Opened> Gateway::open(
     return opened;
 }
 
-std::string Gateway::bundle_path(const NetworkPolicy& policy) const {
-    return state_->config.directory +
-           (policy.secrets.empty() ? "/certificates.pem" : "/certificates-secrets.pem");
+Result<Bundle> Gateway::make_bundle(
+    const std::string& session_id, const NetworkPolicy& policy) const {
+    std::error_code error;
+    std::filesystem::create_directories(state_->config.directory, error);
+    if (error) {
+        return Error(
+            ErrorCode::kSystem, "mkdir(" + state_->config.directory + "): " + error.message());
+    }
+    std::string pem = state_->trusted;
+    if (!policy.secrets.empty() && state_->parts.authority) {
+        pem += state_->parts.authority->pem();
+    }
+    Bundle bundle(state_->config.directory + "/" + session_id + ".pem");
+    constexpr mode_t kReadable = 0644;  // sessions run as other users
+    BOOST_OUTCOME_TRY(
+        const UniqueFd file,
+        open_file(bundle.path(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, kReadable));
+    if (::fchmod(file.get(), kReadable) != 0) {  // whatever the umask
+        return Error::from_errno(errno, "fchmod(" + bundle.path() + ")");
+    }
+    BOOST_OUTCOME_TRY(write_all(file.get(), pem));
+    return bundle;
 }
 
 void Gateway::stop() {

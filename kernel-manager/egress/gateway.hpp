@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::egress {
@@ -36,7 +37,7 @@ struct GatewayConfig {
     std::map<std::string, Address> fixed;  // names with a fixed address
     std::vector<Secret> secrets;
     std::string certificates;  // PEM: trusted besides the host's, by the proxy and in sessions
-    std::string directory;     // private; the bundle for sessions is written here
+    std::string directory;     // where bundles for sessions are written; made if missing
     ProxyLimits limits;
     AccessLog log;
 };
@@ -45,9 +46,28 @@ struct GatewayConfig {
 inline constexpr std::uint16_t kProxyPort = 3128;
 inline constexpr const char* kBundleInside = "/opt/cellkeep/certificates.pem";
 
+/// A file of certificates for one session, unlinked with its owner: what is mounted by then stays.
+/// Each session has its own, so that none reads an inode that another could have reached.
+class Bundle {
+ public:
+    explicit Bundle(std::string path) : path_(std::move(path)) {}
+    Bundle(Bundle&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+    Bundle& operator=(Bundle&& other) noexcept {
+        std::swap(path_, other.path_);
+        return *this;
+    }
+    Bundle(const Bundle&) = delete;
+    Bundle& operator=(const Bundle&) = delete;
+    ~Bundle();
+    const std::string& path() const { return path_; }
+
+ private:
+    std::string path_;
+};
+
 class Gateway {
  public:
-    /// kInvalidArgument for certificates that are none; kSystem if the bundle cannot be written.
+    /// kInvalidArgument for certificates that are none.
     static Result<std::shared_ptr<Gateway>> create(
         boost::asio::io_context& io, GatewayConfig config);
     Gateway(const Gateway&) = delete;
@@ -70,8 +90,8 @@ class Gateway {
     Result<Opened> open(const std::string& session_id, NetworkPolicy policy, UniqueFd listener);
 
     /// The file to show, read-only, at kBundleInside: the certificates that programs in a session
-    /// trust; with secrets also this server's own authority's.
-    std::string bundle_path(const NetworkPolicy& policy) const;
+    /// trust; with secrets also this server's own authority's. kSystem.
+    Result<Bundle> make_bundle(const std::string& session_id, const NetworkPolicy& policy) const;
 
     /// Ends what waits for names. Call after the io_context has run for the last time.
     void stop();

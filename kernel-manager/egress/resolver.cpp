@@ -55,9 +55,9 @@ asio::awaitable<Allowed<Resolver::Addresses>> SystemResolver::resolve(
     const auto lookup = std::make_shared<Lookup>(io_);
     asio::post(pool_, [name, lookup, running = running_, &io = io_, &pool = pool_] {
         boost::system::error_code error;
-        asio::ip::tcp::resolver system(pool);
+        asio::ip::tcp::resolver of_host(pool);
         Addresses addresses;
-        for (const auto& entry : system.resolve(name, std::string_view(), error)) {
+        for (const auto& entry : of_host.resolve(name, std::string_view(), error)) {
             addresses.push_back(entry.endpoint().address());
         }
         asio::post(io, [lookup, running, error, found = std::move(addresses)]() mutable {

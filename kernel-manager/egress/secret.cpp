@@ -293,6 +293,12 @@ std::vector<std::string> dropped_fields(const std::vector<Secret>& granted) {
     return names;
 }
 
+std::string sensitive_part(const std::string& value) {
+    constexpr std::size_t kShort = 4;  // too usual a text to be overwritten everywhere
+    const std::string last = value.substr(value.rfind(' ') + 1);
+    return last.size() < kShort ? value : last;
+}
+
 SecretMask::SecretMask(std::string value) : value_(std::move(value)) {}
 
 std::string SecretMask::mask(std::string_view text) const {

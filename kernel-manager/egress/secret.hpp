@@ -51,6 +51,9 @@ bool needs_termination(const std::vector<Secret>& granted, const Authority& targ
 /// credentials.
 std::vector<std::string> dropped_fields(const std::vector<Secret>& granted);
 
+/// What of a header's value must not come back: behind the scheme, if there is one ("Bearer …").
+std::string sensitive_part(const std::string& value);
+
 /// Overwrites a value in what a server says, wherever it appears as it stands, with as many
 /// asterisks. Holds back at most the value's length less one.
 class SecretMask {

@@ -34,7 +34,6 @@ namespace cellkeep::egress {
 /// One request, when it is over, for the log. No path and no query: they may hold what is secret.
 struct AccessRecord {
     std::string session;
-    bool allowed = false;  // the target was one that may be reached
     Reason reason = Reason::kInternal;
     std::string method;
     Authority target;
