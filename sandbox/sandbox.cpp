@@ -251,10 +251,13 @@ Status Sandbox::kill_workers(std::chrono::milliseconds patience) {
     if (state_->frozen) {
         BOOST_OUTCOME_TRY(thaw());
     }
-    // Pid 1 has the session's quota and would have to wait for it behind a spinning worker. Not
-    // cgroup.kill, which takes pid 1 too, and with it the files.
+    // A task dies when it next runs, and so does pid 1's work, which has the session's quota.
     // Ignored: then it takes longer, and patience is the judge.
     (void)state_->cgroup.lift_cpu_limit().has_value();
+    // Two means: the kernel's, which needs nothing of pid 1's and catches every fork, and pid 1's
+    // own, which also reaps.
+    // Ignored: then pid 1 does it alone.
+    (void)state_->cgroup.kill_workers().has_value();
     RequestHeader header;
     header.kind = RequestKind::kKillAll;
     const auto reply = with_context(state_->ask(header, "", {}, patience), "kill_workers");
@@ -288,6 +291,17 @@ Status Sandbox::thaw() {
     BOOST_OUTCOME_TRY(state_->cgroup.thaw());
     state_->frozen = false;
     return ok();
+}
+
+Status Sandbox::change_limits(const LimitsChange& wanted) {
+    if (state_->ending) {
+        return Error(ErrorCode::kConflict, "limits: the sandbox is destroyed");
+    }
+    return state_->cgroup.change(wanted);
+}
+
+bool Sandbox::restart_memory_peak() {
+    return !state_->ending && state_->cgroup.restart_memory_peak();
 }
 
 Result<Usage> Sandbox::usage() const {

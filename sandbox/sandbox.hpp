@@ -14,6 +14,7 @@
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/isolation.hpp"
+#include "sandbox/limits_change.hpp"
 #include "sandbox/policy.hpp"
 
 #include <sys/types.h>
@@ -81,8 +82,9 @@ struct Usage {
     std::uint64_t oom_kills = 0;
     std::uint64_t processes = 0;
     std::uint64_t process_refusals = 0;  // forks refused by the process limit (pids.events)
-    /// How often the memory limit was reached. Mostly the kernel then only takes cached pages back:
-    /// a refusal is told by oom_kills or by an errno inside.
+    /// How often the memory limit was reached, where the kernel counts it (memory.events; recent v1
+    /// kernels count nothing). Mostly it then only takes cached pages back: a refusal is told by
+    /// oom_kills or by an errno inside.
     std::uint64_t memory_refusals = 0;
 };
 
@@ -129,6 +131,12 @@ class Sandbox {
     Status thaw();
 
     Result<Usage> usage() const;
+    /// Stricter limits from now on, in the order of LimitsChange. kConflict if more memory is in use
+    /// already; kUnavailable if the control is absent. What came before a failure stays changed.
+    Status change_limits(const LimitsChange& wanted);
+    /// From now on usage() tells the highest memory since now; false: since the sandbox was made,
+    /// because this kernel cannot begin anew.
+    bool restart_memory_peak();
     const IsolationReport& isolation() const;
 
     /// The session's /workspace as a directory descriptor (O_PATH). Only for openat2 with

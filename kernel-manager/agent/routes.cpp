@@ -10,7 +10,7 @@
 namespace cellkeep::agent {
 
 Routes::Routes(session::Backend& backend, std::string version)
-    : backend_(backend), version_(std::move(version)) {}
+    : backend_(backend), version_(std::move(version)), executions_(backend) {}
 
 void Routes::add_to(http::Router& router) {
     const auto bind = [this](auto member) {
@@ -21,7 +21,7 @@ void Routes::add_to(http::Router& router) {
         route.method = method;
         route.pattern = pattern;
         route.handler = bind(member);
-        if (route.method != "POST") {
+        if (route.method != "POST" && route.method != "PATCH") {
             route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
         }
         router.add(std::move(route));
@@ -37,15 +37,15 @@ void Routes::add_to(http::Router& router) {
     add("GET", "/v1/sessions", &Routes::list_sessions);
     add("POST", "/v1/sessions", &Routes::create_session);
     add("GET", "/v1/sessions/{id}", &Routes::get_session);
+    add("PATCH", "/v1/sessions/{id}", &Routes::update_session);
     add("DELETE", "/v1/sessions/{id}", &Routes::remove_session);
     add("POST", "/v1/sessions/{id}/interrupt", &Routes::interrupt);
     add("POST", "/v1/sessions/{id}/restart", &Routes::restart);
-    add("POST", "/v1/sessions/{id}/executions", &Routes::execute);
-    add("GET", "/v1/sessions/{id}/executions/{exe}", &Routes::get_execution);
+    executions_.add_to(router);
     add("GET", "/v1/sessions/{id}/files", &Routes::list_files);
+    add("GET", "/v1/sessions/{id}/files.tar.zst", &Routes::get_archive);
     add("GET", "/v1/sessions/{id}/files/{path...}", &Routes::get_file);
     add("DELETE", "/v1/sessions/{id}/files/{path...}", &Routes::remove_file);
-    add("POST", "/v1/executions", &Routes::execute_once);
 
     http::Route upload{"PUT", "/v1/sessions/{id}/files/{path...}", bind(&Routes::put_file)};
     upload.body_mode = http::BodyMode::kStreamed;

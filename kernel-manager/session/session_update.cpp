@@ -29,14 +29,12 @@ Status check_end(const char* name, std::chrono::seconds now, std::chrono::second
 }
 
 /// Nothing is no bound: more than any number.
-Status check_budget(
-    const char* name,
-    const std::optional<std::uint64_t>& now,
-    const std::optional<std::uint64_t>& wanted) {
+template <typename T>
+Status check_budget(const char* name, const std::optional<T>& now, const std::optional<T>& wanted) {
     if (!now || (wanted && *wanted <= *now)) {
         return ok();
     }
-    return refuse(name, "may only go down: it is " + std::to_string(*now));
+    return refuse(name, "may only go down");
 }
 
 }  // namespace
@@ -54,7 +52,32 @@ Status check_lowering(const SessionLimits& now, const SessionLimits& wanted) {
     BOOST_OUTCOME_TRY(check_not_above("artifact_bytes", now.artifact_bytes, wanted.artifact_bytes));
     BOOST_OUTCOME_TRY(check_end("idle_s", now.idle, wanted.idle));
     BOOST_OUTCOME_TRY(check_end("lifetime_s", now.lifetime, wanted.lifetime));
-    return check_budget("executions", now.executions, wanted.executions);
+    if (wanted.consecutive_failures != now.consecutive_failures) {
+        return refuse("consecutive_failures", "cannot change while the session lives");
+    }
+    const auto count = [](const std::optional<std::chrono::milliseconds>& time) {
+        return time ? std::optional(static_cast<std::uint64_t>(time->count())) : std::nullopt;
+    };
+    BOOST_OUTCOME_TRY(
+        check_budget("total_wall_ms", count(now.total_wall), count(wanted.total_wall)));
+    BOOST_OUTCOME_TRY(check_budget("total_cpu_ms", count(now.total_cpu), count(wanted.total_cpu)));
+    BOOST_OUTCOME_TRY(
+        check_budget("total_output_bytes", now.total_output_bytes, wanted.total_output_bytes));
+    BOOST_OUTCOME_TRY(check_budget(
+        "total_artifact_bytes", now.total_artifact_bytes, wanted.total_artifact_bytes));
+    BOOST_OUTCOME_TRY(check_budget("executions", now.executions, wanted.executions));
+    BOOST_OUTCOME_TRY(check_budget("total_wall_ms", now.total_wall, wanted.total_wall));
+    BOOST_OUTCOME_TRY(check_budget("total_cpu_ms", now.total_cpu, wanted.total_cpu));
+    BOOST_OUTCOME_TRY(
+        check_budget("total_output_bytes", now.total_output_bytes, wanted.total_output_bytes));
+    BOOST_OUTCOME_TRY(check_budget(
+        "total_artifact_bytes", now.total_artifact_bytes, wanted.total_artifact_bytes));
+    const std::uint32_t failures = now.consecutive_failures.value_or(0);
+    const std::uint32_t fewer = wanted.consecutive_failures.value_or(0);
+    if (fewer != failures && (fewer == 0 || (failures != 0 && fewer > failures))) {
+        return refuse("consecutive_failures", "may only go down");
+    }
+    return ok();
 }
 
 nlohmann::json merge_patch(nlohmann::json document, const nlohmann::json& patch) {

@@ -19,6 +19,7 @@ Plan sample_plan() {
     plan.make_listener = true;
     plan.hostname = "host";
     plan.cgroup_procs = {"/sys/fs/cgroup/a/cgroup.procs", ""};
+    plan.worker_procs = "/sys/fs/cgroup/a/workers/cgroup.procs";
     plan.read_only = {
         {"/usr", "/usr", true, false, false},
         {"/data", "/opt/data", false, true, false},
