@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <exception>
 #include <utility>
 
@@ -340,36 +339,6 @@ asio::awaitable<bool> Connection::send(Response& response, bool head_only, bool 
         co_return co_await send_stream(*stream, framing);
     }
     co_return co_await send_file(*file);
-}
-
-asio::awaitable<bool> Connection::send_file(const FileBody& file) {
-    std::uint64_t offset = file.offset;
-    std::uint64_t left = file.length;
-    io_->piece.resize(kReadBytes);
-    while (left > 0) {
-        const std::size_t wanted =
-            static_cast<std::size_t>(std::min<std::uint64_t>(left, io_->piece.size()));
-        const ssize_t got =
-            ::pread(file.fd.get(), io_->piece.data(), wanted, static_cast<off_t>(offset));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            // The guest cut the file while it was being sent: the length promised cannot be kept,
-            // and only a closed connection says so.
-            co_return false;
-        }
-        set_deadline(registry_->limits().body_timeout);
-        auto [error, bytes] = co_await asio::async_write(
-            *stream_, asio::buffer(io_->piece.data(), static_cast<std::size_t>(got)), kAwait);
-        clear_deadline();
-        if (error) {
-            co_return false;
-        }
-        offset += static_cast<std::uint64_t>(got);
-        left -= static_cast<std::uint64_t>(got);
-    }
-    co_return true;
 }
 
 asio::awaitable<void> Connection::drain() {

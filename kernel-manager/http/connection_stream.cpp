@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a Connection sends a body that is written while it is sent, and sees its client go meanwhile.
+// How a Connection sends what is not in memory when the answer begins: a file, or a body that is
+// written while it is sent. And how it sees its client go meanwhile.
 #include "kernel-manager/http/connection_io.hpp"
 #include "kernel-manager/http/connection_watch.hpp"
 
@@ -10,8 +11,11 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/write.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -56,6 +60,36 @@ class Connection::Writer : public BodyWriter {
     Framing framing_;
     bool failed_ = false;
 };
+
+asio::awaitable<bool> Connection::send_file(const FileBody& file) {
+    std::uint64_t offset = file.offset;
+    std::uint64_t left = file.length;
+    io_->piece.resize(kReadBytes);
+    while (left > 0) {
+        const std::size_t wanted =
+            static_cast<std::size_t>(std::min<std::uint64_t>(left, io_->piece.size()));
+        const ssize_t got =
+            ::pread(file.fd.get(), io_->piece.data(), wanted, static_cast<off_t>(offset));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            // The guest cut the file while it was being sent: the length promised cannot be kept,
+            // and only a closed connection says so.
+            co_return false;
+        }
+        set_deadline(registry_->limits().body_timeout);
+        auto [error, bytes] = co_await asio::async_write(
+            *stream_, asio::buffer(io_->piece.data(), static_cast<std::size_t>(got)), kAwait);
+        clear_deadline();
+        if (error) {
+            co_return false;
+        }
+        offset += static_cast<std::uint64_t>(got);
+        left -= static_cast<std::uint64_t>(got);
+    }
+    co_return true;
+}
 
 asio::awaitable<bool> Connection::send_piece(std::string_view bytes, Framing framing) {
     static constexpr std::string_view kEnd = "\r\n";

@@ -13,6 +13,7 @@
 #include "kernel-manager/session/journal.hpp"
 #include "kernel-manager/session/kernel_state.hpp"
 #include "kernel-manager/session/limits.hpp"
+#include "kernel-manager/session/running_execution.hpp"
 #include "kernel-manager/session/refusal.hpp"
 #include "kernel-manager/session/session_update.hpp"
 #include "protocol/message.hpp"
@@ -148,15 +149,22 @@ class Session {
 
     // --- agent front ends
     // ----------------------------------------------------------------------------
-    /// Runs code and gives one whole answer, within the deadline plus a grace, whatever the code
-    /// does. A failing program is a successful execution; an Error means that nothing ran:
-    /// kConflict (session closed, kernel dead for good), kLimitExceeded (queue or budget),
-    /// kInvalidArgument. Cancelling the coroutine does not cancel the run. An idempotency_key seen
-    /// before gives the first answer again.
-    virtual boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request) = 0;
-    /// An execution that ended, if it is still remembered.
-    virtual std::optional<ExecutionResult> find_execution(
-        const std::string& execution_id) const = 0;
+    /// Accepts code or refuses it, at once. What is accepted ends in exactly one answer, within its
+    /// deadline plus a grace, whatever the code does and whoever listens. A failing program is a
+    /// successful execution; an Error means that nothing runs: kConflict (session closed, kernel
+    /// dead for good), kLimitExceeded (queue, budget, circuit breaker), kInvalidArgument. An
+    /// idempotency_key seen before gives the first execution again, running or finished;
+    /// kInvalidArgument ("idempotency_key: …") if it came with another request.
+    virtual Result<std::shared_ptr<Execution>> begin(ExecutionRequest request) = 0;
+    /// begin() and the whole answer. Cancelling the coroutine does not cancel the run.
+    boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request);
+    /// Waiting, running, or finished and still remembered; else null.
+    virtual std::shared_ptr<Execution> find_execution(const std::string& execution_id) const = 0;
+    /// In the order in which they were accepted.
+    virtual std::vector<std::shared_ptr<Execution>> list_executions() const = 0;
+    /// As interrupt(), if it is this one that runs; takes a waiting one out of the queue. kNotFound;
+    /// kConflict if it has finished.
+    virtual Status interrupt_execution(const std::string& execution_id) = 0;
 
     /// SIGINT to the running code. kConflict if the kernel is dead. An idle kernel is not
     /// disturbed.

@@ -65,6 +65,25 @@ TEST_CASE("an empty session body gives the safe profile", "[agent][body]") {
     CHECK_FALSE(options.limits.executions.has_value());
 }
 
+TEST_CASE("budgets and the breaker's number are read", "[agent][body]") {
+    FieldErrors errors;
+    const auto options = parse_session_options(
+        {{"limits",
+          {{"total_wall_ms", 1},
+           {"total_cpu_ms", 2},
+           {"total_output_bytes", 3},
+           {"total_artifact_bytes", 4},
+           {"consecutive_failures", 0}}}},
+        make_offer(),
+        errors);
+    CHECK(errors.empty());
+    CHECK(options.limits.total_wall == std::chrono::milliseconds(1));
+    CHECK(options.limits.total_cpu == std::chrono::milliseconds(2));
+    CHECK(options.limits.total_output_bytes == 3);
+    CHECK(options.limits.total_artifact_bytes == 4);
+    CHECK(options.limits.consecutive_failures == 0);
+}
+
 TEST_CASE("executions may be null: no budget", "[agent][body]") {
     FieldErrors errors;
     (void)parse_session_options({{"limits", {{"executions", nullptr}}}}, make_offer(), errors);
