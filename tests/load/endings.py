@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -26,32 +27,38 @@ def disk_full(table: Table) -> None:
     if os.geteuid() != 0:
         table.add(trial, "not tried: mounting needs root", True, began)
         return
+    with tempfile.TemporaryDirectory(prefix="ck-full-") as folder:
+        size = ["-o", "size=4m,mode=700"]
+        subprocess.run(["mount", "-t", "tmpfs", *size, "cellfull", folder], check=True)
+        try:
+            fill_and_work(table, trial, Path(folder), began)
+        finally:
+            subprocess.run(["umount", folder], check=False)
+
+
+def fill_and_work(table: Table, trial: str, folder: Path, began: float) -> None:
     server = Server("--log-format", "text")
-    server.state_dir.mkdir(mode=0o700)
-    size = ["-o", "size=4m,mode=700"]
-    subprocess.run(["mount", "-t", "tmpfs", *size, "cellfull", server.state_dir], check=True)
-    try:
-        with server, Client(server.url, TOKEN) as client, client.create() as session:
-            filler = server.state_dir / "filler"
-            with filler.open("wb", buffering=0) as full:
-                try:
-                    while True:
-                        full.write(b"x" * 4096)
-                except OSError:
-                    pass  # ENOSPC: as meant.
-            answers = [session.run(f"{n} + 1") for n in range(20)]
-            health = server.get("/healthz").json()
-            filler.unlink()
-            after = session.run("'after'")
-            good = all(one.text == str(n + 1) for n, one in enumerate(answers)) and after.ok
+    server.state_dir = folder
+    with server, Client(server.url, TOKEN) as client, client.create() as session:
+        filler = folder / "filler"
+        with filler.open("wb", buffering=0) as full:
+            try:
+                while True:
+                    full.write(b"x" * 4096)
+            except OSError:
+                pass  # ENOSPC: as meant.
+        answers = [session.run(f"{n} + 1") for n in range(20)]
+        health = server.get("/healthz").json()
+        filler.unlink()
+        after = session.run("'after'")
+        good = all(one.text == str(n + 1) for n, one in enumerate(answers)) and after.ok
+        told = health["status"] + (f" ({health['store']})" if "store" in health else "")
         table.add(
             trial,
-            f"{sum(one.ok for one in answers)} of 20 executions ok, health then: {health['status']}",
+            f"{sum(one.ok for one in answers)} of 20 executions ok, health then: {told}",
             good,
             began,
         )
-    finally:
-        subprocess.run(["umount", server.state_dir], check=False)
 
 
 async def begin(client: AsyncClient, count: int) -> list[asyncio.Task[str]]:

@@ -134,5 +134,6 @@ async def run_load(
             print("   ", what, flush=True)
         began = time.monotonic()
         await asyncio.gather(*(session.close() for session in sessions))
-        rest = [info async for info in client.sessions()]
+        ours = {session.id for session in sessions}
+        rest = [info async for info in client.sessions() if info.id in ours]
         table.add("sessions ended", f"{len(rest)} left", not rest, began)
