@@ -156,9 +156,6 @@ void LiveSession::complete(TrackedExecution& tracked, ExecutionResult result) {
     const std::shared_ptr<Execution> execution = tracked.execution;
     result.reasoning = execution->order().reasoning;
     result.metadata = execution->order().metadata;
-    for (const Artifact& artifact : result.artifacts) {
-        guard_.add_artifacts(artifact.bytes);
-    }
     // What never ran, and what somebody ended, says nothing about the code.
     const bool ran = execution->phase() == ExecutionPhase::kRunning;
     const bool ended_by_others = result.death.has_value() && !is_own_fault(*result.death);
