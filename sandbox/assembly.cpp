@@ -128,7 +128,9 @@ Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationRepor
     inputs.own_uid = ::geteuid();
     inputs.own_gid = ::getegid();
     inputs.cgroup_procs = cgroup.procs_files();
+    inputs.worker_procs = cgroup.worker_procs_file();
     inputs.limit_memory_by_rlimit = is_missing(server_controls, "memory_limit");
+    inputs.limit_processes_by_rlimit = is_missing(server_controls, "process_limit");
     BOOST_OUTCOME_TRY(inputs.seccomp, seccomp_program());
     Plan plan = build_plan(policy, inputs);
     if (refusal == Refusal::kCollect) {

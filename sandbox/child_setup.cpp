@@ -99,27 +99,28 @@ int arrange_descriptors(ChildState& state) {
             return errno;
         }
     }
-    // control 3, events 4, then the workspace (until it is sent) and oom_score_adj.
-    constexpr int kWorkspaceAt = kLauncherEventsFd + 1;
-    constexpr int kOomAdjAt = kWorkspaceAt + 1;
-    const int workspace = ::fcntl(state.workspace_fd, F_DUPFD_CLOEXEC, kOomAdjAt + 1);
-    const int oom_adj =
-        state.oom_adj_fd < 0 ? -1 : ::fcntl(state.oom_adj_fd, F_DUPFD_CLOEXEC, kOomAdjAt + 1);
-    if (workspace < 0 || ::dup3(workspace, kWorkspaceAt, O_CLOEXEC) < 0) {
-        return errno;
+    // Control 3, events 4, then these (the workspace until it is sent): first all of them out of
+    // the way, so that placing one does not close another.
+    const std::array kept{&state.workspace_fd, &state.oom_adj_fd, &state.worker_cgroup_fd};
+    int place = kLauncherEventsFd + 1;
+    const int above = place + static_cast<int>(kept.size());
+    for (int* fd : kept) {
+        if (*fd >= 0 && (*fd = ::fcntl(*fd, F_DUPFD_CLOEXEC, above)) < 0) {
+            return errno;
+        }
     }
-    if (state.oom_adj_fd >= 0 && (oom_adj < 0 || ::dup3(oom_adj, kOomAdjAt, O_CLOEXEC) < 0)) {
-        return errno;
+    for (int* fd : kept) {
+        if (*fd >= 0) {
+            if (::dup3(*fd, place, O_CLOEXEC) < 0) {
+                return errno;
+            }
+            *fd = place++;
+        }
     }
-    state.workspace_fd = kWorkspaceAt;
-    const bool has_adj = state.oom_adj_fd >= 0;
-    state.oom_adj_fd = has_adj ? kOomAdjAt : -1;
     if (layer_removed("pid1_descriptors")) {
         return 0;
     }
-    return ::close_range(static_cast<unsigned>(has_adj ? kOomAdjAt + 1 : kOomAdjAt), ~0U, 0) < 0
-               ? errno
-               : 0;
+    return ::close_range(static_cast<unsigned>(place), ~0U, 0) < 0 ? errno : 0;
 }
 
 /// The second means against outliving the server (the first is the control socket's end of file).

@@ -192,7 +192,9 @@ int start_worker(Init& init, const Start& start, Slot& slot, int& pidfd, SetupSt
     int error = layer_removed("oom_order") ? 0 : write_oom_adj(init.child->oom_adj_fd, "1000");
     const pid_t pid = error != 0 ? -1 : fork_with_pidfd(&pidfd);
     if (pid == 0) {
-        become_worker(std::span(init.fds).first(init.fd_count), start, failure[1]);
+        const Newborn newborn{
+            std::span(init.fds).first(init.fd_count), init.child->worker_cgroup_fd, failure[1]};
+        become_worker(newborn, start);
     }
     if (pid < 0 && error == 0) {
         error = errno;

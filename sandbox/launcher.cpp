@@ -179,6 +179,16 @@ int finish(ChildState& state, pid_t pid, int pidfd, int go_fd) {
     return ::write(go_fd, "c", 1) == 1 ? 0 : 1;
 }
 
+/// By the server's user: the kernel asks whoever opened it whether a process may move (cgroups(7)).
+int open_worker_cgroup(ChildState& state) {
+    const std::string& path = state.plan->worker_procs;
+    if (path.empty()) {
+        return 0;
+    }
+    state.worker_cgroup_fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    return state.worker_cgroup_fd < 0 ? errno : 0;
+}
+
 /// Before anything of the session is made.
 int enter_given_network(const Plan& plan) {
     return plan.enter_network && !layer_removed("network_namespace")
@@ -225,6 +235,9 @@ int launch() {
     std::array<int, 2> go{};
     if (::pipe2(go.data(), O_CLOEXEC) < 0) {
         return report_failure(state, SetupStep::kCreateNamespaces, errno);
+    }
+    if (const int error = open_worker_cgroup(state); error != 0) {
+        return report_failure(state, SetupStep::kOpenWorkerCgroup, error);
     }
     if (const int error = enter_given_network(*plan); error != 0) {
         return report_failure(state, SetupStep::kEnterNetwork, error);

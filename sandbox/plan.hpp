@@ -53,6 +53,7 @@ struct Plan {
     bool make_listener = false;  // in a network namespace of its own: the socket at kProxyPort
     std::string hostname;
     std::vector<std::string> cgroup_procs;  // files that take pid 1's pid
+    std::string worker_procs;  // the cgroup.procs file that every worker enters; or empty
     std::vector<PlanReadOnlyPath> read_only;
     std::vector<PlanTmpfs> tmpfs;
     std::vector<PlanLink> links;

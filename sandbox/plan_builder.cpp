@@ -140,20 +140,21 @@ void drop_provided(std::vector<Item>& items, const std::vector<ReadOnlyPath>& pr
     });
 }
 
-std::vector<PlanRlimit> rlimits_for(const ResourceLimits& limits, bool limit_memory) {
+std::vector<PlanRlimit> rlimits_for(const ResourceLimits& limits, const PlanInputs& inputs) {
     std::vector<PlanRlimit> rlimits{
         {RLIMIT_CORE, 0},
         {RLIMIT_NOFILE, limits.open_files},
         {RLIMIT_FSIZE, limits.file_bytes},
-        // Processes of this user namespace (since Linux 5.14); pid 1 is one of them.
-        {RLIMIT_NPROC, limits.processes + 1ULL},
+        // Processes of this user namespace (since Linux 5.14); pid 1 is one of them. One more than
+        // the cgroup lets in, which counts what it refuses and the rlimit does not.
+        {RLIMIT_NPROC, limits.processes + (inputs.limit_processes_by_rlimit ? 1ULL : 2ULL)},
         {RLIMIT_MSGQUEUE, 0},
         {RLIMIT_MEMLOCK, 64ULL << 10U},
         {RLIMIT_RTPRIO, 0},
         {RLIMIT_NICE, 0},
         {RLIMIT_SIGPENDING, 4096},
     };
-    if (limit_memory) {
+    if (inputs.limit_memory_by_rlimit) {
         rlimits.push_back({RLIMIT_DATA, limits.memory_bytes});
     }
     return rlimits;
@@ -202,6 +203,7 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     plan.make_listener = policy.network == NetworkMode::kProxy && !inputs.enter_network;
     plan.hostname = policy.hostname;
     plan.cgroup_procs = inputs.cgroup_procs;
+    plan.worker_procs = inputs.worker_procs;
     for (const ReadOnlyPath& path : policy.read_only) {
         plan.read_only.push_back({path.source, path.target, path.executable, path.optional, false});
     }
@@ -230,7 +232,7 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     drop_provided(plan.links, policy.read_only);
     plan.files = synthesize_etc(policy.hostname);
     drop_provided(plan.files, policy.read_only);
-    plan.rlimits = rlimits_for(limits, inputs.limit_memory_by_rlimit);
+    plan.rlimits = rlimits_for(limits, inputs);
     plan.seccomp = inputs.seccomp;
     return plan;
 }

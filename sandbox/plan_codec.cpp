@@ -8,7 +8,7 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr std::string_view kMagic = "CKPLAN03";
+constexpr std::string_view kMagic = "CKPLAN04";
 
 class Writer {
  public:
@@ -114,6 +114,7 @@ void walk(Archive& archive, PlanType& plan) {
     archive.flag(plan.make_listener);
     archive.text(plan.hostname);
     archive.list(plan.cgroup_procs, [](auto& a, auto& path) { a.text(path); });
+    archive.text(plan.worker_procs);
     archive.list(plan.read_only, [](auto& a, auto& path) {
         a.text(path.source);
         a.text(path.target);
