@@ -28,9 +28,9 @@ std::string text_field(const json& object, const char* name) {
 }
 
 const json& object_field(const json& object, const char* name) {
-    static const json kNothing = json::object();
+    static const json nothing = json::object();
     const auto found = object.find(name);
-    return found != object.end() && found->is_object() ? *found : kNothing;
+    return found != object.end() && found->is_object() ? *found : nothing;
 }
 
 /// The number in "[Errno 28] No space left on device", as Python's OSError prints itself.
@@ -111,6 +111,13 @@ LimitHit too_many_processes(const SessionLimits& limits) {
         "or "
         "create a session with more than " +
             std::to_string(limits.processes) + " processes."};
+}
+
+/// What Python's libraries raise when a process of theirs could not work.
+bool tells_of_child(std::string_view name) {
+    constexpr std::array<std::string_view, 4> kNames = {
+        "CalledProcessError", "BrokenProcessPool", "BrokenThreadPool", "TerminatedWorkerError"};
+    return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 bool is_refusal_number(int number) {
@@ -265,7 +272,8 @@ std::optional<LimitHit> find_limit(
             "Split the data over several files of less than " + most + " each."};
     }
     const bool no_thread = error.message.find("can't start new thread") != std::string::npos;
-    if (no_thread || (number == EAGAIN && counts.process_refusals > 0)) {
+    if (no_thread ||
+        (counts.process_refusals > 0 && (number == EAGAIN || tells_of_child(error.name)))) {
         return too_many_processes(limits);
     }
     if (!counts.denials.empty() && (is_refusal_number(number) || error.name == "PermissionError")) {
@@ -274,9 +282,6 @@ std::optional<LimitHit> find_limit(
     if (counts.oom_kills > 0) {
         return out_of_memory(
             limits, "A process of the session was killed at its memory limit of " + memory + ".");
-    }
-    if (counts.process_refusals > 0) {
-        return too_many_processes(limits);
     }
     return std::nullopt;
 }

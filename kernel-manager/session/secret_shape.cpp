@@ -195,7 +195,7 @@ bool contains_word(std::string_view name, std::string_view word) {
 
 ShapeMatch match_shape(std::string_view text) {
     // Nearly every word is ruled out by how it begins.
-    static const std::array<bool, 256> kBegins = [] {
+    static const std::array<bool, 256> begins_shape = [] {
         std::array<bool, 256> begins{};
         for (const Shape& shape : kShapes) {
             begins[static_cast<unsigned char>(shape.prefix.front())] = true;
@@ -204,7 +204,7 @@ ShapeMatch match_shape(std::string_view text) {
         return begins;
     }();
     constexpr std::size_t kLeast = 20;
-    if (text.size() < kLeast || !kBegins[static_cast<unsigned char>(text.front())] ||
+    if (text.size() < kLeast || !begins_shape[static_cast<unsigned char>(text.front())] ||
         run_of(Alphabet::kToken, text, 0, kLeast) < kLeast) {
         return {};
     }

@@ -102,6 +102,7 @@ TEST_CASE("an ordinary failure is no limit's", "[session][limits]") {
     CHECK_FALSE(find_limit(os_error(EAGAIN, "BlockingIOError"), {}, SessionLimits{}).has_value());
     CHECK_FALSE(find_limit(os_error(ENOENT), denied("ptrace"), SessionLimits{}).has_value());
     CHECK_FALSE(find_limit(value_error, denied("ptrace"), SessionLimits{}).has_value());
+    CHECK_FALSE(find_limit(value_error, refused_processes(), SessionLimits{}).has_value());
 }
 
 TEST_CASE("hints say the numbers", "[session][limits]") {
