@@ -94,8 +94,7 @@ Control describe_private_image(const Policy& policy) {
     }
     control.mechanism = mechanism_of(policy);
     for (const ReadOnlyPath& path : policy.read_only) {
-        const Where where = locate(opened, path.source);
-        if (where == Where::kOutside) {
+        if (!path.shared && locate(opened, path.source) == Where::kOutside) {
             control.state = ControlState::kDegraded;
             control.detail = path.target + " is the host's own (" + path.source + ")";
             control.fix = "list nothing that is not in the image, or accept it";

@@ -10,9 +10,9 @@
 
 namespace cellkeep::sandbox {
 
-/// Applied: every read-only path that exists lies in an image, on the image's own file system and
-/// behind no symbolic link that leaves it. Degraded: some do not; the detail names the first.
-/// Absent: there is no image.
+/// Applied: every read-only path that exists, but those shared by name, lies in an image, on the
+/// image's own file system and behind no symbolic link that leaves it. Degraded: some do not; the
+/// detail names the first. Absent: there is no image.
 Control describe_private_image(const Policy& policy);
 
 }  // namespace cellkeep::sandbox
