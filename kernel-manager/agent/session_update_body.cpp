@@ -35,8 +35,10 @@ class LimitsPatch {
         if (const auto cores = reader_.number("cpu_cores", 0.05, limits_.cpu_cores)) {
             limits_.cpu_cores = *cores;
         }
-        if (reader_.any("disk_mb") != nullptr) {
-            reader_.fail("disk_mb", "cannot change while the session lives");
+        for (const char* fixed : {"disk_mb", "consecutive_failures"}) {
+            if (reader_.any(fixed) != nullptr) {
+                reader_.fail(fixed, "cannot change while the session lives");
+            }
         }
         lower("memory_mb", limits_.memory_mb, 64);
         lower("processes", limits_.processes, 4);
@@ -51,7 +53,6 @@ class LimitsPatch {
         lower_budget("total_cpu_ms", limits_.total_cpu);
         lower_budget("total_output_bytes", limits_.total_output_bytes);
         lower_budget("total_artifact_bytes", limits_.total_artifact_bytes);
-        read_failures();
     }
 
  private:
@@ -91,16 +92,6 @@ class LimitsPatch {
                           std::is_same_v<T, std::uint64_t>,
                           std::uint64_t,
                           std::int64_t>>(*wanted));
-        }
-    }
-
-    /// 0 is never; a breaker that opens sooner is stricter.
-    void read_failures() {
-        const std::uint64_t now = limits_.consecutive_failures.value_or(0);
-        const std::uint64_t most = now == 0 ? UINT32_MAX : now;
-        if (const auto wanted =
-                reader_.integer("consecutive_failures", {now == 0 ? 0U : 1U, most, kInForce})) {
-            limits_.consecutive_failures = static_cast<std::uint32_t>(*wanted);
         }
     }
 

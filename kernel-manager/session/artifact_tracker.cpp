@@ -100,6 +100,9 @@ void ArtifactTracker::look_below(const std::string& path, Changes& changes, bool
     walker.set_on_directory([this](const std::string& directory, int fd) {
         ++directories_;
         if (watch_.has_value() && watch_->add(fd, directory).has_error()) {
+            if (watch_->directories() < kWatchedDirectoriesMax) {
+                wanted_ = Watching::kNever;  // the host has no more to give
+            }
             stop_watching();
         }
     });

@@ -69,6 +69,7 @@ TEST_CASE("what a patch may not say is refused with its place", "[agent][update]
         {R"({"limits":{"memory_mb":1}})", "/limits/memory_mb"},
         {R"({"limits":{"cpu_cores":1.5}})", "/limits/cpu_cores"},
         {R"({"limits":{"disk_mb":100}})", "/limits/disk_mb"},
+        {R"({"limits":{"consecutive_failures":1}})", "/limits/consecutive_failures"},
         {R"({"limits":{"processes":65}})", "/limits/processes"},
         {R"({"limits":{"output_bytes":1}})", "/limits/output_bytes"},
         {R"({"limits":{"artifact_bytes":-1}})", "/limits/artifact_bytes"},
