@@ -36,7 +36,7 @@ std::string serialize_head(const Response& response, After after, Framing framin
     }
     if (framing == Framing::kChunked) {
         head += "Transfer-Encoding: chunked\r\n";
-    } else if (framing == Framing::kLength && response.status != 204) {
+    } else if (framing == Framing::kLength && response.status != 204 && response.status != 304) {
         head += "Content-Length: " + std::to_string(response.content_length()) + "\r\n";
     }
     head += "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n";
