@@ -213,21 +213,23 @@ Result<bool> WorkspaceArchive::advance() {
         BOOST_OUTCOME_TRY(finish());
         return false;
     }
-    switch (entry->state.kind) {
-        case EntryKind::kDirectory:
-            BOOST_OUTCOME_TRY(add_directory(*entry));
-            return true;
-        case EntryKind::kLink:
-            BOOST_OUTCOME_TRY(add_link(*entry));
-            return true;
-        case EntryKind::kFile:
-            BOOST_OUTCOME_TRY(add_file(*entry));
-            return true;
-        case EntryKind::kOther:
-            note(entry->path, "left out: not a file, a directory or a link");
-            return true;
-    }
+    BOOST_OUTCOME_TRY(add(*entry));
     return true;
+}
+
+Status WorkspaceArchive::add(const WalkedEntry& entry) {
+    switch (entry.state.kind) {
+        case EntryKind::kDirectory:
+            return add_directory(entry);
+        case EntryKind::kLink:
+            return add_link(entry);
+        case EntryKind::kFile:
+            return add_file(entry);
+        case EntryKind::kOther:
+            break;
+    }
+    note(entry.path, "left out: not a file, a directory or a link");
+    return ok();
 }
 
 }  // namespace cellkeep::agent

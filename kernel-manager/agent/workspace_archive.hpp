@@ -55,6 +55,7 @@ class WorkspaceArchive {
         const sandbox::Workspace& workspace,
         std::string start,
         std::uint64_t bytes_max);
+    Status add(const sandbox::WalkedEntry& entry);
     Status add_directory(const sandbox::WalkedEntry& entry);
     Status add_link(const sandbox::WalkedEntry& entry);
     Status add_file(const sandbox::WalkedEntry& entry);
