@@ -28,13 +28,8 @@ std::optional<std::size_t> parse_page(const std::string& text) {
     return value;
 }
 
-http::Response list_page(const http::Request& request, const ExecutionList& all) {
-    const auto limit = parse_page(
-        request.target.find_query("limit").value_or(std::to_string(kPageExecutionsDefault)));
-    if (!limit) {
-        return http::to_response(http::make_problem(
-            400, "limit must be a number from 1 to " + std::to_string(kPageExecutionsMax) + "."));
-    }
+http::Response list_page(
+    const http::Request& request, const ExecutionList& all, std::size_t limit) {
     auto at = all.begin();
     if (const auto after = request.target.find_query("after")) {
         at = std::find_if(
@@ -49,7 +44,7 @@ http::Response list_page(const http::Request& request, const ExecutionList& all)
         ++at;
     }
     nlohmann::json page = nlohmann::json::array();
-    for (; at != all.end() && page.size() < *limit; ++at) {
+    for (; at != all.end() && page.size() < limit; ++at) {
         page.push_back(summary_json(**at));
     }
     nlohmann::json next = nullptr;
@@ -161,6 +156,7 @@ ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request) {
     if (begun.has_error()) {
         co_return refuse_execution(begun.error(), session.get());
     }
+    co_await history_.note(begun.value(), request.principal.name);
     AnswerPlan plan;
     plan.execution = begun.value();
     plan.location = "/v1/sessions/" + session->id() + "/executions/" + plan.execution->id();
@@ -178,21 +174,26 @@ ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request) {
 }
 
 ExecutionRoutes::Answer ExecutionRoutes::list(http::Request& request) {
+    const auto limit = parse_page(
+        request.target.find_query("limit").value_or(std::to_string(kPageExecutionsDefault)));
+    if (!limit) {
+        co_return http::to_response(http::make_problem(
+            400, "limit must be a number from 1 to " + std::to_string(kPageExecutionsMax) + "."));
+    }
     const auto session = find_session(request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_list(request, *limit);
+        co_return gone;
     }
-    co_return list_page(request, session->list_executions());
+    co_return list_page(request, session->list_executions(), *limit);
 }
 
 ExecutionRoutes::Answer ExecutionRoutes::get(http::Request& request) {
     const auto session = find_session(request);
-    if (session == nullptr) {
-        co_return unknown_session(request);
-    }
-    const auto execution = session->find_execution(request.capture("exe"));
+    const auto execution = session ? session->find_execution(request.capture("exe")) : nullptr;
     if (!execution) {
-        co_return unknown_execution(request);
+        http::Response stored = co_await history_.answer_execution(request);
+        co_return stored;
     }
     co_return http::make_json(200, to_json(*execution, asked_outputs(request)));
 }

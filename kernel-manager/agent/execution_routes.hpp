@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel-manager/agent/execution_answer.hpp"
+#include "kernel-manager/agent/history.hpp"
 #include "kernel-manager/agent/one_shots.hpp"
 #include "kernel-manager/http/router.hpp"
 #include "kernel-manager/session/backend.hpp"
@@ -18,10 +19,11 @@ namespace cellkeep::agent {
 inline constexpr std::size_t kPageExecutionsMax = 1000;
 inline constexpr std::size_t kPageExecutionsDefault = 100;
 
-/// The backend must outlive it, and it the listener.
+/// Backend and history must outlive it, and it the listener.
 class ExecutionRoutes {
  public:
-    explicit ExecutionRoutes(session::Backend& backend) : backend_(backend), one_shots_(backend) {}
+    ExecutionRoutes(session::Backend& backend, History& history)
+        : backend_(backend), history_(history), one_shots_(backend) {}
     void add_to(http::Router& router);
 
  private:
@@ -43,6 +45,7 @@ class ExecutionRoutes {
     std::shared_ptr<session::Session> find_session(const http::Request& request) const;
 
     session::Backend& backend_;
+    History& history_;
     OneShots one_shots_;
 };
 

@@ -50,6 +50,9 @@ ExecutionRoutes::Answer ExecutionRoutes::execute_once(http::Request& request) {
         co_return refuse_execution(begun.error(), nullptr);
     }
     const OneShot& run = begun.value().run;
+    if (!begun.value().cached) {
+        co_await history_.note(run.execution, run.owner);
+    }
     plan.execution = run.execution;
     plan.location = "/v1/executions/" + run.execution->id();
     plan.origin = begun.value().cached ? Origin::kCache : Origin::kRun;
@@ -68,7 +71,8 @@ ExecutionRoutes::Answer ExecutionRoutes::execute_once(http::Request& request) {
 ExecutionRoutes::Answer ExecutionRoutes::get_once(http::Request& request) {
     const auto run = find_once(request);
     if (run == nullptr) {
-        co_return unknown_execution(request);
+        http::Response stored = co_await history_.answer_execution(request);
+        co_return stored;
     }
     co_return http::make_json(200, to_json(*run->execution, asked_outputs(request)));
 }

@@ -9,8 +9,11 @@
 
 namespace cellkeep::agent {
 
-Routes::Routes(session::Backend& backend, std::string version)
-    : backend_(backend), version_(std::move(version)), executions_(backend) {}
+Routes::Routes(session::Backend& backend, History& history, std::string version)
+    : backend_(backend),
+      history_(history),
+      version_(std::move(version)),
+      executions_(backend, history) {}
 
 void Routes::add_to(http::Router& router) {
     const auto bind = [this](auto member) {
@@ -54,6 +57,9 @@ void Routes::add_to(http::Router& router) {
 }
 
 Routes::Answer Routes::health(http::Request& /*request*/) {
+    if (const std::string trouble = history_.trouble(); !trouble.empty()) {
+        co_return http::make_json(200, {{"status", "degraded"}, {"store", trouble}});
+    }
     co_return http::make_json(200, {{"status", "ok"}});
 }
 

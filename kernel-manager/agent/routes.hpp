@@ -15,10 +15,10 @@
 
 namespace cellkeep::agent {
 
-/// Both must outlive the listener.
+/// All of them must outlive the listener.
 class Routes {
  public:
-    Routes(session::Backend& backend, std::string version);
+    Routes(session::Backend& backend, History& history, std::string version);
     void add_to(http::Router& router);
 
  private:
@@ -56,6 +56,7 @@ class Routes {
     Offer offer() const;
 
     session::Backend& backend_;
+    History& history_;
     std::string version_;
     ExecutionRoutes executions_;
 };

@@ -60,7 +60,8 @@ Routes::Answer Routes::list_sessions(http::Request& request) {
 Routes::Answer Routes::get_session(http::Request& request) {
     const auto session = find_session(request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     co_return http::make_json(200, to_json(session->info()));
 }

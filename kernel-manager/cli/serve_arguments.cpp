@@ -125,6 +125,10 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "--no-token-on-unix-socket",
         flags.no_token_on_unix_socket,
         "Processes of this user need no token on a unix: socket");
+    sub->add_flag(
+        "--no-store",
+        flags.no_store,
+        "Remember sessions and executions only while they live, not in the state directory");
     sub->add_option("--ready-fd", flags.ready_fd, "Write READY to this descriptor when serving");
     sub->add_option("--zmq-transport", flags.zmq_transport, "ipc (default) or tcp");
     sub->add_option(

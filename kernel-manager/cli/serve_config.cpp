@@ -74,6 +74,7 @@ bool any_key(const Visit& visit) {
            visit("base_url", &ServeOptions::base_url) ||
            visit("tls_cert", &ServeOptions::tls_cert) || visit("tls_key", &ServeOptions::tls_key) ||
            visit("no_token_on_unix_socket", &ServeOptions::no_token_on_unix_socket) ||
+           visit("no_store", &ServeOptions::no_store) ||
            visit("ready_fd", &ServeOptions::ready_fd) || visit("image", &ServeOptions::image) ||
            visit("inputs", &ServeOptions::inputs) ||
            visit("zmq_transport", &ServeOptions::zmq_transport) ||

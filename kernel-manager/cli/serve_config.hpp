@@ -30,6 +30,7 @@ struct ServeOptions {
     std::optional<std::string> tls_cert;  // PEM files
     std::optional<std::string> tls_key;
     std::optional<bool> no_token_on_unix_socket;
+    std::optional<bool> no_store;
     std::optional<int> ready_fd;
     std::optional<std::string> inputs;  // directory
     std::optional<std::string> image;  // "auto", "host", a digest

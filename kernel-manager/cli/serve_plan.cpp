@@ -68,6 +68,7 @@ Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
     }
     plan.cull.connected = options.cull_connected.value_or(false);
     plan.cull.busy = options.cull_busy.value_or(false);
+    plan.store = !options.no_store.value_or(false);
     plan.prespawn_count = options.prespawn_count.value_or(0);
     if (plan.prespawn_count > plan.sessions_max) {
         return Error(

@@ -49,7 +49,9 @@ LAYERS: dict[str, set[str] | None] = {
     | {"sandbox", "kernel-manager/session", "kernel-manager/egress", "kernel-manager/image"},
     "kernel-manager/http": FRONT_END | {"kernel-manager/http"},
     "kernel-manager/jupyter": FRONT_END | {"kernel-manager/jupyter", "kernel-manager/http"},
-    "kernel-manager/agent": FRONT_END | {"kernel-manager/agent", "kernel-manager/http"},
+    "kernel-manager/store": FOUNDATION | {"kernel-manager/store"},
+    "kernel-manager/agent": FRONT_END
+    | {"kernel-manager/agent", "kernel-manager/http", "kernel-manager/store"},
     "kernel-manager/cli": None,
     "tests": None,
 }
@@ -66,6 +68,7 @@ WRAPPED = {
         "tests",
     ),
     r"seccomp\.h": ("sandbox", "tests"),
+    r"SQLiteCpp/.*": ("kernel-manager/store", "tests"),
     r"archive(_entry)?\.h": ("kernel-manager/agent", "tests"),
     r"linux/landlock\.h": ("sandbox", "tests"),
     r"sys/capability\.h": ("sandbox", "tests"),

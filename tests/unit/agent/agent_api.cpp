@@ -38,7 +38,10 @@ class FakeClient : public http::BodyWriter {
 
 }  // namespace
 
-Api::Api() : application_(http::TokenAuth("t"), http::HostGuard()), routes_(backend, "9.9") {
+Api::Api(store::Store* store)
+    : history(store),
+      application_(http::TokenAuth("t"), http::HostGuard()),
+      routes_(backend, history, "9.9") {
     routes_.add_to(application_.router());
 }
 

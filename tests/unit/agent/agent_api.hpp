@@ -19,7 +19,7 @@ using session::test::FakeSession;
 
 class Api {
  public:
-    Api();
+    explicit Api(store::Store* store = nullptr);
 
     struct Answer {
         int status = 0;
@@ -41,6 +41,7 @@ class Api {
     /// The client of the next request goes as soon as it waits for something.
     bool client_goes = false;
     http::Principal principal{"admin", http::Role::kAdmin};
+    History history;
 
  private:
     http::Application application_;

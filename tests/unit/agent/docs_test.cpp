@@ -39,7 +39,8 @@ TEST_CASE("no part of the page may come from elsewhere or be inline", "[agent][d
 
 TEST_CASE("the page is open, its document is not", "[agent][docs]") {
     FakeBackend backend;
-    Routes routes(backend, "1");
+    History history(nullptr);
+    Routes routes(backend, history, "1");
     http::Router router;
     routes.add_to(router);
     for (const char* part : {"page.js", "viewer.js", "viewer.css"}) {

@@ -48,7 +48,8 @@ TEST_CASE("the OpenAPI document describes every route", "[agent][routes]") {
 
 TEST_CASE("a body is bounded by the table: uploads streamed, JSON whole", "[agent][routes]") {
     FakeBackend backend;
-    Routes routes(backend, "1");
+    History history(nullptr);
+    Routes routes(backend, history, "1");
     http::Router router;
     routes.add_to(router);
     const auto upload = router.match("PUT", {"v1", "sessions", "x", "files", "a"});
@@ -64,7 +65,8 @@ TEST_CASE("a body is bounded by the table: uploads streamed, JSON whole", "[agen
 TEST_CASE(
     "limits::kHttpIgnoredBodyBytesMax bounds a body that a route ignores", "[agent][routes]") {
     FakeBackend backend;
-    Routes routes(backend, "1");
+    History history(nullptr);
+    Routes routes(backend, history, "1");
     http::Router router;
     routes.add_to(router);
     const std::vector<std::pair<const char*, std::vector<std::string>>> ignoring{
