@@ -69,6 +69,8 @@ boost::asio::awaitable<Status> LiveSession::start() {
     }
     (void)events.release();
     watch_sandbox();
+    // Before the first message: a guard that was not begun lets nothing pass.
+    guard_.hand_out(usage_or_nothing(), setup_.options.limits, steady_clock::now());
     BOOST_OUTCOME_CO_TRY(launch_kernel());
     Status ready = co_await Completion<Status>::wait(ready_);
     if (ready.has_value()) {
