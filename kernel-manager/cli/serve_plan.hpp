@@ -29,7 +29,7 @@ struct ServePlan {
     std::uint32_t consecutive_failures = 0;
     std::vector<std::string> allow_degraded;
     egress::GatewayConfig egress;  // without its log and directory
-    bool store = true;  // in the state directory
+    bool store = true;             // in the state directory
     std::optional<int> ready_fd;
     std::string inputs;          // a directory; empty: none
     std::string image = "auto";  // service_setup.hpp

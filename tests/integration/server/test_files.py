@@ -129,7 +129,6 @@ def test_inputs_are_mounted_into_a_session(input_server: Server) -> None:
         ]
     )
     code = "import hashlib\nhashlib.sha256(open('data/big.bin', 'rb').read()).hexdigest()"
-    assert session.value(code.split("\n")[0].replace("import ", "__import__('") + "').__name__")
     assert session.execute(code)["result"]["text/plain"] == f"'{digest}'"
     assert session.value("open('small.csv').read() + open('t.txt').read()") == r"'a,b\ntext'"
     denied = session.execute("open('small.csv', 'w')")
