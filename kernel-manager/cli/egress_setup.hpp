@@ -9,6 +9,7 @@
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <nlohmann/json.hpp>
 
 #include <memory>
 #include <string>

@@ -55,14 +55,15 @@ asio::awaitable<void> ProxyConnection::run(Admittance admittance) {
     if (admittance == Admittance::kTooMany) {
         recording_ = true;
         began_at_ = Clock::now();
-        (void)co_await refuse(
-            nullptr,
-            Refusal{
-                Reason::kTooManyConnections,
-                "The session has " + std::to_string(limits().connections_max) +
-                    " connections to the proxy already."});
+        Refusal full;
+        full.reason = Reason::kTooManyConnections;
+        full.detail = "The session has " + std::to_string(limits().connections_max) +
+                      " connections to the proxy already.";
+        (void)co_await refuse(nullptr, std::move(full));
     } else {
-        while (!stopped_ && co_await serve_one() == Next::kKeepAlive) {
+        Next next = Next::kKeepAlive;
+        while (next == Next::kKeepAlive && !stopped_) {
+            next = co_await serve_one();
         }
     }
     watchdog_.arm(limits().head_timeout);
@@ -194,7 +195,8 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::refuse(
         const std::string text = to_http(refusal, record_.target, after, record_.method == "HEAD");
         answered_ = true;
         watchdog_.arm(limits().idle_timeout);
-        if (co_await client_->write(text)) {
+        const boost::system::error_code failed = co_await client_->write(text);
+        if (failed) {
             finish_record(refusal.reason);
             co_return Next::kClose;
         }
@@ -214,6 +216,9 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::refuse(
 
 /// Closing a socket with unread bytes sends a reset, which may overtake the answer.
 asio::awaitable<void> ProxyConnection::linger() {
+    if (tunnel_) {
+        co_return;  // TLS says goodbye itself: run()
+    }
     client_->end_sending();
     watchdog_.arm(limits().head_timeout);
     std::size_t thrown_away = 0;

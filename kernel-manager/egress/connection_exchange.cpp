@@ -65,9 +65,11 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::forward(
 
 ProxyConnection::Step ProxyConnection::open_upstream(const Authority& to, bool tls) {
     watchdog_.disarm();  // the dialer has deadlines of its own
+    asio::any_io_executor executor = owner_->io().get_executor();
     Authority copy = to;
+    ProxyLimits most = limits();
     auto dialed = co_await owner_->parts().dialer->dial(
-        owner_->io().get_executor(), std::move(copy), limits());
+        std::move(executor), std::move(copy), std::move(most));
     if (stopped_) {
         co_return Refusal{*stopped_, "The connection was ended from outside."};
     }
@@ -85,7 +87,8 @@ ProxyConnection::Step ProxyConnection::open_upstream(const Authority& to, bool t
     upstream_ = std::move(stream);
     watchdog_.arm(limits().head_timeout);
     Host host = to.host;
-    if (co_await secured.connect(std::move(host))) {
+    const boost::system::error_code failed = co_await secured.connect(std::move(host));
+    if (failed) {
         co_return explain(
             Reason::kUpstreamTls,
             Reason::kUpstreamTimeout,
@@ -103,7 +106,8 @@ ProxyConnection::Step ProxyConnection::send_up(std::string text) {
     }
     record_.bytes_up += text.size();
     watchdog_.arm(limits().idle_timeout);
-    if (co_await upstream_->write(text)) {
+    const boost::system::error_code failed = co_await upstream_->write(text);
+    if (failed) {
         co_return explain(
             Reason::kUpstreamClosed, Reason::kUpstreamTimeout, "The host takes no more.");
     }
@@ -129,7 +133,8 @@ ProxyConnection::Step ProxyConnection::send_request(
         co_return sent;
     }
     if (!reader.done() && expects_continue(reader.head())) {
-        if (co_await client_->write(kContinue)) {
+        const boost::system::error_code failed = co_await client_->write(kContinue);
+        if (failed) {
             co_return explain(
                 Reason::kClientClosed, Reason::kClientClosed, "The client went away.");
         }
@@ -268,7 +273,8 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::pass_answer(
     record_.status = answer.head().status;
     answered_ = true;
     watchdog_.arm(limits().idle_timeout);
-    if (co_await client_->write(head)) {
+    const boost::system::error_code failed = co_await client_->write(head);
+    if (failed) {
         const Refusal gone =
             explain(Reason::kClientClosed, Reason::kIdleTimeout, "The client takes no more.");
         finish_record(gone.reason);
@@ -311,7 +317,8 @@ ProxyConnection::Step ProxyConnection::pass_body_down(
         }
         if (!piece.empty()) {
             watchdog_.arm(limits().idle_timeout);
-            if (co_await client_->write(piece)) {
+            const boost::system::error_code failed = co_await client_->write(piece);
+            if (failed) {
                 co_return explain(
                     Reason::kClientClosed, Reason::kIdleTimeout, "The client takes no more.");
             }

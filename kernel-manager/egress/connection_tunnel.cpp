@@ -47,9 +47,11 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::tunnel(const ProxyReques
     record_.status = 200;
     answered_ = true;
     watchdog_.arm(limits().idle_timeout);
-    if (co_await client_->write(kEstablished)) {
-        co_await end_tunnel(
-            explain(Reason::kClientClosed, Reason::kIdleTimeout, "The client takes no more."));
+    const boost::system::error_code failed = co_await client_->write(kEstablished);
+    if (failed) {
+        Refusal gone =
+            explain(Reason::kClientClosed, Reason::kIdleTimeout, "The client takes no more.");
+        co_await end_tunnel(std::move(gone));
         co_return Next::kClose;
     }
     const auto hello = co_await read_hello();
@@ -60,7 +62,9 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::tunnel(const ProxyReques
     if (ends_here) {
         co_return co_await terminate();
     }
-    auto sent = co_await send_up(std::exchange(input_, {}));
+    std::string hello_bytes = std::move(input_);
+    input_.clear();
+    auto sent = co_await send_up(std::move(hello_bytes));
     if (sent.has_error()) {
         co_await end_tunnel(sent.error());
         co_return Next::kClose;
@@ -80,9 +84,9 @@ ProxyConnection::Step ProxyConnection::read_hello() {
             co_return Refusal{reason, hello.error().message() + "."};
         }
         if (hello.value().has_value()) {
-            record_.server_name = parse_host(hello.value()->server_name).has_value()
-                                      ? hello.value()->server_name
-                                      : std::string();
+            if (parse_host(hello.value()->server_name).has_value()) {
+                record_.server_name = hello.value()->server_name;
+            }
             co_return check_client_hello(*hello.value(), *target_);
         }
         const Stream::Got got = co_await read_client();
@@ -112,7 +116,9 @@ asio::awaitable<void> ProxyConnection::end_tunnel(Refusal refusal) {
 asio::awaitable<ProxyConnection::Next> ProxyConnection::terminate() {
     auto context = owner_->parts().authority->context_for(target_->host);
     if (context.has_error()) {
-        co_await end_tunnel(Refusal{Reason::kInternal, "No certificate could be made."});
+        Refusal failed;
+        failed.detail = "No certificate could be made.";
+        co_await end_tunnel(std::move(failed));
         co_return Next::kClose;
     }
     auto& plain = static_cast<SocketStream&>(*client_);
@@ -121,10 +127,11 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::terminate() {
     client_ = std::move(stream);
     const std::string hello = std::exchange(input_, {});
     watchdog_.arm(limits().head_timeout);
-    if (co_await secured.accept(hello)) {
-        const Refusal failed =
+    const boost::system::error_code failed = co_await secured.accept(hello);
+    if (failed) {
+        const Refusal gone =
             explain(Reason::kClientTls, Reason::kHeadTimeout, "The TLS handshake failed.");
-        finish_record(failed.reason);
+        finish_record(gone.reason);
         co_return Next::kClose;
     }
     finish_record(Reason::kAllowed);  // each request inside gets a record of its own
@@ -141,7 +148,10 @@ asio::awaitable<void> ProxyConnection::relay() {
 
 /// One direction until its end. What ends it otherwise ends both.
 asio::awaitable<void> ProxyConnection::pump(Stream& from, Stream& to, bool up) {
-    const auto buffer = up ? asio::buffer(client_buffer_) : asio::buffer(upstream_buffer_);
+    auto buffer = asio::buffer(client_buffer_);
+    if (!up) {
+        buffer = asio::buffer(upstream_buffer_);
+    }
     const auto* bytes = static_cast<const char*>(buffer.data());
     while (true) {
         const Stream::Got got = co_await from.read_some(buffer);
@@ -160,7 +170,9 @@ asio::awaitable<void> ProxyConnection::pump(Stream& from, Stream& to, bool up) {
         }
         (up ? record_.bytes_up : record_.bytes_down) += got.bytes;
         watchdog_.arm(limits().idle_timeout);
-        if (co_await to.write(std::string_view(bytes, got.bytes))) {
+        const boost::system::error_code failed =
+            co_await to.write(std::string_view(bytes, got.bytes));
+        if (failed) {
             stop(watchdog_.expired() ? Reason::kIdleTimeout : Reason::kAllowed);
             co_return;
         }

@@ -111,7 +111,10 @@ asio::awaitable<Allowed<std::unique_ptr<Dialed>>> Dialer::dial(
             dialed->address = address;
             co_return std::move(dialed);
         }
-        why = error ? error.message() : "connected to another address";
+        why = "connected to another address";
+        if (error) {
+            why = error.message();
+        }
     }
     co_return Refusal{Reason::kConnectFailed, to_string(target) + ": " + why + "."};
 }

@@ -11,6 +11,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::egress {
 
@@ -67,7 +68,10 @@ std::string_view title_of(Reason reason);
 /// One sentence for an agent, or empty.
 std::string_view hint_of(Reason reason);
 
+/// With constructors, because g++ 12 miscompiles coroutines with temporaries of aggregates.
 struct Refusal {
+    Refusal() = default;
+    Refusal(Reason why, std::string sentence) : reason(why), detail(std::move(sentence)) {}
     Reason reason = Reason::kInternal;
     std::string detail;  // a sentence
 };

@@ -59,7 +59,7 @@ TEST_CASE("a chunked body is decoded and its trailers are dropped", "[egress][me
         reader,
         post(
             "Transfer-Encoding: chunked\r\n",
-            "5;x=y\r\nhello\r\n1\r\n!\r\n0\r\nX-Late: 1\r\nContent-Length: 3\r\n\r\nnext"),
+            "5;x=y\r\nhello\r\n1\r\n!\r\n0\r\nX-Late: 1\r\n\r\nnext"),
         piece);
     REQUIRE(rest.has_value());
     CHECK(rest.value() == "next");
@@ -161,7 +161,7 @@ TEST_CASE("a head that is not well-formed is refused", "[egress][message]") {
           "GET / HTTP/1.1\r\nA: \x01\r\n\r\n",
           "GET / HTTP/1.1\r\nA: b\rc\r\n\r\n",
           "GET /\x7F HTTP/1.1\r\n\r\n",
-          "\x16\x03\x01\x02\x00\r\n\r\n"}) {
+          "\x16\x03\x01\x02\r\n\r\n"}) {
         CAPTURE(bytes);
         CHECK(refused(Kind::kRequest, bytes));
     }
@@ -177,20 +177,24 @@ TEST_CASE("a head that is not well-formed is refused", "[egress][message]") {
     }
 }
 
-TEST_CASE("chunks that are not well-formed are refused", "[egress][message]") {
+TEST_CASE("chunks that are not well-formed never make a whole message", "[egress][message]") {
     for (const char* body :
          {"x\r\n",
           "-1\r\n",
           "+1\r\na\r\n",
-          "0x1\r\na\r\n",
-          "1\na\n",
+          "0x1\r\na\r\n0\r\n",
+          "1\na\n0\n\n",
           "1\r\nab\r\n0\r\n\r\n",
           "fffffffffffffffff\r\n",
           " 1\r\na\r\n",
           "\r\n\r\n",
-          "1;=\r\na\r\n"}) {
+          "1;=\r\na\r\n",
+          "0\r\nContent-Length: 3\r\n\r\n",
+          "0\r\nTransfer-Encoding: chunked\r\n\r\n"}) {
         CAPTURE(body);
-        CHECK(refused(Kind::kRequest, post("Transfer-Encoding: chunked\r\n", body)));
+        MessageReader reader(Kind::kRequest);
+        const auto rest = feed(reader, post("Transfer-Encoding: chunked\r\n", body));
+        CHECK((rest.has_error() || !reader.done()));
     }
 }
 

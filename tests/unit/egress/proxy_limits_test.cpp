@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/socket.h>
+
 using namespace cellkeep;
 using namespace cellkeep::egress;
 using Catch::Matchers::Contains;
@@ -233,9 +235,13 @@ TEST_CASE("a server that does not take the connection is a 504", "[egress][limit
     std::vector<tcp::socket> waiting;
     for (int i = 0; i < 4; ++i) {
         waiting.emplace_back(io, tcp::v4());
-        waiting.back().non_blocking(true);
-        boost::system::error_code ignored;  // in progress, or never done
-        (void)waiting.back().connect(full.local_endpoint(), ignored);
+        waiting.back().native_non_blocking(true);
+        const tcp::endpoint endpoint = full.local_endpoint();
+        // Ignored: in progress, or never done.
+        (void)::connect(
+            waiting.back().native_handle(),
+            endpoint.data(),
+            static_cast<socklen_t>(endpoint.size()));
     }
     const std::string authority =
         std::string(kName) + ":" + std::to_string(full.local_endpoint().port());

@@ -20,6 +20,7 @@ Address address(const std::string& text) {
 std::optional<Allowed<Resolver::Addresses>> resolve(
     boost::asio::io_context& io, Resolver& resolver, const std::string& name) {
     std::optional<Allowed<Resolver::Addresses>> answer;
+    io.restart();  // it may have run out of work before
     boost::asio::co_spawn(
         io,
         [&]() -> boost::asio::awaitable<void> {

@@ -151,7 +151,7 @@ TEST_CASE("files of secrets are this user's alone", "[egress][secret]") {
     const auto loaded = load_secrets(path);
     REQUIRE(loaded.has_value());
     CHECK(loaded.value().at(0).value == "Bearer s3cr3t");
-    for (const mode_t mode : {0640, 0604, 0660, 0666, 0644}) {
+    for (const mode_t mode : {0640U, 0604U, 0660U, 0666U, 0644U}) {
         CAPTURE(mode);
         REQUIRE(::chmod(path.c_str(), mode) == 0);
         CHECK(load_secrets(path).has_error());
