@@ -51,6 +51,26 @@ Result<NetworkNamespace> await_network(int control) {
     return network;
 }
 
+class ServerPool {
+ public:
+    ServerPool() = default;
+    ServerPool(const ServerPool&) = delete;
+    ServerPool& operator=(const ServerPool&) = delete;
+    ServerPool(ServerPool&&) = delete;
+    ServerPool& operator=(ServerPool&&) = delete;
+    ~ServerPool() {
+        if (!pool_->stop()) {
+            // In a child of fork(2) that ends with exit(3) a destructor would wait for a thread
+            // that is not there.
+            (void)pool_.release();
+        }
+    }
+    NetworkPool& pool() { return *pool_; }
+
+ private:
+    std::unique_ptr<NetworkPool> pool_ = std::make_unique<NetworkPool>(&make_network_namespace);
+};
+
 }  // namespace
 
 Result<NetworkNamespace> make_network_namespace() {
@@ -69,7 +89,7 @@ Result<NetworkNamespace> make_network_namespace() {
 NetworkPool::NetworkPool(Maker maker) : owner_(::getpid()), maker_(std::move(maker)) {}
 
 NetworkPool::~NetworkPool() {
-    stop();
+    (void)stop();  // Ignored: whoever destroys a copy that fork(2) made knows.
 }
 
 bool NetworkPool::wants_more() const {
@@ -129,9 +149,9 @@ void NetworkPool::run() {
     }
 }
 
-void NetworkPool::stop() {
+bool NetworkPool::stop() {
     if (::getpid() != owner_) {
-        return;  // A copy that fork(2) made: its thread and its lock are the parent's.
+        return false;  // A copy that fork(2) made: its thread and its lock are the parent's.
     }
     {
         const std::lock_guard lock(mutex_);
@@ -143,22 +163,12 @@ void NetworkPool::stop() {
         thread_.join();
     }
     ready_.clear();
+    return true;
 }
 
 NetworkPool& network_pool() {
-    // Never destroyed: in a child of fork(2) that ends with exit(3), a destructor would wait for a
-    // thread that is not there.
-    static NetworkPool& pool = *std::make_unique<NetworkPool>(&make_network_namespace)
-                                    .release();  // NOLINT(bugprone-unused-return-value)
-    static const struct Stop {
-        Stop() = default;
-        Stop(const Stop&) = delete;
-        Stop& operator=(const Stop&) = delete;
-        Stop(Stop&&) = delete;
-        Stop& operator=(Stop&&) = delete;
-        ~Stop() { pool.stop(); }
-    } stop_at_exit;
-    return pool;
+    static ServerPool server;
+    return server.pool();
 }
 
 }  // namespace cellkeep::sandbox

@@ -58,7 +58,8 @@ class NetworkPool {
 
     /// Ends the thread and lets go of what is ready; take() then fails. The destructor does it,
     /// too.
-    void stop();
+    /// False, and nothing is done, in a child of fork(2).
+    bool stop();
 
  private:
     void run();

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 
 namespace cellkeep::test {
 
+using sandbox::kProxyBacklog;
 using sandbox::kProxyPort;
 using sandbox::NetworkMode;
 using sandbox::Policy;
@@ -158,6 +160,35 @@ for address in ("127.0.0.1", "0.0.0.0"):
             except OSError as error: print(errno.errorcode[error.errno])
 )")
             .out == "EADDRINUSE\nEADDRINUSE\nEADDRINUSE\nEADDRINUSE\n");
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("as many connections wait for the server as there may be, and no more") {
+    auto sandbox = make_sandbox(proxy_policy());
+    const UniqueFd listener = sandbox.take_proxy_listener();
+    const auto waiting = [&] {
+        tcp_info info{};
+        socklen_t size = sizeof(info);
+        REQUIRE(::getsockopt(listener.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0);
+        CHECK(info.tcpi_sacked == kProxyBacklog);    // of a listener: the most that may wait
+        return static_cast<int>(info.tcpi_unacked);  // and how many do
+    };
+    constexpr const char* kConnect = R"(
+import socket, sys
+held = [socket.socket() for _ in range(int(sys.argv[1]))]
+for s in held:
+    s.setblocking(False)
+    s.connect_ex(("127.0.0.1", 3128))
+)";
+    const auto connect = [&](int count) {
+        CHECK(
+            run_inside(sandbox, {"/usr/bin/python3", "-c", kConnect, std::to_string(count)})
+                .status == 0);
+    };
+    connect(kProxyBacklog);
+    CHECK(waiting() == kProxyBacklog);
+    connect(10);
+    CHECK(waiting() == kProxyBacklog + 1);  // the kernel lets one more in (listen(2))
     require_ok(sandbox.destroy());
 }
 

@@ -91,8 +91,8 @@ TEST_CASE("who waits for a network waits no longer than it said, and stopping le
     REQUIRE(late.has_error());
     CHECK(late.error().code() == ErrorCode::kTimeout);
     release.set_value();
-    slow.stop();
-    slow.stop();  // idempotent
+    CHECK(slow.stop());
+    CHECK(slow.stop());  // idempotent
     const auto stopped = slow.take(kPatience);
     REQUIRE(stopped.has_error());
     CHECK(stopped.error().code() == ErrorCode::kCancelled);
@@ -105,8 +105,10 @@ TEST_CASE("a child of fork gets no network of its parent's, and ends in peace") 
     const pid_t child = ::fork();
     if (child == 0) {
         const auto taken = pool.take(kPatience);
-        pool.stop();
-        ::_exit(taken.has_error() && taken.error().code() == ErrorCode::kUnavailable ? 0 : 1);
+        ::_exit(
+            !pool.stop() && taken.has_error() && taken.error().code() == ErrorCode::kUnavailable
+                ? 0
+                : 1);
     }
     int status = -1;
     REQUIRE(::waitpid(child, &status, 0) == child);
