@@ -81,9 +81,9 @@ Api::Answer Api::ask(
         request.client = &client;
         const auto run = [&]() -> asio::awaitable<void> {
             response = co_await http::Application::run(*admission.route, request);
-            if (const auto* stream = std::get_if<http::StreamBody>(&response.body)) {
-                const http::StreamBody body = *stream;
-                const Status written = co_await body.run(client);
+            if (const auto* written_body = std::get_if<http::StreamBody>(&response.body)) {
+                const http::StreamBody kept = *written_body;
+                const Status written = co_await kept.run(client);
                 stream_ended = written.has_value();
             }
         };

@@ -31,8 +31,13 @@ class Writer : public http::BodyWriter {
 
 struct Fixture {
     asio::io_context io;
+    static session::Execution::Order order() {
+        session::Execution::Order one;
+        one.id = "exe_1";
+        return one;
+    }
     std::shared_ptr<session::Execution> execution =
-        std::make_shared<session::Execution>(io, session::Execution::Order{"exe_1", "ses_1"});
+        std::make_shared<session::Execution>(io, order());
     Writer writer;
 
     EventStream stream() const {
