@@ -11,6 +11,8 @@ from harness import Server, binary
 
 NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+# An ordinary user without a home: no place for a private image, so that mode shows the host's files.
+AS_NOBODY += ["env", "-u", "CELLKEEP_IMAGE_DIR", "-u", "XDG_CACHE_HOME", "HOME=/nonexistent"]
 MODES = ["root", "ordinary_user"] if os.geteuid() == 0 else ["ordinary_user"]
 
 

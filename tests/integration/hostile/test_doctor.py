@@ -83,6 +83,12 @@ def cgroup_values(attacker: Attacker, *names: str) -> list[str]:
     ]
 
 
+def is_of_no_host_file(attacker: Attacker) -> bool:
+    inside = attacker.python("import os\ns = os.stat('/usr/bin/env')\nprint(s.st_dev, s.st_ino)")
+    host = os.stat("/usr/bin/env")
+    return inside != f"{host.st_dev} {host.st_ino}"
+
+
 # control: whether it is seen at work, from inside or from the host
 SEEN: dict[str, Callable[[Attacker], bool]] = {
     "user_namespace": namespace_differs("user"),
@@ -100,6 +106,10 @@ SEEN: dict[str, Callable[[Attacker], bool]] = {
     # The filter lets it pass, a device answers ENOTTY: only Landlock says EACCES (ABI 5).
     "landlock": lambda a: a.probe("ioctl", 0x5401) == "EACCES",
     "seccomp": lambda a: status(a, "Seccomp") == "2" and a.probe("bpf") == "EPERM",
+    "denial_reports": lambda a: "chroot" in str(
+        a.session.execute("import os\nos.chroot('/')")["error"]["message"]
+    ),
+    "private_image": is_of_no_host_file,
     "session_keyring": lambda a: a.probe("keyctl") == "EPERM",
     "rlimits": lambda a: a.python(
         "import resource\nprint(resource.getrlimit(resource.RLIMIT_CORE))"
