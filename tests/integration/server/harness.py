@@ -42,7 +42,13 @@ def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> None
 
 
 def cgroups_of(pid: int) -> list[str]:
-    return [str(path) for path in Path("/sys/fs/cgroup").rglob(f"cellkeep-{pid}-*")]
+    # os.walk, because cgroups of others vanish while we look.
+    return [
+        os.path.join(folder, name)
+        for folder, names, _ in os.walk("/sys/fs/cgroup")
+        for name in names
+        if name.startswith(f"cellkeep-{pid}-")
+    ]
 
 
 def mounts() -> set[str]:

@@ -59,7 +59,7 @@ def logged(server: Server, session: Session) -> str:
 
 
 def test_a_flood_of_bytes_is_cut(server: Server) -> None:
-    session = server.create(limits={"output_bytes": 1000})
+    session = server.create(limits={"output_bytes": 1000, "wall_ms": 100_000, "cpu_ms": 100_000})
     result = session.execute("text = 'x' * (1 << 20)\nwhile True: print(text)")
     assert (result["status"], result["error"]["kind"]) == ("output_limit", "output_limit"), result
     assert "134217728 bytes" in result["error"]["message"]
@@ -69,8 +69,10 @@ def test_a_flood_of_bytes_is_cut(server: Server) -> None:
 
 
 def test_a_flood_of_messages_is_cut(server: Server) -> None:
-    session = server.create()
-    result = session.execute("from IPython.display import display\nwhile True: display(1)")
+    session = server.create(limits={"wall_ms": 100_000, "cpu_ms": 100_000})
+    result = session.execute(
+        "show, data = get_ipython().display_pub.publish, {'text/plain': '1'}\nwhile True: show(data)"
+    )
     assert (result["status"], result["error"]["kind"]) == ("output_limit", "output_limit"), result
     assert "50000 messages" in result["error"]["message"]
     assert session.value("1") == "1"
