@@ -121,7 +121,8 @@ void SessionCgroup::limit_v2(
         note(
             "cpu_limit",
             write_control_file(
-                unified_ + "/cpu.max", cpu_quota_ + " " + std::to_string(kCpuPeriodMicroseconds)))) {
+                unified_ + "/cpu.max",
+                cpu_quota_ + " " + std::to_string(kCpuPeriodMicroseconds)))) {
         cpu_v2_ = true;
         cpu_ = unified_;
     }

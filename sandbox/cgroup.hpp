@@ -106,7 +106,7 @@ class SessionCgroup {
     std::string cpu_quota_;  // as both versions write it
     std::string cpuacct_;
     std::string freezer_;  // v1; used when unified_ is empty
-    UniqueFd peak_;  // v2: a peak of our own
+    UniqueFd peak_;        // v2: a peak of our own
     bool memory_v2_ = false;
     bool pids_v2_ = false;
     bool cpu_v2_ = false;

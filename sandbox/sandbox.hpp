@@ -131,8 +131,9 @@ class Sandbox {
     Status thaw();
 
     Result<Usage> usage() const;
-    /// Stricter limits from now on, in the order of LimitsChange. kConflict if more memory is in use
-    /// already; kUnavailable if the control is absent. What came before a failure stays changed.
+    /// Stricter limits from now on, in the order of LimitsChange. kConflict if more memory is in
+    /// use already; kUnavailable if the control is absent. What came before a failure stays
+    /// changed.
     Status change_limits(const LimitsChange& wanted);
     /// From now on usage() tells the highest memory since now; false: since the sandbox was made,
     /// because this kernel cannot begin anew.
