@@ -183,11 +183,14 @@ def test_processes_are_bounded_in_either_way(inside: Attacker) -> None:
 
 
 def test_without_a_waiver_a_missing_control_refuses_the_session_by_name(mode: str) -> None:
+    # Without an image the server does not even start: that one is waived.
+    image = "private_image"
     missing = [row["name"] for row in doctor(mode)["controls"] if row["state"] != "applied"]
+    missing = [name for name in missing if name != image]
     if not missing:
         pytest.skip("nothing is missing on this host in this mode")
     server = ModeServer(mode)
-    server.arguments = ("--log-format", "text")
+    server.arguments = ("--log-format", "text", f"--allow-degraded={image}")
     with server:
         answer = server.post("/v1/sessions")
         assert answer.status_code == 503, answer.text
