@@ -154,7 +154,11 @@ Result<std::optional<ClientHello>> read_body(std::string_view body) {
 
 Result<std::optional<ClientHello>> read_client_hello(
     std::string_view bytes, std::size_t bytes_max) {
-    BOOST_OUTCOME_TRY(const std::string handshake, gather(bytes, bytes_max));
+    const auto gathered = gather(bytes, bytes_max);
+    if (gathered.has_error()) {
+        return gathered.error();
+    }
+    const std::string_view handshake = gathered.value();
     if (!handshake.empty() && static_cast<unsigned char>(handshake.front()) != kClientHello) {
         return refuse("the first message is another one");
     }
