@@ -65,10 +65,22 @@ bool is_wanted(std::string_view path) {
 void add_stat(Sha256& digest, const std::string& path) {
     struct stat info {};
     digest.update_field(path);
-    if (::lstat(path.c_str(), &info) == 0) {
+    // Of a folder its name is enough: what is in it has a line of its own, and a file that came and
+    // went again has changed nothing.
+    if (::lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) {
         digest.update_field(
             std::to_string(info.st_size) + "," + std::to_string(info.st_mtim.tv_sec) + "," +
             std::to_string(info.st_mtim.tv_nsec));
+    }
+}
+
+/// Changes when something is put in or taken out.
+void add_folder_time(Sha256& digest, const std::string& path) {
+    struct stat info {};
+    digest.update_field(path);
+    if (::stat(path.c_str(), &info) == 0) {
+        digest.update_field(
+            std::to_string(info.st_mtim.tv_sec) + "," + std::to_string(info.st_mtim.tv_nsec));
     }
 }
 
@@ -94,11 +106,11 @@ void add_environment(Sha256& digest, const std::string& environment) {
         return;
     }
     digest.update_field(stamp.value());
-    add_stat(digest, environment + "/bin");
+    add_folder_time(digest, environment + "/bin");
     std::error_code error;
     for (fs::directory_iterator at(environment + "/lib", error), end; !error && at != end;
          at.increment(error)) {
-        add_stat(digest, at->path().string() + "/site-packages");
+        add_folder_time(digest, at->path().string() + "/site-packages");
     }
 }
 
@@ -261,12 +273,12 @@ Result<Recipe> environment_recipe(const EnvironmentSources& sources) {
         BOOST_OUTCOME_TRY(add_packages(sources, database.value(), recipe, digest));
     } else {
         for (const char* tree : kWholeTrees) {
-            add_stat(digest, sources.root + "/" + tree);
+            add_folder_time(digest, sources.root + "/" + tree);
             recipe.copies.push_back({Copy::How::kTree, sources.root + "/" + tree, tree});
         }
     }
     for (const char* tree : kGeneratedTrees) {
-        add_stat(digest, sources.root + "/" + tree);
+        add_tree_stat(digest, sources.root + "/" + tree);
         recipe.copies.push_back({Copy::How::kTree, sources.root + "/" + tree, tree});
     }
     for (const char* file : kGeneratedFiles) {

@@ -83,19 +83,24 @@ def test_a_file_that_changes_on_the_host_does_not_change_inside(inside: Session)
         path.unlink()
 
 
+SHELL = """
+cat >a.c <<'END'
+#include <stdio.h>
+int main(void) { return puts("compiled") < 0; }
+END
+gcc -o a a.c && ./a && git --version && awk 'BEGIN {print 6 * 7}' &&
+python3 -m venv --without-pip v && v/bin/python -c 'print(8 * 8)'
+"""
+
+
 def test_programs_and_compilers_work_inside(inside: Session) -> None:
-    program = "#include <stdio.h>\\nint main(void) { puts(\\\"compiled\\\"); return 0; }"
-    shell = (
-        f"printf '{program}' > a.c && gcc -o a a.c && ./a && git --version && awk 'BEGIN {{print 6*7}}' "
-        "&& python3 -m venv --without-pip v && v/bin/python -c 'print(8*8)'"
-    )
     done = inside.execute(
         "import subprocess\n"
-        f"done = subprocess.run(['/bin/sh', '-c', {shell!r}], capture_output=True, text=True)\n"
+        f"done = subprocess.run(['/bin/sh', '-c', {SHELL!r}], capture_output=True, text=True)\n"
         "print(done.stdout, done.stderr)"
     )
     for word in ("compiled", "git version", "42", "64"):
-        assert word in done["stdout"], done
+        assert word in done["stdout"], done["stdout"]
 
 
 def test_an_image_in_use_cannot_be_removed(inside: Session) -> None:

@@ -116,6 +116,12 @@ TEST_CASE("a fingerprint stays while nothing changes, and changes with what goes
     test::write_host_file(system.root + "/var/lib/dpkg/status", status);
     const std::string upgraded = system.recipe().fingerprint;
     CHECK(upgraded != before);
+    // A file that came and went again; one that stays.
+    test::write_host_file(system.root + "/etc/ssl/certs/two.pem", "certificate");
+    const std::string with_two = system.recipe().fingerprint;
+    CHECK(with_two != upgraded);
+    fs::remove(system.root + "/etc/ssl/certs/two.pem");
+    CHECK(system.recipe().fingerprint == upgraded);
     test::write_host_file(system.root + "/venv/.made-from", "another");
     const std::string rebuilt = system.recipe().fingerprint;
     CHECK(rebuilt != upgraded);
