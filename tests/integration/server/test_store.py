@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the server remembers beyond a session's life and its own: after a deletion, after SIGKILL."""
 
-import os
 import signal
 import sqlite3
-import subprocess
 from pathlib import Path
 
 from harness import Server, cgroups_of, wait_until
+
+
+# Every test has servers of its own; none of them is about what its sessions see of the system.
+HOST_FILES = ("--image", "host", "--allow-degraded", "private_image")
 
 
 def stored(server: Server) -> list[tuple[str, str]]:
@@ -31,7 +33,7 @@ def restart(server: Server) -> None:
 
 
 def test_executions_of_a_deleted_session_stay_readable() -> None:
-    with Server() as server:
+    with Server(*HOST_FILES) as server:
         session = server.create(metadata={"task": "T-1"})
         done = session.execute(
             "1/0", reasoning="divide, with token ghp_" + "a1B2" * 9, metadata={"step": 3}
@@ -54,7 +56,7 @@ def test_executions_of_a_deleted_session_stay_readable() -> None:
 
 
 def test_after_sigkill_the_next_server_says_what_was_interrupted() -> None:
-    server = Server()
+    server = Server(*HOST_FILES)
     server.start()
     try:
         session = server.create()
@@ -92,7 +94,7 @@ def test_after_sigkill_the_next_server_says_what_was_interrupted() -> None:
 
 
 def test_a_damaged_store_is_put_aside_and_no_store_is_no_file() -> None:
-    server = Server()
+    server = Server(*HOST_FILES)
     server.state_dir.mkdir(mode=0o700)
     path = server.state_dir / "history.db"
     path.write_bytes(b"this is no database" * 1000)
@@ -100,44 +102,9 @@ def test_a_damaged_store_is_put_aside_and_no_store_is_no_file() -> None:
         assert server.create().value("1") == "1"
         assert Path(f"{path}.damaged").exists()
         assert "put aside" in server.output()
-    with Server("--no-store") as without:
+    with Server("--no-store", *HOST_FILES) as without:
         session = without.create()
         session.execute("1")
         assert session.delete() == 204
         assert without.get(session.path).status_code == 404
         assert not (without.state_dir / "history.db").exists()
-
-
-def test_a_full_disk_stops_no_execution(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        return  # mounting needs root
-    server = Server()
-    server.state_dir.mkdir(mode=0o700)
-    place = str(server.state_dir)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "ck", place], check=True)
-    try:
-        with server:
-            session = server.create()
-            (server.state_dir / "filler").write_bytes(b"")
-            with (server.state_dir / "filler").open("wb") as filler:
-                try:
-                    while True:
-                        filler.write(b"x" * 4096)
-                        filler.flush()
-                except OSError:
-                    pass
-
-            def degraded() -> bool:
-                assert session.execute("1", reasoning="r" * 10_000)["status"] == "ok"
-                return server.get("/healthz").json()["status"] == "degraded"
-
-            wait_until(degraded, 60, "health says that the store cannot be written")
-            (server.state_dir / "filler").unlink()
-
-            def well() -> bool:
-                assert session.value("1") == "1"
-                return server.get("/healthz").json()["status"] == "ok"
-
-            wait_until(well, 60, "health is well again")
-    finally:
-        subprocess.run(["umount", place], check=True)
