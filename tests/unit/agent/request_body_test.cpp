@@ -142,7 +142,7 @@ TEST_CASE("each bad session body is refused at its pointer", "[agent][body]") {
         {R"({"files": [{"path": "a", "text": "", "base64": ""}]})", "/files/0"},
         {R"({"files": [{"path": "a", "text": 1}]})", "/files/0/text"},
         {R"({"files": [{"path": "a", "base64": "Z"}]})", "/files/0/base64"},
-        {R"({"files": [{"path": "a", "from": "b"}]})", "/files/0/from"},
+        {R"({"files": [{"path": "a", "from": "/b"}]})", "/files/0/from"},
         {R"({"files": [{"path": "", "text": ""}]})", "/files/0/path"},
         {R"({"files": [{"path": "../a", "text": ""}]})", "/files/0/path"},
         {R"({"files": [{"path": "/a", "text": ""}]})", "/files/0/path"},

@@ -93,7 +93,7 @@ TEST_CASE(
 TEST_CASE("methods that an address does not know are 405", "[agent][routes]") {
     Api api;
     for (const auto& [method, target] : {
-             std::pair<const char*, const char*>{"PATCH", "/v1/sessions/x"},
+             std::pair<const char*, const char*>{"PATCH", "/v1/sessions"},
              {"PUT", "/v1/sessions"},
              {"DELETE", "/v1/sessions"},
              {"GET", "/v1/sessions/x/restart"},
