@@ -65,10 +65,10 @@ BOMBS = {
     "disk": ("with open('f', 'wb') as f:\n    while True: f.write(bytes(1 << 20))", {}, {"disk_full"}),
     "files": ("for n in range(10**6): open(str(n), 'x').close()", {}, {"disk_full"}),
     "descriptors": (GROW.format("kept.append(os.dup(0))"), {}, {"too_many_open_files"}),
-    # Without a budget it ends so after 128 MiB (test_reasons.py), which takes its time.
+    # Without a budget it ends so after 128 MiB, which takes its time.
     "output": (
         "text = 'x' * (1 << 20)\nwhile True: print(text)",
-        {"total_output_bytes": 8_000_000},
+        {"total_output_bytes": 2_000_000},
         {"output_limit"},
     ),
     "a stopped process": (

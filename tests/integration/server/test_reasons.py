@@ -58,24 +58,12 @@ def logged(server: Server, session: Session) -> str:
     return "\n".join(line for line in lines if " limit " in line and session.info["id"] in line)
 
 
-def test_a_flood_of_bytes_is_cut(server: Server) -> None:
-    session = server.create(limits={"output_bytes": 1000, "wall_ms": 100_000, "cpu_ms": 100_000})
-    result = session.execute("text = 'x' * (1 << 20)\nwhile True: print(text)")
+def test_a_flood_is_cut(server: Server) -> None:
+    # The bound of a run without a budget is that of the unit tests: reaching it takes its time.
+    session = server.create(limits={"total_output_bytes": 2_000_000, "wall_ms": 100_000})
+    result = session.execute("text = 'x' * (1 << 18)\nwhile True: print(text)")
     assert (result["status"], result["error"]["kind"]) == ("output_limit", "output_limit"), result
-    assert "134217728 bytes" in result["error"]["message"]
-    assert len(result["stdout"]) < 2000
-    assert session.value("1") == "1"
-    assert session.delete() == 204
-
-
-def test_a_flood_of_messages_is_cut(server: Server) -> None:
-    session = server.create(limits={"wall_ms": 100_000, "cpu_ms": 100_000})
-    result = session.execute(
-        "show, data = get_ipython().display_pub.publish, {'text/plain': '1'}\nwhile True: show(data)"
-    )
-    assert (result["status"], result["error"]["kind"]) == ("output_limit", "output_limit"), result
-    assert "50000 messages" in result["error"]["message"]
-    assert session.value("1") == "1"
+    assert "total_output_bytes" in result["error"]["message"]
     assert session.delete() == 204
 
 
