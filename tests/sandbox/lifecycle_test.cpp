@@ -32,8 +32,15 @@ std::string slurp(const std::string& path) {
     return text.str();
 }
 
+/// Those made for sandboxes. In a delegated v2 cgroup this process itself has stepped aside into
+/// one (cgroup_v2.cpp), which stays as long as it lives.
 std::vector<std::string> own_cgroups() {
-    return cgroups_of(::getpid());
+    const std::string own = slurp("/proc/self/cgroup");
+    std::vector<std::string> found = cgroups_of(::getpid());
+    std::erase_if(found, [&own](const std::string& path) {
+        return own.find(path.substr(std::string("/sys/fs/cgroup").size())) != std::string::npos;
+    });
+    return found;
 }
 
 bool has_ended(const UniqueFd& pidfd) {
