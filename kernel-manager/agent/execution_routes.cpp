@@ -193,6 +193,9 @@ ExecutionRoutes::Answer ExecutionRoutes::get(http::Request& request) {
     const auto execution = session ? session->find_execution(request.capture("exe")) : nullptr;
     if (!execution) {
         http::Response stored = co_await history_.answer_execution(request);
+        if (session == nullptr && stored.status == 404) {
+            co_return unknown_session(request);
+        }
         co_return stored;
     }
     co_return http::make_json(200, to_json(*execution, asked_outputs(request)));

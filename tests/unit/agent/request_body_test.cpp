@@ -69,11 +69,11 @@ TEST_CASE("budgets and the breaker's number are read", "[agent][body]") {
     FieldErrors errors;
     const auto options = parse_session_options(
         {{"limits",
-          {{"total_wall_ms", 1},
-           {"total_cpu_ms", 2},
-           {"total_output_bytes", 3},
-           {"total_artifact_bytes", 4},
-           {"consecutive_failures", 0}}}},
+          {{"total_wall_ms", 1U},
+           {"total_cpu_ms", 2U},
+           {"total_output_bytes", 3U},
+           {"total_artifact_bytes", 4U},
+           {"consecutive_failures", 0U}}}},
         make_offer(),
         errors);
     CHECK(errors.empty());
@@ -126,7 +126,8 @@ TEST_CASE("each bad session body is refused at its pointer", "[agent][body]") {
         {R"({"limits": {"lifetime_s": 2592001}})", "/limits/lifetime_s"},
         {R"({"network": "none"})", "/network"},
         {R"({"network": {"mode": "open"}})", "/network/mode"},
-        {R"({"network": {"mode": "allowlist", "allow": ["a:443"]}})", "/network/mode"},
+        {R"({"network": {"mode": "allowlist", "allow": [1]}})", "/network/allow/0"},
+        {R"({"network": {"mode": "allowlist", "allow": ["a b:443"]}})", "/network/allow/0"},
         {R"({"network": {"mode": "none", "allow": []}})", "/network/allow"},
         {R"({"network": {"modes": 1}})", "/network/modes"},
         {R"({"env": []})", "/env"},
@@ -228,7 +229,7 @@ TEST_CASE("each bad execution body is refused at its pointer", "[agent][body]") 
         {R"({"code": "", "outputs": "yes"})", "/outputs"},
         {R"({"code": "", "cache_ttl_s": 1})", "/cache_ttl_s"},
         {R"({"code": "", "limits": {}})", "/limits"},
-        {R"({"code": "", "on_disconnect": "interrupt"})", "/on_disconnect"},
+        {R"({"code": "", "on_disconnect": "stop"})", "/on_disconnect"},
     }));
     CAPTURE(body);
     FieldErrors errors;

@@ -99,7 +99,7 @@ TEST_CASE("methods that an address does not know are 405", "[agent][routes]") {
              {"GET", "/v1/sessions/x/restart"},
              {"GET", "/v1/executions"},
              {"POST", "/v1/sessions/x/files/a"},
-             {"GET", "/v1/sessions/x/executions"},
+             {"PUT", "/v1/sessions/x/executions"},
          }) {
         CAPTURE(method, target);
         const auto answer = api.ask(method, target);
