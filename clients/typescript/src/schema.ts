@@ -605,7 +605,7 @@ export interface components {
             secrets?: string[];
         };
         /**
-         * @description HOST[:PORT] or *.DOMAIN[:PORT]; port 443 if there is none
+         * @description HOST[:PORT] or *.DOMAIN[:PORT]; port 443 if there is none. HOST is a name (RFC 1123), an IPv4 address or an IPv6 address in brackets.
          * @example packages.example.org:443
          */
         AllowedHost: string;
@@ -1109,6 +1109,22 @@ export interface components {
             started_at?: string;
             execution?: components["schemas"]["Execution"];
         };
+        /**
+         * @description Each of the stream's events
+         * @example {
+         *       "id": "2",
+         *       "event": "stdout",
+         *       "data": "{\"seq\":2,\"type\":\"stdout\",\"text\":\"hello\\n\"}"
+         *     }
+         */
+        ServerSentEvent: {
+            /** @description The event's seq, to be sent as Last-Event-ID; a heartbeat has none */
+            id?: string;
+            /** @enum {string} */
+            event: "queued" | "started" | "stdout" | "stderr" | "display" | "update_display" | "clear_output" | "result" | "error" | "gap" | "heartbeat" | "finished";
+            /** @description One line of JSON */
+            data: string;
+        };
         FileEntry: {
             path: string;
             path_base64?: string;
@@ -1587,6 +1603,7 @@ export type StoredExecution = components['schemas']['StoredExecution'];
 export type ExecutionEntry = components['schemas']['ExecutionEntry'];
 export type ExecutionPage = components['schemas']['ExecutionPage'];
 export type Event = components['schemas']['Event'];
+export type ServerSentEvent = components['schemas']['ServerSentEvent'];
 export type FileEntry = components['schemas']['FileEntry'];
 export type FileList = components['schemas']['FileList'];
 export type Problem = components['schemas']['Problem'];
@@ -2345,20 +2362,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Execution"];
-                    /**
-                     * @example id: 1
-                     *     event: started
-                     *     data: {"seq":1,"type":"started","id":"exe_0f1e…"}
-                     *
-                     *     id: 2
-                     *     event: stdout
-                     *     data: {"seq":2,"type":"stdout","text":"hello\n"}
-                     *
-                     *     id: 3
-                     *     event: finished
-                     *     data: {"seq":3,"type":"finished","execution":{"status":"ok"}}
-                     */
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["ServerSentEvent"];
                     "application/x-ndjson": string;
                 };
             };
@@ -2532,20 +2536,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example id: 1
-                     *     event: started
-                     *     data: {"seq":1,"type":"started","id":"exe_0f1e…"}
-                     *
-                     *     id: 2
-                     *     event: stdout
-                     *     data: {"seq":2,"type":"stdout","text":"hello\n"}
-                     *
-                     *     id: 3
-                     *     event: finished
-                     *     data: {"seq":3,"type":"finished","execution":{"status":"ok"}}
-                     */
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["ServerSentEvent"];
                     "application/x-ndjson": string;
                 };
             };
@@ -2612,11 +2603,8 @@ export interface operations {
         parameters: {
             query?: {
                 path?: string;
-                /**
-                 * @description true: and what is below
-                 * @example true
-                 */
-                recursive?: string;
+                /** @description And what is below */
+                recursive?: boolean;
             };
             header?: never;
             path: {
@@ -2778,7 +2766,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/octet-stream": unknown;
             };
@@ -2821,11 +2809,8 @@ export interface operations {
     deleteFile: {
         parameters: {
             query?: {
-                /**
-                 * @description true: a directory with what is in it
-                 * @example true
-                 */
-                recursive?: string;
+                /** @description A directory with what is in it */
+                recursive?: boolean;
             };
             header?: never;
             path: {
@@ -2930,20 +2915,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Execution"];
-                    /**
-                     * @example id: 1
-                     *     event: started
-                     *     data: {"seq":1,"type":"started","id":"exe_0f1e…"}
-                     *
-                     *     id: 2
-                     *     event: stdout
-                     *     data: {"seq":2,"type":"stdout","text":"hello\n"}
-                     *
-                     *     id: 3
-                     *     event: finished
-                     *     data: {"seq":3,"type":"finished","execution":{"status":"ok"}}
-                     */
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["ServerSentEvent"];
                     "application/x-ndjson": string;
                 };
             };
@@ -3106,20 +3078,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example id: 1
-                     *     event: started
-                     *     data: {"seq":1,"type":"started","id":"exe_0f1e…"}
-                     *
-                     *     id: 2
-                     *     event: stdout
-                     *     data: {"seq":2,"type":"stdout","text":"hello\n"}
-                     *
-                     *     id: 3
-                     *     event: finished
-                     *     data: {"seq":3,"type":"finished","execution":{"status":"ok"}}
-                     */
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["ServerSentEvent"];
                     "application/x-ndjson": string;
                 };
             };
