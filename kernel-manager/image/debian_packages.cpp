@@ -163,6 +163,7 @@ std::vector<const Package*> PackageDatabase::closure(const std::vector<std::stri
         }
     }
     std::vector<const Package*> found;
+    found.reserve(wanted.size());
     for (const std::string& name : wanted) {
         found.push_back(&packages_.find(name)->second);
     }

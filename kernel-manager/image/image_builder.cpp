@@ -40,7 +40,7 @@ std::string find_tool() {
     while (begin <= folders.size()) {
         const std::size_t end = std::min(folders.find(':', begin), folders.size());
         const std::string folder = folders.substr(begin, end - begin);
-        const std::string program = folder + "/" + kTool;
+        std::string program = folder + "/" + kTool;
         if (folder.starts_with('/') && ::access(program.c_str(), X_OK) == 0) {
             return program;
         }
@@ -52,6 +52,7 @@ std::string find_tool() {
 /// Runs a program with its output in a file. Its environment is this process's.
 Status run_tool(std::vector<std::string> command, const std::string& output) {
     std::vector<char*> argv;
+    argv.reserve(command.size() + 1);
     for (std::string& word : command) {
         argv.push_back(word.data());
     }

@@ -171,6 +171,7 @@ Result<std::vector<ImageRecord>> Store::records() const {
                std::pair(b.first.tv_sec, b.first.tv_nsec);
     });
     std::vector<ImageRecord> records;
+    records.reserve(found.size());
     for (auto& [when, record] : found) {
         records.push_back(std::move(record));
     }
