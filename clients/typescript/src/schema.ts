@@ -1546,8 +1546,11 @@ export interface components {
          * @example true
          */
         Outputs: string;
-        /** @description Give the events behind this one */
-        LastEventId: number;
+        /**
+         * @description The number of an event: give those behind it
+         * @example 3
+         */
+        LastEventId: string;
         /** @description As Last-Event-ID, and wins over it */
         AfterEvent: number;
         /**
@@ -2511,7 +2514,10 @@ export interface operations {
                 outputs?: components["parameters"]["Outputs"];
             };
             header?: {
-                /** @description Give the events behind this one */
+                /**
+                 * @description The number of an event: give those behind it
+                 * @example 3
+                 */
                 "Last-Event-ID"?: components["parameters"]["LastEventId"];
             };
             path: {
@@ -2603,8 +2609,6 @@ export interface operations {
         parameters: {
             query?: {
                 path?: string;
-                /** @description And what is below */
-                recursive?: boolean;
             };
             header?: never;
             path: {
@@ -3058,7 +3062,10 @@ export interface operations {
                 outputs?: components["parameters"]["Outputs"];
             };
             header?: {
-                /** @description Give the events behind this one */
+                /**
+                 * @description The number of an event: give those behind it
+                 * @example 3
+                 */
                 "Last-Event-ID"?: components["parameters"]["LastEventId"];
             };
             path: {

@@ -298,8 +298,8 @@ export class Session {
     }
 
     /** What a directory of the workspace holds. */
-    async files(path = '', options: { recursive?: boolean } = {}): Promise<FileEntry[]> {
-        const query = { path: path || undefined, recursive: options.recursive ? 'true' : undefined };
+    async files(path = ''): Promise<FileEntry[]> {
+        const query = { path: path || undefined };
         const call = { method: 'GET', path: `${this.#path}/files`, query, repeatable: true };
         return (await this.#http.json<FileList>(call)).entries;
     }

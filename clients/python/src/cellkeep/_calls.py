@@ -266,13 +266,11 @@ def file_path(session_path: str, path: str) -> str:
     return f"{session_path}/files/{quote(path.removeprefix('/workspace/'), safe='/')}"
 
 
-def list_files(session_path: str, path: str, recursive: bool) -> Call[list[FileEntry]]:
+def list_files(session_path: str, path: str) -> Call[list[FileEntry]]:
     def parse(response: httpx.Response) -> list[FileEntry]:
         return [FileEntry.from_wire(one) for one in read_json(response)["entries"]]
 
     params = {"path": path} if path else {}
-    if recursive:
-        params["recursive"] = "true"
     return Call("GET", session_path + "/files", parse, Retry.ALWAYS, params=params)
 
 

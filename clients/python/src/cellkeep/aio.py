@@ -279,9 +279,9 @@ class AsyncSession:
 
     # --- files
 
-    async def files(self, path: str = "", *, recursive: bool = False) -> list[FileEntry]:
+    async def files(self, path: str = "") -> list[FileEntry]:
         """What a directory of the workspace holds."""
-        return await self._http.send(_calls.list_files(self._path, path, recursive))
+        return await self._http.send(_calls.list_files(self._path, path))
 
     async def upload(self, content: Upload, path: str, *, progress: Progress = None) -> FileEntry:
         """Puts a file into the workspace: bytes, text, a local :class:`pathlib.Path` or a stream."""

@@ -261,9 +261,9 @@ class Session:
 
     # --- files
 
-    def files(self, path: str = "", *, recursive: bool = False) -> list[FileEntry]:
+    def files(self, path: str = "") -> list[FileEntry]:
         """What a directory of the workspace holds."""
-        return self._http.send(_calls.list_files(self._path, path, recursive))
+        return self._http.send(_calls.list_files(self._path, path))
 
     def upload(self, content: Upload, path: str, *, progress: Progress = None) -> FileEntry:
         """Puts a file into the workspace: bytes, text, a local :class:`pathlib.Path` or a stream."""
