@@ -153,7 +153,7 @@ http::Problem refused_field(const Error& error) {
     const std::string& message = error.message();
     const std::size_t colon = message.find(": ");
     if (error.code() == ErrorCode::kInvalidArgument && colon != std::string::npos &&
-        message.find(' ') > colon) {
+        message.find_first_of(" (") > colon) {
         problem.errors.push_back({"/" + message.substr(0, colon), message.substr(colon + 2)});
     }
     return problem;
