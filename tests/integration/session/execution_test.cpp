@@ -15,6 +15,7 @@ using cellkeep::session::ExecutionRequest;
 using cellkeep::session::ExecutionStatus;
 using cellkeep::session::SessionOptions;
 using cellkeep::test::ServiceFixture;
+using cellkeep::test::text_file;
 
 TEST_CASE("variables, output, results and displays of one session", "[session]") {
     ServiceFixture fixture;
@@ -85,19 +86,19 @@ TEST_CASE("input comes from the request and ends with the end of file", "[sessio
 TEST_CASE("files go in with the request and are read and written by code", "[session]") {
     ServiceFixture fixture;
     SessionOptions options;
-    options.files = {{"data/a.csv", "n\n1\n2\n"}};
+    options.files = {text_file("data/a.csv", "n\n1\n2\n")};
     const auto session = fixture.open(options);
     ExecutionRequest request;
     request.code =
         "import pandas as pd\n"
         "print(pd.read_csv('data/a.csv').n.sum(), open('b.txt').read())\n"
         "open('c.txt', 'w').write('made inside')";
-    request.files = {{"b.txt", "hello"}};
+    request.files = {text_file("b.txt", "hello")};
     const auto result = fixture.execute(*session, request);
     CHECK(result.stdout_text == "3 hello\n");
     const auto workspace = session->workspace().value();
     CHECK(workspace.stat("c.txt").value().bytes == 11);
-    request.files = {{"../outside", "x"}};
+    request.files = {text_file("../outside", "x")};
     auto refused = fixture.run(session->execute(request));
     REQUIRE(refused.has_error());
     CHECK(refused.error().code() == ErrorCode::kInvalidArgument);

@@ -120,6 +120,13 @@ Message make_request(
         content);
 }
 
+session::InputFile text_file(std::string path, std::string text) {
+    session::InputFile file;
+    file.path = std::move(path);
+    file.bytes = std::move(text);
+    return file;
+}
+
 Message execute_request(const std::string& code, const char* client_session) {
     return make_request(
         Channel::kShell,
