@@ -441,6 +441,8 @@ export interface components {
          * @example data/sales.csv
          */
         WorkspacePath: string;
+        /** @description Relative to /workspace; empty: all of it */
+        WorkspaceDirectory: string;
         /** @description What a session may consume. The maxima here are the widest; the operator may lower them. */
         LimitsRequest: {
             /**
@@ -1580,6 +1582,7 @@ export interface components {
     pathItems: never;
 }
 export type WorkspacePath = components['schemas']['WorkspacePath'];
+export type WorkspaceDirectory = components['schemas']['WorkspaceDirectory'];
 export type LimitsRequest = components['schemas']['LimitsRequest'];
 export type LimitsUpdate = components['schemas']['LimitsUpdate'];
 export type Limits = components['schemas']['Limits'];
@@ -2608,7 +2611,7 @@ export interface operations {
     listFiles: {
         parameters: {
             query?: {
-                path?: string;
+                path?: components["schemas"]["WorkspaceDirectory"];
             };
             header?: never;
             path: {
@@ -2856,7 +2859,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only this directory */
-                path?: string;
+                path?: components["schemas"]["WorkspaceDirectory"];
             };
             header?: never;
             path: {
