@@ -1552,7 +1552,7 @@ export interface components {
          * @description The number of an event: give those behind it
          * @example 3
          */
-        LastEventId: string;
+        LastEventId: number;
         /** @description As Last-Event-ID, and wins over it */
         AfterEvent: number;
         /**
