@@ -116,6 +116,12 @@ inline constexpr std::chrono::seconds kHttpIdleTimeout{120};
 /// body.
 inline constexpr std::uint64_t kHttpDrainBytesMax = 256ULL << 20U;
 inline constexpr std::chrono::seconds kHttpDrainTimeout{10};
+/// How long a client may take to take a piece (64 KB) of a streamed answer, and to acknowledge what
+/// it was sent, before it is cut off.
+inline constexpr std::chrono::seconds kHttpStreamStallMax{30};
+/// What a client may send ahead while its answer is on the way. Behind that it is no longer seen
+/// that it went, until something is written to it.
+inline constexpr std::size_t kHttpAheadBytesMax = 32ULL << 10U;
 
 // --- WebSocket
 /// How often the server pings, and how long a peer may give no sign of life.
@@ -146,6 +152,23 @@ inline constexpr std::size_t kJupyterSessionsMax = 10'000;
 /// A text field of a request: a kernel's name, a document's path, name or type.
 inline constexpr std::size_t kJupyterFieldBytesMax = 4096;
 
+// --- A run's output (all of one run, whoever asked for it: stream text, displays, results, errors)
+/// A run is cut, with output_limit, when what it says is more than this, or than kOutputCutFactor
+/// times the session's output_bytes if that is more, beyond kOutputBytesPerSecond. Text is truncated
+/// long before; back-pressure of slow clients is another thing and is never a reason to cut.
+inline constexpr std::uint64_t kOutputCutBytes = 128ULL << 20U;
+inline constexpr std::uint64_t kOutputCutFactor = 4;
+inline constexpr std::uint64_t kOutputBytesPerSecond = 1ULL << 20U;
+/// The same of messages: so many at once, and so many a second for as long as it runs.
+inline constexpr std::uint64_t kOutputCutMessages = 50'000;
+inline constexpr std::uint64_t kOutputMessagesPerSecond = 1000;
+/// Different system calls that are remembered as refused to one run.
+inline constexpr std::size_t kDenialsRememberedMax = 16;
+/// How long a circuit breaker that opened refuses executions; twice as long after each probe that
+/// fails, up to the second.
+inline constexpr std::chrono::seconds kBreakerCooldownFirst{10};
+inline constexpr std::chrono::seconds kBreakerCooldownMax{300};
+
 // --- Agent API
 /// Source code of one execution.
 inline constexpr std::size_t kCodeBytesMax = 8ULL << 20U;
@@ -168,5 +191,76 @@ inline constexpr std::size_t kAnswerOutputsMax = 2000;
 inline constexpr std::size_t kExecutionHistoryMax = 256;
 inline constexpr std::size_t kExecutionHistoryBytesMax = 32ULL << 20U;
 inline constexpr std::size_t kIdempotencyKeyBytesMax = 255;
+/// Files that one answer lists as made or changed.
+inline constexpr std::size_t kArtifactsMax = 256;
+/// An answer waits no longer than this for the digests of its files.
+inline constexpr std::chrono::milliseconds kArtifactTimeMax{400};
+/// One file copied from the inputs directory for an execution. (For a session they are mounted.)
+inline constexpr std::uint64_t kInputCopyBytesMax = 32ULL << 20U;
+/// The whole of a stream's text that was too long for the answer, saved in the workspace.
+inline constexpr std::uint64_t kSavedTextBytesMax = 64ULL << 20U;
+/// Executions of one session whose saved texts are kept, and their bytes.
+inline constexpr std::size_t kSavedTextsMax = 32;
+inline constexpr std::uint64_t kSavedTextsBytesMax = 128ULL << 20U;
+/// Events of one execution that are kept for its streams. The newest one is kept whatever its size.
+inline constexpr std::size_t kExecutionEventsMax = 10'000;
+inline constexpr std::size_t kExecutionEventsBytesMax = 8ULL << 20U;
+/// Events of all finished executions of one session together; the oldest execution's go first.
+inline constexpr std::size_t kExecutionJournalsBytesMax = 32ULL << 20U;
+/// How often a stream of events that has nothing to say says so.
+inline constexpr std::chrono::seconds kEventHeartbeat{5};
+/// One-shot executions that are remembered after their end, of all principals together.
+inline constexpr std::size_t kOneShotsMax = 256;
+inline constexpr std::size_t kOneShotsBytesMax = 64ULL << 20U;
+inline constexpr std::chrono::seconds kOneShotMemory{3600};
+/// Answers kept for identical one-shot executions.
+inline constexpr std::size_t kCachedAnswersMax = 256;
+inline constexpr std::size_t kCachedAnswersBytesMax = 64ULL << 20U;
+inline constexpr std::chrono::seconds kCacheTtlMax{86'400};
+
+// --- Store
+/// What waits to be written to the server's store, and its bytes; more is counted and lost.
+inline constexpr std::size_t kStoreQueueMax = 10'000;
+inline constexpr std::size_t kStoreQueueBytesMax = 64ULL << 20U;
+/// Rows that the store keeps; the oldest go first.
+inline constexpr std::size_t kStoredSessionsMax = 20'000;
+inline constexpr std::size_t kStoredExecutionsMax = 200'000;
+/// A text in the store: reasoning, an error's message.
+inline constexpr std::size_t kStoredTextBytesMax = 16ULL << 10U;
+
+// --- Egress (all per session, unless it says otherwise)
+/// Entries of an allowlist.
+inline constexpr std::size_t kEgressAllowedHostsMax = 64;
+/// A host's name, in its normalised form (RFC 1035, section 2.3.4, without the trailing dot).
+inline constexpr std::size_t kEgressHostBytesMax = 253;
+/// Secrets that one session uses, and secrets that an operator names in one file.
+inline constexpr std::size_t kEgressSecretsMax = 16;
+inline constexpr std::size_t kEgressNamedSecretsMax = 256;
+/// One secret's value.
+inline constexpr std::size_t kEgressSecretBytesMax = 8ULL << 10U;
+/// Connections from inside to the proxy; more are answered 503.
+inline constexpr std::size_t kEgressConnectionsMax = 64;
+/// A message's head (request or answer), a ClientHello, a line of a chunked body.
+inline constexpr std::size_t kEgressHeadBytesMax = 32ULL << 10U;
+inline constexpr std::size_t kEgressHeadersMax = 128;
+inline constexpr std::size_t kEgressClientHelloBytesMax = 16ULL << 10U;
+/// Requests in any 60 seconds; more are answered 429.
+inline constexpr std::size_t kEgressRequestsPerMinuteMax = 1200;
+/// Bytes of the session's life in each direction, heads included.
+inline constexpr std::uint64_t kEgressBytesUpMax = 256ULL << 20U;
+inline constexpr std::uint64_t kEgressBytesDownMax = 4ULL << 30U;
+/// For a whole request head or ClientHello or TLS handshake, from its first byte.
+inline constexpr std::chrono::seconds kEgressHeadTimeout{15};
+/// For a name's addresses, and for a connection to one of them.
+inline constexpr std::chrono::seconds kEgressResolveTimeout{10};
+inline constexpr std::chrono::seconds kEgressConnectTimeout{10};
+/// Longest silence in both directions of a tunnel, between requests, or before an answer.
+inline constexpr std::chrono::seconds kEgressIdleTimeout{120};
+/// Addresses of one name that are tried.
+inline constexpr std::size_t kEgressAddressesMax = 8;
+/// Names being looked up, of all sessions together.
+inline constexpr std::size_t kEgressLookupsMax = 64;
+/// Certificates kept for bound hosts, of all sessions together.
+inline constexpr std::size_t kEgressCertificatesMax = 64;
 
 }  // namespace cellkeep::limits

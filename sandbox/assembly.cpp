@@ -3,6 +3,9 @@
 
 #include "sandbox/controls.hpp"
 #include "sandbox/host_mode.hpp"
+#include "sandbox/image_control.hpp"
+#include "sandbox/layer_switch.hpp"
+#include "sandbox/network_pool.hpp"
 #include "sandbox/plan_builder.hpp"
 #include "sandbox/seccomp_policy.hpp"
 
@@ -74,12 +77,34 @@ bool is_missing(const std::vector<Control>& controls, std::string_view name) {
 }
 
 IsolationReport report_of(
-    const ChildReport& child, const std::vector<Control>& server, const SessionCgroup& cgroup) {
+    const ChildReport& child,
+    const std::vector<Control>& server,
+    const SessionCgroup& cgroup,
+    const Control& image) {
     IsolationReport report;
     report.controls = describe_child_controls(child);
     report.controls.insert(report.controls.end(), server.begin(), server.end());
     report.controls.push_back(describe_kill(cgroup));
+    report.controls.push_back(image);
     return report;
+}
+
+/// Made beforehand if it can be had. One that the session makes for itself is no weaker: it belongs
+/// to the outer of the session's user namespaces, and the guest is in the inner one.
+NetworkNamespace take_network() {
+    if (layer_removed("network_pool")) {
+        return {};
+    }
+    auto network = network_pool().take(kNetworkPatience);
+    return network.has_value() ? std::move(network).value() : NetworkNamespace();
+}
+
+void describe_network(IsolationReport& report, bool made_beforehand) {
+    for (Control& control : report.controls) {
+        if (control.name == "network_namespace") {
+            control.mechanism += made_beforehand ? ", made beforehand" : ", made with the session";
+        }
+    }
 }
 
 }  // namespace
@@ -91,27 +116,33 @@ Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationRepor
     BOOST_OUTCOME_TRY(auto cgroup, SessionCgroup::create(policy.limits, next_session_name()));
     std::vector<Control> server_controls = cgroup.controls();
     degrade(server_controls);
+    const Control image = describe_private_image(policy);
     if (refusal == Refusal::kStrict) {
         BOOST_OUTCOME_TRY(refuse_missing(server_controls, policy));
+        BOOST_OUTCOME_TRY(refuse_missing({image}, policy));
     }
+    NetworkNamespace network = take_network();
     PlanInputs inputs;
     inputs.mode = mode;
+    inputs.enter_network = static_cast<bool>(network.descriptor);
     inputs.own_uid = ::geteuid();
     inputs.own_gid = ::getegid();
     inputs.cgroup_procs = cgroup.procs_files();
+    inputs.worker_procs = cgroup.worker_procs_file();
     inputs.limit_memory_by_rlimit = is_missing(server_controls, "memory_limit");
+    inputs.limit_processes_by_rlimit = is_missing(server_controls, "process_limit");
     BOOST_OUTCOME_TRY(inputs.seccomp, seccomp_program());
     Plan plan = build_plan(policy, inputs);
     if (refusal == Refusal::kCollect) {
         plan.waived = ~0U;
     }
     LaunchFailure failure;
-    auto launched = launch(plan, policy.launcher, &failure);
+    auto launched = launch(plan, policy.launcher, network.descriptor, &failure);
     if (launched.has_error()) {
         if (reached != nullptr) {
             // The failed step's own control is the one that is missing.
             ChildReport partial = failure.report;
-            *reached = report_of(partial, server_controls, cgroup);
+            *reached = report_of(partial, server_controls, cgroup, image);
             for (Control& control : reached->controls) {
                 if (control.name == step_control(failure.step)) {
                     control.detail = launched.error().message();
@@ -121,7 +152,11 @@ Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationRepor
         }
         return std::move(launched).error().with_context("make the sandbox");
     }
-    IsolationReport report = report_of(launched.value().report, server_controls, cgroup);
+    if (network.descriptor && policy.network == NetworkMode::kProxy) {
+        launched.value().listener = std::move(network.listener);
+    }
+    IsolationReport report = report_of(launched.value().report, server_controls, cgroup, image);
+    describe_network(report, inputs.enter_network);
     Assembled assembled{
         std::move(launched).value(),
         std::move(cgroup),

@@ -16,7 +16,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -27,7 +26,6 @@ namespace {
 constexpr std::size_t kControlFileBytesMax = 1UL << 16U;
 /// A pid 1 that has just been reaped may be in its cgroup for a moment more.
 constexpr std::chrono::milliseconds kDropPatience(50);
-constexpr int kPeriodMicroseconds = 100'000;  // the kernel's default period of cpu.max
 
 Status make_directory(const std::string& path) {
     if (::mkdir(path.c_str(), 0755) < 0 && errno != EEXIST) {
@@ -63,11 +61,6 @@ bool host_has_swap() {
     return text.has_error() || std::count(text.value().begin(), text.value().end(), '\n') > 1;
 }
 
-std::string quota_for(double cores) {
-    const auto quota = std::llround(cores * kPeriodMicroseconds);
-    return std::to_string(std::max<long long>(quota, 1000));  // the kernel's minimum is 1 ms
-}
-
 }  // namespace
 
 SessionCgroup::SessionCgroup(SessionCgroup&& other) noexcept = default;
@@ -75,6 +68,7 @@ SessionCgroup::SessionCgroup(SessionCgroup&& other) noexcept = default;
 SessionCgroup::~SessionCgroup() {
     // Ignored: whoever wants to know calls destroy().
     (void)destroy(kDropPatience).has_value();
+    std::reverse(directories_.begin(), directories_.end());  // in the order of removal
     leave_behind({UniqueFd(), std::move(directories_)});
 }
 
@@ -127,7 +121,8 @@ void SessionCgroup::limit_v2(
         note(
             "cpu_limit",
             write_control_file(
-                unified_ + "/cpu.max", cpu_quota_ + " " + std::to_string(kPeriodMicroseconds)))) {
+                unified_ + "/cpu.max",
+                cpu_quota_ + " " + std::to_string(kCpuPeriodMicroseconds)))) {
         cpu_v2_ = true;
         cpu_ = unified_;
     }
@@ -160,6 +155,20 @@ void SessionCgroup::set_up_v2(
     }
     limit_v2(limits, controllers);
     can_kill_ = exists(unified_ + "/cgroup.kill");
+    if (can_kill_ && !layer_removed("worker_cgroup")) {
+        make_worker_leaf();
+    }
+}
+
+/// Without controllers, so that the session's directory may hold pid 1 beside it (cgroups(7), "no
+/// internal processes").
+void SessionCgroup::make_worker_leaf() {
+    const std::string leaf = unified_ + "/workers";
+    if (::mkdir(leaf.c_str(), 0755) < 0) {
+        return;  // Pid 1 ends the workers all the same.
+    }
+    workers_ = leaf;
+    directories_.push_back(leaf);
 }
 
 std::string SessionCgroup::make_v1(
@@ -209,7 +218,7 @@ void SessionCgroup::set_up_v1(
             (!note(
                  "cpu_limit",
                  write_control_file(
-                     cpu_ + "/cpu.cfs_period_us", std::to_string(kPeriodMicroseconds))) ||
+                     cpu_ + "/cpu.cfs_period_us", std::to_string(kCpuPeriodMicroseconds))) ||
              !note("cpu_limit", write_control_file(cpu_ + "/cpu.cfs_quota_us", cpu_quota_)))) {
             cpu_.clear();
         }
@@ -263,7 +272,7 @@ void SessionCgroup::describe_controls() {
 Result<SessionCgroup> SessionCgroup::create(
     const ResourceLimits& limits, const std::string& session) {
     SessionCgroup cgroup;
-    cgroup.cpu_quota_ = quota_for(limits.cpu_cores);
+    cgroup.cpu_quota_ = cpu_quota_for(limits.cpu_cores);
     (void)clear_leftovers();  // Ignored: what is left is tried again.
     BOOST_OUTCOME_TRY(const auto layout, read_cgroup_layout());
     cgroup.set_up_v2(limits, layout, session);
@@ -275,9 +284,15 @@ Result<SessionCgroup> SessionCgroup::create(
 std::vector<std::string> SessionCgroup::procs_files() const {
     std::vector<std::string> files;
     for (const std::string& directory : directories_) {
-        files.push_back(directory + "/cgroup.procs");
+        if (directory != workers_) {
+            files.push_back(directory + "/cgroup.procs");
+        }
     }
     return files;
+}
+
+std::string SessionCgroup::worker_procs_file() const {
+    return workers_.empty() ? std::string() : workers_ + "/cgroup.procs";
 }
 
 CgroupUsage SessionCgroup::usage() const {
@@ -290,15 +305,20 @@ CgroupUsage SessionCgroup::usage() const {
     }
     if (!memory_.empty() && memory_v2_) {
         usage.memory_bytes = read_number(memory_ + "/memory.current");
-        usage.memory_peak_bytes = read_number(memory_ + "/memory.peak");
+        usage.memory_peak_bytes = memory_peak();
         usage.oom_kills = read_keyed(memory_ + "/memory.events", "oom_kill");
+        usage.memory_refusals = read_keyed(memory_ + "/memory.events", "max");
     } else if (!memory_.empty()) {
         usage.memory_bytes = read_number(memory_ + "/memory.usage_in_bytes");
-        usage.memory_peak_bytes = read_number(memory_ + "/memory.max_usage_in_bytes");
+        usage.memory_peak_bytes = memory_peak();
         usage.oom_kills = read_keyed(memory_ + "/memory.oom_control", "oom_kill");
+        // With both limits the same, memory and swap together are charged first.
+        usage.memory_refusals = read_number(memory_ + "/memory.failcnt") +
+                                read_number(memory_ + "/memory.memsw.failcnt");
     }
     if (!pids_.empty()) {
         usage.processes = read_number(pids_ + "/pids.current");
+        usage.process_refusals = read_keyed(pids_ + "/pids.events", "max");
     }
     return usage;
 }
@@ -345,6 +365,10 @@ Status SessionCgroup::restore_cpu_limit() {
 
 Status SessionCgroup::kill() {
     return can_kill_ ? write_control_file(unified_ + "/cgroup.kill", "1") : Status(ok());
+}
+
+Status SessionCgroup::kill_workers() {
+    return workers_.empty() ? Status(ok()) : write_control_file(workers_ + "/cgroup.kill", "1");
 }
 
 Status SessionCgroup::destroy(std::chrono::milliseconds patience) {

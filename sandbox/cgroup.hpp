@@ -8,8 +8,10 @@
 #pragma once
 
 #include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
 #include "sandbox/cgroup_layout.hpp"
 #include "sandbox/isolation.hpp"
+#include "sandbox/limits_change.hpp"
 #include "sandbox/policy.hpp"
 
 #include <chrono>
@@ -28,7 +30,14 @@ struct CgroupUsage {
     std::uint64_t memory_peak_bytes = 0;
     std::uint64_t oom_kills = 0;
     std::uint64_t processes = 0;
+    std::uint64_t process_refusals = 0;
+    std::uint64_t memory_refusals = 0;
 };
+
+/// The kernel's default period of cpu.max.
+inline constexpr int kCpuPeriodMicroseconds = 100'000;
+/// Microseconds of CPU time in each period, as both versions write it.
+std::string cpu_quota_for(double cores);
 
 class SessionCgroup {
  public:
@@ -47,10 +56,18 @@ class SessionCgroup {
     const std::vector<Control>& controls() const { return controls_; }
     /// The cgroup.procs files that take pid 1's pid before anything runs.
     std::vector<std::string> procs_files() const;
+    /// The cgroup.procs file that every worker enters, or empty. The limits are not here but on the
+    /// directory above, which pid 1 is in, too: this one is for kill_workers() alone.
+    std::string worker_procs_file() const;
     /// v2's cgroup.kill is there.
     bool can_kill() const { return can_kill_; }
 
     CgroupUsage usage() const;
+    /// Limits that become stricter, in this order: kConflict if more memory is in use already,
+    /// kUnavailable if there is no such control.
+    Status change(const LimitsChange& wanted);
+    /// From now on usage() tells the highest memory since now. False: the kernel cannot.
+    bool restart_memory_peak();
     Status freeze();
     Status thaw();
     /// No more rationing of CPU time, so that processes can end: one over its quota waits for it.
@@ -59,6 +76,8 @@ class SessionCgroup {
     Status restore_cpu_limit();
     /// SIGKILL to every process, those of this moment's forks too; nothing if can_kill() is false.
     Status kill();
+    /// SIGKILL to every process but pid 1; nothing if there is no worker_procs_file().
+    Status kill_workers();
     /// After the last process is gone: waits for the kernel to notice, at most patience.
     Status destroy(std::chrono::milliseconds patience);
 
@@ -73,21 +92,27 @@ class SessionCgroup {
     std::string make_v1(
         const CgroupLayout& layout, const char* controller, const std::string& session);
     Status make_session_directory(const std::string& base, const std::string& session);
+    void make_worker_leaf();
     bool note(const char* control, const Status& status);
+    Status change_memory(std::uint64_t bytes);
+    Status change_processes(std::uint32_t processes);
+    std::uint64_t memory_peak() const;
     void describe_controls();
     std::string unified_;  // this session's v2 directory, or empty
+    std::string workers_;  // the leaf beneath it, or empty
     std::string memory_;   // the directory whose controller is in force, or empty
     std::string pids_;
     std::string cpu_;
     std::string cpu_quota_;  // as both versions write it
     std::string cpuacct_;
     std::string freezer_;  // v1; used when unified_ is empty
+    UniqueFd peak_;        // v2: a peak of our own
     bool memory_v2_ = false;
     bool pids_v2_ = false;
     bool cpu_v2_ = false;
     bool can_kill_ = false;
     bool may_swap_ = false;                 // v1 without swap accounting, on a host that has swap
-    std::vector<std::string> directories_;  // every one made, each once
+    std::vector<std::string> directories_;  // every one made, each once, a leaf after its parent
     std::vector<Control> controls_;
     std::map<std::string, std::string, std::less<>> failures_;  // control to what did not work
 };

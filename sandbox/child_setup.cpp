@@ -4,6 +4,8 @@
 #include "sandbox/init.hpp"
 #include "sandbox/layer_switch.hpp"
 #include "sandbox/lockdown.hpp"
+#include "sandbox/network_setup.hpp"
+#include "sandbox/policy.hpp"
 #include "sandbox/root_filesystem.hpp"
 
 #include <fcntl.h>
@@ -20,10 +22,6 @@
 namespace cellkeep::sandbox {
 
 namespace {
-
-/// As in policy.hpp, which this program does not include (tests compare).
-constexpr uid_t kInsideUid = 1000;
-constexpr gid_t kInsideGid = 1000;
 
 [[noreturn]] void fail(ChildState& state, SetupStep step, int error) {
     SetupMessage message;
@@ -72,8 +70,8 @@ int become_guest() {
         return 0;
     }
     if (::prctl(PR_SET_KEEPCAPS, 1L, 0L, 0L, 0L) < 0 ||
-        ::setresgid(kInsideGid, kInsideGid, kInsideGid) < 0 ||
-        ::setresuid(kInsideUid, kInsideUid, kInsideUid) < 0) {
+        ::setresgid(kGuestGid, kGuestGid, kGuestGid) < 0 ||
+        ::setresuid(kGuestUid, kGuestUid, kGuestUid) < 0) {
         return errno;
     }
     (void)::umask(022);  // Ignored: cannot fail.
@@ -101,27 +99,28 @@ int arrange_descriptors(ChildState& state) {
             return errno;
         }
     }
-    // control 3, events 4, then the workspace (until it is sent) and oom_score_adj.
-    constexpr int kWorkspaceAt = kLauncherEventsFd + 1;
-    constexpr int kOomAdjAt = kWorkspaceAt + 1;
-    const int workspace = ::fcntl(state.workspace_fd, F_DUPFD_CLOEXEC, kOomAdjAt + 1);
-    const int oom_adj =
-        state.oom_adj_fd < 0 ? -1 : ::fcntl(state.oom_adj_fd, F_DUPFD_CLOEXEC, kOomAdjAt + 1);
-    if (workspace < 0 || ::dup3(workspace, kWorkspaceAt, O_CLOEXEC) < 0) {
-        return errno;
+    // Control 3, events 4, then these (the workspace until it is sent): first all of them out of
+    // the way, so that placing one does not close another.
+    const std::array kept{&state.workspace_fd, &state.oom_adj_fd, &state.worker_cgroup_fd};
+    int place = kLauncherEventsFd + 1;
+    const int above = place + static_cast<int>(kept.size());
+    for (int* fd : kept) {
+        if (*fd >= 0 && (*fd = ::fcntl(*fd, F_DUPFD_CLOEXEC, above)) < 0) {
+            return errno;
+        }
     }
-    if (state.oom_adj_fd >= 0 && (oom_adj < 0 || ::dup3(oom_adj, kOomAdjAt, O_CLOEXEC) < 0)) {
-        return errno;
+    for (int* fd : kept) {
+        if (*fd >= 0) {
+            if (::dup3(*fd, place, O_CLOEXEC) < 0) {
+                return errno;
+            }
+            *fd = place++;
+        }
     }
-    state.workspace_fd = kWorkspaceAt;
-    const bool has_adj = state.oom_adj_fd >= 0;
-    state.oom_adj_fd = has_adj ? kOomAdjAt : -1;
     if (layer_removed("pid1_descriptors")) {
         return 0;
     }
-    return ::close_range(static_cast<unsigned>(has_adj ? kOomAdjAt + 1 : kOomAdjAt), ~0U, 0) < 0
-               ? errno
-               : 0;
+    return ::close_range(static_cast<unsigned>(place), ~0U, 0) < 0 ? errno : 0;
 }
 
 /// The second means against outliving the server (the first is the control socket's end of file).
@@ -159,6 +158,24 @@ void enter_root(ChildState& state) {
     const int error = build_root(state, step);
     require(state, step, error);
     applied(state, ChildControl::kRootFilesystem);
+}
+
+void install_filter(ChildState& state) {
+    if (layer_removed("seccomp")) {
+        applied(state, ChildControl::kSeccomp);
+        applied(state, ChildControl::kDenialReports);
+        return;
+    }
+    const bool waived = (state.plan->waived & control_bit(ChildControl::kDenialReports)) != 0;
+    int denial_error = 0;
+    const int error = install_seccomp(*state.plan, waived, state.denial_fd, denial_error);
+    // Without the filter there is nothing to report.
+    settle(
+        state,
+        ChildControl::kDenialReports,
+        SetupStep::kDenialReports,
+        denial_error != 0 ? denial_error : error);
+    settle(state, ChildControl::kSeccomp, SetupStep::kSeccomp, error);
 }
 
 void lock_down(ChildState& state) {
@@ -200,17 +217,31 @@ void lock_down(ChildState& state) {
         SetupStep::kLandlock,
         layer_removed("landlock") ? 0 : apply_landlock(state.report.landlock_abi));
     // Last: it forbids most of the above.
-    settle(
-        state,
-        ChildControl::kSeccomp,
-        SetupStep::kSeccomp,
-        layer_removed("seccomp") ? 0 : install_seccomp(*state.plan));
+    install_filter(state);
+}
+
+/// Loopback, and the proxy's socket, of a network namespace that was made by the clone. One that
+/// was made beforehand has both.
+void set_up_network(ChildState& state) {
+    if (!state.plan->enter_network) {
+        require(state, SetupStep::kLoopback, bring_up_loopback());
+    }
+    if (!state.plan->make_listener) {
+        return;
+    }
+    int listener = -1;
+    require(state, SetupStep::kProxyListener, make_proxy_listener(listener));
+    SetupMessage message;
+    message.kind = SetupMessageKind::kListener;
+    require(
+        state, SetupStep::kProxyListener, send_setup_message(state.control_fd, message, listener));
+    (void)::close(listener);  // Ignored: the server has its own now.
 }
 
 }  // namespace
 
 void run_child(ChildState& state) noexcept {
-    // clone3() gave these; without any of them it would have failed.
+    // clone3() gave these, or setns() the network; without any of them it would have failed.
     for (const ChildControl made :
          {ChildControl::kUserNamespace,
           ChildControl::kPidNamespace,
@@ -222,7 +253,7 @@ void run_child(ChildState& state) noexcept {
     require(state, SetupStep::kWaitForLauncher, wait_for_launcher(state.go_fd));
     require(state, SetupStep::kBecomeGuest, become_guest());
     enter_root(state);
-    require(state, SetupStep::kLoopback, bring_up_loopback());
+    set_up_network(state);
     const Plan& plan = *state.plan;
     require(
         state,

@@ -36,11 +36,13 @@ struct ChildState {
     int events_fd = -1;
     int go_fd = -1;    // a byte when the id maps are written, one more when the cgroups are joined
     int proc_fd = -1;  // a whole /proc of the new pid namespace, attached nowhere
-    int oom_adj_fd = -1;            // pid 1's own /proc/self/oom_score_adj
+    int oom_adj_fd = -1;        // pid 1's own /proc/self/oom_score_adj
+    int worker_cgroup_fd = -1;  // the cgroup.procs file of the plan, opened by the server's user
     std::array<char, 8> oom_adj{};  // what it said at first, a C string
     int workspace_fd = -1;
-    std::uint32_t index = 0;                            // what of the plan a failing step was at
-    std::array<int, kReadOnlyPathsMax> tree_fds{};      // detached mounts; -1: skipped
+    int denial_fd = -1;                         // seccomp notifications; -1: none are to be had
+    std::uint32_t index = 0;                    // what of the plan a failing step was at
+    std::array<int, kPlanPathsMax> tree_fds{};  // detached mounts; -1: skipped
     std::array<int, kDeviceNodes.size()> device_fds{};  // detached mounts
     ChildReport report;
 };

@@ -54,6 +54,11 @@ constexpr std::array<ControlText, kChildControlCount> kChildControls{{
      true,
      "use Linux 5.13 or later with landlock in the kernel's lsm= list"},
     {"seccomp", "seccomp allowlist", true, "use a kernel with CONFIG_SECCOMP_FILTER"},
+    {"denial_reports",
+     "seccomp user notification, answered by pid 1",
+     true,
+     "use Linux 5.0 or later; in a container whose own filter has a listener there can be no "
+     "second"},
     {"session_keyring",
      "anonymous session keyring",
      true,
@@ -61,9 +66,15 @@ constexpr std::array<ControlText, kChildControlCount> kChildControls{{
     {"rlimits", "rlimits", false, ""},
 }};
 
-/// Controls that the server applies with cgroups; their fixes are in cgroup.cpp.
+/// Controls that the server applies; their fixes are in cgroup.cpp and image_control.cpp.
 constexpr std::array kServerControls{
-    "memory_limit", "process_limit", "cpu_limit", "cpu_accounting", "freeze", "kill"};
+    "memory_limit",
+    "process_limit",
+    "cpu_limit",
+    "cpu_accounting",
+    "freeze",
+    "kill",
+    "private_image"};
 
 }  // namespace
 

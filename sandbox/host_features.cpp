@@ -16,7 +16,8 @@ constexpr uid_t kProbeUid = 65534;
 
 }  // namespace
 
-HostFeatures probe_host() {
+HostFeatures probe_host(
+    const std::vector<PrivateImage>& images, const std::vector<ReadOnlyPath>& read_only) {
     HostFeatures features;
     features.mode = run_mode();
     utsname name{};
@@ -26,6 +27,8 @@ HostFeatures probe_host() {
     Policy policy;
     policy.host_uid = kProbeUid;
     policy.host_gid = kProbeUid;
+    policy.images = images;
+    policy.read_only = read_only;
     IsolationReport reached;
     // A real sandbox, with everything waived that may be: what it got is what a session gets.
     auto assembled = assemble(policy, Refusal::kCollect, &reached);

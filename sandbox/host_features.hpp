@@ -6,6 +6,7 @@
 
 #include "sandbox/host_mode.hpp"
 #include "sandbox/isolation.hpp"
+#include "sandbox/policy.hpp"
 
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct HostFeatures {
     std::vector<Control> controls;
 };
 
-HostFeatures probe_host();
+/// With the images and read-only paths that a session of this server would get, if it has any.
+HostFeatures probe_host(
+    const std::vector<PrivateImage>& images = {}, const std::vector<ReadOnlyPath>& read_only = {});
 
 }  // namespace cellkeep::sandbox

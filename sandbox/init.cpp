@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/init.hpp"
 
+#include "sandbox/denial_watch.hpp"
 #include "sandbox/descriptor_kind.hpp"
 #include "sandbox/layer_switch.hpp"
 #include "sandbox/start_request.hpp"
@@ -42,8 +43,9 @@ struct Slot {
 struct Init {
     const ChildState* child = nullptr;
     int signal_fd = -1;
+    DenialWatch denials;
     std::array<Slot, kWorkersMax> slots{};
-    std::array<int, kStartFdsMax> fds{-1, -1, -1, -1};
+    std::array<int, kStartFdsMax> fds{-1, -1, -1};
     std::size_t fd_count = 0;
     alignas(RequestHeader) std::array<char, kRequestBytesMax> request{};
 };
@@ -190,7 +192,9 @@ int start_worker(Init& init, const Start& start, Slot& slot, int& pidfd, SetupSt
     int error = layer_removed("oom_order") ? 0 : write_oom_adj(init.child->oom_adj_fd, "1000");
     const pid_t pid = error != 0 ? -1 : fork_with_pidfd(&pidfd);
     if (pid == 0) {
-        become_worker(std::span(init.fds).first(init.fd_count), start, failure[1]);
+        const Newborn newborn{
+            std::span(init.fds).first(init.fd_count), init.child->worker_cgroup_fd, failure[1]};
+        become_worker(newborn, start);
     }
     if (pid < 0 && error == 0) {
         error = errno;
@@ -323,6 +327,7 @@ int send_setup_message(int control_fd, const SetupMessage& message, int fd) {
 void serve(const ChildState& state) noexcept {
     static Init init;
     init.child = &state;
+    init.denials.listener_fd = state.denial_fd;
     sigset_t children;
     if (::sigemptyset(&children) < 0 || ::sigaddset(&children, SIGCHLD) < 0 ||
         ::pthread_sigmask(SIG_BLOCK, &children, nullptr) != 0) {
@@ -333,12 +338,15 @@ void serve(const ChildState& state) noexcept {
         ::_exit(1);
     }
     while (true) {
-        std::array<pollfd, 3> watched{{
+        const bool unsent = has_unsent(init) || can_tell(init.denials);
+        std::array<pollfd, 4> watched{{
             {state.control_fd, POLLIN, 0},
             {init.signal_fd, POLLIN, 0},
-            {has_unsent(init) ? state.events_fd : -1, POLLOUT, 0},
+            {unsent ? state.events_fd : -1, POLLOUT, 0},
+            {init.denials.listener_fd, POLLIN, 0},
         }};
-        if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) {
+        const int timeout = denial_timeout(init.denials);
+        if (::poll(watched.data(), watched.size(), timeout) < 0 && errno != EINTR) {
             ::_exit(1);
         }
         if (watched[1].revents != 0) {
@@ -350,7 +358,11 @@ void serve(const ChildState& state) noexcept {
         if (watched[0].revents != 0) {
             handle_request(init);
         }
+        if (watched[3].revents != 0) {
+            answer_denials(init.denials, state.events_fd);
+        }
         flush_events(init);
+        tell_denials(init.denials, state.events_fd);
     }
 }
 

@@ -21,8 +21,8 @@ std::string_view to_string(ControlState state);  // "applied", "degraded", "abse
 /// One control. The names are stable and are what --allow-degraded takes: user_namespace,
 /// nested_user_namespaces, pid_namespace, mount_namespace, network_namespace, ipc_namespace,
 /// uts_namespace, cgroup_namespace, root_filesystem, proc, capabilities, no_new_privileges,
-/// landlock, seccomp, session_keyring, rlimits, memory_limit, process_limit, cpu_limit,
-/// cpu_accounting, freeze, kill.
+/// landlock, seccomp, denial_reports, session_keyring, rlimits, memory_limit, process_limit,
+/// cpu_limit, cpu_accounting, freeze, kill, private_image.
 struct Control {
     std::string name;
     ControlState state = ControlState::kAbsent;

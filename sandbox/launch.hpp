@@ -6,6 +6,7 @@
 
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
+#include "sandbox/launcher_process.hpp"
 #include "sandbox/messages.hpp"
 #include "sandbox/plan.hpp"
 
@@ -22,6 +23,7 @@ struct Launched {
     UniqueFd control;    // SOCK_SEQPACKET: requests and replies
     UniqueFd events;     // SOCK_SEQPACKET, non-blocking: worker exits, then end of file
     UniqueFd workspace;  // O_PATH
+    UniqueFd listener;   // for NetworkMode::kProxy: non-blocking, in the session's network
     ChildReport report;
 };
 
@@ -32,12 +34,10 @@ struct LaunchFailure {
     ChildReport report;
 };
 
-/// launcher empty: cellkeep-sandbox beside the running program. On failure, *failure (if not null)
+/// launcher empty: cellkeep-sandbox beside the running program. network: the namespace to enter if
+/// plan.enter_network (sandbox/network_pool.hpp), else ignored. On failure, *failure (if not null)
 /// is filled in as far as the sandbox got.
-Result<Launched> launch(const Plan& plan, const std::string& launcher, LaunchFailure* failure);
-
-/// SIGKILL and waitid(2) through the pidfd; kTimeout if the kernel has not let go after patience:
-/// then it may be called again. Nothing to do for an empty descriptor.
-Status kill_and_reap(const UniqueFd& pidfd, std::chrono::milliseconds patience);
+Result<Launched> launch(
+    const Plan& plan, const std::string& launcher, const UniqueFd& network, LaunchFailure* failure);
 
 }  // namespace cellkeep::sandbox

@@ -3,10 +3,12 @@
 // cellkeep-sandbox: makes one sandbox and goes away. The server executes it so that no byte of the
 // server's memory (tokens, other sessions) is ever in a sandbox, and so that the clone happens in a
 // process with one thread. It makes the namespaces with pid 1 as the server's own child
-// (CLONE_PARENT), writes the id maps, places pid 1 in its cgroups, and exits.
+// (CLONE_PARENT), writes the id maps, places pid 1 in its cgroups, and exits. Asked to, it makes a
+// network namespace for a later sandbox instead.
 #include "sandbox/child_setup.hpp"
 #include "sandbox/init.hpp"
 #include "sandbox/layer_switch.hpp"
+#include "sandbox/network_setup.hpp"
 #include "sandbox/plan_codec.hpp"
 #include "sandbox/root_filesystem.hpp"
 
@@ -27,6 +29,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace cellkeep::sandbox {
 
@@ -102,11 +105,12 @@ int become_server_again(gid_t gid) {
 }
 
 /// Pid 1 as a child of the server, in every namespace but the cgroup one (it makes that itself,
-/// once it is in its cgroup). CLONE_PARENT also gives it the launcher's exit signal, SIGCHLD.
-pid_t clone_pid1(int& pidfd) {
+/// once it is in its cgroup) and, if the launcher has entered one, the network one. CLONE_PARENT
+/// also gives it the launcher's exit signal, SIGCHLD.
+pid_t clone_pid1(bool own_network, int& pidfd) {
     clone_args args{};
     args.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-                 CLONE_NEWNET | CLONE_PIDFD | CLONE_PARENT;
+                 (own_network ? CLONE_NEWNET : 0U) | CLONE_PIDFD | CLONE_PARENT;
     struct Part {
         const char* layer;
         std::uint64_t flag;
@@ -175,6 +179,34 @@ int finish(ChildState& state, pid_t pid, int pidfd, int go_fd) {
     return ::write(go_fd, "c", 1) == 1 ? 0 : 1;
 }
 
+/// By the server's user: the kernel asks whoever opened it whether a process may move (cgroups(7)).
+int open_worker_cgroup(ChildState& state) {
+    const std::string& path = state.plan->worker_procs;
+    if (path.empty()) {
+        return 0;
+    }
+    state.worker_cgroup_fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    return state.worker_cgroup_fd < 0 ? errno : 0;
+}
+
+/// Before anything of the session is made.
+int enter_given_network(const Plan& plan) {
+    return plan.enter_network && !layer_removed("network_namespace")
+               ? enter_network(kLauncherNetworkFd, plan.privileged)
+               : 0;
+}
+
+int launch_network() {
+    static ChildState state;
+    SetupStep step = SetupStep::kDescriptors;
+    if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0 ||
+        ::fcntl(kLauncherControlFd, F_SETFD, FD_CLOEXEC) < 0) {
+        return report_failure(state, step, errno);
+    }
+    const int error = make_network(kLauncherControlFd, step);
+    return error == 0 ? 0 : report_failure(state, step, error);
+}
+
 int launch() {
     static ChildState state;
     state.report.outcome.fill(kControlNotReached);
@@ -204,13 +236,19 @@ int launch() {
     if (::pipe2(go.data(), O_CLOEXEC) < 0) {
         return report_failure(state, SetupStep::kCreateNamespaces, errno);
     }
+    if (const int error = open_worker_cgroup(state); error != 0) {
+        return report_failure(state, SetupStep::kOpenWorkerCgroup, error);
+    }
+    if (const int error = enter_given_network(*plan); error != 0) {
+        return report_failure(state, SetupStep::kEnterNetwork, error);
+    }
     int pidfd = -1;
     const gid_t own_gid = ::getegid();
     const bool change_owner = plan->privileged && !layer_removed("namespace_owner");
     if (const int error = change_owner ? become_owner(*plan) : 0; error != 0) {
         return report_failure(state, SetupStep::kCreateNamespaces, error);
     }
-    const pid_t pid = clone_pid1(pidfd);
+    const pid_t pid = clone_pid1(!plan->enter_network, pidfd);
     if (pid < 0) {
         return report_failure(state, SetupStep::kCreateNamespaces, errno);
     }
@@ -229,7 +267,8 @@ int launch() {
 
 }  // namespace cellkeep::sandbox
 
-int main() {
+int main(int argc, char** argv) {
+    const bool network = argc == 2 && argv[1] == std::string_view(cellkeep::sandbox::kMakeNetwork);
     // _exit: nothing here needs atexit handlers, and it is quicker.
-    ::_exit(cellkeep::sandbox::launch());
+    ::_exit(network ? cellkeep::sandbox::launch_network() : cellkeep::sandbox::launch());
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/lockdown.hpp"
 
+#include "sandbox/denial_watch.hpp"
 #include "sandbox/layer_switch.hpp"
-
-#include <climits>
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -11,18 +10,17 @@
 #include <linux/keyctl.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
-#include <net/if.h>
 #include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 namespace cellkeep::sandbox {
 
@@ -107,20 +105,45 @@ constexpr std::array<UserLimit, 2> kUserLimits{{
     {"sys/user/max_inotify_watches", "8192"},
 }};
 
-}  // namespace
-
-int bring_up_loopback() {
-    const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        return errno;
-    }
-    ifreq request{};
-    std::memcpy(request.ifr_name, "lo", sizeof("lo"));
-    request.ifr_flags = IFF_UP | IFF_RUNNING;
-    const int error = ::ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? errno : 0;
-    (void)::close(fd);  // Ignored: nothing was sent through it.
-    return error;
+bool is_report(const sock_filter& instruction) {
+    return instruction.code == (BPF_RET | BPF_K) && instruction.k == SECCOMP_RET_USER_NOTIF;
 }
+
+/// The listener's descriptor is close-on-exec (seccomp(2)).
+int install_with_listener(const sock_fprog& program, int& listener_fd) {
+    const std::span<const sock_filter> filter(program.filter, program.len);
+    if (std::none_of(filter.begin(), filter.end(), is_report)) {
+        return EOPNOTSUPP;
+    }
+    if (const int error = check_notifications(); error != 0) {
+        return error;
+    }
+    // Once pid 1 has taken a call up, only death interrupts it (Linux 5.19): signals would
+    // otherwise make it ask again, and be counted again.
+    constexpr std::array kWays{
+        SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+        SECCOMP_FILTER_FLAG_NEW_LISTENER};
+    long fd = -1;
+    for (const auto flags : kWays) {
+        fd = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+        if (fd >= 0 || errno != EINVAL) {
+            break;
+        }
+    }
+    listener_fd = static_cast<int>(fd);
+    return fd < 0 ? errno : 0;
+}
+
+/// Refused all the same, without a report. (Without a listener the kernel would answer ENOSYS.)
+void silence(std::span<sock_filter> filter) {
+    for (sock_filter& instruction : filter) {
+        if (is_report(instruction)) {
+            instruction.k = SECCOMP_RET_ERRNO | EPERM;
+        }
+    }
+}
+
+}  // namespace
 
 int disable_user_namespaces(const ChildState& state) {
     if (state.proc_fd < 0) {
@@ -248,14 +271,22 @@ int apply_landlock(std::int32_t& abi) {
     return error;
 }
 
-int install_seccomp(const Plan& plan) {
+int install_seccomp(const Plan& plan, bool reports_waived, int& denial_fd, int& denial_error) {
+    static std::array<sock_filter, BPF_MAXINSNS> filter;
     const std::size_t count = plan.seccomp.size() / sizeof(sock_filter);
-    if (count == 0 || count > USHRT_MAX || plan.seccomp.size() % sizeof(sock_filter) != 0) {
+    if (count == 0 || count > filter.size() || plan.seccomp.size() % sizeof(sock_filter) != 0) {
         return EINVAL;
     }
-    // The kernel only reads the program, but its struct has no const.
-    auto* filter = reinterpret_cast<sock_filter*>(const_cast<char*>(plan.seccomp.data()));
-    const sock_fprog program{static_cast<unsigned short>(count), filter};
+    std::memcpy(filter.data(), plan.seccomp.data(), plan.seccomp.size());
+    const sock_fprog program{static_cast<unsigned short>(count), filter.data()};
+    denial_error = install_with_listener(program, denial_fd);
+    if (denial_error == 0) {
+        return 0;
+    }
+    if (!reports_waived) {
+        return denial_error;
+    }
+    silence(std::span(filter.data(), count));
     return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0U, &program) < 0 ? errno : 0;
 }
 

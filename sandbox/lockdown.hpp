@@ -8,8 +8,6 @@
 
 namespace cellkeep::sandbox {
 
-int bring_up_loopback();
-
 /// bubblewrap's recipe: allow one more user namespace in this one, enter it, and check that a
 /// further one is refused. The namespace that owns the mounts and the network is then out of reach.
 int disable_user_namespaces(const ChildState& state);
@@ -18,6 +16,11 @@ int join_new_session_keyring();
 int set_rlimits(const Plan& plan);
 int drop_capabilities();
 int apply_landlock(std::int32_t& abi);
-int install_seccomp(const Plan& plan);
+
+/// The plan's filter, last of all. With a listener for the calls it reports, if that can be had:
+/// then denial_fd is its descriptor and denial_error 0. Otherwise those calls are refused without a
+/// report, by the same filter, if reports_waived; or nothing is installed and the error is
+/// denial_error's.
+int install_seccomp(const Plan& plan, bool reports_waived, int& denial_fd, int& denial_error);
 
 }  // namespace cellkeep::sandbox

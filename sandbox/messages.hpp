@@ -22,6 +22,11 @@ namespace cellkeep::sandbox {
 inline constexpr int kLauncherControlFd = 3;
 inline constexpr int kLauncherEventsFd = 4;
 inline constexpr int kLauncherPlanFd = 5;
+inline constexpr int kLauncherNetworkFd = 6;  // a network namespace, if plan.enter_network
+
+/// The argument that makes the launcher make a network namespace instead of a sandbox. It then has
+/// the control socket only, answers kNetwork and kListener (or kFailed), and ends.
+inline constexpr const char* kMakeNetwork = "network";
 
 /// The controls that code inside applies, in the order of the isolation report.
 enum class ChildControl : std::uint32_t {
@@ -39,6 +44,7 @@ enum class ChildControl : std::uint32_t {
     kNoNewPrivileges,
     kLandlock,
     kSeccomp,
+    kDenialReports,
     kSessionKeyring,
     kRlimits,
     kCount,
@@ -62,6 +68,8 @@ enum class SetupMessageKind : std::uint32_t {
     kLaunched,  // from the launcher, with pid 1's pidfd
     kFailed,    // from either: step, error, index
     kReady,     // from pid 1, locked down, with the workspace's O_PATH descriptor
+    kNetwork,   // from a launcher asked to kMakeNetwork, with the namespace's descriptor
+    kListener,  // the socket at kProxyPort: from there, or from a pid 1 that made its own network
 };
 
 struct SetupMessage {
@@ -76,7 +84,7 @@ enum class RequestKind : std::uint32_t { kStart, kKillAll };
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
 /// argument_count arguments, environment_count variables. Carries kStartFdsMin to kStartFdsMax
-/// descriptors: stdout, stderr, the link, the debug link.
+/// descriptors: stdout, stderr, the link.
 struct RequestHeader {
     RequestKind kind = RequestKind::kStart;
     std::uint32_t sequence = 0;
@@ -87,7 +95,7 @@ struct RequestHeader {
 };
 
 inline constexpr std::size_t kStartFdsMin = 2;
-inline constexpr std::size_t kStartFdsMax = 4;
+inline constexpr std::size_t kStartFdsMax = 3;
 inline constexpr std::size_t kStartStringsMax = 512;
 inline constexpr std::size_t kStartTextBytesMax = 96UL * 1024;
 inline constexpr std::size_t kRequestBytesMax = sizeof(RequestHeader) + kStartTextBytesMax;
@@ -101,10 +109,20 @@ struct ReplyMessage {
     SetupStep step = SetupStep::kServe;  // where it failed
 };
 
+enum class EventKind : std::uint32_t { kExited, kDenied };
+
 struct EventMessage {
-    std::uint32_t worker_id = 0;
-    std::int32_t wait_status = 0;  // as in waitpid(2)
+    EventKind kind = EventKind::kExited;
+    std::uint32_t worker_id = 0;    // kExited
+    std::int32_t wait_status = 0;   // kExited: as in waitpid(2)
+    std::uint32_t system_call = 0;  // kDenied: its number
+    std::uint64_t count = 0;        // kDenied: how often since the last message about it
 };
+
+/// Pid 1 tells the server of a denial at once as long as it has one of kDenialReportsBurst tokens,
+/// which come back one per kDenialReportPeriodMs; without one it adds up and tells later.
+inline constexpr std::uint32_t kDenialReportsBurst = 32;
+inline constexpr std::int64_t kDenialReportPeriodMs = 100;
 
 /// Through the close-on-exec pipe of a worker that could not be made into its program.
 struct WorkerFailure {

@@ -15,6 +15,7 @@ struct PlanReadOnlyPath {
     std::string target;  // absolute inside
     bool executable = true;
     bool optional = false;
+    bool input = false;  // one regular file, its last component no link
     bool operator==(const PlanReadOnlyPath&) const = default;
 };
 
@@ -47,9 +48,12 @@ struct Plan {
     bool privileged = false;  // the server is root: map host_uid, clone mounts before the clone
     std::uint32_t host_uid = 0;
     std::uint32_t host_gid = 0;
-    std::uint32_t waived = 0;  // control_bit()s whose failure is recorded instead of fatal
+    std::uint32_t waived = 0;    // control_bit()s whose failure is recorded instead of fatal
+    bool enter_network = false;  // kLauncherNetworkFd instead of a network namespace of its own
+    bool make_listener = false;  // in a network namespace of its own: the socket at kProxyPort
     std::string hostname;
     std::vector<std::string> cgroup_procs;  // files that take pid 1's pid
+    std::string worker_procs;  // the cgroup.procs file that every worker enters; or empty
     std::vector<PlanReadOnlyPath> read_only;
     std::vector<PlanTmpfs> tmpfs;
     std::vector<PlanLink> links;
@@ -59,7 +63,9 @@ struct Plan {
     bool operator==(const Plan&) const = default;
 };
 
-/// How many read-only paths a sandbox may have (each is one descriptor in the launcher).
+/// How many read-only paths a policy may have, and with its inputs a plan (each is one descriptor
+/// in the launcher).
 inline constexpr std::size_t kReadOnlyPathsMax = 256;
+inline constexpr std::size_t kPlanPathsMax = kReadOnlyPathsMax + 64;
 
 }  // namespace cellkeep::sandbox

@@ -37,6 +37,10 @@ bool is_beneath(std::string_view path, std::string_view directory) {
            (path.starts_with(directory) && path.substr(directory.size()).starts_with('/'));
 }
 
+std::string input_path(const std::string& target) {
+    return std::string(kWorkspacePath) + "/" + target;
+}
+
 Status check_read_only(const ReadOnlyPath& path) {
     if (path.source.empty() || path.source.front() != '/' ||
         path.source.find('\0') != std::string::npos) {
@@ -48,6 +52,33 @@ Status check_read_only(const ReadOnlyPath& path) {
     for (const std::string_view reserved : {"/proc", "/dev", "/workspace", "/tmp", "/sys"}) {
         if (is_beneath(path.target, reserved)) {
             return invalid("read_only: the target '" + path.target + "' belongs to the sandbox");
+        }
+    }
+    return ok();
+}
+
+/// What was made for one must not be in the way of another: no target lies beneath another.
+Status check_inputs(const std::vector<InputMount>& inputs) {
+    static_assert(kReadOnlyPathsMax + kInputsMax == kPlanPathsMax);
+    if (inputs.size() > kInputsMax) {
+        return invalid("more than " + std::to_string(kInputsMax) + " inputs");
+    }
+    for (auto input = inputs.begin(); input != inputs.end(); ++input) {
+        if (!is_clean_absolute(input->source)) {
+            return invalid(
+                "inputs: the source '" + input->source + "' is not a clean absolute path");
+        }
+        if (!is_clean_absolute(input_path(input->target))) {
+            return invalid(
+                "inputs: the target '" + input->target + "' is not a clean relative path");
+        }
+        for (auto other = inputs.begin(); other != input; ++other) {
+            if (is_beneath(input->target, other->target) ||
+                is_beneath(other->target, input->target)) {
+                return invalid(
+                    "inputs: the targets '" + other->target + "' and '" + input->target +
+                    "' are in each other's way");
+            }
         }
     }
     return ok();
@@ -109,20 +140,21 @@ void drop_provided(std::vector<Item>& items, const std::vector<ReadOnlyPath>& pr
     });
 }
 
-std::vector<PlanRlimit> rlimits_for(const ResourceLimits& limits, bool limit_memory) {
+std::vector<PlanRlimit> rlimits_for(const ResourceLimits& limits, const PlanInputs& inputs) {
     std::vector<PlanRlimit> rlimits{
         {RLIMIT_CORE, 0},
         {RLIMIT_NOFILE, limits.open_files},
         {RLIMIT_FSIZE, limits.file_bytes},
-        // Processes of this user namespace (since Linux 5.14); pid 1 is one of them.
-        {RLIMIT_NPROC, limits.processes + 1ULL},
+        // Processes of this user namespace (since Linux 5.14); pid 1 is one of them. One more than
+        // the cgroup lets in, which counts what it refuses and the rlimit does not.
+        {RLIMIT_NPROC, limits.processes + (inputs.limit_processes_by_rlimit ? 1ULL : 2ULL)},
         {RLIMIT_MSGQUEUE, 0},
         {RLIMIT_MEMLOCK, 64ULL << 10U},
         {RLIMIT_RTPRIO, 0},
         {RLIMIT_NICE, 0},
         {RLIMIT_SIGPENDING, 4096},
     };
-    if (limit_memory) {
+    if (inputs.limit_memory_by_rlimit) {
         rlimits.push_back({RLIMIT_DATA, limits.memory_bytes});
     }
     return rlimits;
@@ -147,6 +179,7 @@ Status check_policy(const Policy& policy, RunMode mode) {
     for (const ReadOnlyPath& path : policy.read_only) {
         BOOST_OUTCOME_TRY(check_read_only(path));
     }
+    BOOST_OUTCOME_TRY(check_inputs(policy.inputs));
     for (const std::string& name : policy.allow_degraded) {
         const auto& names = control_names();
         if (std::find(names.begin(), names.end(), name) == names.end()) {
@@ -166,10 +199,16 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     plan.host_uid = plan.privileged ? policy.host_uid : inputs.own_uid;
     plan.host_gid = plan.privileged ? policy.host_gid : inputs.own_gid;
     plan.waived = waived_bits(policy.allow_degraded);
+    plan.enter_network = inputs.enter_network;
+    plan.make_listener = policy.network == NetworkMode::kProxy && !inputs.enter_network;
     plan.hostname = policy.hostname;
     plan.cgroup_procs = inputs.cgroup_procs;
+    plan.worker_procs = inputs.worker_procs;
     for (const ReadOnlyPath& path : policy.read_only) {
-        plan.read_only.push_back({path.source, path.target, path.executable, path.optional});
+        plan.read_only.push_back({path.source, path.target, path.executable, path.optional, false});
+    }
+    for (const InputMount& input : policy.inputs) {
+        plan.read_only.push_back({input.source, input_path(input.target), false, false, true});
     }
     plan.tmpfs = {
         {kWorkspacePath,
@@ -193,7 +232,7 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     drop_provided(plan.links, policy.read_only);
     plan.files = synthesize_etc(policy.hostname);
     drop_provided(plan.files, policy.read_only);
-    plan.rlimits = rlimits_for(limits, inputs.limit_memory_by_rlimit);
+    plan.rlimits = rlimits_for(limits, inputs);
     plan.seccomp = inputs.seccomp;
     return plan;
 }

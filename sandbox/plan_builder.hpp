@@ -19,8 +19,11 @@ struct PlanInputs {
     uid_t own_uid = 0;  // the server's effective ids, mapped when it is not root
     gid_t own_gid = 0;
     std::vector<std::string> cgroup_procs;
+    std::string worker_procs;
     std::string seccomp;
-    bool limit_memory_by_rlimit = false;  // no memory cgroup: RLIMIT_DATA per process
+    bool enter_network = false;              // a network namespace is at hand
+    bool limit_memory_by_rlimit = false;     // no memory cgroup: RLIMIT_DATA per process
+    bool limit_processes_by_rlimit = false;  // no pids cgroup: RLIMIT_NPROC is what counts
 };
 
 /// kInvalidArgument, naming the field, if the policy asks for something impossible or unsafe.

@@ -8,7 +8,7 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr std::string_view kMagic = "CKPLAN01";
+constexpr std::string_view kMagic = "CKPLAN04";
 
 class Writer {
  public:
@@ -110,13 +110,17 @@ void walk(Archive& archive, PlanType& plan) {
     archive.number(plan.host_uid);
     archive.number(plan.host_gid);
     archive.number(plan.waived);
+    archive.flag(plan.enter_network);
+    archive.flag(plan.make_listener);
     archive.text(plan.hostname);
     archive.list(plan.cgroup_procs, [](auto& a, auto& path) { a.text(path); });
+    archive.text(plan.worker_procs);
     archive.list(plan.read_only, [](auto& a, auto& path) {
         a.text(path.source);
         a.text(path.target);
         a.flag(path.executable);
         a.flag(path.optional);
+        a.flag(path.input);
     });
     archive.list(plan.tmpfs, [](auto& a, auto& mount) {
         a.text(mount.target);
@@ -141,7 +145,7 @@ void walk(Archive& archive, PlanType& plan) {
 }  // namespace
 
 std::optional<std::string> encode_plan(const Plan& plan) {
-    if (plan.read_only.size() > kReadOnlyPathsMax) {
+    if (plan.read_only.size() > kPlanPathsMax) {
         return std::nullopt;
     }
     Writer writer;
@@ -156,7 +160,7 @@ std::optional<Plan> decode_plan(std::string_view bytes) {
     Reader reader(bytes.substr(kMagic.size()));
     Plan plan;
     walk(reader, plan);
-    if (!reader.finished() || plan.read_only.size() > kReadOnlyPathsMax) {
+    if (!reader.finished() || plan.read_only.size() > kPlanPathsMax) {
         return std::nullopt;
     }
     return plan;

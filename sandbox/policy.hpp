@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -21,7 +22,29 @@ struct ReadOnlyPath {
     std::string target;      // absolute, inside the sandbox
     bool executable = true;  // false: mounted noexec
     bool optional = false;   // true: a missing source is skipped, not an error
+    bool shared = false;     // true: the operator shares this very path, it is in no image
 };
+
+/// A private copy of what sessions see read-only (kernel-manager/image makes it): no inode of the
+/// host's is reachable through it.
+struct PrivateImage {
+    std::string root;    // the directory that the read_only sources lie in
+    std::string digest;  // "sha256:…" of its contents
+    std::string format;  // what it is: "erofs image", "private copy"
+};
+
+/// An operator's file, shown read-only (nosuid, nodev, noexec) beneath /workspace. Mounted, not
+/// copied: it counts against no limit, and what the host writes to it later is seen inside. Its
+/// mode is the host's, so the session's user has to be able to read it. Directories above it are
+/// the guest's own and may be renamed by it; the file itself cannot be changed, renamed or
+/// unlinked. The server cannot read it through sandbox/workspace.hpp, which stays on its mount;
+/// what the server writes to or removes at its path takes it out of the session, and leaves the
+/// source alone.
+struct InputMount {
+    std::string source;  // absolute path of a regular file; its last component no symbolic link
+    std::string target;  // relative to /workspace, no "." or "..", not beneath another target
+};
+inline constexpr std::size_t kInputsMax = 64;
 
 struct ResourceLimits {
     double cpu_cores = 1.0;                         // cgroup CPU bandwidth
@@ -36,14 +59,21 @@ struct ResourceLimits {
     std::uint64_t file_bytes = 1ULL << 32U;  // RLIMIT_FSIZE
 };
 
-/// Network access. kNone is an empty network namespace whose loopback is up.
-enum class NetworkMode { kNone };
+/// Network access. kNone is an empty network namespace whose loopback is up. kProxy is the same,
+/// and a TCP socket listens in it at 127.0.0.1:kProxyPort from before the first code runs, whose
+/// connections the server accepts (Sandbox::take_proxy_listener): they are the only way out.
+enum class NetworkMode { kNone, kProxy };
+inline constexpr std::uint16_t kProxyPort = 3128;
+/// Connections that wait to be accepted; beyond it a guest's connect(2) waits or times out.
+inline constexpr int kProxyBacklog = 64;
 
 struct Policy {
     std::string hostname = "cellkeep";
     ResourceLimits limits;
     NetworkMode network = NetworkMode::kNone;
     std::vector<ReadOnlyPath> read_only;
+    std::vector<InputMount> inputs;    // at most kInputsMax
+    std::vector<PrivateImage> images;  // where read_only comes from; empty: the host's own files
     /// The host uid and gid that the session runs as when the server is root (one per session;
     /// never 0). Ignored when the server is an ordinary user: then the session runs as that user,
     /// mapped.

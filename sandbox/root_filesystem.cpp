@@ -22,9 +22,13 @@ namespace {
 /// Any directory of the old root will do: the new root is mounted over it and pivoted to.
 constexpr const char* kStaging = "/tmp";
 
-int clone_tree(const char* source, std::uint64_t attributes, int& tree_fd) {
-    const int fd =
-        ::open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+/// source, or the file itself if directory_fd is one and source is empty.
+int clone_tree(int directory_fd, const char* source, std::uint64_t attributes, int& tree_fd) {
+    const int fd = ::open_tree(
+        directory_fd,
+        source,
+        OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
+            (*source == '\0' ? static_cast<unsigned>(AT_EMPTY_PATH) : 0U));
     if (fd < 0) {
         return errno;
     }
@@ -45,6 +49,25 @@ int clone_tree(const char* source, std::uint64_t attributes, int& tree_fd) {
     }
     tree_fd = fd;
     return 0;
+}
+
+/// Opened once: what is checked is what is mounted, whatever happens to the path meanwhile.
+int clone_input(const char* source, std::uint64_t attributes, int& tree_fd) {
+    const int follow = layer_removed("input_nofollow") ? 0 : O_NOFOLLOW;
+    const int fd = ::open(source, O_PATH | O_CLOEXEC | follow);
+    if (fd < 0) {
+        return errno;
+    }
+    struct stat found {};
+    int error = ::fstat(fd, &found) < 0 ? errno : 0;
+    if (error == 0 && !S_ISREG(found.st_mode) && !layer_removed("input_regular")) {
+        error = S_ISLNK(found.st_mode) ? ELOOP : S_ISDIR(found.st_mode) ? EISDIR : EINVAL;
+    }
+    if (error == 0) {
+        error = clone_tree(fd, "", attributes, tree_fd);
+    }
+    (void)::close(fd);  // Ignored: an O_PATH descriptor has nothing to lose.
+    return error;
 }
 
 /// The guest's path as one relative to the staging directory, which is the working directory.
@@ -184,13 +207,16 @@ int mount_proc(ChildState& state) {
     return ::mount("proc", "proc", "proc", flags, options) < 0 ? errno : 0;
 }
 
-int attach_read_only_paths(ChildState& state) {
+int attach_read_only_paths(ChildState& state, SetupStep& step) {
     for (std::size_t i = 0; i < state.plan->read_only.size(); ++i) {
         state.index = static_cast<std::uint32_t>(i);
         if (state.tree_fds[i] < 0) {
             continue;
         }
-        const char* path = relative(state.plan->read_only[i].target.c_str());
+        const PlanReadOnlyPath& wanted = state.plan->read_only[i];
+        step = wanted.input ? SetupStep::kMountInput : SetupStep::kMountReadOnlyPath;
+        // No code of the guest's has run: what lies on the way has been made here.
+        const char* path = relative(wanted.target.c_str());
         if (const int error = attach_tree(state.tree_fds[i], path); error != 0) {
             return error;
         }
@@ -248,13 +274,17 @@ int seal_root(ChildState& state) {
 
 int clone_host_mounts(ChildState& state, SetupStep& step) {
     constexpr std::uint64_t kGuarded = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID;
-    step = SetupStep::kCloneReadOnlyPath;
     state.index = 0;
     for (const PlanReadOnlyPath& path : state.plan->read_only) {
+        step = path.input ? SetupStep::kOpenInput : SetupStep::kCloneReadOnlyPath;
         int& fd = state.tree_fds[state.index];
         fd = -1;
-        const std::uint64_t noexec = path.executable ? 0 : MOUNT_ATTR_NOEXEC;
-        const int error = clone_tree(path.source.c_str(), kGuarded | MOUNT_ATTR_NODEV | noexec, fd);
+        const bool executable = path.executable || layer_removed("noexec_mounts");
+        const std::uint64_t attributes =
+            kGuarded | MOUNT_ATTR_NODEV | (executable ? 0U : MOUNT_ATTR_NOEXEC);
+        const char* source = path.source.c_str();
+        const int error = path.input ? clone_input(source, attributes, fd)
+                                     : clone_tree(AT_FDCWD, source, attributes, fd);
         if (error != 0 && !(path.optional && (error == ENOENT || error == ENOTDIR))) {
             return error;
         }
@@ -265,7 +295,7 @@ int clone_host_mounts(ChildState& state, SetupStep& step) {
         state.index = static_cast<std::uint32_t>(i);
         int& fd = state.device_fds[i];
         if (const int error =
-                clone_tree(kDeviceNodes[i].host_path, kGuarded | MOUNT_ATTR_NOEXEC, fd);
+                clone_tree(AT_FDCWD, kDeviceNodes[i].host_path, kGuarded | MOUNT_ATTR_NOEXEC, fd);
             error != 0) {
             return error;
         }
@@ -299,7 +329,7 @@ int build_root(ChildState& state, SetupStep& step) {
         return error;
     }
     step = SetupStep::kMountReadOnlyPath;
-    if ((error = attach_read_only_paths(state)) != 0) {
+    if ((error = attach_read_only_paths(state, step)) != 0) {
         return error;
     }
     step = SetupStep::kMountDevices;

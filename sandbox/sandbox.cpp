@@ -6,6 +6,7 @@
 #include "sandbox/launch.hpp"
 #include "sandbox/layer_switch.hpp"
 #include "sandbox/leftovers.hpp"
+#include "sandbox/reported_calls.hpp"
 #include "sandbox/server_cgroup.hpp"
 #include "sandbox/worker_descriptors.hpp"
 
@@ -231,6 +232,11 @@ Result<std::optional<SandboxEvent>> Sandbox::next_event() {
         event.kind = SandboxEvent::Kind::kSandboxDied;
         return std::optional(event);
     }
+    if (message.kind == EventKind::kDenied) {
+        event.kind = SandboxEvent::Kind::kDenied;
+        event.denial = {system_call_name(message.system_call), message.count};
+        return std::optional(event);
+    }
     event.worker.id = message.worker_id;
     event.worker.signaled = WIFSIGNALED(message.wait_status);
     event.worker.status =
@@ -245,10 +251,13 @@ Status Sandbox::kill_workers(std::chrono::milliseconds patience) {
     if (state_->frozen) {
         BOOST_OUTCOME_TRY(thaw());
     }
-    // Pid 1 has the session's quota and would have to wait for it behind a spinning worker. Not
-    // cgroup.kill, which takes pid 1 too, and with it the files.
+    // A task dies when it next runs, and so does pid 1's work, which has the session's quota.
     // Ignored: then it takes longer, and patience is the judge.
     (void)state_->cgroup.lift_cpu_limit().has_value();
+    // Two means: the kernel's, which needs nothing of pid 1's and catches every fork, and pid 1's
+    // own, which also reaps.
+    // Ignored: then pid 1 does it alone.
+    (void)state_->cgroup.kill_workers().has_value();
     RequestHeader header;
     header.kind = RequestKind::kKillAll;
     const auto reply = with_context(state_->ask(header, "", {}, patience), "kill_workers");
@@ -284,17 +293,38 @@ Status Sandbox::thaw() {
     return ok();
 }
 
+Status Sandbox::change_limits(const LimitsChange& wanted) {
+    if (state_->ending) {
+        return Error(ErrorCode::kConflict, "limits: the sandbox is destroyed");
+    }
+    return state_->cgroup.change(wanted);
+}
+
+bool Sandbox::restart_memory_peak() {
+    return !state_->ending && state_->cgroup.restart_memory_peak();
+}
+
 Result<Usage> Sandbox::usage() const {
     if (state_->ending) {
         return Error(ErrorCode::kConflict, "usage: the sandbox is destroyed");
     }
     const CgroupUsage now = state_->cgroup.usage();
     return Usage{
-        now.cpu_time, now.memory_bytes, now.memory_peak_bytes, now.oom_kills, now.processes};
+        now.cpu_time,
+        now.memory_bytes,
+        now.memory_peak_bytes,
+        now.oom_kills,
+        now.processes,
+        now.process_refusals,
+        now.memory_refusals};
 }
 
 const IsolationReport& Sandbox::isolation() const {
     return state_->isolation;
+}
+
+UniqueFd Sandbox::take_proxy_listener() {
+    return std::move(state_->pid1.listener);
 }
 
 int Sandbox::workspace_fd() const {

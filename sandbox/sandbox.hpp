@@ -14,6 +14,7 @@
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/isolation.hpp"
+#include "sandbox/limits_change.hpp"
 #include "sandbox/policy.hpp"
 
 #include <sys/types.h>
@@ -30,10 +31,9 @@ namespace cellkeep::sandbox {
 /// Identifies a process started by Sandbox::start, unique within its sandbox.
 using WorkerId = std::uint32_t;
 
-/// A program to run inside. Its descriptor 0 is /dev/null, 1 and 2 are stdout_fd and stderr_fd, 3
-/// is link_fd and 4 debug_fd (if valid; no 4 without a 3); every other descriptor is closed.
-/// Outputs are pipes or /dev/null, links are ends of connected pairs of Unix sockets: nothing else
-/// crosses the wall.
+/// A program to run inside. Its descriptor 0 is /dev/null, 1 and 2 are stdout_fd and stderr_fd, and
+/// 3 is link_fd (if valid); every other descriptor is closed. Outputs are pipes or /dev/null, the
+/// link is one end of a connected pair of Unix sockets: nothing else crosses the wall.
 struct WorkerSpec {
     std::vector<std::string> argv;  // argv[0] is an absolute path inside the sandbox
     std::vector<std::string> env;   // "NAME=value"; this is the whole environment
@@ -41,10 +41,8 @@ struct WorkerSpec {
     UniqueFd stdout_fd;
     UniqueFd stderr_fd;
     UniqueFd link_fd;
-    UniqueFd debug_fd;
 };
 inline constexpr int kWorkerLinkFd = 3;
-inline constexpr int kWorkerDebugFd = 4;
 
 struct Worker {
     WorkerId id = 0;
@@ -58,9 +56,22 @@ struct WorkerExit {
     int status = 0;
 };
 
+/// A system call that the filter refused with EPERM, and how often since the last report of it.
+/// Only calls that nobody makes by accident are told (SECURITY.md, section 7): namespaces, mounts,
+/// tracing, kernel programs, keys, rings, modules, clocks, foreign sockets. By whom is not said: it
+/// may have been any process inside.
+struct Denial {
+    std::string system_call;  // "unshare", "ptrace", "socket" …
+    std::uint64_t count = 0;
+};
+
 struct SandboxEvent {
-    enum class Kind { kWorkerExited, kSandboxDied } kind = Kind::kWorkerExited;
+    enum class Kind { kWorkerExited, kSandboxDied, kDenied } kind = Kind::kWorkerExited;
     WorkerExit worker;  // for kWorkerExited
+    /// For kDenied. Queued before the call returns inside, so whatever the guest says after its
+    /// EPERM arrives later than this can be read. Only a guest that is refused more than
+    /// kDenialReportsBurst calls at once (sandbox/messages.hpp) is told about late and summed up.
+    Denial denial;
 };
 
 /// Counters since the sandbox was made. A counter whose control is absent stays 0.
@@ -70,6 +81,11 @@ struct Usage {
     std::uint64_t memory_peak_bytes = 0;
     std::uint64_t oom_kills = 0;
     std::uint64_t processes = 0;
+    std::uint64_t process_refusals = 0;  // forks refused by the process limit (pids.events)
+    /// How often the memory limit was reached, where the kernel counts it (memory.events; recent v1
+    /// kernels count nothing). Mostly it then only takes cached pages back: a refusal is told by
+    /// oom_kills or by an errno inside.
+    std::uint64_t memory_refusals = 0;
 };
 
 class Sandbox {
@@ -105,10 +121,23 @@ class Sandbox {
     /// Returns when the cgroup holds only pid 1, or kTimeout.
     Status kill_workers(std::chrono::milliseconds patience);
 
+    /// The socket that listens at 127.0.0.1:kProxyPort inside: non-blocking, close-on-exec, the
+    /// caller's from now on. Invalid for NetworkMode::kNone and the second time. What it accepts
+    /// are sockets of the session's network namespace; no socket of the host's ever goes in.
+    /// Closing it takes the way out away for good: nothing can listen there for the server again.
+    UniqueFd take_proxy_listener();
+
     Status freeze();
     Status thaw();
 
     Result<Usage> usage() const;
+    /// Stricter limits from now on, in the order of LimitsChange. kConflict if more memory is in
+    /// use already; kUnavailable if the control is absent. What came before a failure stays
+    /// changed.
+    Status change_limits(const LimitsChange& wanted);
+    /// From now on usage() tells the highest memory since now; false: since the sandbox was made,
+    /// because this kernel cannot begin anew.
+    bool restart_memory_peak();
     const IsolationReport& isolation() const;
 
     /// The session's /workspace as a directory descriptor (O_PATH). Only for openat2 with

@@ -3,11 +3,13 @@
 
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/layer_switch.hpp"
+#include "sandbox/reported_calls.hpp"
 
 #include <seccomp.h>
 
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -135,7 +137,17 @@ constexpr std::array kFcntlCommands{
 
 /// Compared over all 64 bits, so a command with high bits set is none of these (CVE-2019-10063).
 constexpr std::array kIoctlCommands{
-    TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, FIOASYNC};
+    static_cast<unsigned long>(TCGETS),
+    static_cast<unsigned long>(TIOCGWINSZ),
+    static_cast<unsigned long>(TIOCGPGRP),
+    static_cast<unsigned long>(FIONREAD),
+    static_cast<unsigned long>(FIONBIO),
+    static_cast<unsigned long>(FIOCLEX),
+    static_cast<unsigned long>(FIONCLEX),
+    static_cast<unsigned long>(FIOASYNC),
+    // Pid 1's, on a descriptor that only it has.
+    static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_RECV),
+    static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_SEND)};
 
 struct SocketOption {
     int level;
@@ -192,6 +204,12 @@ class Filter {
             number(name),
             careless ? std::initializer_list<scmp_arg_cmp>{} : arguments);
     }
+    /// Refused as well, and told to pid 1, which answers EPERM.
+    void report(std::string_view name, std::initializer_list<scmp_arg_cmp> arguments = {}) {
+        if (!layer_removed(("filter_" + std::string(name)).c_str())) {
+            rule(SCMP_ACT_NOTIFY, number(name), arguments);
+        }
+    }
     static int number(std::string_view name) {
         return seccomp_syscall_resolve_name(std::string(name).c_str());
     }
@@ -237,25 +255,27 @@ constexpr scmp_arg_cmp masked(unsigned argument, std::uint64_t mask, Value value
     return {argument, SCMP_CMP_MASKED_EQ, mask, static_cast<std::uint64_t>(value)};
 }
 
+constexpr std::uint64_t kSocketTypeMask = 0xf;  // SOCK_NONBLOCK and SOCK_CLOEXEC lie above
+
 /// Unix sockets, and TCP and UDP of an empty network. Everything else a kernel may offer (AF_ALG,
 /// AF_VSOCK, AF_PACKET, AF_NETLINK, AF_RDS, raw sockets, MPTCP, SCTP …) is missing from this list.
 void allow_sockets(Filter& filter) {
-    constexpr std::uint64_t kTypeMask = 0xf;  // SOCK_NONBLOCK and SOCK_CLOEXEC lie above
     for (const char* call : {"socket", "socketpair"}) {
         for (const auto type : {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET}) {
-            filter.allow(call, {equals(0, AF_UNIX), masked(1, kTypeMask, type), equals(2, 0)});
+            filter.allow(
+                call, {equals(0, AF_UNIX), masked(1, kSocketTypeMask, type), equals(2, 0)});
         }
     }
     for (const int family : {AF_INET, AF_INET6}) {
         for (const int protocol : {0, static_cast<int>(IPPROTO_TCP)}) {
             filter.allow(
                 "socket",
-                {equals(0, family), masked(1, kTypeMask, SOCK_STREAM), equals(2, protocol)});
+                {equals(0, family), masked(1, kSocketTypeMask, SOCK_STREAM), equals(2, protocol)});
         }
         for (const int protocol : {0, static_cast<int>(IPPROTO_UDP)}) {
             filter.allow(
                 "socket",
-                {equals(0, family), masked(1, kTypeMask, SOCK_DGRAM), equals(2, protocol)});
+                {equals(0, family), masked(1, kSocketTypeMask, SOCK_DGRAM), equals(2, protocol)});
         }
     }
     // Without MSG_OOB (CVE-2025-38236).
@@ -313,6 +333,30 @@ void allow_by_argument(Filter& filter) {
     }
 }
 
+/// Where notification cannot be had these calls get the default answer, EPERM.
+void report_refusals(Filter& filter) {
+    constexpr unsigned kApiWithNotification = 5;  // seccomp_api_get(3)
+    if (seccomp_api_get() < kApiWithNotification) {
+        return;
+    }
+    for (const char* name : kReportedCalls) {
+        filter.report(name);
+    }
+    for (std::uint64_t flag = 1; flag <= kNamespaceFlags; flag <<= 1U) {
+        if ((kNamespaceFlags & flag) != 0) {
+            filter.report("clone", {masked(0, flag, flag)});
+        }
+    }
+    for (std::uint64_t family = AF_UNSPEC; family <= AF_INET6; ++family) {
+        if (family == AF_INET || family == AF_INET6) {
+            filter.report("socket", {equals(0, family), masked(1, kSocketTypeMask, SOCK_RAW)});
+        } else if (family != AF_UNIX) {
+            filter.report("socket", {equals(0, family)});
+        }
+    }
+    filter.report("socket", {scmp_arg_cmp{0, SCMP_CMP_GT, AF_INET6, 0}});
+}
+
 Result<std::string> build() {
     Filter filter;
     for (std::string_view rest = kAllowed; !rest.empty();) {
@@ -322,6 +366,7 @@ Result<std::string> build() {
     }
     allow_by_argument(filter);
     allow_sockets(filter);
+    report_refusals(filter);
     for (const char* name : kAnswerNoSuchCall) {
         filter.rule(
             layer_removed("filter_clone3") ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(ENOSYS),

@@ -68,8 +68,12 @@ std::vector<std::string> subdirectories(const std::string& path) {
 
 void remove_empty(const std::string& server) {
     for (const std::string& session : subdirectories(server)) {
+        const std::string path = server + "/" + session;
+        for (const std::string& leaf : subdirectories(path)) {
+            (void)::rmdir((path + "/" + leaf).c_str());  // Ignored: as below.
+        }
         // Ignored: a directory that still holds a process is not ours to take.
-        (void)::rmdir((server + "/" + session).c_str());
+        (void)::rmdir(path.c_str());
     }
     // Ignored: as above.
     (void)::rmdir(server.c_str());

@@ -82,21 +82,25 @@ int enter_directory(const char* directory) {
 
 }  // namespace
 
-void become_worker(std::span<const int> received, const Start& start, int failure_fd) noexcept {
+void become_worker(Newborn newborn, const Start& start) noexcept {
+    // "0" is the writer (cgroups(7)). Before anything of the guest's runs.
+    if (newborn.cgroup_fd >= 0 && ::write(newborn.cgroup_fd, "0", 1) != 1) {
+        fail_worker(newborn.failure_fd, SetupStep::kWorkerCgroup, errno);
+    }
     sigset_t none;
     if (::sigemptyset(&none) < 0 || ::pthread_sigmask(SIG_SETMASK, &none, nullptr) != 0 ||
         (!layer_removed("worker_session") && ::setsid() < 0) ||
         ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
-        fail_worker(failure_fd, SetupStep::kWorkerSession, errno);
+        fail_worker(newborn.failure_fd, SetupStep::kWorkerSession, errno);
     }
-    if (const int error = arrange_worker_table(received, failure_fd); error != 0) {
-        fail_worker(failure_fd, SetupStep::kWorkerDescriptors, error);
+    if (const int error = arrange_worker_table(newborn.received, newborn.failure_fd); error != 0) {
+        fail_worker(newborn.failure_fd, SetupStep::kWorkerDescriptors, error);
     }
     if (const int error = enter_directory(start.directory); error != 0) {
-        fail_worker(failure_fd, SetupStep::kWorkerDirectory, error);
+        fail_worker(newborn.failure_fd, SetupStep::kWorkerDirectory, error);
     }
     (void)::execve(start.arguments[0], start.arguments.data(), start.environment.data());
-    fail_worker(failure_fd, SetupStep::kExec, errno);
+    fail_worker(newborn.failure_fd, SetupStep::kExec, errno);
 }
 
 }  // namespace cellkeep::sandbox

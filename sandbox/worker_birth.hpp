@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the fork of pid 1 to the worker's program: its descriptors, asserted, its process session,
-// its directory. Everything else of the wall is inherited from pid 1. Rules of child_setup.hpp
-// apply.
+// From the fork of pid 1 to the worker's program: its cgroup, its process session, its descriptors,
+// asserted, its directory. Everything else of the wall is inherited from pid 1. Rules of
+// child_setup.hpp apply.
 #pragma once
 
 #include "sandbox/start_request.hpp"
@@ -11,9 +11,13 @@
 
 namespace cellkeep::sandbox {
 
-/// received: what becomes descriptors 1 and up, every one of them above the numbers it becomes.
-/// Writes a WorkerFailure to failure_fd if there is no program in the end.
-[[noreturn]] void become_worker(
-    std::span<const int> received, const Start& start, int failure_fd) noexcept;
+/// What a fresh fork of pid 1 needs besides the request.
+struct Newborn {
+    std::span<const int> received;  // become descriptors 1 and up; each above what it becomes
+    int cgroup_fd = -1;             // the workers' cgroup.procs, or -1
+    int failure_fd = -1;            // takes a WorkerFailure if there is no program in the end
+};
+
+[[noreturn]] void become_worker(Newborn newborn, const Start& start) noexcept;
 
 }  // namespace cellkeep::sandbox

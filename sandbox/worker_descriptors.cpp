@@ -16,13 +16,6 @@ Error refused(const char* what, const char* why) {
     return {ErrorCode::kInvalidArgument, std::string("start: ") + what + " is not " + why};
 }
 
-Status check_link(const UniqueFd& fd, const char* what) {
-    if (!layer_removed("sent_descriptors") && !is_socket_pair_end(fd.get())) {
-        return refused(what, "one end of a connected pair of Unix stream sockets");
-    }
-    return ok();
-}
-
 }  // namespace
 
 Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec) {
@@ -34,15 +27,10 @@ Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec) {
     }
     std::vector<int> fds{spec.stdout_fd.get(), spec.stderr_fd.get()};
     if (spec.link_fd) {
-        BOOST_OUTCOME_TRY(check_link(spec.link_fd, "link_fd"));
-        fds.push_back(spec.link_fd.get());
-    }
-    if (spec.debug_fd) {
-        if (!spec.link_fd) {
-            return refused("debug_fd", "possible without link_fd");
+        if (!layer_removed("sent_descriptors") && !is_socket_pair_end(spec.link_fd.get())) {
+            return refused("link_fd", "one end of a connected pair of Unix stream sockets");
         }
-        BOOST_OUTCOME_TRY(check_link(spec.debug_fd, "debug_fd"));
-        fds.push_back(spec.debug_fd.get());
+        fds.push_back(spec.link_fd.get());
     }
     return fds;
 }

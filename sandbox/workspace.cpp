@@ -2,15 +2,12 @@
 #include "sandbox/workspace.hpp"
 
 #include "protocol/support/syscall.hpp"
-#include "sandbox/layer_switch.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/workspace_access.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,85 +22,6 @@ namespace {
 
 constexpr std::size_t kComponentBytesMax = 255;
 constexpr std::size_t kPathBytesMax = 4095;
-constexpr std::string_view kUploadPrefix = ".cellkeep-upload-";
-
-/// Makes this thread look like the guest to the file system while it lives: new files belong to the
-/// guest, and nothing is reached that the guest could not reach (setfsuid(2) also takes the file
-/// capabilities away). Without effect in a server that is not root.
-class GuestIdentity {
- public:
-    GuestIdentity(uid_t uid, gid_t gid) : active_(::geteuid() == 0 && uid != 0) {
-        if (active_) {
-            // Ignored: both return the previous id and cannot fail for root (setfsuid(2)).
-            if (layer_removed("workspace_user")) {
-                return;
-            }
-            (void)::setfsgid(gid);
-            (void)::setfsuid(uid);
-        }
-    }
-    GuestIdentity(const GuestIdentity&) = delete;
-    GuestIdentity& operator=(const GuestIdentity&) = delete;
-    ~GuestIdentity() {
-        if (active_) {
-            // Ignored: as above.
-            (void)::setfsuid(::geteuid());
-            (void)::setfsgid(::getegid());
-        }
-    }
-
- private:
-    bool active_;
-};
-
-Error failure(int error, const std::string& operation, const std::string& path) {
-    Error plain = Error::from_errno(error, operation + "(" + path + ")");
-    switch (error) {
-        case ENOENT:
-        case ENOTDIR:
-            return {ErrorCode::kNotFound, plain.message()};
-        case ELOOP:  // a symbolic link in the way (RESOLVE_NO_SYMLINKS)
-        case EXDEV:  // out of the workspace (RESOLVE_BENEATH)
-        case ENXIO:  // a socket, or a fifo without a reader
-        case EISDIR:
-        case ENAMETOOLONG:
-            return {ErrorCode::kInvalidArgument, plain.message()};
-        case EACCES:
-        case EPERM:
-            return {ErrorCode::kPermissionDenied, plain.message()};
-        case ENOTEMPTY:
-        case EEXIST:
-        case EAGAIN:  // the guest holds a lease on it
-            return {ErrorCode::kConflict, plain.message()};
-        case ENOSPC:
-        case EDQUOT:
-        case EFBIG:
-        case ENOMEM:
-            return {ErrorCode::kLimitExceeded, plain.message()};
-        default:
-            return plain;
-    }
-}
-
-/// O_NONBLOCK everywhere: no fifo and no lease of the guest's may hold the server up.
-int open_beneath(int directory, const std::string& path, int flags, mode_t mode) {
-    open_how how{};
-    how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
-    if ((flags & O_PATH) == 0 && !layer_removed("workspace_nonblocking")) {
-        how.flags |= O_NONBLOCK | O_NOCTTY;
-    }
-    how.mode = mode;
-    if (!layer_removed("workspace_beneath")) {
-        how.resolve =
-            RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
-    }
-    long fd = -1;
-    do {
-        fd =
-            ::syscall(SYS_openat2, directory, path.empty() ? "." : path.c_str(), &how, sizeof(how));
-    } while (fd < 0 && errno == EINTR);
-    return static_cast<int>(fd);
-}
 
 std::chrono::system_clock::time_point modified_at(const struct stat& info) {
     return std::chrono::system_clock::time_point(
@@ -112,12 +30,18 @@ std::chrono::system_clock::time_point modified_at(const struct stat& info) {
             std::chrono::nanoseconds(info.st_mtim.tv_nsec)));
 }
 
+EntryKind kind_of(const struct stat& info) {
+    return S_ISREG(info.st_mode)   ? EntryKind::kFile
+           : S_ISDIR(info.st_mode) ? EntryKind::kDirectory
+           : S_ISLNK(info.st_mode) ? EntryKind::kLink
+                                   : EntryKind::kOther;
+}
+
 Entry entry_of(const std::string& path, const struct stat& info) {
     Entry entry;
     entry.path = path;
-    entry.kind = S_ISREG(info.st_mode)   ? EntryKind::kFile
-                 : S_ISDIR(info.st_mode) ? EntryKind::kDirectory
-                                         : EntryKind::kOther;
+    const EntryKind kind = kind_of(info);
+    entry.kind = kind == EntryKind::kLink ? EntryKind::kOther : kind;
     entry.bytes = S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size) : 0;
     entry.modified = modified_at(info);
     return entry;
@@ -131,32 +55,35 @@ std::pair<std::string, std::string> split_parent(const std::string& path) {
     return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
-Result<UniqueFd> open_directory(int root, const std::string& path, int flags) {
-    UniqueFd fd(open_beneath(root, path, flags | O_DIRECTORY, 0));
-    if (!fd) {
-        return failure(errno, "open", path);
-    }
-    return fd;
-}
-
 /// The directory at path, with every missing one on the way made. Each step starts from a
 /// descriptor, so a name that the guest swaps cannot lead it elsewhere.
 Result<UniqueFd> make_directories(int root, const std::string& path) {
-    BOOST_OUTCOME_TRY(auto current, open_directory(root, "", O_PATH));
+    BOOST_OUTCOME_TRY(auto current, open_directory_beneath(root, "", O_PATH));
     std::size_t at = 0;
     while (at < path.size()) {
         const std::size_t end = std::min(path.find('/', at), path.size());
         const std::string component = path.substr(at, end - at);
         if (::mkdirat(current.get(), component.c_str(), 0755) < 0 && errno != EEXIST) {
-            return failure(errno, "mkdir", path.substr(0, end));
+            return workspace_failure(errno, "mkdir", path.substr(0, end));
         }
-        BOOST_OUTCOME_TRY(current, open_directory(current.get(), component, O_PATH));
+        BOOST_OUTCOME_TRY(current, open_directory_beneath(current.get(), component, O_PATH));
         at = end + 1;
     }
     return current;
 }
 
 }  // namespace
+
+FileState file_state(const struct stat& info) {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    return {
+        kind_of(info),
+        info.st_mode & 07777U,
+        info.st_ino,
+        S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size) : 0,
+        info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec,
+        info.st_ctim.tv_sec * kSecond + info.st_ctim.tv_nsec};
+}
 
 Result<std::string> parse_workspace_path(std::string_view text) {
     const auto refuse = [&](const char* why) {
@@ -204,17 +131,18 @@ Result<Workspace::OpenedFile> Workspace::open_for_reading(const std::string& pat
     OpenedFile file;
     file.fd = UniqueFd(open_beneath(directory_fd_, path, O_RDONLY, 0));
     if (!file.fd) {
-        return failure(errno, "open", path);
+        return workspace_failure(errno, "open", path);
     }
     struct stat info {};
     if (::fstat(file.fd.get(), &info) < 0) {
-        return failure(errno, "stat", path);
+        return workspace_failure(errno, "stat", path);
     }
     if (!S_ISREG(info.st_mode)) {
         return Error(ErrorCode::kInvalidArgument, "open(" + path + "): not a regular file");
     }
     file.bytes = static_cast<std::uint64_t>(info.st_size);
     file.modified = modified_at(info);
+    file.state = file_state(info);
     return file;
 }
 
@@ -235,7 +163,7 @@ Result<Workspace::Upload> Workspace::begin_upload(const std::string& path) const
     const std::string temporary = std::string(kUploadPrefix) + suffix;
     UniqueFd file(open_beneath(directory.get(), temporary, O_WRONLY | O_CREAT | O_EXCL, 0644));
     if (!file) {
-        return failure(errno, "create", path);
+        return workspace_failure(errno, "create", path);
     }
     return Upload(*this, std::move(directory), std::move(file), temporary, name);
 }
@@ -269,7 +197,7 @@ Status Workspace::Upload::append(std::string_view bytes) {
             continue;
         }
         if (wrote < 0) {
-            return failure(errno, "write", name_);
+            return workspace_failure(errno, "write", name_);
         }
         bytes.remove_prefix(static_cast<std::size_t>(wrote));
     }
@@ -279,7 +207,7 @@ Status Workspace::Upload::append(std::string_view bytes) {
 Status Workspace::Upload::commit() {
     const GuestIdentity identity(workspace_->file_uid_, workspace_->file_gid_);
     if (::renameat(directory_.get(), temporary_.c_str(), directory_.get(), name_.c_str()) < 0) {
-        return failure(errno, "rename", name_);
+        return workspace_failure(errno, "rename", name_);
     }
     file_.reset();
     return ok();
@@ -287,10 +215,10 @@ Status Workspace::Upload::commit() {
 
 Result<std::vector<Entry>> Workspace::list(const std::string& path) const {
     const GuestIdentity identity(file_uid_, file_gid_);
-    BOOST_OUTCOME_TRY(auto fd, open_directory(directory_fd_, path, O_RDONLY));
+    BOOST_OUTCOME_TRY(auto fd, open_directory_beneath(directory_fd_, path, O_RDONLY));
     const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(fd.get()), &::closedir);
     if (!directory) {
-        return failure(errno, "opendir", path);
+        return workspace_failure(errno, "opendir", path);
     }
     const int directory_fd = fd.release();  // fdopendir(3) took it.
     std::vector<Entry> entries;
@@ -315,7 +243,7 @@ Result<std::vector<Entry>> Workspace::list(const std::string& path) const {
             if (errno == ENOENT) {
                 continue;  // The guest removed it in the meantime.
             }
-            return failure(errno, "stat", name);
+            return workspace_failure(errno, "stat", name);
         }
         entries.push_back(entry_of(path.empty() ? name : path + "/" + name, info));
     }
@@ -325,13 +253,41 @@ Result<std::vector<Entry>> Workspace::list(const std::string& path) const {
     return entries;
 }
 
+Result<UniqueFd> Workspace::open_directory(const std::string& path) const {
+    const GuestIdentity identity(file_uid_, file_gid_);
+    return open_directory_beneath(directory_fd_, path, O_RDONLY);
+}
+
+Result<FileState> Workspace::state(const std::string& path) const {
+    const GuestIdentity identity(file_uid_, file_gid_);
+    const UniqueFd fd(open_beneath(directory_fd_, path, O_PATH | O_NOFOLLOW, 0));
+    struct stat info {};
+    if (!fd || ::fstat(fd.get(), &info) < 0) {
+        return workspace_failure(errno, "stat", path);
+    }
+    return file_state(info);
+}
+
+Result<std::string> Workspace::read_link(const std::string& path) const {
+    const GuestIdentity identity(file_uid_, file_gid_);
+    const UniqueFd fd(open_beneath(directory_fd_, path, O_PATH | O_NOFOLLOW, 0));
+    std::string target(kPathBytesMax, '\0');
+    // An empty name is the link that the descriptor is of (readlinkat(2)).
+    const ssize_t size = fd ? ::readlinkat(fd.get(), "", target.data(), target.size()) : -1;
+    if (size < 0) {
+        return workspace_failure(errno, "readlink", path);
+    }
+    target.resize(static_cast<std::size_t>(size));
+    return target;
+}
+
 Result<Entry> Workspace::stat(const std::string& path) const {
     const GuestIdentity identity(file_uid_, file_gid_);
     // O_PATH and O_NOFOLLOW: a link as the last component is described, not followed (openat2(2)).
     const UniqueFd fd(open_beneath(directory_fd_, path, O_PATH | O_NOFOLLOW, 0));
     struct stat info {};
     if (!fd || ::fstat(fd.get(), &info) < 0) {
-        return failure(errno, "stat", path);
+        return workspace_failure(errno, "stat", path);
     }
     return entry_of(path, info);
 }
@@ -348,15 +304,15 @@ Status Workspace::remove(const std::string& path) const {
     }
     const GuestIdentity identity(file_uid_, file_gid_);
     const auto [parent, name] = split_parent(path);
-    BOOST_OUTCOME_TRY(const auto directory, open_directory(directory_fd_, parent, O_PATH));
+    BOOST_OUTCOME_TRY(const auto directory, open_directory_beneath(directory_fd_, parent, O_PATH));
     if (::unlinkat(directory.get(), name.c_str(), 0) == 0) {
         return ok();
     }
     if (errno != EISDIR && errno != EPERM) {
-        return failure(errno, "remove", path);
+        return workspace_failure(errno, "remove", path);
     }
     if (::unlinkat(directory.get(), name.c_str(), AT_REMOVEDIR) < 0) {
-        return failure(errno, "remove", path);
+        return workspace_failure(errno, "remove", path);
     }
     return ok();
 }

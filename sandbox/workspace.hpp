@@ -11,6 +11,7 @@
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -27,7 +28,8 @@ class Sandbox;
 /// component at most 255 bytes, the whole at most 4095. "" names the workspace itself.
 Result<std::string> parse_workspace_path(std::string_view text);
 
-enum class EntryKind { kFile, kDirectory, kOther };
+/// kLink only in FileState: an Entry's link is kOther.
+enum class EntryKind { kFile, kDirectory, kLink, kOther };
 
 struct Entry {
     std::string path;  // relative to the workspace
@@ -35,6 +37,25 @@ struct Entry {
     std::uint64_t bytes = 0;
     std::chrono::system_clock::time_point modified;
 };
+
+/// What tells one version of a file from another. Times in nanoseconds since 1970; `changed` cannot
+/// be set by the guest (inode(7), ctime).
+struct FileState {
+    EntryKind kind = EntryKind::kOther;
+    std::uint32_t mode = 0;  // permissions
+    std::uint64_t inode = 0;
+    std::uint64_t bytes = 0;
+    std::int64_t modified = 0;
+    std::int64_t changed = 0;
+
+    bool operator==(const FileState&) const = default;
+};
+
+/// From what stat(2) and its kin say.
+FileState file_state(const struct stat& info);
+
+/// What the name of an upload on its way begins with.
+inline constexpr std::string_view kUploadPrefix = ".cellkeep-upload-";
 
 /// How many entries a directory may have to be listed, uploads on their way included.
 inline constexpr std::size_t kListEntriesMax = 10'000;
@@ -52,6 +73,7 @@ class Workspace {
         UniqueFd fd;
         std::uint64_t bytes = 0;
         std::chrono::system_clock::time_point modified;
+        FileState state;
     };
     Result<OpenedFile> open_for_reading(const std::string& path) const;
 
@@ -94,8 +116,19 @@ class Workspace {
     Result<std::vector<Entry>> list(const std::string& path) const;
     /// The entry at path (not following links).
     Result<Entry> stat(const std::string& path) const;
+    /// As stat(), for those who compare versions.
+    Result<FileState> state(const std::string& path) const;
+    /// Where a symbolic link says it leads: the guest's text, at most 4095 bytes.
+    Result<std::string> read_link(const std::string& path) const;
+    /// A directory for reading its entries; what they are must be asked of this descriptor without
+    /// following links.
+    Result<UniqueFd> open_directory(const std::string& path) const;
     /// Removes a file or an empty directory.
     Status remove(const std::string& path) const;
+
+    int directory_fd() const { return directory_fd_; }
+    uid_t file_uid() const { return file_uid_; }
+    gid_t file_gid() const { return file_gid_; }
 
  private:
     int directory_fd_;

@@ -11,5 +11,6 @@
 namespace cellkeep::agent {
 
 std::optional<std::string> decode_base64(std::string_view text);
+std::string encode_base64(std::string_view bytes);
 
 }  // namespace cellkeep::agent

@@ -1,71 +1,147 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/agent/model.hpp"
+#include "kernel-manager/agent/execution_routes.hpp"
+
+#include "kernel-manager/agent/refusal_problem.hpp"
 #include "kernel-manager/agent/routes.hpp"
+#include "kernel-manager/agent/session_update_body.hpp"
 #include "kernel-manager/http/problem.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 namespace cellkeep::agent {
 
 namespace {
 
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
+using ExecutionList = std::vector<std::shared_ptr<session::Execution>>;
+
+/// Digits only, 1 to kPageExecutionsMax.
+std::optional<std::size_t> parse_page(const std::string& text) {
+    std::size_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, failed] = std::from_chars(text.data(), end, value);
+    if (failed != std::errc() || stop != end || value < 1 || value > kPageExecutionsMax) {
+        return std::nullopt;
+    }
+    return value;
 }
 
-/// This server gives whole answers only. Whoever can take nothing else is told, not surprised.
-std::optional<http::Problem> check_form(const http::Request& request) {
-    const std::string_view accept = request.headers.get("Accept");
-    const bool takes_json = accept.empty() || contains(accept, "application/json") ||
-                            contains(accept, "*/*") || contains(accept, "application/*");
-    if (!takes_json) {
-        return http::make_problem(
-            406, "Executions are answered as application/json only; streams are not offered yet.");
+http::Response list_page(
+    const http::Request& request, const ExecutionList& all, std::size_t limit) {
+    auto at = all.begin();
+    if (const auto after = request.target.find_query("after")) {
+        at = std::find_if(
+            all.begin(), all.end(), [&](const auto& one) { return one->id() == *after; });
+        if (at == all.end()) {
+            return http::to_response(http::make_problem(
+                400,
+                "unknown-cursor",
+                "The page cannot be found",
+                "The execution named by \"after\" is no longer remembered; list from the start."));
+        }
+        ++at;
     }
-    if (contains(request.headers.get("Prefer"), "respond-async")) {
-        return http::make_problem(
-            501, "Prefer: respond-async is not offered yet; send the request without it.");
+    nlohmann::json page = nlohmann::json::array();
+    for (; at != all.end() && page.size() < limit; ++at) {
+        page.push_back(summary_json(**at));
     }
-    return std::nullopt;
-}
-
-/// Removes its session whatever happens to the coroutine that holds it.
-class OneShotSession {
- public:
-    OneShotSession(session::Backend& backend, std::shared_ptr<session::Session> session)
-        : backend_(backend), session_(std::move(session)) {}
-    OneShotSession(const OneShotSession&) = delete;
-    OneShotSession& operator=(const OneShotSession&) = delete;
-    ~OneShotSession() {
-        // Ignored: already gone (culled, deleted, shut down) is what we want.
-        (void)backend_.remove(session_->id());
+    nlohmann::json next = nullptr;
+    if (at != all.end()) {
+        next = page.back()["id"];
     }
-    session::Session& operator*() const { return *session_; }
-
- private:
-    session::Backend& backend_;
-    std::shared_ptr<session::Session> session_;
-};
-
-http::Response answer(const Result<session::ExecutionResult>& result, bool outputs) {
-    if (result.has_error()) {
-        return http::to_response(http::problem_from(result.error()));
-    }
-    return http::make_json(
-        200, to_json(result.value(), outputs ? Outputs::kInclude : Outputs::kOmit));
+    return http::make_json(200, {{"executions", std::move(page)}, {"next", std::move(next)}});
 }
 
 }  // namespace
 
-Routes::Answer Routes::execute(http::Request& request) {
+void ExecutionRoutes::add_to(http::Router& router) {
+    const auto add = [&](const char* method, const char* pattern, auto member) {
+        http::Route route;
+        route.method = method;
+        route.pattern = pattern;
+        route.handler = [this, member](http::Request& request) { return (this->*member)(request); };
+        const std::string_view path = pattern;
+        if (route.method != "POST" || path.substr(path.rfind('/')) == "/interrupt") {
+            route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
+        }
+        router.add(std::move(route));
+    };
+    add("POST", "/v1/sessions/{id}/executions", &ExecutionRoutes::execute);
+    add("GET", "/v1/sessions/{id}/executions", &ExecutionRoutes::list);
+    add("GET", "/v1/sessions/{id}/executions/{exe}", &ExecutionRoutes::get);
+    add("GET", "/v1/sessions/{id}/executions/{exe}/events", &ExecutionRoutes::events);
+    add("POST", "/v1/sessions/{id}/executions/{exe}/interrupt", &ExecutionRoutes::interrupt);
+    add("POST", "/v1/executions", &ExecutionRoutes::execute_once);
+    add("GET", "/v1/executions/{exe}", &ExecutionRoutes::get_once);
+    add("GET", "/v1/executions/{exe}/events", &ExecutionRoutes::once_events);
+    add("POST", "/v1/executions/{exe}/interrupt", &ExecutionRoutes::interrupt_once);
+}
+
+std::shared_ptr<session::Session> ExecutionRoutes::find_session(
+    const http::Request& request) const {
+    auto session = backend_.find(request.capture("id"));
+    if (session != nullptr && !may_see(request.principal, session->info())) {
+        return nullptr;
+    }
+    return session;
+}
+
+http::Response unknown_execution(const http::Request& request) {
+    return http::to_response(http::make_problem(
+        404,
+        "unknown-execution",
+        "No such execution",
+        "There is no execution " + request.capture("exe") +
+            " here, or it is no longer remembered."));
+}
+
+http::Response refuse_execution(const Error& error, const session::Session* session) {
+    if (error.code() == ErrorCode::kLimitExceeded && session != nullptr) {
+        if (const auto refusal = session->refusal()) {
+            return http::to_response(to_problem(*refusal));
+        }
+    }
+    constexpr std::string_view kKey = "idempotency_key";
+    if (error.code() == ErrorCode::kInvalidArgument &&
+        error.message().compare(0, kKey.size(), kKey) == 0) {
+        http::Problem problem = http::make_problem(
+            422,
+            "idempotency-key-reused",
+            "The idempotency key belongs to another request",
+            error.message() + ".");
+        problem.errors.push_back({"/idempotency_key", "came before with another request"});
+        return http::to_response(problem);
+    }
+    return http::to_response(refused_field(error));
+}
+
+http::Response answer_interrupt(const http::Request& request, const Status& interrupted) {
+    if (interrupted.has_value()) {
+        return http::make_empty(204);
+    }
+    if (interrupted.error().code() == ErrorCode::kNotFound) {
+        return unknown_execution(request);
+    }
+    if (interrupted.error().code() == ErrorCode::kConflict) {
+        return http::to_response(http::make_problem(
+            409,
+            "execution-finished",
+            "There is nothing to interrupt",
+            interrupted.error().message() + "."));
+    }
+    return http::to_response(http::problem_from(interrupted.error()));
+}
+
+ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request) {
     const auto session = find_session(request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }
-    if (auto problem = check_form(request)) {
-        co_return http::to_response(*problem);
+    const ChosenForm form = choose_form(request);
+    if (form.problem) {
+        co_return http::to_response(*form.problem);
     }
     ParsedBody body = parse_body(request, EmptyBody::kRefused);
     if (body.problem) {
@@ -76,49 +152,73 @@ Routes::Answer Routes::execute(http::Request& request) {
     if (!errors.empty()) {
         co_return http::to_response(invalid_body(std::move(errors)));
     }
-    const auto result = co_await session->execute(std::move(order.request));
-    co_return answer(result, order.outputs);
+    const auto begun = session->begin(std::move(order.request));
+    if (begun.has_error()) {
+        co_return refuse_execution(begun.error(), session.get());
+    }
+    co_await history_.note(begun.value(), request.principal.name);
+    AnswerPlan plan;
+    plan.execution = begun.value();
+    plan.location = "/v1/sessions/" + session->id() + "/executions/" + plan.execution->id();
+    plan.form = form.form;
+    plan.outputs = order.outputs ? Outputs::kInclude : Outputs::kOmit;
+    if (order.interrupt_on_disconnect) {
+        plan.on_abandoned = [weak = std::weak_ptr(session), id = plan.execution->id()] {
+            if (const auto alive = weak.lock()) {
+                (void)alive->interrupt_execution(id);  // Ignored: it has ended by itself.
+            }
+        };
+    }
+    http::Response response = co_await give_answer(request, std::move(plan));
+    co_return response;
 }
 
-Routes::Answer Routes::get_execution(http::Request& request) {
+ExecutionRoutes::Answer ExecutionRoutes::list(http::Request& request) {
+    const auto limit = parse_page(
+        request.target.find_query("limit").value_or(std::to_string(kPageExecutionsDefault)));
+    if (!limit) {
+        co_return http::to_response(http::make_problem(
+            400, "limit must be a number from 1 to " + std::to_string(kPageExecutionsMax) + "."));
+    }
+    const auto session = find_session(request);
+    if (session == nullptr) {
+        http::Response gone = co_await history_.answer_list(request, *limit);
+        co_return gone;
+    }
+    co_return list_page(request, session->list_executions(), *limit);
+}
+
+ExecutionRoutes::Answer ExecutionRoutes::get(http::Request& request) {
+    const auto session = find_session(request);
+    const auto execution = session ? session->find_execution(request.capture("exe")) : nullptr;
+    if (!execution) {
+        http::Response stored = co_await history_.answer_execution(request);
+        if (session == nullptr && stored.status == 404) {
+            co_return unknown_session(request);
+        }
+        co_return stored;
+    }
+    co_return http::make_json(200, to_json(*execution, asked_outputs(request)));
+}
+
+ExecutionRoutes::Answer ExecutionRoutes::events(http::Request& request) {
     const auto session = find_session(request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }
-    const auto result = session->find_execution(request.capture("exe"));
-    if (!result) {
-        co_return http::to_response(http::make_problem(
-            404,
-            "unknown-execution",
-            "No such execution",
-            "There is no finished execution " + request.capture("exe") +
-                " in this session, or it is no longer remembered."));
+    const auto execution = session->find_execution(request.capture("exe"));
+    if (!execution) {
+        co_return unknown_execution(request);
     }
-    const bool outputs = request.target.find_query("outputs") == "true";
-    co_return http::make_json(200, to_json(*result, outputs ? Outputs::kInclude : Outputs::kOmit));
+    co_return resume_events(request, execution);
 }
 
-Routes::Answer Routes::execute_once(http::Request& request) {
-    if (auto problem = check_form(request)) {
-        co_return http::to_response(*problem);
+ExecutionRoutes::Answer ExecutionRoutes::interrupt(http::Request& request) {
+    const auto session = find_session(request);
+    if (session == nullptr) {
+        co_return unknown_session(request);
     }
-    ParsedBody body = parse_body(request, EmptyBody::kRefused);
-    if (body.problem) {
-        co_return http::to_response(*body.problem);
-    }
-    FieldErrors errors;
-    OneShotOrder order = parse_one_shot(body.value, offer(), errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
-    }
-    order.options.owner = request.principal.name;
-    const auto created = co_await backend_.create(std::move(order.options));
-    if (created.has_error()) {
-        co_return http::to_response(http::problem_from(created.error()));
-    }
-    const OneShotSession session(backend_, created.value());
-    const auto result = co_await (*session).execute(std::move(order.execution.request));
-    co_return answer(result, order.execution.outputs);
+    co_return answer_interrupt(request, session->interrupt_execution(request.capture("exe")));
 }
 
 }  // namespace cellkeep::agent

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/agent/model.hpp"
 
+#include "kernel-manager/agent/base64.hpp"
+#include "kernel-manager/agent/network_body.hpp"
+#include "kernel-manager/session/media_type.hpp"
+#include "protocol/json.hpp"
 #include "protocol/support/time.hpp"
 
 #include <string>
@@ -12,6 +16,10 @@ namespace {
 template <typename T>
 nlohmann::json or_null(const std::optional<T>& value) {
     return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+}
+
+nlohmann::json count_or_null(const std::optional<std::chrono::milliseconds>& time) {
+    return time ? nlohmann::json(time->count()) : nlohmann::json(nullptr);
 }
 
 double to_ms(std::chrono::microseconds time) {
@@ -29,8 +37,32 @@ nlohmann::json to_json(const session::SessionLimits& limits) {
         {"output_bytes", limits.output_bytes},
         {"artifact_bytes", limits.artifact_bytes},
         {"executions", or_null(limits.executions)},
+        {"total_wall_ms", count_or_null(limits.total_wall)},
+        {"total_cpu_ms", count_or_null(limits.total_cpu)},
+        {"total_output_bytes", or_null(limits.total_output_bytes)},
+        {"total_artifact_bytes", or_null(limits.total_artifact_bytes)},
+        {"consecutive_failures", limits.consecutive_failures.value_or(0)},
         {"idle_s", limits.idle.count()},
         {"lifetime_s", limits.lifetime.count()},
+    };
+}
+
+nlohmann::json to_json(const session::BudgetUse& used) {
+    return {
+        {"executions", used.executions},
+        {"total_wall_ms", to_ms(used.wall)},
+        {"total_cpu_ms", to_ms(used.cpu)},
+        {"total_output_bytes", used.output_bytes},
+        {"total_artifact_bytes", used.artifact_bytes},
+    };
+}
+
+nlohmann::json to_json(const session::CircuitInfo& circuit) {
+    return {
+        {"state", to_string(circuit.state)},
+        {"failures", circuit.failures},
+        {"threshold", circuit.threshold},
+        {"retry_after_ms", count_or_null(circuit.retry_after)},
     };
 }
 
@@ -49,6 +81,28 @@ nlohmann::json to_json(const sandbox::IsolationReport& isolation) {
         controls.push_back(std::move(row));
     }
     return {{"complete", isolation.complete()}, {"controls", std::move(controls)}};
+}
+
+/// A path may be any bytes. What is not UTF-8 (RFC 3629) is shown with U+FFFD in it, and beside it
+/// stands what it really is.
+nlohmann::json with_path(const std::string& path, nlohmann::json object) {
+    object["path"] = path;
+    // What is not UTF-8 does not come back as it was.
+    const auto back = protocol::parse_json(protocol::dump_json(path), "path");
+    if (back.has_error() || back.value() != path) {
+        object["path_base64"] = encode_base64(path);
+    }
+    return object;
+}
+
+nlohmann::json to_json(const session::Artifact& artifact) {
+    return with_path(
+        artifact.path,
+        {{"change", to_string(artifact.change)},
+         {"bytes", artifact.bytes},
+         {"sha256",
+          artifact.sha256.empty() ? nlohmann::json(nullptr) : nlohmann::json(artifact.sha256)},
+         {"media_type", artifact.media_type}});
 }
 
 nlohmann::json to_json(const session::ExecutionError& error) {
@@ -78,13 +132,15 @@ nlohmann::json to_json(const session::SessionInfo& info) {
         {"language", info.language},
         {"environment", {{"name", info.environment.name}, {"digest", info.environment.digest}}},
         {"limits", to_json(info.limits)},
-        {"network", {{"mode", "none"}}},
+        {"network", network_to_json(info.network, info.traffic)},
         {"isolation", to_json(info.isolation)},
         {"metadata", info.metadata},
         {"owner", info.owner},
         {"created_at", to_iso8601(info.created_at)},
         {"last_activity", to_iso8601(info.last_activity)},
         {"executions", info.executions},
+        {"used", to_json(info.used)},
+        {"circuit_breaker", to_json(info.circuit)},
         {"restarts", info.restarts},
         {"connection_file",
          info.connection_file.empty() ? nlohmann::json(nullptr)
@@ -102,6 +158,13 @@ nlohmann::json to_json(const session::ExecutionResult& result, Outputs outputs) 
             {"saved_to",
              cut.saved_to.empty() ? nlohmann::json(nullptr) : nlohmann::json(cut.saved_to)},
         };
+        if (!cut.not_saved.empty()) {
+            truncated[stream]["not_saved"] = cut.not_saved;
+        }
+    }
+    nlohmann::json artifacts = nlohmann::json::array();
+    for (const session::Artifact& artifact : result.artifacts) {
+        artifacts.push_back(to_json(artifact));
     }
     nlohmann::json model = {
         {"id", result.id},
@@ -115,12 +178,17 @@ nlohmann::json to_json(const session::ExecutionResult& result, Outputs outputs) 
         {"error", result.error ? to_json(*result.error) : nlohmann::json(nullptr)},
         {"exit_code", or_null(result.exit_code)},
         {"state", result.state_kept ? "kept" : "lost"},
+        {"artifacts", std::move(artifacts)},
+        {"artifacts_complete", result.artifacts_complete},
         {"truncated", std::move(truncated)},
         {"metrics",
          {{"wall_ms", to_ms(result.metrics.wall)},
           {"cpu_ms", to_ms(result.metrics.cpu)},
           {"memory_peak_bytes", result.metrics.memory_peak_bytes},
+          {"memory_peak_of", result.metrics.memory_peak_is_own ? "execution" : "session"},
           {"queued_ms", to_ms(result.metrics.queued)}}},
+        {"reasoning", result.reasoning},
+        {"metadata", result.metadata},
     };
     if (outputs == Outputs::kInclude) {
         model["outputs"] = result.outputs;
@@ -135,12 +203,13 @@ nlohmann::json to_json(const sandbox::Entry& entry) {
     } else if (entry.kind == sandbox::EntryKind::kDirectory) {
         kind = "directory";
     }
-    return {
-        {"path", entry.path},
-        {"kind", kind},
-        {"bytes", entry.bytes},
-        {"modified", to_iso8601(entry.modified)},
-    };
+    nlohmann::json shown = with_path(
+        entry.path,
+        {{"kind", kind}, {"bytes", entry.bytes}, {"modified", to_iso8601(entry.modified)}});
+    if (entry.kind == sandbox::EntryKind::kFile) {
+        shown["media_type"] = session::media_type_of(entry.path);
+    }
+    return shown;
 }
 
 }  // namespace cellkeep::agent

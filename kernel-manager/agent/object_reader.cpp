@@ -12,6 +12,27 @@ namespace {
 /// answer.
 constexpr std::size_t kFieldErrorsMax = 32;
 
+/// The largest number up to which a double holds every whole number.
+constexpr double kExactMax = 9007199254740992.0;
+
+/// 3 and 3.0 are the same number (JSON Schema 2020-12, validation, 6.1.1); 3.5 is not whole.
+std::optional<nlohmann::json> whole_number(const nlohmann::json& field) {
+    if (field.is_number_integer()) {
+        return field;
+    }
+    if (!field.is_number_float()) {
+        return std::nullopt;
+    }
+    const auto value = field.get<double>();
+    if (!(std::abs(value) <= kExactMax) || std::trunc(value) != value) {
+        return std::nullopt;
+    }
+    if (value < 0) {
+        return nlohmann::json(static_cast<std::int64_t>(value));
+    }
+    return nlohmann::json(static_cast<std::uint64_t>(value));
+}
+
 std::string plain(double value) {
     std::string text = nlohmann::json(value).dump();
     return text.size() > 2 && text.substr(text.size() - 2) == ".0" ? text.substr(0, text.size() - 2)
@@ -95,15 +116,16 @@ std::optional<std::uint64_t> ObjectReader::integer(const char* name, const Integ
     if (field == nullptr) {
         return std::nullopt;
     }
-    if (!field->is_number_integer()) {
+    const auto whole = whole_number(*field);
+    if (!whole) {
         fail(name, "must be a whole number");
         return std::nullopt;
     }
-    if (!field->is_number_unsigned() || field->get<std::uint64_t>() < bounds.minimum) {
+    if (!whole->is_number_unsigned() || whole->get<std::uint64_t>() < bounds.minimum) {
         fail(name, "must be at least " + std::to_string(bounds.minimum));
         return std::nullopt;
     }
-    const auto value = field->get<std::uint64_t>();
+    const auto value = whole->get<std::uint64_t>();
     if (value > bounds.maximum) {
         fail(
             name,

@@ -2,6 +2,7 @@
 #include "kernel-manager/agent/request_body.hpp"
 
 #include "kernel-manager/agent/base64.hpp"
+#include "kernel-manager/agent/network_body.hpp"
 #include "kernel-manager/session/options_check.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/message.hpp"
@@ -31,6 +32,27 @@ std::uint64_t count(std::chrono::milliseconds time) {
 
 std::uint64_t count(std::chrono::seconds time) {
     return static_cast<std::uint64_t>(time.count());
+}
+
+/// Budgets may be null: none.
+void read_budgets(ObjectReader& reader, session::SessionLimits& limits) {
+    constexpr auto kLongest = static_cast<std::uint64_t>(
+        std::chrono::milliseconds(std::chrono::hours(24 * 365 * 100)).count());
+    const auto read = [&reader](const char* name, auto& target, std::uint64_t most) {
+        using Target = typename std::remove_reference_t<decltype(target)>::value_type;
+        const nlohmann::json* value = reader.any(name);
+        if (value == nullptr || value->is_null()) {
+            return;
+        }
+        if (const auto number = reader.integer(name, {1, most, kCeiling})) {
+            target = Target(*number);
+        }
+    };
+    read("executions", limits.executions, UINT64_MAX);
+    read("total_wall_ms", limits.total_wall, kLongest);
+    read("total_cpu_ms", limits.total_cpu, kLongest);
+    read("total_output_bytes", limits.total_output_bytes, UINT64_MAX);
+    read("total_artifact_bytes", limits.total_artifact_bytes, UINT64_MAX);
 }
 
 void read_limits(
@@ -70,28 +92,10 @@ void read_limits(
     limits.cpu = std::chrono::milliseconds(static_cast<std::int64_t>(cpu));
     limits.idle = std::chrono::seconds(static_cast<std::int64_t>(idle));
     limits.lifetime = std::chrono::seconds(static_cast<std::int64_t>(lifetime));
-    if (const nlohmann::json* executions = reader.any("executions");
-        executions != nullptr && !executions->is_null()) {
-        limits.executions = reader.integer("executions", {1, UINT64_MAX, kCeiling});
-    }
-    reader.finish();
-}
-
-void read_network(ObjectReader& parent, FieldErrors& errors) {
-    const nlohmann::json* value = parent.object("network");
-    if (value == nullptr) {
-        return;
-    }
-    ObjectReader reader(*value, child_pointer(parent.pointer(), "network"), errors);
-    const auto mode = reader.text("mode", kNameBytesMax);
-    (void)reader.array("allow");  // Ignored: its mode decides, and that is refused below.
-    if (mode == "allowlist") {
-        reader.fail(
-            "mode", "\"allowlist\" is not offered by this server yet: sessions have no network");
-    } else if (mode && *mode != "none") {
-        reader.fail("mode", "must be \"none\"");
-    } else if (reader.has("allow")) {
-        reader.fail("allow", "belongs to mode \"allowlist\", which this server does not offer yet");
+    read_budgets(reader, limits);
+    if (const auto failures =
+            reader.integer("consecutive_failures", {0, ceilings.consecutive_failures, kCeiling})) {
+        limits.consecutive_failures = static_cast<std::uint32_t>(*failures);
     }
     reader.finish();
 }
@@ -133,6 +137,28 @@ void read_env(ObjectReader& parent, std::map<std::string, std::string>& env, Fie
     }
 }
 
+/// `from` and `sha256`: a file of the operator's inputs directory.
+void read_reference(ObjectReader& reader, session::InputFile& file) {
+    if (const auto from = reader.text("from", 4095)) {
+        const auto parsed = sandbox::parse_workspace_path(*from);
+        if (parsed.has_error() || parsed.value().empty()) {
+            reader.fail("from", "must be a relative path without . and .. that names a file");
+        } else {
+            file.from = parsed.value();
+        }
+    }
+    if (const auto digest = reader.text("sha256", 64)) {
+        const bool valid = digest->size() == 64 &&
+                           digest->find_first_not_of("0123456789abcdef") == std::string::npos;
+        if (!valid) {
+            reader.fail("sha256", "must be 64 lower-case hexadecimal digits");
+        } else if (!reader.has("from")) {
+            reader.fail("sha256", "belongs to \"from\"");
+        }
+        file.sha256 = *digest;
+    }
+}
+
 std::optional<session::InputFile> read_file(
     const nlohmann::json& value, std::string pointer, FieldErrors& errors) {
     ObjectReader reader(value, std::move(pointer), errors);
@@ -152,10 +178,12 @@ std::optional<session::InputFile> read_file(
     }
     const auto text = reader.text("text", limits::kHttpBodyBytesMax);
     const auto base64 = reader.text("base64", limits::kHttpBodyBytesMax);
-    if (reader.any("from") != nullptr || reader.any("sha256") != nullptr) {
-        reader.fail("from", "files by reference are not offered by this server yet");
-    } else if (value.is_object() && reader.has("text") == reader.has("base64")) {
-        reader.fail("", "must have either \"text\" or \"base64\"");
+    read_reference(reader, file);
+    const int sources = static_cast<int>(reader.has("text")) +
+                        static_cast<int>(reader.has("base64")) +
+                        static_cast<int>(reader.has("from"));
+    if (value.is_object() && sources != 1) {
+        reader.fail("", "must have one of \"text\", \"base64\" and \"from\"");
     }
     if (text) {
         file.bytes = *text;
@@ -194,6 +222,17 @@ void read_files(ObjectReader& parent, std::vector<session::InputFile>& files, Fi
     }
 }
 
+void read_metadata(ObjectReader& reader, nlohmann::json& target) {
+    if (const nlohmann::json* metadata = reader.object("metadata")) {
+        if (protocol::dump_json(*metadata).size() > limits::kMetadataBytesMax) {
+            reader.fail(
+                "metadata",
+                "must be at most " + std::to_string(limits::kMetadataBytesMax) + " bytes as JSON");
+        }
+        target = *metadata;
+    }
+}
+
 void read_session_fields(
     ObjectReader& reader,
     const Offer& offer,
@@ -213,17 +252,10 @@ void read_session_fields(
         options.environment = std::move(*environment);
     }
     read_limits(reader, offer.ceilings, options.limits, errors);
-    read_network(reader, errors);
+    options.network = read_network(reader, errors);
     read_env(reader, options.env, errors);
     read_files(reader, options.files, errors);
-    if (const nlohmann::json* metadata = reader.object("metadata")) {
-        if (protocol::dump_json(*metadata).size() > limits::kMetadataBytesMax) {
-            reader.fail(
-                "metadata",
-                "must be at most " + std::to_string(limits::kMetadataBytesMax) + " bytes as JSON");
-        }
-        options.metadata = *metadata;
-    }
+    read_metadata(reader, options.metadata);
 }
 
 void read_execution_fields(
@@ -239,6 +271,12 @@ void read_execution_fields(
     request.idempotency_key =
         reader.text("idempotency_key", limits::kIdempotencyKeyBytesMax).value_or("");
     order.outputs = reader.boolean("outputs").value_or(false);
+    if (const auto choice = reader.text("on_disconnect", kNameBytesMax)) {
+        order.interrupt_on_disconnect = *choice == "interrupt";
+        if (*choice != "interrupt" && *choice != "continue") {
+            reader.fail("on_disconnect", "must be \"continue\" or \"interrupt\"");
+        }
+    }
     const IntegerBounds bounds{1, count(limits.wall), "the session's limit wall_ms"};
     if (const auto timeout = reader.integer("timeout_ms", bounds)) {
         request.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(*timeout));
@@ -290,6 +328,7 @@ ExecutionOrder parse_execution(
         return order;
     }
     read_execution_fields(reader, running.limits, order);
+    read_metadata(reader, order.request.metadata);
     read_files(reader, order.request.files, errors);
     if (const auto language = reader.text("language", kNameBytesMax);
         language && *language != running.language) {
@@ -307,6 +346,15 @@ OneShotOrder parse_one_shot(const nlohmann::json& body, const Offer& offer, Fiel
     }
     read_session_fields(reader, offer, order.options, errors);
     read_execution_fields(reader, order.options.limits, order.execution);
+    order.execution.request.metadata = order.options.metadata;
+    const IntegerBounds ttl{0, count(limits::kCacheTtlMax), "the maximum"};
+    if (const auto seconds = reader.integer("cache_ttl_s", ttl)) {
+        order.cache_ttl = std::chrono::seconds(static_cast<std::int64_t>(*seconds));
+    }
+    if (order.cache_ttl.count() > 0 &&
+        order.options.network.mode != egress::NetworkMode::kNone) {
+        reader.fail("cache_ttl_s", "is for runs without a network");
+    }
     reader.finish();
     return order;
 }

@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,11 +30,14 @@ struct Offer {
 struct ExecutionOrder {
     session::ExecutionRequest request;
     bool outputs = false;  // add the nbformat list to the answer
+    bool interrupt_on_disconnect = false;
 };
 
 struct OneShotOrder {
     session::SessionOptions options;
     ExecutionOrder execution;
+    /// How long its answer may be given to identical runs; 0: not.
+    std::chrono::seconds cache_ttl{0};
 };
 
 /// The body as JSON. 415 unless the content type is JSON; 400 with the place unless the text is

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/agent/routes.hpp"
 
+#include "kernel-manager/agent/docs.hpp"
 #include "kernel-manager/agent/openapi.hpp"
 #include "kernel-manager/http/problem.hpp"
 
@@ -8,8 +9,11 @@
 
 namespace cellkeep::agent {
 
-Routes::Routes(session::Backend& backend, std::string version)
-    : backend_(backend), version_(std::move(version)) {}
+Routes::Routes(session::Backend& backend, History& history, std::string version)
+    : backend_(backend),
+      history_(history),
+      version_(std::move(version)),
+      executions_(backend, history) {}
 
 void Routes::add_to(http::Router& router) {
     const auto bind = [this](auto member) {
@@ -20,7 +24,7 @@ void Routes::add_to(http::Router& router) {
         route.method = method;
         route.pattern = pattern;
         route.handler = bind(member);
-        if (route.method != "POST") {
+        if (route.method != "POST" && route.method != "PATCH") {
             route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
         }
         router.add(std::move(route));
@@ -30,20 +34,21 @@ void Routes::add_to(http::Router& router) {
     health_route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
     router.add(std::move(health_route));
 
+    add_docs(router);
     add("GET", "/", &Routes::index);
     add("GET", "/openapi.json", &Routes::openapi);
     add("GET", "/v1/sessions", &Routes::list_sessions);
     add("POST", "/v1/sessions", &Routes::create_session);
     add("GET", "/v1/sessions/{id}", &Routes::get_session);
+    add("PATCH", "/v1/sessions/{id}", &Routes::update_session);
     add("DELETE", "/v1/sessions/{id}", &Routes::remove_session);
     add("POST", "/v1/sessions/{id}/interrupt", &Routes::interrupt);
     add("POST", "/v1/sessions/{id}/restart", &Routes::restart);
-    add("POST", "/v1/sessions/{id}/executions", &Routes::execute);
-    add("GET", "/v1/sessions/{id}/executions/{exe}", &Routes::get_execution);
+    executions_.add_to(router);
     add("GET", "/v1/sessions/{id}/files", &Routes::list_files);
+    add("GET", "/v1/sessions/{id}/files.tar.zst", &Routes::get_archive);
     add("GET", "/v1/sessions/{id}/files/{path...}", &Routes::get_file);
     add("DELETE", "/v1/sessions/{id}/files/{path...}", &Routes::remove_file);
-    add("POST", "/v1/executions", &Routes::execute_once);
 
     http::Route upload{"PUT", "/v1/sessions/{id}/files/{path...}", bind(&Routes::put_file)};
     upload.body_mode = http::BodyMode::kStreamed;
@@ -52,6 +57,9 @@ void Routes::add_to(http::Router& router) {
 }
 
 Routes::Answer Routes::health(http::Request& /*request*/) {
+    if (const std::string trouble = history_.trouble(); !trouble.empty()) {
+        co_return http::make_json(200, {{"status", "degraded"}, {"store", trouble}});
+    }
     co_return http::make_json(200, {{"status", "ok"}});
 }
 
@@ -65,6 +73,7 @@ Routes::Answer Routes::index(http::Request& /*request*/) {
           {{"sessions", "/v1/sessions"},
            {"executions", "/v1/executions"},
            {"openapi", "/openapi.json"},
+           {"docs", "/docs"},
            {"health", "/healthz"}}}});
 }
 

@@ -5,6 +5,7 @@
 // administrator sees its own sessions only; what it may not see does not exist for it (404).
 #pragma once
 
+#include "kernel-manager/agent/execution_routes.hpp"
 #include "kernel-manager/agent/request_body.hpp"
 #include "kernel-manager/http/router.hpp"
 #include "kernel-manager/session/backend.hpp"
@@ -14,14 +15,10 @@
 
 namespace cellkeep::agent {
 
-/// Sessions in one page of a listing.
-inline constexpr std::size_t kPageSessionsMax = 1000;
-inline constexpr std::size_t kPageSessionsDefault = 100;
-
-/// Both must outlive the listener.
+/// All of them must outlive the listener.
 class Routes {
  public:
-    Routes(session::Backend& backend, std::string version);
+    Routes(session::Backend& backend, History& history, std::string version);
     void add_to(http::Router& router);
 
  private:
@@ -36,27 +33,32 @@ class Routes {
     Answer create_session(http::Request& request);
     Answer list_sessions(http::Request& request);
     Answer get_session(http::Request& request);
+    Answer update_session(http::Request& request);
     Answer remove_session(http::Request& request);
     Answer interrupt(http::Request& request);
     Answer restart(http::Request& request);
 
-    // execution_routes.cpp
-    Answer execute(http::Request& request);
-    Answer get_execution(http::Request& request);
-    Answer execute_once(http::Request& request);
-
     // file_routes.cpp
     Answer list_files(http::Request& request);
     Answer get_file(http::Request& request);
-    Answer put_file(http::Request& request);
     Answer remove_file(http::Request& request);
+
+    // upload_routes.cpp
+    Answer put_file(http::Request& request);
+    Answer put_directory(
+        http::Request& request, session::Session& session, const std::string& named);
+
+    // archive_routes.cpp
+    Answer get_archive(http::Request& request);
 
     /// The session named in the path, if the principal may see it.
     std::shared_ptr<session::Session> find_session(const http::Request& request) const;
     Offer offer() const;
 
     session::Backend& backend_;
+    History& history_;
     std::string version_;
+    ExecutionRoutes executions_;
 };
 
 /// 404 for a session that does not exist, or not for this principal.

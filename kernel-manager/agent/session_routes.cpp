@@ -1,29 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/agent/model.hpp"
 #include "kernel-manager/agent/routes.hpp"
+#include "kernel-manager/agent/session_page.hpp"
+#include "kernel-manager/agent/session_update_body.hpp"
 #include "kernel-manager/http/problem.hpp"
 
-#include <algorithm>
-#include <charconv>
-#include <optional>
 #include <utility>
 
 namespace cellkeep::agent {
-
-namespace {
-
-/// A page number: digits only, 1 to kPageSessionsMax.
-std::optional<std::size_t> parse_limit(const std::string& text) {
-    std::size_t value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, failed] = std::from_chars(text.data(), end, value);
-    if (failed != std::errc() || stop != end || value < 1 || value > kPageSessionsMax) {
-        return std::nullopt;
-    }
-    return value;
-}
-
-}  // namespace
 
 Routes::Answer Routes::create_session(http::Request& request) {
     ParsedBody body = parse_body(request, EmptyBody::kAllowed);
@@ -38,7 +22,7 @@ Routes::Answer Routes::create_session(http::Request& request) {
     options.owner = request.principal.name;
     const auto created = co_await backend_.create(std::move(options));
     if (created.has_error()) {
-        co_return http::to_response(http::problem_from(created.error()));
+        co_return http::to_response(refused_field(created.error()));
     }
     http::Response response = http::make_json(201, to_json(created.value()->info()));
     response.headers.add("Location", "/v1/sessions/" + created.value()->id());
@@ -46,14 +30,9 @@ Routes::Answer Routes::create_session(http::Request& request) {
 }
 
 Routes::Answer Routes::list_sessions(http::Request& request) {
-    std::size_t limit = kPageSessionsDefault;
-    if (const auto text = request.target.find_query("limit")) {
-        const auto parsed = parse_limit(*text);
-        if (!parsed) {
-            co_return http::to_response(http::make_problem(
-                400, "limit must be a number from 1 to " + std::to_string(kPageSessionsMax) + "."));
-        }
-        limit = *parsed;
+    PageQuery query;
+    if (const auto problem = parse_page_query(request.target, query)) {
+        co_return http::to_response(*problem);
     }
     std::vector<session::SessionInfo> visible;
     for (const auto& session : backend_.list()) {
@@ -61,36 +40,55 @@ Routes::Answer Routes::list_sessions(http::Request& request) {
             visible.push_back(std::move(info));
         }
     }
-    std::size_t first = 0;
-    if (const auto after = request.target.find_query("after")) {
-        const auto found = std::find_if(visible.begin(), visible.end(), [&after](const auto& info) {
-            return info.id == *after;
-        });
-        if (found == visible.end()) {
-            co_return http::to_response(http::make_problem(
-                400,
-                "unknown-cursor",
-                "The page cannot be found",
-                "The session named by \"after\" has ended; list from the start."));
-        }
-        first = static_cast<std::size_t>(found - visible.begin()) + 1;
-    }
-    const std::size_t last = std::min(visible.size(), first + limit);
+    const SessionPage page = take_page(std::move(visible), query);
     nlohmann::json sessions = nlohmann::json::array();
-    for (std::size_t i = first; i < last; ++i) {
-        sessions.push_back(to_json(visible[i]));
+    for (const session::SessionInfo& info : page.sessions) {
+        sessions.push_back(to_json(info));
     }
     nlohmann::json next = nullptr;
-    if (last < visible.size() && last > first) {
-        next = visible[last - 1].id;
+    if (!page.next.empty()) {
+        next = page.next;
     }
-    co_return http::make_json(200, {{"sessions", std::move(sessions)}, {"next", std::move(next)}});
+    http::Response response =
+        http::make_json(200, {{"sessions", std::move(sessions)}, {"next", std::move(next)}});
+    if (!page.next.empty()) {
+        response.headers.add("Link", next_link(request.target, page.next));
+    }
+    co_return response;
 }
 
 Routes::Answer Routes::get_session(http::Request& request) {
     const auto session = find_session(request);
     if (session == nullptr) {
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
+    }
+    co_return http::make_json(200, to_json(session->info()));
+}
+
+Routes::Answer Routes::update_session(http::Request& request) {
+    const auto session = find_session(request);
+    if (session == nullptr) {
         co_return unknown_session(request);
+    }
+    // A body of either type means the same here: a merge patch (RFC 7396).
+    const std::string_view type = request.headers.get("Content-Type");
+    if (http::equals_ignoring_case(
+            type.substr(0, type.find(';')), "application/merge-patch+json")) {
+        request.headers.set("Content-Type", "application/json");
+    }
+    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    if (body.problem) {
+        co_return http::to_response(*body.problem);
+    }
+    FieldErrors errors;
+    const session::SessionUpdate update = parse_session_update(body.value, session->info(), errors);
+    if (!errors.empty()) {
+        co_return http::to_response(invalid_body(std::move(errors)));
+    }
+    const Status updated = session->update(update);
+    if (updated.has_error()) {
+        co_return http::to_response(refused_field(updated.error()));
     }
     co_return http::make_json(200, to_json(session->info()));
 }

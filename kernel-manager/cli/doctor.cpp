@@ -4,12 +4,45 @@
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/cli/doctor_report.hpp"
+#include "kernel-manager/session/kernel_catalog.hpp"
 #include "sandbox/host_features.hpp"
+
+#include <utility>
 
 namespace cellkeep::cli {
 
+namespace {
+
+/// What a session's kernel would see: from the images if they have been made.
+Result<session::KernelSpec> find_kernel() {
+    BOOST_OUTCOME_TRY(const auto installation, session::find_installation());
+    BOOST_OUTCOME_TRY(const std::string directory, image::default_store_directory());
+    BOOST_OUTCOME_TRY(image::Store store, image::Store::open(directory));
+    BOOST_OUTCOME_TRY(
+        const auto images, image::find_prepared(store, session::image_sources(installation)));
+    BOOST_OUTCOME_TRY(const auto catalog, session::KernelCatalog::create(installation, &images));
+    return *catalog.find("python");
+}
+
+sandbox::HostFeatures probe() {
+    const auto kernel = find_kernel();
+    if (kernel.has_value()) {
+        return sandbox::probe_host(kernel.value().images, kernel.value().read_only);
+    }
+    sandbox::HostFeatures host = sandbox::probe_host();
+    for (sandbox::Control& control : host.controls) {
+        if (control.name == "private_image") {
+            control.detail = kernel.error().message();
+            control.fix = kernel.error().hint().empty() ? control.fix : kernel.error().hint();
+        }
+    }
+    return host;
+}
+
+}  // namespace
+
 int doctor(DoctorFormat format) {
-    const sandbox::HostFeatures host = sandbox::probe_host();
+    const sandbox::HostFeatures host = probe();
     print(format == DoctorFormat::kJson ? doctor_json(host) : doctor_table(host));
     return sandbox::IsolationReport{host.controls}.complete() ? kExitDone : kExitFailed;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/log.hpp"
 
+#include "kernel-manager/session/redaction.hpp"
 #include "protocol/message.hpp"
 
 #include <spdlog/sinks/stdout_sinks.h>
@@ -84,7 +85,9 @@ void configure_log(LogLevel level, LogFormat format) {
     instance().use(level, format);
 }
 
-std::string format_event(std::string_view event, const nlohmann::json& fields, LogFormat format) {
+std::string format_event(std::string_view event, const nlohmann::json& given, LogFormat format) {
+    // What guests, clients and libraries say ends up here too.
+    const nlohmann::json fields = session::redact_json(given);
     if (format == LogFormat::kJson) {
         std::string line = "\"event\":" + protocol::dump_json(std::string(event));
         const std::string rest = protocol::dump_json(fields);

@@ -3,6 +3,7 @@
 // The `cellkeep` program: its command line, and nothing else.
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/console.hpp"
+#include "kernel-manager/cli/image_arguments.hpp"
 #include "kernel-manager/cli/kernel_arguments.hpp"
 #include "kernel-manager/cli/serve_arguments.hpp"
 
@@ -59,6 +60,8 @@ int dispatch(int argc, char** argv) {
     app.add_subcommand("version", "Print the version");
     KernelArguments kernel_arguments;
     add_kernel_commands(app, kernel_arguments);
+    ImageArguments image_arguments;
+    add_image_commands(app, image_arguments);
 
     try {
         app.parse(argc, argv);
@@ -66,6 +69,9 @@ int dispatch(int argc, char** argv) {
         return app.exit(failure) == 0 ? kExitDone : kExitUsage;
     }
     if (const auto code = run_kernel_commands(app, kernel_arguments)) {
+        return *code;
+    }
+    if (const auto code = run_image_commands(app, image_arguments)) {
         return *code;
     }
     if (app.got_subcommand("serve")) {

@@ -65,7 +65,10 @@ Status share_start_directory(session::ServiceConfig& config, const std::string& 
     }
     session::KernelSpec spec = *known;
     spec.read_only.push_back(
-        {.source = directory.string(), .target = kSharedDirectoryPath, .executable = false});
+        {.source = directory.string(),
+         .target = kSharedDirectoryPath,
+         .executable = false,
+         .shared = true});
     config.catalog.add(std::move(spec));
     return ok();
 }

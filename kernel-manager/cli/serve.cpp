@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `cellkeep serve`: where the parts are put together.
+#include "kernel-manager/agent/history.hpp"
 #include "kernel-manager/agent/routes.hpp"
 #include "kernel-manager/cli/console.hpp"
+#include "kernel-manager/cli/egress_setup.hpp"
 #include "kernel-manager/cli/listening.hpp"
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/serve_plan.hpp"
@@ -14,6 +16,7 @@
 #include "kernel-manager/jupyter/zmq_front.hpp"
 #include "kernel-manager/session/backend.hpp"
 #include "kernel-manager/session/service.hpp"
+#include "kernel-manager/store/store.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/time.hpp"
 
@@ -114,7 +117,11 @@ Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Se
 /// What every session needs, and the kernels that are made in advance.
 Result<session::ServiceConfig> service_config(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(
-        session::ServiceConfig config, make_service_config(plan.sessions_max, plan.allow_degraded));
+        session::ServiceConfig config,
+        make_service_config(plan.sessions_max, plan.allow_degraded, plan.image));
+    if (!plan.inputs.empty()) {
+        BOOST_OUTCOME_TRY(config.inputs, session::InputsDirectory::open(plan.inputs));
+    }
     config.prespawn.count = plan.prespawn_count;
     config.prespawn.options.limits = plan.kernel_limits;
     if (const auto language =
@@ -124,12 +131,41 @@ Result<session::ServiceConfig> service_config(const ServePlan& plan) {
     config.log = [](const std::string& line) {
         log_event(LogLevel::kWarning, "session", {{"message", line}});
     };
+    config.consecutive_failures = plan.consecutive_failures;
+    config.log_limit = [](const std::string& session_id,
+                          const std::string& execution_id,
+                          const session::LimitHit& hit) {
+        log_event(
+            LogLevel::kInfo,
+            "limit",
+            {{"session", session_id},
+             {"execution", execution_id},
+             {"reason", to_string(hit.reason)},
+             {"message", hit.message}});
+    };
     return config;
+}
+
+/// Null without one: a server that cannot remember must still serve.
+std::unique_ptr<store::Store> open_store(const ServePlan& plan, const std::string& directory) {
+    if (!plan.store) {
+        return nullptr;
+    }
+    const auto log = [](const std::string& line) {
+        log_event(LogLevel::kWarning, "store", {{"message", line}});
+    };
+    auto opened = store::Store::open(directory + "/history.db", log);
+    if (opened.has_error()) {
+        log("it is not used: " + opened.error().message());
+        return nullptr;
+    }
+    return std::move(opened).value();
 }
 
 /// Runs until a signal stops it and everything has ended.
 Status run_server(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(StateDir state_dir, StateDir::lock(plan.state_dir));
+    const std::unique_ptr<store::Store> store = open_store(plan, state_dir.path());
     asio::io_context io(1);
     jupyter::ZmqFrontConfig zmq;
     zmq.transport = plan.transport;
@@ -139,12 +175,17 @@ Status run_server(const ServePlan& plan) {
     };
     BOOST_OUTCOME_TRY(const auto zmq_front, jupyter::ZmqFront::create(io, std::move(zmq)));
     BOOST_OUTCOME_TRY(session::ServiceConfig config, service_config(plan));
+    BOOST_OUTCOME_TRY(
+        const auto gateway, make_gateway(io, plan.egress, state_dir.path() + "/egress"));
+    config.gateway = gateway;
     session::Service service(io, std::move(config));
     service.add_listener(zmq_front.get());
 
+    agent::History history(store.get());
+    service.add_listener(&history);
     http::Application application = make_application(plan.listening, plan.token);
     session::ServiceBackend backend(service);
-    agent::Routes routes(backend, version_text());
+    agent::Routes routes(backend, history, version_text());
     routes.add_to(application.router());
     BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
     jupyter::RestApi rest_api(io, backend, std::move(rest));
@@ -179,6 +220,9 @@ Status run_server(const ServePlan& plan) {
     while (!stopped && io.run_one() > 0) {
     }
     (void)io.run_for(kLastWork);
+    if (gateway) {
+        gateway->stop();
+    }
     log_event(LogLevel::kInfo, "stopped");
     return ok();
 }

@@ -38,6 +38,38 @@ void add_kernel_options(CLI::App& sub, ServeOptions& flags) {
         ->group(kGroup);
 }
 
+void add_egress_options(CLI::App& sub, ServeOptions& flags) {
+    constexpr const char* kGroup = "What sessions may reach of the network (default: nothing)";
+    sub.add_option(
+           "--allow-egress",
+           flags.allow_egress,
+           "The most a session may ask for: HOST[:PORT], *.DOMAIN[:PORT] for every name below it, "
+           "*:PORT for every host. Repeat it for several")
+        ->group(kGroup);
+    sub.add_option(
+           "--egress-permit-address",
+           flags.egress_permit_address,
+           "Reach this address or network too, though it is not public: 127.0.0.1, 10.1.0.0/16. "
+           "Repeat it for several")
+        ->group(kGroup);
+    sub.add_option(
+           "--egress-resolve",
+           flags.egress_resolve,
+           "NAME=ADDRESS: what a name means, whatever the resolver says. Repeat it for several")
+        ->group(kGroup);
+    sub.add_option(
+           "--egress-ca",
+           flags.egress_ca,
+           "PEM file: certificates that are trusted besides the system's, here and in sessions")
+        ->group(kGroup);
+    sub.add_option(
+           "--secrets",
+           flags.secrets,
+           "JSON file of mode 0600: secrets that sessions may use without seeing them "
+           "(kernel-manager/egress/EGRESS.md)")
+        ->group(kGroup);
+}
+
 }  // namespace
 
 void add_serve(CLI::App& app, ServeCommand& command) {
@@ -67,6 +99,17 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "Start sessions although this sandbox control is missing (see: cellkeep doctor). Repeat it "
         "for several");
     sub->add_option(
+        "--image",
+        flags.image,
+        "What sessions see of the system: auto (default: a private copy, made at the first start), "
+        "a "
+        "digest of cellkeep image list, or host: the host's own files (needs "
+        "--allow-degraded=private_image)");
+    sub->add_option(
+        "--inputs",
+        flags.inputs,
+        "Directory of files that sessions may have by name (files[].from), read-only");
+    sub->add_option(
         "--allow-host",
         flags.allow_host,
         "Accept this name in the Host header besides localhost. Repeat it for several");
@@ -82,8 +125,19 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "--no-token-on-unix-socket",
         flags.no_token_on_unix_socket,
         "Processes of this user need no token on a unix: socket");
+    sub->add_flag(
+        "--no-store",
+        flags.no_store,
+        "Remember sessions and executions only while they live, not in the state directory");
     sub->add_option("--ready-fd", flags.ready_fd, "Write READY to this descriptor when serving");
     sub->add_option("--zmq-transport", flags.zmq_transport, "ipc (default) or tcp");
+    sub->add_option(
+        "--consecutive-failures",
+        flags.consecutive_failures,
+        "Refuse a session's executions for a while after so many failed in a row, unless the "
+        "session "
+        "says otherwise. Default: 10; 0: never");
+    add_egress_options(*sub, flags);
     add_kernel_options(*sub, flags);
     sub->add_option("--log-level", flags.log_level, "debug, info (default), warning, error, off");
     sub->add_option("--log-format", flags.log_format, "json (default) or text");

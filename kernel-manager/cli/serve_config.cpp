@@ -74,7 +74,9 @@ bool any_key(const Visit& visit) {
            visit("base_url", &ServeOptions::base_url) ||
            visit("tls_cert", &ServeOptions::tls_cert) || visit("tls_key", &ServeOptions::tls_key) ||
            visit("no_token_on_unix_socket", &ServeOptions::no_token_on_unix_socket) ||
-           visit("ready_fd", &ServeOptions::ready_fd) ||
+           visit("no_store", &ServeOptions::no_store) ||
+           visit("ready_fd", &ServeOptions::ready_fd) || visit("image", &ServeOptions::image) ||
+           visit("inputs", &ServeOptions::inputs) ||
            visit("zmq_transport", &ServeOptions::zmq_transport) ||
            visit("log_level", &ServeOptions::log_level) ||
            visit("log_format", &ServeOptions::log_format) ||
@@ -87,7 +89,12 @@ bool any_key(const Visit& visit) {
            visit("kernel_cpu_cores", &ServeOptions::kernel_cpu_cores) ||
            visit("kernel_memory_mb", &ServeOptions::kernel_memory_mb) ||
            visit("kernel_disk_mb", &ServeOptions::kernel_disk_mb) ||
-           visit("kernel_processes", &ServeOptions::kernel_processes);
+           visit("kernel_processes", &ServeOptions::kernel_processes) ||
+           visit("consecutive_failures", &ServeOptions::consecutive_failures) ||
+           visit("allow_egress", &ServeOptions::allow_egress) ||
+           visit("egress_permit_address", &ServeOptions::egress_permit_address) ||
+           visit("egress_resolve", &ServeOptions::egress_resolve) ||
+           visit("egress_ca", &ServeOptions::egress_ca) || visit("secrets", &ServeOptions::secrets);
 }
 
 const char* type_text(const std::optional<std::string>& /*unused*/) {

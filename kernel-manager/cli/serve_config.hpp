@@ -30,10 +30,22 @@ struct ServeOptions {
     std::optional<std::string> tls_cert;  // PEM files
     std::optional<std::string> tls_key;
     std::optional<bool> no_token_on_unix_socket;
+    std::optional<bool> no_store;
     std::optional<int> ready_fd;
+    std::optional<std::string> inputs;         // directory
+    std::optional<std::string> image;          // "auto", "host", a digest
     std::optional<std::string> zmq_transport;  // "ipc", "tcp"
     std::optional<std::string> log_level;
     std::optional<std::string> log_format;
+    /// Of sessions that do not say: after how many failing executions in a row the circuit breaker
+    /// opens; 0: never.
+    std::optional<std::uint32_t> consecutive_failures;
+    // What sessions may reach of the network.
+    std::optional<std::vector<std::string>> allow_egress;  // HOST:PORT, *.DOMAIN:PORT, *:PORT
+    std::optional<std::vector<std::string>> egress_permit_address;  // ADDRESS[/PREFIX]
+    std::optional<std::vector<std::string>> egress_resolve;         // NAME=ADDRESS
+    std::optional<std::string> egress_ca;                           // PEM file
+    std::optional<std::string> secrets;                             // JSON file
     // Kernels that Jupyter front ends start.
     std::optional<std::string> default_kernel_name;
     std::optional<std::vector<std::string>> allowed_envs;  // of a client, besides KERNEL_*

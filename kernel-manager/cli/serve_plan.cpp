@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/serve_plan.hpp"
 
+#include "kernel-manager/cli/egress_setup.hpp"
 #include "kernel-manager/cli/state_dir.hpp"
 #include "kernel-manager/session/options_check.hpp"
 #include "protocol/support/syscall.hpp"
@@ -67,6 +68,7 @@ Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
     }
     plan.cull.connected = options.cull_connected.value_or(false);
     plan.cull.busy = options.cull_busy.value_or(false);
+    plan.store = !options.no_store.value_or(false);
     plan.prespawn_count = options.prespawn_count.value_or(0);
     if (plan.prespawn_count > plan.sessions_max) {
         return Error(
@@ -109,8 +111,20 @@ Result<ServePlan> make_serve_plan(const ServeCommand& command) {
             ErrorCode::kInvalidArgument,
             "max-sessions must be a number from 1 to " + std::to_string(kSessionsMax));
     }
+    const session::ServiceConfig defaults;
+    plan.consecutive_failures =
+        options.consecutive_failures.value_or(defaults.consecutive_failures);
+    if (plan.consecutive_failures > defaults.ceilings.consecutive_failures) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "consecutive-failures must be at most " +
+                std::to_string(defaults.ceilings.consecutive_failures));
+    }
     plan.allow_degraded = options.allow_degraded.value_or(std::vector<std::string>());
+    BOOST_OUTCOME_TRY(plan.egress, plan_egress(options));
     plan.ready_fd = options.ready_fd;
+    plan.inputs = options.inputs.value_or(plan.inputs);
+    plan.image = options.image.value_or(plan.image);
     BOOST_OUTCOME_TRY(plan.transport, parse_transport(options.zmq_transport.value_or("ipc")));
     BOOST_OUTCOME_TRY(plan.log_level, parse_log_level(options.log_level.value_or("info")));
     BOOST_OUTCOME_TRY(plan.log_format, parse_log_format(options.log_format.value_or("json")));

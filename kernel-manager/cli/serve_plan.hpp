@@ -7,6 +7,7 @@
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/listening.hpp"
 #include "kernel-manager/cli/log.hpp"
+#include "kernel-manager/egress/gateway.hpp"
 #include "kernel-manager/jupyter/rest_kernelspecs.hpp"
 #include "kernel-manager/session/service.hpp"
 #include "protocol/connection_file.hpp"
@@ -25,8 +26,13 @@ struct ServePlan {
     bool token_given = false;
     std::string state_dir;
     std::size_t sessions_max = 0;
+    std::uint32_t consecutive_failures = 0;
     std::vector<std::string> allow_degraded;
+    egress::GatewayConfig egress;  // without its log and directory
+    bool store = true;             // in the state directory
     std::optional<int> ready_fd;
+    std::string inputs;          // a directory; empty: none
+    std::string image = "auto";  // service_setup.hpp
     protocol::Transport transport = protocol::Transport::kIpc;
     LogLevel log_level = LogLevel::kInfo;
     LogFormat log_format = LogFormat::kJson;

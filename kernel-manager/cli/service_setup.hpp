@@ -12,8 +12,17 @@
 
 namespace cellkeep::cli {
 
-/// kInvalidArgument if a control name is unknown; kUnavailable if the installation is incomplete.
+/// What sessions see read-only: "auto", an image that is made if there is none; "host", the host's
+/// own files (needs allow_degraded to have private_image); or an environment image's digest.
+inline constexpr const char* kAutomaticImage = "auto";
+
+/// kInvalidArgument if a control name is unknown; kUnavailable if the installation is incomplete;
+/// what image::prepare() fails with, unless private_image may be missing. May take a minute the
+/// first time, and says so on stderr. Call it on the main thread before others exist
+/// (image_mount.hpp).
 Result<session::ServiceConfig> make_service_config(
-    std::size_t sessions_max, const std::vector<std::string>& allow_degraded);
+    std::size_t sessions_max,
+    const std::vector<std::string>& allow_degraded,
+    const std::string& image = kAutomaticImage);
 
 }  // namespace cellkeep::cli

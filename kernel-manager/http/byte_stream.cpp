@@ -8,6 +8,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <netinet/tcp.h>
+
 #include <algorithm>
 #include <array>
 
@@ -73,6 +75,23 @@ asio::awaitable<void> ByteStream::end_tls() {
 void ByteStream::cancel() {
     boost::system::error_code ignored;  // Ignored: a socket that is gone has nothing to cancel.
     (void)transport_->socket().cancel(ignored);
+}
+
+void ByteStream::notice_lost_peer(std::chrono::milliseconds unacknowledged_max) {
+    using KeepIdle = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
+    using KeepInterval = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPINTVL>;
+    using KeepCount = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPCNT>;
+    using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
+    constexpr int kProbes = 3;
+    const auto milliseconds = static_cast<int>(unacknowledged_max.count());
+    const int seconds = std::max(1, milliseconds / 1000 / (kProbes + 1));
+    auto& socket = transport_->socket();
+    boost::system::error_code ignored;  // Ignored: a Unix socket has none of them.
+    (void)socket.set_option(asio::socket_base::keep_alive(true), ignored);
+    (void)socket.set_option(KeepIdle(seconds), ignored);
+    (void)socket.set_option(KeepInterval(seconds), ignored);
+    (void)socket.set_option(KeepCount(kProbes), ignored);
+    (void)socket.set_option(UserTimeout(milliseconds), ignored);
 }
 
 void ByteStream::end_sending() {

@@ -60,6 +60,9 @@ class ByteStream {
     boost::asio::awaitable<void> end_tls();
     /// Fails the operations that are waiting; the stream stays open.
     void cancel();
+    /// From now on a peer that is lost without a word fails what waits, soon after it stops
+    /// acknowledging (tcp(7), TCP_USER_TIMEOUT and keep-alive). Nothing to do on a Unix socket.
+    void notice_lost_peer(std::chrono::milliseconds unacknowledged_max);
     /// Says that we send no more; the peer may go on. (TLS cannot say that and then go on reading:
     /// there it is only noted.)
     void end_sending();

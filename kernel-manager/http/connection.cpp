@@ -2,6 +2,7 @@
 #include "kernel-manager/http/connection.hpp"
 
 #include "kernel-manager/http/connection_io.hpp"
+#include "kernel-manager/http/connection_watch.hpp"
 #include "kernel-manager/http/handshake.hpp"
 #include "kernel-manager/http/head.hpp"
 
@@ -14,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <exception>
 #include <utility>
 
@@ -175,6 +175,7 @@ asio::awaitable<std::optional<Connection::Next>> Connection::read_head() {
     set_deadline(registry_->limits().head_timeout);
     io_->parser.emplace();
     io_->body_bytes = 0;
+    io_->streamed = 0;
     io_->broken = false;
     auto& parser = *io_->parser;
     // The library's count leaves out some line ends: it bounds the reading, the exact one is below.
@@ -214,6 +215,8 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     const Route* route = nullptr;
     Request request = take_request(response, route);
     if (route != nullptr) {
+        watch_ = std::make_unique<Watch>(*this);
+        request.client = watch_.get();
         response = co_await answer(*route, request);
     }
     if (std::holds_alternative<WebSocketUpgrade>(response.body)) {
@@ -223,6 +226,9 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
 
     bool keep_alive =
         parser.keep_alive() && !io_->broken && !finishing_ && admittance_ == Admittance::kServe;
+    if (std::holds_alternative<StreamBody>(response.body) && parser.get().version() != 11) {
+        keep_alive = false;  // its end is the connection's (RFC 9112, section 6.3)
+    }
     if (keep_alive && !parser.is_done()) {
         // A client that waits for 100 Continue may send its body or not: only a close is safe.
         keep_alive = false;
@@ -230,12 +236,14 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
             keep_alive = co_await skip_short_rest();
         }
     }
+    co_await end_watch();
     const bool sent = co_await send(response, request.method == "HEAD", keep_alive);
     record(request, response);
     if (!sent) {
         co_return Next::kClose;
     }
-    if (keep_alive) {
+    // A stream may have lasted until long after the server began to stop.
+    if (keep_alive && !finishing_) {
         co_return Next::kKeepAlive;
     }
     co_return parser.is_done() ? Next::kClose : Next::kDrain;
@@ -300,8 +308,13 @@ asio::awaitable<Connection::Next> Connection::serve_websocket(Request& request, 
 }
 
 asio::awaitable<bool> Connection::send(Response& response, bool head_only, bool keep_alive) {
+    auto* stream = std::get_if<StreamBody>(&response.body);
+    Framing framing = Framing::kLength;
+    if (stream != nullptr) {
+        framing = io_->parser->get().version() == 11 ? Framing::kChunked : Framing::kUntilClose;
+    }
     const std::string head =
-        serialize_head(response, keep_alive ? After::kKeepAlive : After::kClose);
+        serialize_head(response, keep_alive ? After::kKeepAlive : After::kClose, framing);
     std::array<asio::const_buffer, 2> buffers{asio::buffer(head), asio::const_buffer()};
     const auto* text = std::get_if<std::string>(&response.body);
     if (text != nullptr && !head_only && response.status != 204) {
@@ -319,40 +332,13 @@ asio::awaitable<bool> Connection::send(Response& response, bool head_only, bool 
         co_return false;
     }
     const auto* file = std::get_if<FileBody>(&response.body);
-    if (file == nullptr || head_only) {
+    if (head_only || (file == nullptr && stream == nullptr)) {
         co_return true;
     }
-    co_return co_await send_file(*file);
-}
-
-asio::awaitable<bool> Connection::send_file(const FileBody& file) {
-    std::uint64_t offset = file.offset;
-    std::uint64_t left = file.length;
-    io_->piece.resize(kReadBytes);
-    while (left > 0) {
-        const std::size_t wanted =
-            static_cast<std::size_t>(std::min<std::uint64_t>(left, io_->piece.size()));
-        const ssize_t got =
-            ::pread(file.fd.get(), io_->piece.data(), wanted, static_cast<off_t>(offset));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            // The guest cut the file while it was being sent: the length promised cannot be kept,
-            // and only a closed connection says so.
-            co_return false;
-        }
-        set_deadline(registry_->limits().body_timeout);
-        auto [error, bytes] = co_await asio::async_write(
-            *stream_, asio::buffer(io_->piece.data(), static_cast<std::size_t>(got)), kAwait);
-        clear_deadline();
-        if (error) {
-            co_return false;
-        }
-        offset += static_cast<std::uint64_t>(got);
-        left -= static_cast<std::uint64_t>(got);
+    if (stream != nullptr) {
+        co_return co_await send_stream(*stream, framing);
     }
-    co_return true;
+    co_return co_await send_file(*file);
 }
 
 asio::awaitable<void> Connection::drain() {
@@ -382,7 +368,7 @@ void Connection::record(const Request& request, const Response& response) {
     record.path = request.target.path;
     record.principal = request.principal.name;
     record.status = response.status;
-    record.bytes = response.content_length();
+    record.bytes = response.content_length() + io_->streamed;
     record.duration =
         std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started_);
     registry_->log()(record);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "kernel-manager/http/byte_stream.hpp"
+#include "kernel-manager/http/head.hpp"
 #include "kernel-manager/http/listener.hpp"
 #include "kernel-manager/http/websocket_session.hpp"
 
@@ -69,6 +70,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
     class Stream;  // BodyStream over the parser of the current request
+    class Watch;   // sees the client go
+    class Writer;  // of a body that is written while it is sent
     struct Io;     // buffers and parser: the HTTP library stays in connection.cpp
     enum class Next { kKeepAlive, kClose, kDrain };
 
@@ -88,6 +91,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     boost::asio::awaitable<bool> skip_short_rest();
     boost::asio::awaitable<bool> send(Response& response, bool head_only, bool keep_alive);
     boost::asio::awaitable<bool> send_file(const FileBody& file);
+
+    // connection_stream.cpp
+    boost::asio::awaitable<bool> send_stream(StreamBody& body, Framing framing);
+    boost::asio::awaitable<bool> send_piece(std::string_view bytes, Framing framing);
+    void begin_watch(std::function<void()> gone);
+    boost::asio::awaitable<void> run_watch();
+    boost::asio::awaitable<void> end_watch();
+
     boost::asio::awaitable<void> drain();
     void set_deadline(std::chrono::milliseconds from_now);
     void clear_deadline();
@@ -99,6 +110,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Admittance admittance_;
     std::unique_ptr<Io> io_;
     std::shared_ptr<WebSocketSession> websocket_;  // once the connection is one
+    std::unique_ptr<Watch> watch_;                 // of the present request
     std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
     std::chrono::steady_clock::time_point started_;
     bool timed_out_ = false;

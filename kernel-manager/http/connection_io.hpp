@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a Connection keeps of the HTTP library: its buffer and the parser of the current request.
-// For connection.cpp and connection_body.cpp only: the library compiles slowly.
+// For connection.cpp, connection_body.cpp and connection_stream.cpp only: the library compiles
+// slowly.
 #pragma once
 
 #include "kernel-manager/http/connection.hpp"
@@ -32,6 +33,7 @@ struct Connection::Io {
     std::uint64_t body_bytes = 0;  // read so far
     bool broken = false;           // the body cannot be read to its end
     bool continue_wanted = false;  // the client waits for 100 Continue
+    std::uint64_t streamed = 0;    // bytes of a body that is written while it is sent
 };
 
 }  // namespace cellkeep::http

@@ -22,7 +22,7 @@ std::string http_date() {
 
 }  // namespace
 
-std::string serialize_head(const Response& response, After after) {
+std::string serialize_head(const Response& response, After after, Framing framing) {
     std::string head = "HTTP/1.1 " + std::to_string(response.status) + " ";
     head += reason_phrase(response.status);
     head += "\r\nDate: " + http_date() + "\r\nServer: cellkeep\r\n";
@@ -34,7 +34,9 @@ std::string serialize_head(const Response& response, After after) {
         });
         head += "\r\n";
     }
-    if (response.status != 204) {
+    if (framing == Framing::kChunked) {
+        head += "Transfer-Encoding: chunked\r\n";
+    } else if (framing == Framing::kLength && response.status != 204 && response.status != 304) {
         head += "Content-Length: " + std::to_string(response.content_length()) + "\r\n";
     }
     head += "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n";

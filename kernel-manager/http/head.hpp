@@ -11,8 +11,12 @@ namespace cellkeep::http {
 
 enum class After { kKeepAlive, kClose };
 
-/// With Date, Server, Content-Length and Connection, up to and including the empty line. A header
-/// value cannot end its line, whatever it holds.
-std::string serialize_head(const Response& response, After after);
+/// How the end of the body is told (RFC 9112, section 6).
+enum class Framing { kLength, kChunked, kUntilClose };
+
+/// With Date, Server, the body's framing and Connection, up to and including the empty line. A
+/// header value cannot end its line, whatever it holds.
+std::string serialize_head(
+    const Response& response, After after, Framing framing = Framing::kLength);
 
 }  // namespace cellkeep::http

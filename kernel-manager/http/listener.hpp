@@ -44,6 +44,8 @@ struct ConnectionLimits {
     std::chrono::milliseconds body_timeout = limits::kHttpBodyTimeout;
     std::chrono::milliseconds idle_timeout = limits::kHttpIdleTimeout;
     std::chrono::milliseconds drain_timeout = limits::kHttpDrainTimeout;
+    std::chrono::milliseconds stream_stall_max = limits::kHttpStreamStallMax;
+    std::size_t ahead_bytes_max = limits::kHttpAheadBytesMax;
     std::size_t websocket_message_bytes_max = limits::kFrameBytesMax;
     std::chrono::milliseconds websocket_ping_interval = limits::kWebSocketPingInterval;
     std::chrono::milliseconds websocket_pong_timeout = limits::kWebSocketPongTimeout;

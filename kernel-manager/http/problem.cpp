@@ -110,13 +110,12 @@ Problem problem_from(const Error& error) {
 }
 
 Response to_response(const Problem& problem) {
-    nlohmann::json body = {
-        {"type", "/problems/" + problem.kind},
-        {"title", problem.title},
-        {"status", problem.status},
-        {"detail", problem.detail},
-        {"instance", problem.instance},
-    };
+    nlohmann::json body = problem.extensions;
+    body["type"] = "/problems/" + problem.kind;
+    body["title"] = problem.title;
+    body["status"] = problem.status;
+    body["detail"] = problem.detail;
+    body["instance"] = problem.instance;
     if (!problem.errors.empty()) {
         nlohmann::json& errors = body["errors"] = nlohmann::json::array();
         for (const FieldError& error : problem.errors) {

@@ -7,6 +7,8 @@
 #include "kernel-manager/http/response.hpp"
 #include "protocol/support/result.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +30,8 @@ struct Problem {
     std::string instance;  // the request's path; filled in by the application
     std::vector<FieldError> errors;
     std::optional<int> retry_after_seconds;
+    /// Members of this kind of problem (RFC 9457, section 3.2): an object. The standard ones win.
+    nlohmann::json extensions = nlohmann::json::object();
 };
 
 /// kind and title by status: "not-found", "Not found" …

@@ -6,6 +6,7 @@
 
 #include "kernel-manager/http/headers.hpp"
 #include "kernel-manager/http/principal.hpp"
+#include "kernel-manager/http/streaming.hpp"
 #include "kernel-manager/http/target.hpp"
 #include "kernel-manager/http/websocket.hpp"
 #include "protocol/support/result.hpp"
@@ -37,8 +38,9 @@ struct Request {
     std::string method;  // upper case as sent; HEAD is served by the GET route
     Target target;
     Headers headers;
-    std::string body;                                          // whole, unless the route streams
-    BodyStream* stream = nullptr;                              // only if the route streams
+    std::string body;               // whole, unless the route streams
+    BodyStream* stream = nullptr;   // only if the route streams
+    ClientWatch* client = nullptr;  // null: nobody can tell when the client goes
     std::map<std::string, std::string, std::less<>> captures;  // from the route's pattern
     Principal principal;
     /// It came over a Unix socket from a process of the server's own user (SO_PEERCRED, unix(7)).

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One HTTP response as plain values: text held in memory, a range of an open file that the
-// connection streams, or a WebSocket that takes the connection over. Content-Length, Date and
+// connection streams, a body written while it is sent, or a WebSocket that takes the connection
+// over. Content-Length, Date and
 // Connection are the connection's business.
 #pragma once
 
 #include "kernel-manager/http/headers.hpp"
+#include "kernel-manager/http/streaming.hpp"
 #include "kernel-manager/http/websocket.hpp"
 #include "protocol/support/unique_fd.hpp"
 
@@ -28,8 +30,9 @@ struct FileBody {
 struct Response {
     int status = 200;
     Headers headers;
-    std::variant<std::string, FileBody, WebSocketUpgrade> body;
+    std::variant<std::string, FileBody, WebSocketUpgrade, StreamBody> body;
 
+    /// 0 for a stream and a WebSocket.
     std::uint64_t content_length() const;
 };
 

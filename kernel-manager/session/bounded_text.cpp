@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/bounded_text.hpp"
 
+#include "kernel-manager/session/saved_texts.hpp"
+
+#include <algorithm>
 #include <utility>
 
 namespace cellkeep::session {
 
 namespace {
+
+constexpr const char* kWorkspaceFull = "workspace_full";
+constexpr const char* kTooLong = "too_long";
 
 bool is_continuation(char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
@@ -67,6 +73,7 @@ void BoundedText::clear() {
     total_ = 0;
     cut_ = false;
     upload_.reset();
+    not_saved_.clear();
 }
 
 BoundedText::Outcome BoundedText::finish() {
@@ -77,6 +84,8 @@ BoundedText::Outcome BoundedText::finish() {
     truncation.total = total_;
     if (upload_.has_value() && upload_->commit().has_value()) {
         truncation.saved_to = save_path_;
+    } else {
+        truncation.not_saved = not_saved_.empty() ? kWorkspaceFull : not_saved_;
     }
     upload_.reset();
     tail_.erase(0, whole_suffix_start(tail_, half_max_));
@@ -90,6 +99,7 @@ void BoundedText::begin_saving(const sandbox::Workspace* workspace) {
     if (workspace == nullptr) {
         return;
     }
+    room_ = saved_text_room(*workspace);
     auto upload = workspace->begin_upload(save_path_);
     // A full workspace is no reason to fail the execution: the answer then says that nothing is
     // saved.
@@ -100,9 +110,18 @@ void BoundedText::begin_saving(const sandbox::Workspace* workspace) {
 }
 
 void BoundedText::save(std::string_view text) {
-    if (upload_.has_value() && upload_->append(text).has_error()) {
-        upload_.reset();  // full: half a file would be taken for the whole
+    if (!upload_.has_value()) {
+        return;
     }
+    // Half a file would be taken for the whole.
+    if (text.size() > room_) {
+        upload_.reset();
+        not_saved_ = kTooLong;
+    } else if (upload_->append(text).has_error()) {
+        upload_.reset();
+        not_saved_ = kWorkspaceFull;
+    }
+    room_ -= std::min<std::uint64_t>(room_, text.size());
 }
 
 }  // namespace cellkeep::session

@@ -47,6 +47,8 @@ class BoundedText {
     std::uint64_t total_ = 0;
     bool cut_ = false;
     std::optional<sandbox::Workspace::Upload> upload_;
+    std::uint64_t room_ = 0;  // what may still be saved
+    std::string not_saved_;   // why the saving ended
 };
 
 }  // namespace cellkeep::session

@@ -30,6 +30,8 @@ class Completion {
         }
     }
     bool done() const { return value_.has_value(); }
+    /// Only if done().
+    const T& value() const { return *value_; }
 
     /// The waiter must share ownership of the Completion, or it dies under the waiter.
     static boost::asio::awaitable<T> wait(std::shared_ptr<Completion> self) {

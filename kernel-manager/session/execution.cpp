@@ -27,4 +27,8 @@ std::string_view to_string(ExecutionStatus status) {
     return "unknown";
 }
 
+std::string_view to_string(Artifact::Change change) {
+    return change == Artifact::Change::kCreated ? "created" : "modified";
+}
+
 }  // namespace cellkeep::session

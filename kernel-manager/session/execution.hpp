@@ -18,10 +18,13 @@
 
 namespace cellkeep::session {
 
-/// A file to put into the workspace before code runs.
+/// A file to put into the workspace before code runs: its bytes, or where the operator's read-only
+/// inputs directory has it.
 struct InputFile {
     std::string path;  // relative to the workspace
     std::string bytes;
+    std::string from;    // relative to the inputs directory; empty: by its bytes
+    std::string sha256;  // lower-case hexadecimal; what `from` must have. Empty: not checked
 };
 
 struct ExecutionRequest {
@@ -29,8 +32,9 @@ struct ExecutionRequest {
     std::string stdin_text;                            // answers input(), line by line, then EOF
     std::optional<std::chrono::milliseconds> timeout;  // wall; at most the session's limit
     std::vector<InputFile> files;
-    std::string reasoning;        // accepted and bounded, not kept yet
-    std::string idempotency_key;  // empty: none
+    std::string reasoning;  // why the caller runs it: kept with the result
+    nlohmann::json metadata = nlohmann::json::object();  // kept with the result
+    std::string idempotency_key;                         // empty: none
     bool store_history = true;
 };
 
@@ -64,12 +68,31 @@ struct Truncation {
     std::uint64_t kept = 0;   // bytes in the answer
     std::uint64_t total = 0;  // bytes written
     std::string saved_to;     // file in the workspace with the whole text; empty if it did not fit
+    std::string not_saved;    // why there is none: "workspace_full", "too_long"
 };
+
+/// A file that an execution made or changed.
+struct Artifact {
+    enum class Change { kCreated, kModified };
+    std::string path;  // relative to the workspace; any bytes that the guest liked but NUL
+    Change change = Change::kCreated;
+    std::uint64_t bytes = 0;
+    /// Lower-case hexadecimal; empty beyond the session's artifact_bytes, and for a file that
+    /// changed while it was read.
+    std::string sha256;
+    std::string media_type;  // by its name (RFC 9110, section 8.3.1)
+};
+
+std::string_view to_string(Artifact::Change change);
 
 struct ExecutionMetrics {
     std::chrono::microseconds wall{0};
     std::chrono::microseconds cpu{0};
+    /// Of everything in the session together, its files in memory included.
     std::uint64_t memory_peak_bytes = 0;
+    /// True: the highest while this execution ran. False: since the session began, because the
+    /// kernel cannot begin anew.
+    bool memory_peak_is_own = false;
     std::chrono::microseconds queued{0};
 };
 
@@ -88,6 +111,12 @@ struct ExecutionResult {
     bool state_kept = true;        // false: the interpreter was replaced, its variables are gone
     std::map<std::string, Truncation> truncated;  // by stream name
     ExecutionMetrics metrics;
+    std::vector<Artifact> artifacts;  // by path
+    /// False: more may have been made or changed than `artifacts` says (limits::kArtifactsMax, or
+    /// too much happened at once to see it all).
+    bool artifacts_complete = true;
+    std::string reasoning;  // as the request had them
+    nlohmann::json metadata = nlohmann::json::object();
     std::uint64_t retained_bytes = 0;  // about what keeping this result costs
     /// The same output as a list of nbformat 4 outputs, in order, for notebooks.
     nlohmann::json outputs = nlohmann::json::array();

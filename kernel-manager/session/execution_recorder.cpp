@@ -274,7 +274,7 @@ void ExecutionRecorder::close_texts() {
         512 * result_.outputs.size() + 4096;
     if (displays_left_out_ > 0) {
         const std::uint64_t kept = result_.displays.size();
-        result_.truncated["displays"] = {kept, kept + displays_left_out_, ""};
+        result_.truncated["displays"] = {kept, kept + displays_left_out_, "", ""};
     }
     for (auto* list : {&result_.displays, &result_.outputs}) {
         for (json& display : *list) {
@@ -298,7 +298,8 @@ ExecutionResult ExecutionRecorder::finish(Cut cut) {
             .hint = "Restart the session."};
         return std::move(result_);
     }
-    if (cut == Cut::kNone || (cut == Cut::kInterrupt && result_.status == ExecutionStatus::kOk)) {
+    if (cut == Cut::kNone ||
+        (cut == Cut::kInterrupt && replied_ && result_.status == ExecutionStatus::kOk)) {
         // Code that finished in the instant of the interrupt did finish.
         return std::move(result_);
     }
@@ -321,6 +322,10 @@ ExecutionResult ExecutionRecorder::finish(Cut cut) {
             result_.error->hint =
                 "The limit on CPU time was reached: do less at once, or create a session with a "
                 "larger cpu_ms.";
+            break;
+        case Cut::kOutputLimit:
+            result_.status = ExecutionStatus::kOutputLimit;
+            result_.error->kind = "output_limit";
             break;
         case Cut::kInterrupt:
         case Cut::kNone:
@@ -360,6 +365,10 @@ ExecutionResult ExecutionRecorder::finish_dead(const Death& death) {
         case Death::Kind::kCpuTimeout:
             result_.status = ExecutionStatus::kTimeout;
             error.kind = "cpu_timeout";
+            break;
+        case Death::Kind::kOutputLimit:
+            result_.status = ExecutionStatus::kOutputLimit;
+            error.kind = "output_limit";
             break;
         default:
             break;

@@ -18,7 +18,7 @@
 namespace cellkeep::session {
 
 /// Why an execution was cut short by the server.
-enum class Cut { kNone, kInterrupt, kWallTimeout, kCpuTimeout };
+enum class Cut { kNone, kInterrupt, kWallTimeout, kCpuTimeout, kOutputLimit };
 
 class ExecutionRecorder {
  public:

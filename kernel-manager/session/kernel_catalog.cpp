@@ -55,6 +55,25 @@ std::vector<sandbox::ReadOnlyPath> system_paths() {
     return paths;
 }
 
+/// The same, from private copies: no inode of the host's. What is in them is image_recipe.cpp's.
+void add_image_paths(const image::Prepared& images, KernelSpec& spec) {
+    const auto add = [&spec](const image::ImageInUse& image, const std::string& path, bool runs) {
+        spec.read_only.push_back(
+            {.source = image.root + path, .target = path, .executable = runs, .optional = true});
+    };
+    add(images.environment, "/usr", true);
+    for (const char* data :
+         {"/etc/ssl", "/etc/fonts", "/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime"}) {
+        add(images.environment, data, false);
+    }
+    add(images.environment, kInsideEnvironment, true);
+    add(images.programs, kInsideBinary, true);
+    add(images.programs, kInsidePackage, false);
+    spec.images = images.images();
+    spec.leases = {images.environment.lease, images.programs.lease};
+    spec.environment.digest = images.environment.record.digest;
+}
+
 /// "sha256:…" of the lock that the set-up made the environment from and left its hash in;
 /// "unlocked" for an environment of the operator's own making.
 std::string digest_of(const std::string& environment) {
@@ -66,6 +85,20 @@ std::string digest_of(const std::string& environment) {
     const bool is_hash =
         hex.size() == 64 && hex.find_first_not_of("0123456789abcdef") == std::string::npos;
     return is_hash ? "sha256:" + hex : "unlocked";
+}
+
+std::string kernel_program(const Installation& installation) {
+    return installation.binary_dir + "/cellkeep-kernel-python";
+}
+
+void add_host_paths(const Installation& installation, KernelSpec& spec) {
+    spec.read_only = system_paths();
+    spec.read_only.push_back({.source = kernel_program(installation), .target = kInsideBinary});
+    spec.read_only.push_back(
+        {.source = installation.python_package_dir, .target = kInsidePackage, .executable = false});
+    spec.read_only.push_back(
+        {.source = installation.python_environment, .target = kInsideEnvironment});
+    spec.environment.digest = digest_of(installation.python_environment);
 }
 
 /// Whether the virtual environment has a package of that name.
@@ -81,8 +114,8 @@ bool has_package(const std::string& environment, const char* name) {
     return false;
 }
 
-Result<KernelSpec> make_python(const Installation& installation) {
-    const std::string kernel = installation.binary_dir + "/cellkeep-kernel-python";
+Result<KernelSpec> make_python(const Installation& installation, const image::Prepared* images) {
+    const std::string kernel = kernel_program(installation);
     BOOST_OUTCOME_TRY(
         require(kernel, "the Python kernel", "Build it: cmake --build --preset release"));
     BOOST_OUTCOME_TRY(require(
@@ -107,14 +140,12 @@ Result<KernelSpec> make_python(const Installation& installation) {
         "TMPDIR=/tmp",
         "CELLKEEP_ENVIRONMENT=" + std::string(kInsideEnvironment),
         "CELLKEEP_PYTHONPATH=" + std::string(kInsidePackage)};
-    spec.read_only = system_paths();
-    spec.read_only.push_back({.source = kernel, .target = kInsideBinary});
-    spec.read_only.push_back(
-        {.source = installation.python_package_dir, .target = kInsidePackage, .executable = false});
-    spec.read_only.push_back(
-        {.source = installation.python_environment, .target = kInsideEnvironment});
     spec.environment.name = "default";
-    spec.environment.digest = digest_of(installation.python_environment);
+    if (images != nullptr) {
+        add_image_paths(*images, spec);
+    } else {
+        add_host_paths(installation, spec);
+    }
     spec.debugger = has_package(installation.python_environment, "debugpy");
     return spec;
 }
@@ -144,9 +175,18 @@ Result<Installation> find_installation() {
     return found;
 }
 
-Result<KernelCatalog> KernelCatalog::create(const Installation& installation) {
+image::Sources image_sources(const Installation& installation) {
+    image::Sources sources;
+    sources.kernel_program = kernel_program(installation);
+    sources.python_package_dir = installation.python_package_dir;
+    sources.python_environment = installation.python_environment;
+    return sources;
+}
+
+Result<KernelCatalog> KernelCatalog::create(
+    const Installation& installation, const image::Prepared* images) {
     KernelCatalog catalog;
-    BOOST_OUTCOME_TRY(auto python, make_python(installation));
+    BOOST_OUTCOME_TRY(auto python, make_python(installation, images));
     catalog.add(std::move(python));
     return catalog;
 }

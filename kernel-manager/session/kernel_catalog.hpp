@@ -4,11 +4,13 @@
 // needs to see, and its environment.
 #pragma once
 
+#include "kernel-manager/image/prepare.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "protocol/support/result.hpp"
 #include "sandbox/policy.hpp"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,8 @@ struct KernelSpec {
     std::vector<std::string> argv;
     std::vector<std::string> env;  // "NAME=value"
     std::vector<sandbox::ReadOnlyPath> read_only;
+    std::vector<sandbox::PrivateImage> images;            // where read_only comes from
+    std::vector<std::shared_ptr<const UniqueFd>> leases;  // keep the images from being removed
     EnvironmentInfo environment;
     bool debugger = false;  // its environment has what the kernel debugs with
 };
@@ -36,11 +40,15 @@ struct Installation {
 /// build tree and its sources. kUnavailable names what is missing and the command that makes it.
 Result<Installation> find_installation();
 
+/// What of it goes into images.
+image::Sources image_sources(const Installation& installation);
+
 class KernelCatalog {
  public:
     KernelCatalog() = default;
-    /// kUnavailable names the missing file.
-    static Result<KernelCatalog> create(const Installation& installation);
+    /// Without images sessions see the host's own files. kUnavailable names the missing file.
+    static Result<KernelCatalog> create(
+        const Installation& installation, const image::Prepared* images = nullptr);
 
     /// Null if the language is not offered.
     const KernelSpec* find(const std::string& language) const;

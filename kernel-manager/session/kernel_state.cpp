@@ -33,6 +33,8 @@ std::string to_string(const Death& death) {
             return "wall_timeout";
         case Death::Kind::kCpuTimeout:
             return "cpu_timeout";
+        case Death::Kind::kOutputLimit:
+            return "output_limit";
         case Death::Kind::kCulled:
             return "culled";
         case Death::Kind::kRequested:
@@ -88,6 +90,8 @@ std::string describe(const Death& death) {
             return "The interpreter did not stop at its wall-clock deadline and was killed.";
         case Death::Kind::kCpuTimeout:
             return "The interpreter did not stop at its CPU-time limit and was killed.";
+        case Death::Kind::kOutputLimit:
+            return "The interpreter said more than a run may say, did not stop and was killed.";
         case Death::Kind::kCulled:
             return "The session was idle or old and was ended by the server.";
         case Death::Kind::kRequested:

@@ -22,6 +22,7 @@ struct Death {
         kOom,          // the memory limit of its session
         kWallTimeout,  // outlived an interrupt after its deadline
         kCpuTimeout,
+        kOutputLimit,  // outlived an interrupt after it had said too much
         kCulled,       // idle or old
         kRequested,    // restart, shutdown or delete
         kStartFailed,  // never became ready

@@ -24,7 +24,17 @@ struct SessionLimits {
     /// Checked against its ceiling and reported; no artifacts are collected yet that it could
     /// bound.
     std::uint64_t artifact_bytes = 5'000'000;
-    std::optional<std::uint64_t> executions;  // budget of the session's life
+    /// Budgets of the session's life, all clients together; nothing: none. total_cpu is all that
+    /// the session's processes use, from its hand-out on; total_wall the time that its runs take;
+    /// total_output_bytes all that they say; total_artifact_bytes the files that executions report.
+    std::optional<std::uint64_t> executions;
+    std::optional<std::chrono::milliseconds> total_wall;
+    std::optional<std::chrono::milliseconds> total_cpu;
+    std::optional<std::uint64_t> total_output_bytes;
+    std::optional<std::uint64_t> total_artifact_bytes;
+    /// The circuit breaker opens after so many failing executions in a row (circuit_breaker.hpp);
+    /// 0: never; nothing: as many as the server's default.
+    std::optional<std::uint32_t> consecutive_failures;
     std::chrono::seconds idle{1800};          // without activity: culled; 0: never
     std::chrono::seconds lifetime{86'400};    // since creation: culled; 0: never
 };
@@ -41,6 +51,7 @@ struct LimitCeilings {
     std::uint64_t artifact_bytes = 1'000'000'000;
     std::chrono::seconds idle{7LL * 86'400};
     std::chrono::seconds lifetime{30LL * 86'400};
+    std::uint32_t consecutive_failures = 1'000'000;
     bool endless = true;  // idle and lifetime may be 0
 };
 

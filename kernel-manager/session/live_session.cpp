@@ -32,11 +32,13 @@ LiveSession::LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sand
       journal_(limits::kJournalMessagesMax, limits::kJournalBytesMax),
       start_timer_(io),
       restart_budget_(limits::kRestartsMax, limits::kRestartWindow),
+      guard_(setup_.options.limits.consecutive_failures.value_or(0)),
       queue_(limits::kShellQueueMax, limits::kShellQueueBytesMax),
       wall_timer_(io),
       cpu_timer_(io),
       uncork_timer_(io),
       kill_timer_(io),
+      artifacts_(ArtifactCollector::create(io, setup_.work_thread, workspace_)),
       created_at_(system_clock::now()),
       created_steady_(steady_clock::now()),
       activity_(created_steady_),
@@ -67,9 +69,12 @@ boost::asio::awaitable<Status> LiveSession::start() {
     }
     (void)events.release();
     watch_sandbox();
+    // Before the first message: a guard that was not begun lets nothing pass.
+    guard_.hand_out(usage_or_nothing(), setup_.options.limits, steady_clock::now());
     BOOST_OUTCOME_CO_TRY(launch_kernel());
     Status ready = co_await Completion<Status>::wait(ready_);
     if (ready.has_value()) {
+        guard_.hand_out(usage_or_nothing(), setup_.options.limits, steady_clock::now());
         // Only now: until it is ready nobody could remove it.
         touch();
         watch_life();
@@ -85,6 +90,10 @@ SessionInfo LiveSession::info() const {
     info.state = state_;
     info.death = death_;
     info.limits = setup_.options.limits;
+    if (setup_.proxy) {
+        info.network = setup_.proxy->policy();
+        info.traffic = setup_.proxy->traffic();
+    }
     info.environment = setup_.spec.environment;
     info.isolation = sandbox_.isolation();
     info.metadata = setup_.options.metadata;
@@ -97,6 +106,8 @@ SessionInfo LiveSession::info() const {
     info.connections = clients_.count();
     info.connection_file = connection_file_;
     info.output_dropped = journal_.dropped();
+    info.used = guard_.used();
+    info.circuit = guard_.circuit(steady_clock::now());
     return info;
 }
 
@@ -117,16 +128,6 @@ void LiveSession::resume_output() {
     }
 }
 
-boost::asio::awaitable<Result<ExecutionResult>> LiveSession::execute(ExecutionRequest request) {
-    const auto self = shared_from_this();
-    const auto accepted = accept_execution(std::move(request));
-    if (accepted.has_error()) {
-        co_return accepted.error();
-    }
-    const auto finished = co_await Completion<FinishedExecution>::wait(accepted.value());
-    co_return *finished;
-}
-
 Status LiveSession::check_execution(const ExecutionRequest& request) const {
     if (state_ == KernelState::kDead) {
         return Error(
@@ -135,11 +136,8 @@ Status LiveSession::check_execution(const ExecutionRequest& request) const {
             "Restart the session.");
     }
     const SessionLimits& session_limits = setup_.options.limits;
-    if (session_limits.executions.has_value() && executions_ >= *session_limits.executions) {
-        return Error(
-            ErrorCode::kLimitExceeded,
-            "execute: the session's budget of " + std::to_string(*session_limits.executions) +
-                " executions is used up");
+    if (const auto refused = refusal()) {
+        return Error(ErrorCode::kLimitExceeded, "execute: " + refused->message, refused->hint);
     }
     if (request.timeout.has_value() && *request.timeout > session_limits.wall) {
         return Error(
@@ -156,81 +154,18 @@ Status LiveSession::check_execution(const ExecutionRequest& request) const {
     return ok();
 }
 
-LiveSession::Acceptance LiveSession::accept_execution(ExecutionRequest request) {
-    if (closed_) {
-        return Error(ErrorCode::kConflict, "execute: the session has ended");
-    }
-    if (!request.idempotency_key.empty()) {
-        if (const auto seen = by_key_.find(request.idempotency_key); seen != by_key_.end()) {
-            return seen->second.completion;
-        }
-    }
-    BOOST_OUTCOME_TRY(check_execution(request));
-    BOOST_OUTCOME_TRY(write_files(request.files));
-    BOOST_OUTCOME_TRY(const auto random, random_hex(12));
-    const std::string execution_id = "exe_" + random;
-    const auto completion = std::make_shared<Completion<FinishedExecution>>(io_);
-    auto execution = std::make_shared<TrackedExecution>(TrackedExecution{
-        execution_id,
-        ExecutionRecorder(
-            execution_id,
-            setup_.id,
-            std::move(request.stdin_text),
-            setup_.options.limits.output_bytes),
-        completion,
-        request.timeout});
-    Message message = Message::make(
-        Channel::kShell,
-        protocol::make_header("execute_request", "api-" + setup_.id, "cellkeep"),
-        json::object(),
-        {{"code", request.code},
-         {"silent", false},
-         {"store_history", request.store_history},
-         {"user_expressions", json::object()},
-         {"allow_stdin", true},
-         {"stop_on_error", false}});
-    BOOST_OUTCOME_TRY(
-        queue_.push({std::move(message), nullptr, std::move(execution), steady_clock::now()}));
-    ++executions_;
-    if (!request.idempotency_key.empty()) {
-        by_key_.emplace(request.idempotency_key, KeyedExecution{execution_id, completion});
-    }
-    touch();
-    dispatch_next();
-    return completion;
-}
-
-Status LiveSession::write_files(const std::vector<InputFile>& files) {
-    for (const InputFile& file : files) {
-        BOOST_OUTCOME_TRY(const auto path, sandbox::parse_workspace_path(file.path));
-        BOOST_OUTCOME_TRY(workspace_.write_file(path, file.bytes));
-    }
-    return ok();
-}
-
-void LiveSession::remember(const FinishedExecution& result) {
-    history_bytes_ += result->retained_bytes;
-    history_.push_back(result);
-    while (history_.size() > limits::kExecutionHistoryMax ||
-           (history_bytes_ > limits::kExecutionHistoryBytesMax && history_.size() > 1)) {
-        const FinishedExecution forgotten = history_.front();
-        history_bytes_ -= forgotten->retained_bytes;
-        history_.pop_front();
-        std::erase_if(by_key_, [&](const auto& entry) { return entry.second.id == forgotten->id; });
-    }
-}
-
-std::optional<ExecutionResult> LiveSession::find_execution(const std::string& execution_id) const {
-    const auto found = std::find_if(history_.begin(), history_.end(), [&](const auto& result) {
-        return result->id == execution_id;
-    });
-    return found == history_.end() ? std::nullopt : std::optional(**found);
-}
-
-void LiveSession::complete(TrackedExecution& execution, ExecutionResult result) {
-    const auto finished = std::make_shared<const ExecutionResult>(std::move(result));
-    remember(finished);
-    execution.completion->set(finished);
+void LiveSession::complete(TrackedExecution& tracked, ExecutionResult result) {
+    const std::shared_ptr<Execution> execution = tracked.execution;
+    result.reasoning = execution->order().reasoning;
+    result.metadata = execution->order().metadata;
+    // What never ran, and what somebody ended, says nothing about the code.
+    const bool ran = execution->phase() == ExecutionPhase::kRunning;
+    const bool ended_by_others = result.death.has_value() && !is_own_fault(*result.death);
+    guard_.end_agent(
+        ran && !ended_by_others ? vote_of(result.status) : CircuitVote::kNone, steady_clock::now());
+    execution->finish(std::move(result));
+    book_.settle();
+    tell(execution);
 }
 
 ExecutionMetrics LiveSession::measure(const Current& current) const {
@@ -242,6 +177,7 @@ ExecutionMetrics LiveSession::measure(const Current& current) const {
     if (const auto usage = sandbox_.usage(); usage.has_value()) {
         metrics.cpu = usage.value().cpu_time - current.cpu_at_start;
         metrics.memory_peak_bytes = usage.value().memory_peak_bytes;
+        metrics.memory_peak_is_own = current.peak_is_own;
     }
     return metrics;
 }

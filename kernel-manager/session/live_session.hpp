@@ -3,22 +3,29 @@
 // The Session that Service makes: a sandbox with one kernel process, a queue in front of it,
 // deadlines over it, a journal behind it. One request is with the kernel at a time; everything else
 // waits here, so that a death, a deadline or an abort can answer each request exactly once.
-// Sources: live_session.cpp (the interface), live_session_requests.cpp (queue and deadlines),
-// live_session_control.cpp (what the server answers itself), live_session_debug.cpp (what goes to
+// Sources: live_session.cpp (the interface), live_session_executions.cpp
+// (executions of agents), live_session_requests.cpp (queue and deadlines),
+// live_session_limits.cpp (limits, budgets and refusals), live_session_control.cpp (what the server answers itself), live_session_debug.cpp (what goes to
 // the kernel past the queue), live_session_kernel.cpp (birth of the interpreter and what it says),
 // live_session_death.cpp (its death and restart), live_session_life.cpp (hand-out of a spare,
-// culling, the end).
+// culling, the end), live_session_update.cpp (what may change).
 #pragma once
 
+#include "kernel-manager/egress/gateway.hpp"
 #include "kernel-manager/session/activity.hpp"
+#include "kernel-manager/session/artifact_collector.hpp"
 #include "kernel-manager/session/completion.hpp"
 #include "kernel-manager/session/connected_clients.hpp"
 #include "kernel-manager/session/death_notice.hpp"
 #include "kernel-manager/session/debug_requests.hpp"
+#include "kernel-manager/session/execution_book.hpp"
+#include "kernel-manager/session/inputs_directory.hpp"
 #include "kernel-manager/session/kernel_catalog.hpp"
 #include "kernel-manager/session/kernel_process.hpp"
 #include "kernel-manager/session/request_queue.hpp"
 #include "kernel-manager/session/restart_budget.hpp"
+#include "kernel-manager/session/run_guard.hpp"
+#include "kernel-manager/session/saved_texts.hpp"
 #include "kernel-manager/session/server_messages.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "sandbox/sandbox.hpp"
@@ -44,12 +51,21 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
         std::string kernel_id;
         SessionOptions options;
         KernelSpec spec;
+        std::shared_ptr<egress::Gateway> gateway;     // null: the server gives no network
+        std::shared_ptr<egress::SessionProxy> proxy;  // null: this session has none
         std::chrono::milliseconds start_timeout{0};
         /// A client asked for shutdown, the session is idle or old, or it is a spare that died: the
         /// Service removes it.
         std::function<void(Death)> on_end_requested;
         /// One line for the server's log.
         std::function<void(const std::string&)> log;
+        /// A run ended with a limit; the execution's id is empty for a Jupyter client's.
+        std::function<void(const std::string& execution_id, const LimitHit&)> log_limit;
+        /// An execution was accepted, started or finished.
+        std::function<void(const std::shared_ptr<Execution>&)> on_execution;
+        /// Reads what executions leave.
+        std::shared_ptr<WorkThread> work_thread;
+        std::shared_ptr<const InputsDirectory> inputs;  // null: there is none
         /// Made in advance, for nobody: neither culled nor restarted until adopt().
         bool spare = false;
     };
@@ -89,10 +105,16 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     const OutputJournal& journal() const override { return journal_; }
     std::shared_ptr<void> connect_client() override { return clients_.add(); }
     void set_connection_file(std::string path) override { connection_file_ = std::move(path); }
-    boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request) override;
-    std::optional<ExecutionResult> find_execution(const std::string& execution_id) const override;
+    Result<std::shared_ptr<Execution>> begin(ExecutionRequest request) override;
+    std::shared_ptr<Execution> find_execution(const std::string& execution_id) const override;
+    std::vector<std::shared_ptr<Execution>> list_executions() const override;
+    Status interrupt_execution(const std::string& execution_id) override;
     Status interrupt() override;
     boost::asio::awaitable<Status> restart() override;
+    Status update(const SessionUpdate& wanted) override;
+    std::optional<Refusal> refusal() const override {
+        return guard_.refuse_agent(setup_.options.limits, std::chrono::steady_clock::now());
+    }
     Result<sandbox::Workspace> workspace() override;
     void touch() override;
     void close(Death reason) override;
@@ -103,30 +125,31 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
         PendingRequest request;
         std::chrono::steady_clock::time_point started_at;
         std::chrono::microseconds cpu_at_start{0};
+        bool peak_is_own = false;  // the memory's peak counts from its start
         bool replied = false;
         bool input_requested = false;
         bool begun = false;              // the kernel has said busy
         bool interrupt_at_busy = false;  // a kernel ignores an interrupt before that
         Cut cut = Cut::kNone;
+        std::optional<LimitHit> hit = std::nullopt;  // known when the interpreter has said idle
         std::uint64_t number = 0;  // so that a late timer cannot hit the next request
-    };
-
-    /// An execution known by its idempotency key.
-    struct KeyedExecution {
-        std::string id;
-        std::shared_ptr<Completion<FinishedExecution>> completion;
     };
 
     LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox);
 
     // live_session.cpp
-    using Acceptance = Result<std::shared_ptr<Completion<FinishedExecution>>>;
-    Acceptance accept_execution(ExecutionRequest request);
     Status check_execution(const ExecutionRequest& request) const;
     Status write_files(const std::vector<InputFile>& files);
-    void complete(TrackedExecution& execution, ExecutionResult result);
+    void complete(TrackedExecution& tracked, ExecutionResult result);
     ExecutionMetrics measure(const Current& current) const;
-    void remember(const FinishedExecution& result);
+
+    // live_session_executions.cpp
+    Result<std::shared_ptr<Execution>> enqueue(ExecutionRequest request, std::string digest);
+    void tell(const std::shared_ptr<Execution>& execution) const;
+
+    // live_session_artifacts.cpp
+    void complete_with_artifacts(
+        const std::shared_ptr<TrackedExecution>& tracked, ExecutionResult result);
 
     // live_session_requests.cpp
     void submit_shell(protocol::Message request, std::shared_ptr<ReplySink> origin);
@@ -141,6 +164,9 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void arm_deadlines();
     void check_cpu();
     void cut_short(Cut cut);
+    void count_output(std::uint64_t bytes);
+    void settle_limits(const std::optional<Death>& death);
+    sandbox::Usage usage_or_nothing() const;
     Status send_interrupt();
     void on_reply(const protocol::Message& reply);
     void on_input_request(const protocol::Message& request);
@@ -182,6 +208,8 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void publish(protocol::Message message);
     void watch_sandbox();
     void take_sandbox_events();
+    Result<std::optional<sandbox::SandboxEvent>> next_sandbox_event();
+    void take_denials();
 
     // live_session_death.cpp
     void kill_kernel(Death why);
@@ -220,6 +248,9 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     std::uint64_t restarts_ = 0;
     std::string stderr_tail_;  // of a kernel that has not become ready
 
+    RunGuard guard_;
+    std::deque<sandbox::SandboxEvent> postponed_events_;  // seen while taking denials
+
     RequestQueue queue_;
     DebugRequests debug_requests_;
     std::optional<Current> current_;
@@ -234,9 +265,9 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     bool ignore_congestion_ = false;  // while a deadline or an interrupt must get through
 
     std::uint64_t executions_ = 0;
-    std::map<std::string, KeyedExecution> by_key_;  // idempotency keys
-    std::deque<FinishedExecution> history_;
-    std::uint64_t history_bytes_ = 0;
+    ExecutionBook book_;
+    std::shared_ptr<ArtifactCollector> artifacts_;  // of workspace_
+    SavedTexts saved_texts_;
 
     std::chrono::system_clock::time_point created_at_;
     std::chrono::steady_clock::time_point created_steady_;

@@ -77,11 +77,8 @@ Death LiveSession::classify(const sandbox::WorkerExit& exit) {
         return *kill_reason_;
     }
     // An interpreter that the deadline's interrupt ended, before it came to killing.
-    if (current_.has_value() && current_->cut == Cut::kWallTimeout) {
-        return {Death::Kind::kWallTimeout, 0};
-    }
-    if (current_.has_value() && current_->cut == Cut::kCpuTimeout) {
-        return {Death::Kind::kCpuTimeout, 0};
+    if (current_.has_value() && is_limit(current_->cut)) {
+        return {death_after(current_->cut), 0};
     }
     if (exit.signaled && exit.status == SIGKILL && out_of_memory) {
         return {Death::Kind::kOom, 0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Birth of a session's interpreter, and what it says while it lives.
+#include "kernel-manager/session/execution_events.hpp"
 #include "kernel-manager/session/live_session.hpp"
 #include "protocol/limits.hpp"
 #include "sandbox/policy.hpp"
@@ -126,6 +127,10 @@ void LiveSession::on_ready(const Message& kernel_info) {
 }
 
 void LiveSession::on_kernel_message(Message message) {
+    count_output(message.frame().size());
+    if (kill_reason_.has_value() && kill_reason_->kind == Death::Kind::kOutputLimit) {
+        return;  // it is being killed for what it says
+    }
     switch (message.channel()) {
         case Channel::kIopub:
             on_iopub(std::move(message));
@@ -178,6 +183,14 @@ void LiveSession::on_iopub(Message message) {
         // the idle.
         process_->drain_pipes();
     }
+    if (idle && current_.has_value()) {
+        take_denials();
+        settle_limits(std::nullopt);
+    }
+    if (!is_status && current_.has_value() && current_->cut == Cut::kOutputLimit &&
+        message.header().msg_type != "error") {
+        return;  // more of the flood that it is being cut for
+    }
     const bool ends_debug_request =
         is_status && !idle && message.parent().msg_type == "debug_request";
     publish(std::move(message));
@@ -195,6 +208,7 @@ void LiveSession::publish(Message message) {
     if (current_.has_value() && current_->request.execution &&
         entry.message.parent().msg_id == current_->request.message.header().msg_id) {
         current_->request.execution->recorder.on_output(entry.message, &workspace_);
+        add_output_event(*current_->request.execution->execution, entry.message);
     }
     bool congested = false;
     for (OutputObserver* observer : std::vector(observers_)) {
@@ -213,6 +227,10 @@ void LiveSession::on_kernel_text(OutputStream stream, std::string_view text) {
             stderr_tail_.erase(0, stderr_tail_.size() - kStderrTailBytes);
         }
         return;
+    }
+    count_output(text.size());
+    if (current_.has_value() && current_->cut == Cut::kOutputLimit) {
+        return;  // more of the flood that it is being cut for
     }
     publish(messages_.stream(
         stream == OutputStream::kStderr ? "stderr" : "stdout", text, last_parent_header_));
@@ -250,7 +268,7 @@ void LiveSession::watch_sandbox() {
 
 void LiveSession::take_sandbox_events() {
     while (!closed_) {
-        auto event = sandbox_.next_event();
+        Result<std::optional<sandbox::SandboxEvent>> event = next_sandbox_event();
         const bool died =
             event.has_error() || (event.value().has_value() &&
                                   event.value()->kind == sandbox::SandboxEvent::Kind::kSandboxDied);
@@ -263,7 +281,11 @@ void LiveSession::take_sandbox_events() {
         if (!event.value().has_value()) {
             return;
         }
-        on_kernel_exit(event.value()->worker);
+        if (event.value()->kind == sandbox::SandboxEvent::Kind::kDenied) {
+            guard_.on_denied(event.value()->denial);
+        } else {
+            on_kernel_exit(event.value()->worker);
+        }
     }
 }
 

@@ -26,6 +26,8 @@ boost::asio::awaitable<Status> LiveSession::adopt(std::string kernel_id, Session
     created_at_ = system_clock::now();
     created_steady_ = steady_clock::now();
     activity_ = Activity(created_steady_);
+    guard_ = RunGuard(setup_.options.limits.consecutive_failures.value_or(0));
+    guard_.hand_out(usage_or_nothing(), setup_.options.limits, created_steady_);
     BOOST_OUTCOME_CO_TRY(write_files(setup_.options.files));
     setup_.options.files.clear();
     BOOST_OUTCOME_CO_TRY(with_context(
@@ -104,6 +106,10 @@ void LiveSession::end_conversation(const Death& reason) {
         return;
     }
     life_timer_.cancel();
+    if (setup_.proxy) {
+        setup_.proxy->close();
+    }
+    artifacts_->close();
     boost::system::error_code ignored;  // our own duplicate descriptor
     sandbox_events_.close(ignored);
     if (!weak_from_this().expired()) {

@@ -47,11 +47,24 @@ void LiveSession::submit_shell(Message request, std::shared_ptr<ReplySink> origi
             death_ ? describe_end(*death_, Aftermath::kLeftDead) : "The interpreter is gone.");
         return;
     }
+    const bool runs_code = request.header().msg_type == "execute_request";
+    if (const auto refused =
+            runs_code ? guard_.find_exhausted(setup_.options.limits) : std::optional<Refusal>()) {
+        refuse(
+            std::move(request),
+            std::move(origin),
+            "BudgetExhausted",
+            refused->message + " " + refused->hint);
+        return;
+    }
     const Message copy = request;
     auto pushed = queue_.push({std::move(request), origin, nullptr, steady_clock::now()});
     if (pushed.has_error()) {
         refuse(copy, std::move(origin), "QueueFull", pushed.error().message());
         return;
+    }
+    if (runs_code) {
+        guard_.accept_client();
     }
     dispatch_next();
 }
@@ -80,7 +93,7 @@ bool LiveSession::is_current(std::uint64_t number) const {
 
 void LiveSession::dispatch_next() {
     if (current_.has_value() || !process_ || !kernel_info_.has_value() || closed_ || draining_ ||
-        kill_reason_.has_value()) {
+        kill_reason_.has_value() || artifacts_->busy()) {
         return;
     }
     auto next = queue_.pop();
@@ -90,12 +103,17 @@ void LiveSession::dispatch_next() {
     Current current{.request = std::move(*next), .started_at = steady_clock::now()};
     current.number = next_number_++;
     last_parent_header_ = std::string(current.request.message.header_json());
-    const auto usage = sandbox_.usage();
-    if (usage.has_value()) {
-        current.cpu_at_start = usage.value().cpu_time;
-    }
+    const sandbox::Usage usage = usage_or_nothing();
+    current.cpu_at_start = usage.cpu_time;
+    guard_.begin(usage, setup_.options.limits, current.started_at);
     current_.emplace(std::move(current));
     change(KernelEvent::kBusy);
+    if (const auto& tracked = current_->request.execution) {
+        artifacts_->begin();
+        current_->peak_is_own = sandbox_.restart_memory_peak();
+        tracked->execution->mark_started();
+        tell(tracked->execution);
+    }
     arm_deadlines();
     if (const Status sent = process_->send(current_->request.message); sent.has_error()) {
         // The link is closed or so full that the kernel cannot be reading: it is as good as dead.
@@ -107,7 +125,7 @@ void LiveSession::arm_deadlines() {
     const auto& execution = current_->request.execution;
     const auto wall =
         execution && execution->timeout ? *execution->timeout : setup_.options.limits.wall;
-    wall_timer_.expires_after(wall);
+    wall_timer_.expires_after(guard_.wall_time(setup_.options.limits, wall).time);
     wall_timer_.async_wait([weak = weak_from_this(),
                             number = current_->number](const boost::system::error_code& error) {
         const auto self = weak.lock();
@@ -119,12 +137,8 @@ void LiveSession::arm_deadlines() {
 }
 
 void LiveSession::check_cpu() {
-    const auto limit = std::chrono::microseconds(setup_.options.limits.cpu);
-    std::chrono::microseconds used{0};
-    const auto usage = sandbox_.usage();
-    if (usage.has_value()) {
-        used = usage.value().cpu_time - current_->cpu_at_start;
-    }
+    const std::chrono::microseconds limit = guard_.cpu_time(setup_.options.limits).time;
+    const std::chrono::microseconds used = usage_or_nothing().cpu_time - current_->cpu_at_start;
     if (used >= limit) {
         cut_short(Cut::kCpuTimeout);
         return;
@@ -146,14 +160,12 @@ void LiveSession::check_cpu() {
 
 void LiveSession::cut_short(Cut cut) {
     current_->cut = cut;
+    guard_.on_cut(cut);
     if (current_->request.origin) {
         // An execution's answer says it by itself.
-        const SessionLimits& most = setup_.options.limits;
         publish(messages_.stream(
             "stderr",
-            (cut == Cut::kCpuTimeout ? describe_cpu_deadline(most.cpu)
-                                     : describe_wall_deadline(most.wall)) +
-                "\n",
+            guard_.describe_cut(setup_.options.limits) + "\n",
             current_->request.message.header_json()));
     }
     (void)send_interrupt();  // fails only if the process is gone: its report is coming
@@ -163,9 +175,7 @@ void LiveSession::cut_short(Cut cut) {
                                const boost::system::error_code& error) {
         const auto self = weak.lock();
         if (!error && self && self->is_current(number) && self->current_->cut == cut) {
-            self->kill_kernel(
-                {cut == Cut::kCpuTimeout ? Death::Kind::kCpuTimeout : Death::Kind::kWallTimeout,
-                 0});
+            self->kill_kernel({death_after(cut), 0});
         }
     });
 }
@@ -255,6 +265,7 @@ void LiveSession::on_reply(const Message& reply) {
     if (reply.header().msg_type != "execute_reply") {
         return;
     }
+    guard_.on_reply(reply);
     const auto content = reply.parse_content();
     if (content.has_value() && content.value().value("status", json("")) == "error") {
         abort_followers(current_->request.message);
@@ -295,7 +306,10 @@ void LiveSession::finish_current() {
         TrackedExecution& execution = *current.request.execution;
         ExecutionResult result = execution.recorder.finish(current.cut);
         result.metrics = measure(current);
-        complete(execution, std::move(result));
+        if (current.hit.has_value()) {
+            apply(*current.hit, result);
+        }
+        complete_with_artifacts(current.request.execution, std::move(result));
     } else if (!current.replied && find_reply_type(type).has_value()) {
         // The reply precedes the idle on the same ordered link: there will be none.
         current.request.origin->deliver(messages_.error_reply(
@@ -313,8 +327,10 @@ void LiveSession::finish_current() {
 }
 
 void LiveSession::fail_current(const Death& death, const std::string& text) {
+    settle_limits(death);
     PendingRequest request = std::move(current_->request);
     const ExecutionMetrics metrics = measure(*current_);
+    const std::optional<LimitHit> hit = std::move(current_->hit);
     const bool replied = current_->replied;
     current_.reset();
     // Under the cell that it happened to. Whoever asked for the end needs no alarm.
@@ -327,7 +343,10 @@ void LiveSession::fail_current(const Death& death, const std::string& text) {
     if (request.execution) {
         ExecutionResult result = request.execution->recorder.finish_dead(death);
         result.metrics = metrics;
-        complete(*request.execution, std::move(result));
+        if (hit.has_value()) {
+            apply(*hit, result);
+        }
+        complete_with_artifacts(request.execution, std::move(result));
     } else if (!replied) {
         fail_request(request, death, text);
     }

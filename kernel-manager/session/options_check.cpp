@@ -58,6 +58,23 @@ Status check_limits(const SessionLimits& asked, const LimitCeilings& most) {
         check_range("output_bytes", asked.output_bytes, std::uint64_t{256}, most.output_bytes));
     BOOST_OUTCOME_TRY(
         check_range("artifact_bytes", asked.artifact_bytes, std::uint64_t{0}, most.artifact_bytes));
+    constexpr std::uint64_t kAny = UINT64_MAX;
+    constexpr std::int64_t kLongest = Ms(std::chrono::hours(24 * 365 * 100)).count();
+    BOOST_OUTCOME_TRY(
+        check_range("executions", asked.executions.value_or(1), std::uint64_t{1}, kAny));
+    BOOST_OUTCOME_TRY(check_range(
+        "total_wall_ms", asked.total_wall.value_or(Ms{1}).count(), Ms{1}.count(), kLongest));
+    BOOST_OUTCOME_TRY(check_range(
+        "total_cpu_ms", asked.total_cpu.value_or(Ms{1}).count(), Ms{1}.count(), kLongest));
+    BOOST_OUTCOME_TRY(check_range(
+        "total_output_bytes", asked.total_output_bytes.value_or(1), std::uint64_t{1}, kAny));
+    BOOST_OUTCOME_TRY(check_range(
+        "total_artifact_bytes", asked.total_artifact_bytes.value_or(1), std::uint64_t{1}, kAny));
+    BOOST_OUTCOME_TRY(check_range(
+        "consecutive_failures",
+        asked.consecutive_failures.value_or(0),
+        std::uint32_t{0},
+        most.consecutive_failures));
     BOOST_OUTCOME_TRY(check_end("idle_s", asked.idle, most.idle, most.endless));
     return check_end("lifetime_s", asked.lifetime, most.lifetime, most.endless);
 }

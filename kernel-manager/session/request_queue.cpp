@@ -62,6 +62,20 @@ bool RequestQueue::holds(std::string_view msg_id) const {
     });
 }
 
+std::optional<PendingRequest> RequestQueue::take_execution(std::string_view execution_id) {
+    const auto found =
+        std::find_if(requests_.begin(), requests_.end(), [&](const PendingRequest& request) {
+            return request.execution && request.execution->execution->id() == execution_id;
+        });
+    if (found == requests_.end()) {
+        return std::nullopt;
+    }
+    PendingRequest request = std::move(*found);
+    requests_.erase(found);
+    bytes_ -= request.message.frame().size();
+    return request;
+}
+
 std::vector<PendingRequest> RequestQueue::take_all() {
     std::vector<PendingRequest> all(
         std::make_move_iterator(requests_.begin()), std::make_move_iterator(requests_.end()));

@@ -5,7 +5,6 @@
 // thread-safe.
 #pragma once
 
-#include "kernel-manager/session/completion.hpp"
 #include "kernel-manager/session/execution.hpp"
 #include "kernel-manager/session/execution_recorder.hpp"
 #include "kernel-manager/session/session.hpp"
@@ -23,14 +22,10 @@
 
 namespace cellkeep::session {
 
-/// A result that the waiting caller, the history and the idempotency keys share.
-using FinishedExecution = std::shared_ptr<const ExecutionResult>;
-
 /// An execution of the agent API while it waits and runs.
 struct TrackedExecution {
-    std::string id;
+    std::shared_ptr<Execution> execution;
     ExecutionRecorder recorder;
-    std::shared_ptr<Completion<FinishedExecution>> completion;
     std::optional<std::chrono::milliseconds> timeout;
 };
 
@@ -51,6 +46,8 @@ class RequestQueue {
     /// Takes out every execute_request of one client (by header session), in order: what
     /// stop_on_error aborts.
     std::vector<PendingRequest> take_executions_of(std::string_view client_session);
+    /// Takes out one execution; nothing if it does not wait here.
+    std::optional<PendingRequest> take_execution(std::string_view execution_id);
     std::vector<PendingRequest> take_all();
 
     /// A request with this msg_id waits.

@@ -5,7 +5,10 @@
 // called by the server's main thread, so that thread runs the io_context.
 #pragma once
 
+#include "kernel-manager/egress/gateway.hpp"
+#include "kernel-manager/session/inputs_directory.hpp"
 #include "kernel-manager/session/kernel_catalog.hpp"
+#include "kernel-manager/session/limit_reason.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "protocol/support/result.hpp"
 
@@ -38,9 +41,19 @@ struct ServiceConfig {
     std::uint32_t host_id_base = 900'000;
     std::chrono::milliseconds start_timeout{60'000};
     KernelCatalog catalog;
+    /// Where files[].from come from; null: there are none.
+    std::shared_ptr<InputsDirectory> inputs;
     Prespawn prespawn;
+    /// What sessions may reach of the network; null: nothing.
+    std::shared_ptr<egress::Gateway> gateway;
     /// One line for the server's log, no more often than clients or sessions do what is odd.
     std::function<void(const std::string&)> log;
+    /// A run ended with a limit; the execution's id is empty for a Jupyter client's.
+    std::function<void(
+        const std::string& session_id, const std::string& execution_id, const LimitHit&)>
+        log_limit;
+    /// Of sessions that do not say: SessionLimits::consecutive_failures.
+    std::uint32_t consecutive_failures = 10;
 };
 
 /// Told about sessions by the Service, before create() returns and after a session has closed.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/service_state.hpp"
 
+#include "kernel-manager/session/network_access.hpp"
 #include "kernel-manager/session/options_check.hpp"
 #include "protocol/support/syscall.hpp"
 #include "sandbox/sandbox.hpp"
@@ -32,6 +33,7 @@ sandbox::Policy make_policy(
     policy.limits.processes = asked.processes;
     policy.host_uid = config.host_id_base + slot;
     policy.host_gid = config.host_id_base + slot;
+    policy.images = spec.images;
     policy.allow_degraded = config.allow_degraded;
     return policy;
 }
@@ -60,10 +62,19 @@ boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::create(
     SessionOptions options) {
     const auto self = shared_from_this();
     BOOST_OUTCOME_CO_TRY(admit(options));
+    BOOST_OUTCOME_CO_TRY(
+        options.network, grant_network(config_.gateway.get(), options.network));
+    if (!options.limits.consecutive_failures.has_value()) {
+        options.limits.consecutive_failures = config_.consecutive_failures;
+    }
+    Status inputs = co_await check_inputs(options.files);
+    BOOST_OUTCOME_CO_TRY(std::move(inputs));
     Entry entry;
     BOOST_OUTCOME_CO_TRY(entry.kernel_id, claim_kernel_id(options.kernel_id));
-    Status handed = co_await hand_out(entry, options);
-    BOOST_OUTCOME_CO_TRY(std::move(handed));
+    if (!has_references(options.files)) {  // those are mounted when a sandbox is made
+        Status handed = co_await hand_out(entry, options);
+        BOOST_OUTCOME_CO_TRY(std::move(handed));
+    }
     if (!entry.session) {
         Status room = co_await make_room();
         BOOST_OUTCOME_CO_TRY(std::move(room));
@@ -82,6 +93,16 @@ boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::create(
     }
     sessions_.push_back(std::move(entry));
     co_return session;
+}
+
+boost::asio::awaitable<Status> ServiceState::check_inputs(const std::vector<InputFile>& files) {
+    if (!has_references(files)) {
+        co_return ok();
+    }
+    if (!config_.inputs) {
+        co_return no_inputs_directory().with_context("files");
+    }
+    co_return co_await InputsDirectory::check(config_.inputs, io_, work_thread_, files);
 }
 
 Status ServiceState::admit(const SessionOptions& options) const {
@@ -128,17 +149,22 @@ boost::asio::awaitable<Status> ServiceState::start(
     const KernelSpec* spec = config_.catalog.find(options.language);
     CELLKEEP_CHECK(spec != nullptr);  // admit() has looked
     BOOST_OUTCOME_CO_TRY(const auto id, random_hex(12));
-    BOOST_OUTCOME_CO_TRY(
-        auto sandbox,
-        with_context(
-            sandbox::Sandbox::create(
-                make_policy(options.limits, *spec, config_, entry.slot.value())),
-            "create session"));
     LiveSession::Setup setup;
     setup.id = "ses_" + id;
+    setup.spec = *spec;
+    BOOST_OUTCOME_CO_TRY(
+        auto network, NetworkAccess::prepare(config_.gateway, setup.id, options.network));
+    sandbox::Policy policy = make_policy(options.limits, *spec, config_, entry.slot.value());
+    network.add_to(policy);
+    if (config_.inputs) {
+        policy.inputs = config_.inputs->take_mounts(options.files);
+    }
+    BOOST_OUTCOME_CO_TRY(
+        auto sandbox, with_context(sandbox::Sandbox::create(policy), "create session"));
+    BOOST_OUTCOME_CO_TRY(setup.proxy, network.open(sandbox, setup.spec));
+    setup.gateway = config_.gateway;
     setup.kernel_id = entry.kernel_id.value();
     setup.options = std::move(options);
-    setup.spec = *spec;
     setup.start_timeout = config_.start_timeout;
     setup.on_end_requested = end_by_itself(setup.id, spare);
     setup.log = [weak = weak_from_this()](const std::string& line) {
@@ -146,6 +172,14 @@ boost::asio::awaitable<Status> ServiceState::start(
             self->log(line);
         }
     };
+    setup.log_limit = [log = config_.log_limit, session_id = setup.id](
+                          const std::string& execution_id, const LimitHit& hit) {
+        if (log) {
+            log(session_id, execution_id, hit);
+        }
+    };
+    setup.work_thread = work_thread_;
+    setup.inputs = config_.inputs;
     setup.spare = spare;
     entry.session = LiveSession::create(io_, std::move(setup), std::move(sandbox));
     const Starting starting(*this, entry.session);

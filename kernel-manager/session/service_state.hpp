@@ -9,6 +9,7 @@
 #include "kernel-manager/session/retry_delay.hpp"
 #include "kernel-manager/session/service.hpp"
 #include "kernel-manager/session/spare_pool.hpp"
+#include "kernel-manager/session/work_thread.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -74,6 +75,7 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
 
     /// Whether such a session may be made now.
     Status admit(const SessionOptions& options) const;
+    boost::asio::awaitable<Status> check_inputs(const std::vector<InputFile>& files);
     Result<Claim<std::string>> claim_kernel_id(const std::string& wanted);
     boost::asio::awaitable<Status> make_room();
     Result<Claim<std::uint32_t>> claim_slot();
@@ -91,6 +93,7 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
 
     boost::asio::io_context& io_;
     ServiceConfig config_;
+    std::shared_ptr<WorkThread> work_thread_ = std::make_shared<WorkThread>();
     std::vector<SessionListener*> listeners_;
     std::vector<Entry> sessions_;  // oldest first
     /// Of sessions that are, are being made, or are not quite gone.

@@ -6,10 +6,16 @@
 // the shared_ptr, but after close() every request is answered with an error.
 #pragma once
 
+#include "kernel-manager/egress/network_policy.hpp"
+#include "kernel-manager/session/budgets.hpp"
+#include "kernel-manager/session/circuit_breaker.hpp"
 #include "kernel-manager/session/execution.hpp"
 #include "kernel-manager/session/journal.hpp"
 #include "kernel-manager/session/kernel_state.hpp"
 #include "kernel-manager/session/limits.hpp"
+#include "kernel-manager/session/running_execution.hpp"
+#include "kernel-manager/session/refusal.hpp"
+#include "kernel-manager/session/session_update.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
 #include "sandbox/isolation.hpp"
@@ -74,6 +80,8 @@ struct SessionOptions {
     std::string language = "python";
     std::string environment = "default";
     SessionLimits limits;
+    /// Of a secret only its name is asked for; the Service fills in the rest.
+    egress::NetworkPolicy network;
     std::map<std::string, std::string> env;
     std::vector<InputFile> files;
     nlohmann::json metadata = nlohmann::json::object();
@@ -88,6 +96,8 @@ struct SessionInfo {
     KernelState state = KernelState::kStarting;
     std::optional<Death> death;  // of the last kernel, if it is dead
     SessionLimits limits;
+    egress::NetworkPolicy network;
+    egress::Traffic traffic;  // zeros without a network
     EnvironmentInfo environment;
     sandbox::IsolationReport isolation;
     nlohmann::json metadata;
@@ -99,6 +109,8 @@ struct SessionInfo {
     std::size_t connections = 0;       // of clients that said so with connect_client()
     std::string connection_file;       // empty: no ZeroMQ front
     std::uint64_t output_dropped = 0;  // journal entries no longer kept
+    BudgetUse used;                    // what its life has cost so far
+    CircuitInfo circuit;
 };
 
 class Session {
@@ -137,15 +149,22 @@ class Session {
 
     // --- agent front ends
     // ----------------------------------------------------------------------------
-    /// Runs code and gives one whole answer, within the deadline plus a grace, whatever the code
-    /// does. A failing program is a successful execution; an Error means that nothing ran:
-    /// kConflict (session closed, kernel dead for good), kLimitExceeded (queue or budget),
-    /// kInvalidArgument. Cancelling the coroutine does not cancel the run. An idempotency_key seen
-    /// before gives the first answer again.
-    virtual boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request) = 0;
-    /// An execution that ended, if it is still remembered.
-    virtual std::optional<ExecutionResult> find_execution(
-        const std::string& execution_id) const = 0;
+    /// Accepts code or refuses it, at once. What is accepted ends in exactly one answer, within its
+    /// deadline plus a grace, whatever the code does and whoever listens. A failing program is a
+    /// successful execution; an Error means that nothing runs: kConflict (session closed, kernel
+    /// dead for good), kLimitExceeded (queue, budget, circuit breaker), kInvalidArgument. An
+    /// idempotency_key seen before gives the first execution again, running or finished;
+    /// kInvalidArgument ("idempotency_key: …") if it came with another request.
+    virtual Result<std::shared_ptr<Execution>> begin(ExecutionRequest request) = 0;
+    /// begin() and the whole answer. Cancelling the coroutine does not cancel the run.
+    boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request);
+    /// Waiting, running, or finished and still remembered; else null.
+    virtual std::shared_ptr<Execution> find_execution(const std::string& execution_id) const = 0;
+    /// In the order in which they were accepted.
+    virtual std::vector<std::shared_ptr<Execution>> list_executions() const = 0;
+    /// As interrupt(), if it is this one that runs; takes a waiting one out of the queue. kNotFound;
+    /// kConflict if it has finished.
+    virtual Status interrupt_execution(const std::string& execution_id) = 0;
 
     /// SIGINT to the running code. kConflict if the kernel is dead. An idle kernel is not
     /// disturbed.
@@ -153,6 +172,14 @@ class Session {
     /// A fresh interpreter in the same sandbox, with the same files; ready when this returns. What
     /// was running or queued is answered with an error.
     virtual boost::asio::awaitable<Status> restart() = 0;
+
+    /// Changes what may change, all of it or nothing. kInvalidArgument names the field, kConflict:
+    /// the session's state or what it was made with forbids it.
+    virtual Status update(const SessionUpdate& wanted) = 0;
+
+    /// Why an execution of an agent would be refused now, if a budget or the circuit breaker is the
+    /// reason; for whoever has just got kLimitExceeded and wants the numbers.
+    virtual std::optional<Refusal> refusal() const { return std::nullopt; }
 
     /// For files. Valid until close().
     virtual Result<sandbox::Workspace> workspace() = 0;

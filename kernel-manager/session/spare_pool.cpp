@@ -31,7 +31,7 @@ bool fits(const SessionOptions& spare, const SessionOptions& asked) {
                               made.memory_mb == wanted.memory_mb &&
                               made.disk_mb == wanted.disk_mb && made.processes == wanted.processes;
     return same_sandbox && spare.language == asked.language &&
-           spare.environment == asked.environment &&
+           spare.environment == asked.environment && spare.network == asked.network &&
            std::none_of(asked.env.begin(), asked.env.end(), [](const auto& variable) {
                return is_read_at_start(variable.first);
            });

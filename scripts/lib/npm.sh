@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The locked Node packages of the browser tests, made as environments.sh makes Python's: exactly what
-# package-lock.json names, hashes checked, a stamp written last. No browser is downloaded; the tests
-# drive Debian's Chromium.
+# The locked Node packages of the browser tests, of our TypeScript client and of the documentation's
+# viewer, made as environments.sh makes Python's: exactly what package-lock.json names, hashes checked,
+# a stamp written last. No browser is downloaded; the tests drive Debian's Chromium.
 
 node_major_min=18 # Debian 12's; playwright-core 1.61 is the last that runs on it
 
@@ -17,33 +17,44 @@ node_package_list() {
     fi
 }
 
+# What the packages of folder $1, installed at $2, must have been made from.
 node_packages_stamp() {
     {
-        printf '%s\n' "$node_environment"
+        printf '%s\n' "$2"
         node --version
-        cat "$lib/npm.sh" "$root/tests/browser/package.json" "$root/tests/browser/package-lock.json" \
-            "$root/tests/browser/.npmrc"
+        cat "$lib/npm.sh" "$1/package.json" "$1/package-lock.json" "$1/.npmrc"
     } | sha256sum | cut -d ' ' -f 1
 }
 
-fill_node_environment() {
-    rm -rf "$node_environment"
-    mkdir -p "$node_environment"
-    cp "$root"/tests/browser/{package.json,package-lock.json,.npmrc} "$node_environment"
-    (cd "$node_environment" && npm ci --no-progress)
+fill_node_packages() {
+    rm -rf "$2"
+    mkdir -p "$2"
+    cp "$1/package.json" "$1/package-lock.json" "$1/.npmrc" "$2"
+    (cd "$2" && npm ci --no-progress)
 }
 
-make_node_environment() {
-    local stamp stamp_file="$node_environment/.made-from"
+# make_node_packages NAME FOLDER ENVIRONMENT: what the folder's lock names, at the environment's path.
+make_node_packages() {
+    local name="$1" folder="$2" environment="$3" stamp stamp_file="$3/.made-from"
     mkdir -p "$build/environments"
     (
         flock 9
-        stamp=$(node_packages_stamp)
+        stamp=$(node_packages_stamp "$folder" "$environment")
         if [ "$(cat "$stamp_file" 2>/dev/null)" != "$stamp" ]; then
-            stage environment-node \
-                "Installing the locked Node packages ($(grep -c '"node_modules/' "$root/tests/browser/package-lock.json"))" \
-                fill_node_environment
+            stage "environment-$name" \
+                "Installing the locked $name packages ($(grep -c '"node_modules/' "$folder/package-lock.json"))" \
+                fill_node_packages "$folder" "$environment"
             printf '%s\n' "$stamp" >"$stamp_file"
         fi
     ) 9>"$build/environments/.lock-node"
+}
+
+# What the browser tests drive.
+make_node_environment() {
+    make_node_packages node "$root/tests/browser" "$node_environment"
+}
+
+# The viewer of the API's documentation, which the build puts into the program.
+make_docs_viewer() {
+    make_node_packages docs "$root/kernel-manager/agent/docs" "$build/environments/docs"
 }

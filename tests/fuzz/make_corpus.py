@@ -178,10 +178,47 @@ def link_streams():
     }
 
 
+def client_hello(*extensions):
+    """A TLS record with a ClientHello (RFC 8446, section 4.1.2)."""
+    every = b"".join(struct.pack(">HH", kind, len(data)) + data for kind, data in extensions)
+    body = b"\x03\x03" + b"r" * 32 + b"\x00" + b"\x00\x02\x13\x01" + b"\x01\x00"
+    body += struct.pack(">H", len(every)) + every
+    message = b"\x01" + struct.pack(">I", len(body))[1:] + body
+    return b"\x16\x03\x01" + struct.pack(">H", len(message)) + message
+
+
+def egress_bytes():
+    name = struct.pack(">H", 14) + b"\x00" + struct.pack(">H", 11) + b"example.org"
+    post = b"POST http://example.org/a HTTP/1.1\r\nHost: example.org\r\n"
+    return {
+        "target_name": b"\x00\x00Example.org:443",
+        "target_wildcard": b"\x00\x00*.example.org:8443",
+        "target_address": b"\x00\x00[2606:4700::1111]:443",
+        "target_mapped": b"\x00\x00[::ffff:127.0.0.1]:80",
+        "target_hexadecimal": b"\x00\x000x7f.1:80",
+        "target_user": b"\x00\x00user@example.org:443",
+        "target_url": b"\x00\x00http://example.org:80/path?query",
+        "hello": b"\x01\x00" + client_hello((0, name), (10, b"\x00\x02\x00\x1d")),
+        "hello_hidden": b"\x01\x00" + client_hello((0, name), (0xFE0D, b"x")),
+        "hello_twice": b"\x01\x00" + client_hello((0, name), (0, name)),
+        "request_length": b"\x02\x02" + post + b"Content-Length: 5\r\n\r\nhello",
+        "request_chunks": b"\x02\x00"
+        + post
+        + b"Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nT: x\r\n\r\n",
+        "request_both": b"\x02\x07"
+        + post
+        + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "request_tunnel": b"\x02\x07CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n",
+        "answer": b"\x03\x01HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        "answer_to_the_end": b"\x03\x01HTTP/1.0 200 OK\r\n\r\nok",
+    }
+
+
 def main():
     seeds = {
         "channels_framing": websocket_messages(),
         "connection_info": connection_infos(),
+        "egress": egress_bytes(),
         "frame": {**frames_of_messages(), **wrong_frames()},
         "json": json_texts(),
         "link_decoder": link_streams(),

@@ -33,13 +33,15 @@ std::string allow_everything() {
 
 }  // namespace
 
-Launched launch_without_filter() {
+Launched launch_without_filter(const sandbox::Policy& policy) {
     PlanInputs inputs;
     inputs.mode = sandbox::run_mode();
     inputs.own_uid = ::geteuid();
     inputs.own_gid = ::getegid();
     inputs.seccomp = allow_everything();
-    auto launched = sandbox::launch(build_plan(test_policy(), inputs), "", nullptr);
+    auto plan = build_plan(policy, inputs);
+    plan.waived |= control_bit(sandbox::ChildControl::kDenialReports);
+    auto launched = sandbox::launch(plan, "", UniqueFd(), nullptr);
     if (launched.has_error()) {
         FAIL(launched.error().message());
     }

@@ -6,6 +6,7 @@
 
 #include "sandbox/launch.hpp"
 #include "sandbox/messages.hpp"
+#include "tests/sandbox/fixture.hpp"
 
 #include <span>
 #include <string>
@@ -13,8 +14,9 @@
 
 namespace cellkeep::test {
 
-/// The test policy, no cgroups, and a seccomp program that allows every call.
-sandbox::Launched launch_without_filter();
+/// The policy, no cgroups, no network made beforehand, and a seccomp program that allows every
+/// call.
+sandbox::Launched launch_without_filter(const sandbox::Policy& policy = test_policy());
 
 /// Asks pid 1 to start argv with these descriptors, whatever they are; its answer.
 sandbox::ReplyMessage ask_start(

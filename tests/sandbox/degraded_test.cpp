@@ -119,7 +119,7 @@ TEST_CASE("under a masked /proc, as in a container, a session is refused or has 
             refused.error().hint().find("--allow-degraded=proc") == std::string::npos) {
             ::_exit(2);
         }
-        policy.allow_degraded = {"proc", "nested_user_namespaces"};
+        policy.allow_degraded = {"proc", "nested_user_namespaces", "private_image"};
         auto accepted = sandbox::Sandbox::create(policy);
         if (accepted.has_error() || accepted.value().isolation().complete()) {
             ::_exit(3);

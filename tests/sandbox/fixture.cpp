@@ -3,6 +3,7 @@
 
 #include "protocol/support/syscall.hpp"
 #include "sandbox/host_mode.hpp"
+#include "sandbox/network_pool.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -13,8 +14,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <utility>
 
 namespace cellkeep::test {
@@ -40,6 +43,7 @@ Policy test_policy() {
         policy.allow_degraded = {
             "memory_limit", "process_limit", "cpu_limit", "cpu_accounting", "freeze"};
     }
+    policy.allow_degraded.insert("private_image");  // these tests are of the wall around it
     return policy;
 }
 
@@ -77,12 +81,21 @@ std::string read_all(int fd) {
     }
 }
 
-SandboxEvent wait_event(Sandbox& sandbox) {
+SandboxEvent wait_any_event(Sandbox& sandbox) {
     REQUIRE(wait_readable(sandbox.event_fd()));
     auto event = sandbox.next_event();
     REQUIRE(event.has_value());
     REQUIRE(event.value().has_value());
     return *event.value();
+}
+
+SandboxEvent wait_event(Sandbox& sandbox) {
+    while (true) {
+        SandboxEvent event = wait_any_event(sandbox);
+        if (event.kind != SandboxEvent::Kind::kDenied) {
+            return event;
+        }
+    }
 }
 
 Ran run_inside(
@@ -192,6 +205,18 @@ std::vector<std::string> cgroups_of(pid_t server) {
         }
     }
     return found;
+}
+
+std::ptrdiff_t open_descriptors() {
+    (void)sandbox::network_pool().settle();  // Its own come and go until it is full.
+    return std::distance(
+        std::filesystem::directory_iterator("/proc/self/fd"),
+        std::filesystem::directory_iterator());
+}
+
+bool has_children() {
+    (void)sandbox::network_pool().settle();  // While it is filled, the launcher is one.
+    return ::waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD;
 }
 
 pid_t only_child() {

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ std::string probe_outside(const std::vector<std::string>& arguments);
 sandbox::Worker start_inside(sandbox::Sandbox& sandbox, const std::vector<std::string>& argv);
 
 /// The next event of the sandbox, waited for; fails the test case if none comes.
+sandbox::SandboxEvent wait_any_event(sandbox::Sandbox& sandbox);
+
+/// The next event that is no denial.
 sandbox::SandboxEvent wait_event(sandbox::Sandbox& sandbox);
 
 /// Waits until fd is readable; false after kPatience.
@@ -63,6 +67,12 @@ std::string read_all(int fd);
 /// Every directory below the cgroup mounts that belongs to the server with this pid: its own and
 /// its sessions'.
 std::vector<std::string> cgroups_of(pid_t server);
+
+/// How many descriptors this process has, the ready networks' included.
+std::ptrdiff_t open_descriptors();
+
+/// Whether this process has a child, ended or not.
+bool has_children();
 
 /// Pid 1 of the only sandbox there is.
 pid_t only_child();

@@ -32,17 +32,15 @@ std::string slurp(const std::string& path) {
     return text.str();
 }
 
+/// Those made for sandboxes. In a delegated v2 cgroup this process itself has stepped aside into
+/// one (cgroup_v2.cpp), which stays as long as it lives.
 std::vector<std::string> own_cgroups() {
-    return cgroups_of(::getpid());
-}
-
-std::size_t open_descriptors() {
-    std::size_t count = 0;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-        (void)entry;
-        ++count;
-    }
-    return count;
+    const std::string own = slurp("/proc/self/cgroup");
+    std::vector<std::string> found = cgroups_of(::getpid());
+    std::erase_if(found, [&own](const std::string& path) {
+        return own.find(path.substr(std::string("/sys/fs/cgroup").size())) != std::string::npos;
+    });
+    return found;
 }
 
 bool has_ended(const UniqueFd& pidfd) {
@@ -75,15 +73,17 @@ TEST_CASE("every control is applied when the server is root") {
     auto sandbox = make_sandbox();
     for (const auto& control : sandbox.isolation().controls) {
         INFO(control.name << ": " << control.detail);
-        CHECK(control.state == sandbox::ControlState::kApplied);
+        // These tests list the host's own files: image_test.cpp has the images.
+        CHECK(
+            (control.state == sandbox::ControlState::kApplied) ==
+            (control.name != "private_image"));
     }
-    CHECK(sandbox.isolation().complete());
     CHECK(sandbox.isolation().controls.size() == sandbox::control_names().size());
 }
 
 TEST_CASE("destroy leaves no process, no cgroup, no mount and no descriptor") {
     const std::string mounts = slurp("/proc/self/mountinfo");
-    const std::size_t descriptors = open_descriptors();
+    const std::ptrdiff_t descriptors = open_descriptors();
     auto sandbox = make_sandbox();
     if (::geteuid() == 0) {
         CHECK_FALSE(own_cgroups().empty());
@@ -95,8 +95,7 @@ TEST_CASE("destroy leaves no process, no cgroup, no mount and no descriptor") {
     CHECK(has_ended(worker.pidfd));
     CHECK(own_cgroups().empty());
     CHECK(slurp("/proc/self/mountinfo") == mounts);
-    CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
-    CHECK(errno == ECHILD);
+    CHECK_FALSE(has_children());
     worker.pidfd.reset();
     CHECK(open_descriptors() == descriptors);
     require_ok(sandbox.destroy());  // idempotent

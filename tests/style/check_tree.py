@@ -36,17 +36,22 @@ CPP = {".cpp", ".hpp", ".h"}
 
 # Who may include whom: a layer is a folder, the longest matching prefix wins. None is everything.
 FOUNDATION = {"protocol/support", "protocol"}
-FRONT_END = FOUNDATION | {"sandbox", "kernel-manager/session"}
+FRONT_END = FOUNDATION | {"sandbox", "kernel-manager/session", "kernel-manager/egress"}
 LAYERS: dict[str, set[str] | None] = {
     "protocol/support": {"protocol/support"},
     "protocol": FOUNDATION,
     "sandbox": {"protocol/support", "sandbox"},
     "kernels/common": FOUNDATION | {"sandbox", "kernels/common"},
     "kernels/python": FOUNDATION | {"kernels/common", "kernels/python"},
-    "kernel-manager/session": FOUNDATION | {"sandbox", "kernel-manager/session"},
+    "kernel-manager/egress": FOUNDATION | {"kernel-manager/egress"},
+    "kernel-manager/image": FOUNDATION | {"sandbox", "kernel-manager/image"},
+    "kernel-manager/session": FOUNDATION
+    | {"sandbox", "kernel-manager/session", "kernel-manager/egress", "kernel-manager/image"},
     "kernel-manager/http": FRONT_END | {"kernel-manager/http"},
     "kernel-manager/jupyter": FRONT_END | {"kernel-manager/jupyter", "kernel-manager/http"},
-    "kernel-manager/agent": FRONT_END | {"kernel-manager/agent", "kernel-manager/http"},
+    "kernel-manager/store": FOUNDATION | {"kernel-manager/store"},
+    "kernel-manager/agent": FRONT_END
+    | {"kernel-manager/agent", "kernel-manager/http", "kernel-manager/store"},
     "kernel-manager/cli": None,
     "tests": None,
 }
@@ -54,8 +59,17 @@ LAYERS: dict[str, set[str] | None] = {
 # Headers of libraries that only these folders wrap.
 WRAPPED = {
     r"zmq\.hp?p?": ("kernel-manager/jupyter", "tests"),
-    r"openssl/.*": ("protocol", "kernel-manager/session", "kernel-manager/http", "tests"),
+    r"openssl/.*": (
+        "protocol",
+        "kernel-manager/egress",
+        "kernel-manager/image",
+        "kernel-manager/session",
+        "kernel-manager/http",
+        "tests",
+    ),
     r"seccomp\.h": ("sandbox", "tests"),
+    r"SQLiteCpp/.*": ("kernel-manager/store", "tests"),
+    r"archive(_entry)?\.h": ("kernel-manager/agent", "tests"),
     r"linux/landlock\.h": ("sandbox", "tests"),
     r"sys/capability\.h": ("sandbox", "tests"),
     r"pybind11/.*": ("kernels/python", "tests"),

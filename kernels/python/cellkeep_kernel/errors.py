@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Says of an exception what kind it is and where in the submitted code it arose."""
 
+import errno
 import linecache
+import os
 
 from .cells import dropped_lines
+
+# How far back an error is followed to the one that it was raised from.
+CHAIN_MAX = 8
+# Where a session can write, and what is left there when it is full.
+DISKS = ("/workspace", "/tmp", "/dev/shm")
+FULL_BYTES = 64 * 1024
 
 
 def _kind(error):
@@ -45,8 +53,46 @@ def removed_lines(code):
     return dropped_lines(code.splitlines())
 
 
+def _system_error(error):
+    """{"errno"} of the system call that failed, and of a full disk which one: {"full", "inodes"}."""
+    for _ in range(CHAIN_MAX):
+        if error is None:
+            return {}
+        if isinstance(error, OSError) and isinstance(error.errno, int):
+            break
+        error = error.__cause__ or error.__context__
+    else:
+        return {}
+    found = {"errno": error.errno}
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        found.update(_full_disk(error.filename))
+    return found
+
+
+def _full_disk(name):
+    for path in DISKS:
+        try:
+            state = os.statvfs(path)
+        except OSError:
+            continue
+        if state.f_files and not state.f_favail:
+            return {"full": path, "inodes": True}
+        if state.f_bavail * state.f_frsize < FULL_BYTES:
+            return {"full": path, "inodes": False}
+    if isinstance(name, str):
+        # It is full no longer, but the error says where it happened.
+        name = os.path.abspath(name)
+        for path in DISKS:
+            if name.startswith(path + "/"):
+                return {"full": path, "inodes": False}
+    return {}
+
+
 def describe(error, file_name, line_offset):
-    """{"kind", "line", "column"}; line and column are 1-based in the submitted code, or None."""
+    """{"kind", "line", "column"}; line and column are 1-based in the submitted code, or None.
+
+    And what _system_error says, if a system call failed.
+    """
     line = column = None
     if isinstance(error, SyntaxError) and error.filename == file_name:
         line, column = error.lineno, error.offset
@@ -59,4 +105,4 @@ def describe(error, file_name, line_offset):
         line += line_offset
     if column is not None and column < 1:
         column = None
-    return {"kind": _kind(error), "line": line, "column": column}
+    return {"kind": _kind(error), "line": line, "column": column, **_system_error(error)}

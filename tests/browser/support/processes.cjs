@@ -164,13 +164,13 @@ async function startStock(folder, origin) {
 }
 
 // The server under test. `origin`: whose pages may speak with it, besides its own.
-async function startGateway(folder, { origin = '' } = {}) {
+async function startGateway(folder, { origin = '', more = [] } = {}) {
     if (STOCK) {
         return startStock(folder, origin);
     }
     const state = path.join(folder, 'state');
     const command = [binary(), 'serve', '--listen', '127.0.0.1:0', '--state-dir', state];
-    command.push('--ready-fd', '3', '--log-format', 'text');
+    command.push('--ready-fd', '3', '--log-format', 'text', ...more);
     if (origin) {
         command.push('--allow-origin', origin);
     }

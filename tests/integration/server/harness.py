@@ -42,7 +42,13 @@ def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> None
 
 
 def cgroups_of(pid: int) -> list[str]:
-    return [str(path) for path in Path("/sys/fs/cgroup").rglob(f"cellkeep-{pid}-*")]
+    # os.walk, because cgroups of others vanish while we look.
+    return [
+        os.path.join(folder, name)
+        for folder, names, _ in os.walk("/sys/fs/cgroup")
+        for name in names
+        if name.startswith(f"cellkeep-{pid}-")
+    ]
 
 
 def mounts() -> set[str]:
@@ -93,6 +99,7 @@ class Server:
         self.folder = tempfile.TemporaryDirectory(prefix="ck-it-")
         self.state_dir = Path(self.folder.name) / "state"
         self.arguments = arguments
+        self.prefix: list[str] = []  # of the command: to be somebody else
         self.socket_folders: set[Path] = set()
         self.http = requests.Session()
         self.http.headers["Authorization"] = f"Bearer {TOKEN}"
@@ -102,7 +109,8 @@ class Server:
         self.namespaces_before = network_namespaces()
         read_end, write_end = os.pipe()
         self.log = (Path(self.folder.name) / "log").open("wb")
-        command = [binary(), "serve", "--listen", "127.0.0.1:0", "--state-dir", self.state_dir]
+        command = [*self.prefix, binary(), "serve", "--listen", "127.0.0.1:0"]
+        command += ["--state-dir", str(self.state_dir)]
         command += ["--ready-fd", str(write_end), *self.arguments]
         self.process = subprocess.Popen(
             command,
@@ -178,6 +186,10 @@ class Server:
 
     def post(self, path: str, body: object = None) -> requests.Response:
         return self.request("POST", path, json={} if body is None else body)
+
+    def post_apart(self, path: str, body: object) -> requests.Response:
+        """On a connection of its own, for a second thread."""
+        return requests.post(self.url + path, json=body, headers=self.http.headers, timeout=120)
 
     def create(self, **fields: object) -> Session:
         response = self.post("/v1/sessions", fields)

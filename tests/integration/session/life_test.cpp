@@ -22,6 +22,7 @@ using cellkeep::test::execute_request;
 using cellkeep::test::make_request;
 using cellkeep::test::RecordingClient;
 using cellkeep::test::ServiceFixture;
+using cellkeep::test::text_file;
 using nlohmann::json;
 using namespace std::chrono_literals;
 
@@ -191,7 +192,7 @@ TEST_CASE("a kernel starts in its working directory, also after a restart", "[se
     ServiceFixture fixture;
     SessionOptions options;
     options.working_directory = "deep/er";
-    options.files = {{"deep/er/data.txt", "42"}};
+    options.files = {text_file("deep/er/data.txt", "42")};
     const auto session = fixture.open(options);
     const char* const code = "import os; print(os.getcwd(), open('data.txt').read())";
     CHECK(fixture.execute(*session, code).stdout_text == "/workspace/deep/er 42\n");

@@ -16,6 +16,7 @@ using cellkeep::session::ServiceConfig;
 using cellkeep::session::SessionOptions;
 using cellkeep::test::RecordingClient;
 using cellkeep::test::ServiceFixture;
+using cellkeep::test::text_file;
 using namespace std::chrono_literals;
 
 namespace {
@@ -63,7 +64,7 @@ TEST_CASE("a spare is handed out with its new owner's wishes and replaced", "[se
     options.kernel_id = "0b9d4f0e-6f0e-4a39-9f6c-1f2e3d4c5b6a";
     options.working_directory = "notebooks";
     options.env = {{"KERNEL_USERNAME", "ada"}, {"TZ", "Asia/Tokyo"}};
-    options.files = {{"notebooks/data.txt", "42"}};
+    options.files = {text_file("notebooks/data.txt", "42")};
     options.limits.wall = 5000ms;
     options.metadata = {{"name", "mine"}};
     options.owner = "ada";
@@ -130,7 +131,7 @@ TEST_CASE("what a spare cannot be given is its caller's error, and costs one spa
     ServiceFixture fixture(with_spares(1));
     fixture.run_until([&] { return fixture.service.spares() == 1; });
     SessionOptions options;
-    options.files = {{"../etc/passwd", "x"}};
+    options.files = {text_file("../etc/passwd", "x")};
     const auto refused = fixture.run(fixture.service.create(options));
     REQUIRE(refused.has_error());
     CHECK(refused.error().code() == ErrorCode::kInvalidArgument);

@@ -17,6 +17,7 @@ using cellkeep::session::Session;
 using cellkeep::session::SessionListener;
 using cellkeep::session::SessionOptions;
 using cellkeep::test::ServiceFixture;
+using cellkeep::test::text_file;
 using namespace std::chrono_literals;
 
 namespace {
@@ -110,7 +111,7 @@ TEST_CASE("what cannot be offered is refused by name", "[session]") {
         named = "wall_ms";
     }
     SECTION("an absolute path") {
-        options.files = {{"/etc/passwd", ""}};
+        options.files = {text_file("/etc/passwd", "")};
         named = "path";
     }
     const auto refused = fixture.run(fixture.service.create(options));

@@ -109,6 +109,7 @@ protocol::Message make_request(
     const char* type,
     nlohmann::json content,
     const char* client_session = "client");
+session::InputFile text_file(std::string path, std::string text);
 protocol::Message execute_request(const std::string& code, const char* client_session = "client");
 
 }  // namespace cellkeep::test

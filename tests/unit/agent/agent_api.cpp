@@ -11,7 +11,37 @@ namespace cellkeep::agent::test {
 
 namespace asio = boost::asio;
 
-Api::Api() : application_(http::TokenAuth("t"), http::HostGuard()), routes_(backend, "9.9") {
+namespace {
+
+/// Keeps what is written; its client may go.
+class FakeClient : public http::BodyWriter {
+ public:
+    void watch(std::function<void()> gone) override { on_gone_ = std::move(gone); }
+    bool gone() const override { return gone_; }
+    asio::awaitable<Status> write(std::string_view bytes) override {
+        text += bytes;
+        co_return ok();
+    }
+    void go() {
+        gone_ = true;
+        if (on_gone_) {
+            on_gone_();
+        }
+    }
+
+    std::string text;
+
+ private:
+    std::function<void()> on_gone_;
+    bool gone_ = false;
+};
+
+}  // namespace
+
+Api::Api(store::Store* store)
+    : history(store),
+      application_(http::TokenAuth("t"), http::HostGuard()),
+      routes_(backend, history, "9.9") {
     routes_.add_to(application_.router());
 }
 
@@ -42,22 +72,41 @@ Api::Answer Api::ask(
     auto admission = application_.admit(request, target);
     request.principal = principal;
     http::Response response = std::move(admission.refusal);
+    FakeClient client;
+    bool stream_ended = true;
     if (admission.route != nullptr) {
         OnePiece stream(body);
         request.stream = &stream;
         request.body = body;
-        asio::io_context io;
+        request.client = &client;
         const auto run = [&]() -> asio::awaitable<void> {
             response = co_await http::Application::run(*admission.route, request);
+            if (const auto* written_body = std::get_if<http::StreamBody>(&response.body)) {
+                const http::StreamBody kept = *written_body;
+                const Status written = co_await kept.run(client);
+                stream_ended = written.has_value();
+            }
         };
+        asio::io_context& io = backend.io;
+        io.restart();
         asio::co_spawn(io, run, [](std::exception_ptr thrown) { REQUIRE_FALSE(thrown); });
+        (void)io.poll();
+        if (std::exchange(client_goes, false)) {
+            client.go();
+        }
+        if (const auto action = std::exchange(meanwhile, {})) {
+            action();
+        }
         (void)io.run();
     }
     Answer answer;
     answer.status = response.status;
     answer.headers = response.headers;
+    answer.whole = stream_ended;
     if (const auto* text = std::get_if<std::string>(&response.body)) {
         answer.text = *text;
+    } else if (std::holds_alternative<http::StreamBody>(response.body)) {
+        answer.text = client.text;
     } else {
         const auto& file = std::get<http::FileBody>(response.body);
         answer.text.resize(file.length);

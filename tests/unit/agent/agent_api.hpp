@@ -7,6 +7,7 @@
 #include "kernel-manager/http/application.hpp"
 #include "tests/unit/session/fake_backend.hpp"
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,12 +19,13 @@ using session::test::FakeSession;
 
 class Api {
  public:
-    Api();
+    explicit Api(store::Store* store = nullptr);
 
     struct Answer {
         int status = 0;
         http::Headers headers;
         std::string text;
+        bool whole = true;    // a stream came to its end
         nlohmann::json json;  // null if the text is not JSON
     };
     /// With the token and application/json, unless headers say otherwise.
@@ -34,7 +36,12 @@ class Api {
         const std::vector<std::pair<std::string, std::string>>& headers = {});
 
     FakeBackend backend;
+    /// Runs once, while a request waits for something.
+    std::function<void()> meanwhile;
+    /// The client of the next request goes as soon as it waits for something.
+    bool client_goes = false;
     http::Principal principal{"admin", http::Role::kAdmin};
+    History history;
 
  private:
     http::Application application_;

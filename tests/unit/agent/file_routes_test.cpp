@@ -62,7 +62,7 @@ TEST_CASE("a path that leaves the workspace is malformed", "[agent][files]") {
           "/.",
           "/a%00b",
           "/a//b",
-          "/a/",
+          "/a//",
           "/%2fetc%2fpasswd"}) {
         CAPTURE(path);
         CHECK(api.ask("GET", kFiles + path).status == 400);
@@ -91,6 +91,77 @@ TEST_CASE("files of a session that has ended are a conflict", "[agent][files]") 
     CHECK(api.ask("GET", kFiles + "/a").status == 409);
     CHECK(api.ask("PUT", kFiles + "/a", "x").status == 409);
     CHECK(api.ask("DELETE", kFiles + "/a").status == 409);
+}
+
+TEST_CASE("a path that ends with a slash is a directory to be made", "[agent][files]") {
+    Api api;
+    api.backend.add();
+    const auto made = api.ask("PUT", kFiles + "/d/e/");
+    CHECK(made.status == 201);
+    CHECK(made.json["kind"] == "directory");
+    CHECK(made.json["path"] == "d/e");
+    CHECK(api.ask("PUT", kFiles + "/d/e/").status == 200);
+    CHECK(api.ask("PUT", kFiles + "/f/", "text").status == 400);
+    CHECK(api.ask("PUT", kFiles + "/../").status == 400);
+    (void)api.ask("PUT", kFiles + "/file", "x");
+    CHECK(api.ask("PUT", kFiles + "/file/").status == 409);
+    CHECK(api.ask("GET", kFiles + "/d/").status == 400);
+    CHECK(api.ask("DELETE", kFiles + "/d/").status == 400);
+}
+
+TEST_CASE("a directory with something in it goes only when told so", "[agent][files]") {
+    Api api;
+    api.backend.add();
+    (void)api.ask("PUT", kFiles + "/d/e/f", "x");
+    const auto refused = api.ask("DELETE", kFiles + "/d");
+    CHECK(refused.status == 409);
+    CHECK(refused.json["type"] == "/problems/not-empty");
+    CHECK(api.ask("DELETE", kFiles + "/d?recursive=yes").status == 400);
+    CHECK(api.ask("DELETE", kFiles + "/d?recursive=true").status == 204);
+    CHECK(api.ask("GET", kFiles + "?path=d").status == 404);
+    CHECK(api.ask("DELETE", kFiles + "/d?recursive=true").status == 404);
+}
+
+TEST_CASE("a condition that does not hold changes nothing", "[agent][files]") {
+    Api api;
+    api.backend.add();
+    const auto first = api.ask("PUT", kFiles + "/a", "1", {{"If-None-Match", "*"}});
+    CHECK(first.status == 201);
+    const std::string tag(first.headers.get("ETag"));
+    CHECK_FALSE(tag.empty());
+    CHECK(api.ask("PUT", kFiles + "/a", "2", {{"If-None-Match", "*"}}).status == 412);
+    CHECK(api.ask("PUT", kFiles + "/a", "2", {{"If-Match", "\"other\""}}).status == 412);
+    CHECK(api.ask("PUT", kFiles + "/a", "2", {{"If-Match", "W/" + tag}}).status == 412);
+    CHECK(api.ask("PUT", kFiles + "/new", "2", {{"If-Match", "*"}}).status == 412);
+    CHECK(api.ask("DELETE", kFiles + "/a", "", {{"If-Match", "\"other\""}}).status == 412);
+    CHECK(api.ask("GET", kFiles + "/a").text == "1");
+    CHECK(api.ask("PUT", kFiles + "/a", "2", {{"If-Match", "\"x\", " + tag}}).status == 200);
+    CHECK(api.ask("PUT", kFiles + "/a", "3", {{"If-Match", tag}}).status == 412);
+    CHECK(api.ask("GET", kFiles + "/a").text == "2");
+}
+
+TEST_CASE("a file that the client has is not sent again", "[agent][files]") {
+    Api api;
+    api.backend.add();
+    (void)api.ask("PUT", kFiles + "/a", "1");
+    const std::string tag(api.ask("GET", kFiles + "/a").headers.get("ETag"));
+    const auto unchanged = api.ask("GET", kFiles + "/a", "", {{"If-None-Match", tag}});
+    CHECK(unchanged.status == 304);
+    CHECK(unchanged.text.empty());
+    CHECK(api.ask("GET", kFiles + "/a", "", {{"If-None-Match", "W/" + tag}}).status == 304);
+    CHECK(api.ask("GET", kFiles + "/a", "", {{"If-None-Match", "\"x\""}}).status == 200);
+    CHECK(api.ask("GET", kFiles + "/a", "", {{"If-Match", "\"x\""}}).status == 412);
+    CHECK(api.ask("GET", kFiles + "/a", "", {{"If-Match", tag}}).status == 200);
+}
+
+TEST_CASE("an archive is of a directory that is there", "[agent][files]") {
+    Api api;
+    api.backend.add();
+    (void)api.ask("PUT", kFiles + "/a", "1");
+    CHECK(api.ask("GET", kFiles + ".tar.zst?path=gone").status == 404);
+    CHECK(api.ask("GET", kFiles + ".tar.zst?path=..").status == 400);
+    CHECK(api.ask("GET", kFiles + ".tar.zst?path=a").status == 404);
+    CHECK(api.ask("GET", "/v1/sessions/ses_9/files.tar.zst").status == 404);
 }
 
 }  // namespace

@@ -25,6 +25,10 @@ TEST_CASE("a session shows its limits, isolation and death", "[agent][model]") {
     CHECK_FALSE(model["isolation"]["controls"][0].contains("fix"));
     CHECK(model["connection_file"].is_null());
     CHECK(model["network"]["mode"] == "none");
+    CHECK(model["limits"]["total_cpu_ms"].is_null());
+    CHECK(model["used"]["total_output_bytes"] == 0);
+    CHECK(model["circuit_breaker"]["state"] == "closed");
+    CHECK(model["circuit_breaker"]["retry_after_ms"].is_null());
 }
 
 TEST_CASE("an execution shows everything, outputs only if asked", "[agent][model]") {
@@ -33,7 +37,7 @@ TEST_CASE("an execution shows everything, outputs only if asked", "[agent][model
     result.state_kept = false;
     result.error = session::ExecutionError{};
     result.error->kind = "wall_timeout";
-    result.truncated["stdout"] = {10, 20, ""};
+    result.truncated["stdout"] = {10, 20, "", ""};
     result.metrics.wall = std::chrono::microseconds(1500);
     const auto model = to_json(result, Outputs::kOmit);
     CHECK(model["status"] == "timeout");

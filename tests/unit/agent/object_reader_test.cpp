@@ -31,11 +31,11 @@ TEST_CASE("fields of the right type are read", "[agent][object_reader]") {
 
 TEST_CASE("a field of the wrong type or out of bounds is an error with its pointer", "[agent]") {
     const auto value = nlohmann::json::parse(
-        R"({"s":"abcd","b":1,"i":6,"low":-1,"f":1.0,"n":"x","o":[],"a":{},"big":1e400})",
+        R"({"s":"abcd","b":1,"i":6,"low":-1,"f":1.5,"n":"x","o":[],"a":{},"big":1e400})",
         nullptr,
         false);
     const auto fields =
-        nlohmann::json::parse(R"({"s":"abcd","b":1,"i":6,"low":-1,"f":1.0,"n":"x","o":[],"a":{}})");
+        nlohmann::json::parse(R"({"s":"abcd","b":1,"i":6,"low":-1,"f":1.5,"n":"x","o":[],"a":{}})");
     CHECK(value.is_discarded());
     FieldErrors errors;
     ObjectReader reader(fields, "/x", errors);
@@ -52,6 +52,25 @@ TEST_CASE("a field of the wrong type or out of bounds is an error with its point
     CHECK(errors[0].pointer == "/x/s");
     CHECK(errors[2].message == "must be at most 5 (max)");
     CHECK(errors[3].message == "must be at least 0");
+}
+
+TEST_CASE("a number without a fraction is whole however it is written", "[agent][object_reader]") {
+    const auto value = nlohmann::json::parse(
+        R"({"a":17633.0,"b":1e3,"c":9007199254740992.0,"minus":-1.0,"large":1e16,"half":0.5})");
+    FieldErrors errors;
+    ObjectReader reader(value, "", errors);
+    const IntegerBounds any{0, UINT64_MAX, "max"};
+    CHECK(reader.integer("a", any) == 17633);
+    CHECK(reader.integer("b", any) == 1000);
+    CHECK(reader.integer("c", any) == 9007199254740992U);
+    CHECK(errors.empty());
+    CHECK_FALSE(reader.integer("minus", any).has_value());
+    CHECK_FALSE(reader.integer("large", any).has_value());
+    CHECK_FALSE(reader.integer("half", any).has_value());
+    REQUIRE(errors.size() == 3);
+    CHECK(errors[0].message == "must be at least 0");
+    CHECK(errors[1].message == "must be a whole number");
+    CHECK(errors[2].message == "must be a whole number");
 }
 
 TEST_CASE("a field nobody asked for is an error", "[agent][object_reader]") {

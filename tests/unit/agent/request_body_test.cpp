@@ -65,6 +65,25 @@ TEST_CASE("an empty session body gives the safe profile", "[agent][body]") {
     CHECK_FALSE(options.limits.executions.has_value());
 }
 
+TEST_CASE("budgets and the breaker's number are read", "[agent][body]") {
+    FieldErrors errors;
+    const auto options = parse_session_options(
+        {{"limits",
+          {{"total_wall_ms", 1U},
+           {"total_cpu_ms", 2U},
+           {"total_output_bytes", 3U},
+           {"total_artifact_bytes", 4U},
+           {"consecutive_failures", 0U}}}},
+        make_offer(),
+        errors);
+    CHECK(errors.empty());
+    CHECK(options.limits.total_wall == std::chrono::milliseconds(1));
+    CHECK(options.limits.total_cpu == std::chrono::milliseconds(2));
+    CHECK(options.limits.total_output_bytes == 3);
+    CHECK(options.limits.total_artifact_bytes == 4);
+    CHECK(options.limits.consecutive_failures == 0);
+}
+
 TEST_CASE("executions may be null: no budget", "[agent][body]") {
     FieldErrors errors;
     (void)parse_session_options({{"limits", {{"executions", nullptr}}}}, make_offer(), errors);
@@ -107,7 +126,8 @@ TEST_CASE("each bad session body is refused at its pointer", "[agent][body]") {
         {R"({"limits": {"lifetime_s": 2592001}})", "/limits/lifetime_s"},
         {R"({"network": "none"})", "/network"},
         {R"({"network": {"mode": "open"}})", "/network/mode"},
-        {R"({"network": {"mode": "allowlist", "allow": ["a:443"]}})", "/network/mode"},
+        {R"({"network": {"mode": "allowlist", "allow": [1]}})", "/network/allow/0"},
+        {R"({"network": {"mode": "allowlist", "allow": ["a b:443"]}})", "/network/allow/0"},
         {R"({"network": {"mode": "none", "allow": []}})", "/network/allow"},
         {R"({"network": {"modes": 1}})", "/network/modes"},
         {R"({"env": []})", "/env"},
@@ -123,7 +143,7 @@ TEST_CASE("each bad session body is refused at its pointer", "[agent][body]") {
         {R"({"files": [{"path": "a", "text": "", "base64": ""}]})", "/files/0"},
         {R"({"files": [{"path": "a", "text": 1}]})", "/files/0/text"},
         {R"({"files": [{"path": "a", "base64": "Z"}]})", "/files/0/base64"},
-        {R"({"files": [{"path": "a", "from": "b"}]})", "/files/0/from"},
+        {R"({"files": [{"path": "a", "from": "/b"}]})", "/files/0/from"},
         {R"({"files": [{"path": "", "text": ""}]})", "/files/0/path"},
         {R"({"files": [{"path": "../a", "text": ""}]})", "/files/0/path"},
         {R"({"files": [{"path": "/a", "text": ""}]})", "/files/0/path"},
@@ -209,7 +229,7 @@ TEST_CASE("each bad execution body is refused at its pointer", "[agent][body]") 
         {R"({"code": "", "outputs": "yes"})", "/outputs"},
         {R"({"code": "", "cache_ttl_s": 1})", "/cache_ttl_s"},
         {R"({"code": "", "limits": {}})", "/limits"},
-        {R"({"code": "", "on_disconnect": "interrupt"})", "/on_disconnect"},
+        {R"({"code": "", "on_disconnect": "stop"})", "/on_disconnect"},
     }));
     CAPTURE(body);
     FieldErrors errors;

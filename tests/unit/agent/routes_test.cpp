@@ -48,7 +48,8 @@ TEST_CASE("the OpenAPI document describes every route", "[agent][routes]") {
 
 TEST_CASE("a body is bounded by the table: uploads streamed, JSON whole", "[agent][routes]") {
     FakeBackend backend;
-    Routes routes(backend, "1");
+    History history(nullptr);
+    Routes routes(backend, history, "1");
     http::Router router;
     routes.add_to(router);
     const auto upload = router.match("PUT", {"v1", "sessions", "x", "files", "a"});
@@ -64,7 +65,8 @@ TEST_CASE("a body is bounded by the table: uploads streamed, JSON whole", "[agen
 TEST_CASE(
     "limits::kHttpIgnoredBodyBytesMax bounds a body that a route ignores", "[agent][routes]") {
     FakeBackend backend;
-    Routes routes(backend, "1");
+    History history(nullptr);
+    Routes routes(backend, history, "1");
     http::Router router;
     routes.add_to(router);
     const std::vector<std::pair<const char*, std::vector<std::string>>> ignoring{
@@ -91,13 +93,13 @@ TEST_CASE(
 TEST_CASE("methods that an address does not know are 405", "[agent][routes]") {
     Api api;
     for (const auto& [method, target] : {
-             std::pair<const char*, const char*>{"PATCH", "/v1/sessions/x"},
+             std::pair<const char*, const char*>{"PATCH", "/v1/sessions"},
              {"PUT", "/v1/sessions"},
              {"DELETE", "/v1/sessions"},
              {"GET", "/v1/sessions/x/restart"},
              {"GET", "/v1/executions"},
              {"POST", "/v1/sessions/x/files/a"},
-             {"GET", "/v1/sessions/x/executions"},
+             {"PUT", "/v1/sessions/x/executions"},
          }) {
         CAPTURE(method, target);
         const auto answer = api.ask(method, target);

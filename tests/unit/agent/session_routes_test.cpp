@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/agent/session_page.hpp"
 #include "tests/unit/agent/agent_api.hpp"
 
 #include <catch2/catch.hpp>
@@ -56,21 +57,52 @@ TEST_CASE("a session is found by its id and its kernel id, and removed", "[agent
     CHECK(api.ask("DELETE", "/v1/sessions/ses_1").status == 404);
 }
 
-TEST_CASE("listing is paged, oldest first", "[agent][sessions]") {
+TEST_CASE(
+    "listing is paged, oldest first, and a cursor outlives its session", "[agent][sessions]") {
     Api api;
     for (int i = 0; i < 5; ++i) {
-        api.backend.add();
+        api.backend.add()->edit().created_at += std::chrono::seconds(i);
     }
-    auto page = api.ask("GET", "/v1/sessions?limit=2").json;
-    CHECK(page["sessions"][0]["id"] == "ses_1");
-    CHECK(page["next"] == "ses_2");
-    page = api.ask("GET", "/v1/sessions?limit=2&after=ses_2").json;
+    auto first = api.ask("GET", "/v1/sessions?limit=2");
+    CHECK(first.json["sessions"][0]["id"] == "ses_1");
+    const auto next = first.json["next"].get<std::string>();
+    CHECK(first.headers.get("Link") == "</v1/sessions?after=" + next + "&limit=2>; rel=\"next\"");
+    CHECK(api.ask("DELETE", "/v1/sessions/ses_2").status == 204);
+    auto page = api.ask("GET", "/v1/sessions?limit=2&after=" + next).json;
     CHECK(page["sessions"][0]["id"] == "ses_3");
-    page = api.ask("GET", "/v1/sessions?limit=2&after=ses_4").json;
-    CHECK(page["sessions"].size() == 1);
+    const auto last =
+        api.ask("GET", "/v1/sessions?limit=2&after=" + page["next"].get<std::string>());
+    CHECK(last.json["sessions"].size() == 1);
+    CHECK(last.json["next"].is_null());
+    CHECK(last.headers.find("Link") == nullptr);
+    CHECK(api.ask("GET", "/v1/sessions?limit=" + std::to_string(kPageSessionsMax)).status == 200);
+}
+
+TEST_CASE("listing is filtered by state and metadata", "[agent][sessions]") {
+    Api api;
+    session::SessionOptions options;
+    options.metadata = {{"task", "T-1"}, {"n", 1}};
+    api.backend.add(options);
+    options.metadata = {{"task", "T-2"}, {"n", 1}};
+    api.backend.add(options)->edit().state = session::KernelState::kBusy;
+    const auto ids = [&api](const std::string& query) {
+        std::string found;
+        const auto listed = api.ask("GET", "/v1/sessions?" + query).json;
+        for (const auto& one : listed["sessions"]) {
+            found += one["id"].get<std::string>() + " ";
+        }
+        return found;
+    };
+    CHECK(ids("state=idle") == "ses_1 ");
+    CHECK(ids("state=busy") == "ses_2 ");
+    CHECK(ids("state=dead").empty());
+    CHECK(ids("metadata.task=T-2") == "ses_2 ");
+    CHECK(ids("metadata.n=1") == "ses_1 ses_2 ");
+    CHECK(ids("metadata.n=1&metadata.task=T-1") == "ses_1 ");
+    CHECK(ids("metadata.gone=1").empty());
+    // A page is of what matches.
+    const auto page = api.ask("GET", "/v1/sessions?limit=1&metadata.task=T-2").json;
     CHECK(page["next"].is_null());
-    CHECK(api.ask("GET", "/v1/sessions?after=ses_5").json["sessions"].empty());
-    CHECK(api.ask("GET", "/v1/sessions?limit=1000").status == 200);
 }
 
 TEST_CASE("a bad page is refused", "[agent][sessions]") {
@@ -85,7 +117,13 @@ TEST_CASE("a bad page is refused", "[agent][sessions]") {
           "limit=1x",
           "limit=1.0",
           "after=ses_9",
-          "after="}) {
+          "after=",
+          "after=-ses_1",
+          "after=1-",
+          "after=99999999999999999999-ses_1",
+          "state=",
+          "state=sleeping",
+          "state=IDLE"}) {
         CAPTURE(query);
         CHECK(api.ask("GET", std::string("/v1/sessions?") + query).status == 400);
     }

@@ -24,6 +24,15 @@ TEST_CASE("a line break in a field cannot forge a line", "[cli][log]") {
     }
 }
 
+TEST_CASE("what looks like a secret is not written", "[cli][log]") {
+    for (const LogFormat format : {LogFormat::kJson, LogFormat::kText}) {
+        const std::string line = format_event(
+            "e", {{"message", "API_KEY=q8Zr4Xw2Lk9Vt3Bn7Hs5"}, {"password", "hunter2"}}, format);
+        CHECK_THAT(line, !Catch::Contains("q8Zr4") && !Catch::Contains("hunter2"));
+        CHECK_THAT(line, Catch::Contains("API_KEY=[redacted:secret]"));
+    }
+}
+
 TEST_CASE("levels and formats are known by name only", "[cli][log]") {
     CHECK(parse_log_level("warning").value() == LogLevel::kWarning);
     CHECK(parse_log_format("text").value() == LogFormat::kText);

@@ -71,6 +71,7 @@ TEST_CASE("options that cannot be are refused before anything starts", "[cli][se
         [](ServeOptions& flags) { flags.allowed_envs = {""}; },
         [](ServeOptions& flags) { flags.allowed_envs = {"KERNEL_*"}; },
         [](ServeOptions& flags) { flags.prespawn_count = 65; },
+        [](ServeOptions& flags) { flags.consecutive_failures = 1'000'001; },
         [](ServeOptions& flags) { flags.kernel_memory_mb = 63; },
         [](ServeOptions& flags) { flags.kernel_memory_mb = 65'537; },
         [](ServeOptions& flags) { flags.kernel_disk_mb = 0; },

@@ -86,6 +86,7 @@ Application make_application(std::shared_ptr<SocketLog> sockets) {
     add("PUT", "/stream", answer_stream);
     add("GET", "/file", answer_file);
     add("GET", "/throw", answer_throw);
+    add_stream_routes(application.router(), sockets);
     add_websocket_routes(application.router(), std::move(sockets));
     return application;
 }
@@ -133,6 +134,12 @@ void TestServer::wait_for_end_of_run() const {
     std::unique_lock lock(sockets_->mutex);
     const auto ended = [this] { return sockets_->ended > 0; };
     REQUIRE(sockets_->changed.wait_for(lock, std::chrono::seconds(20), ended));
+}
+
+void TestServer::wait_for_gone(int clients) const {
+    std::unique_lock lock(sockets_->mutex);
+    const auto seen = [&] { return sockets_->gone >= clients; };
+    REQUIRE(sockets_->changed.wait_for(lock, std::chrono::seconds(20), seen));
 }
 
 ErrorCode TestServer::last_receive_error() const {

@@ -25,6 +25,7 @@ struct SocketLog {
     std::optional<ErrorCode> receive_error;
     std::optional<ErrorCode> send_error;
     int ended = 0;
+    int gone = 0;  // clients that a handler saw go
 };
 
 /// /echo-socket sends back what comes and selects v1.test if it is offered; /flood-socket sends
@@ -33,6 +34,12 @@ struct SocketLog {
 /// are proved for "report"; /ending-socket returns, /policy-socket closes with 1008,
 /// /throwing-socket throws.
 void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log);
+
+/// GET /stream/lines writes ten lines; /stream/flood until it fails; /stream/empty nothing;
+/// /stream/cut fails in the middle, /stream/throw throws there; /stream/hold writes "begun" and
+/// waits until the client goes or somebody asks GET /stream/release; POST /stream/watch answers
+/// "released" or, once the client has gone, nobody.
+void add_stream_routes(Router& router, std::shared_ptr<SocketLog> log);
 
 /// Whether the server's own user needs a token over a Unix socket.
 enum class Trust { kToken, kSameUser };
@@ -60,6 +67,8 @@ class TestServer {
     /// How the last WebSocket's receive() or send() failed, after it ended.
     ErrorCode last_receive_error() const;
     ErrorCode last_send_error() const;
+    /// Until so many handlers have seen their client go.
+    void wait_for_gone(int clients) const;
     /// What was logged; after stop().
     const std::vector<AccessRecord>& records() const { return records_; }
 

@@ -98,14 +98,9 @@ const session::OutputJournal& FakeSession::journal() const {
     fail_check(__FILE__, __LINE__, "the ZeroMQ front does not read the journal");
 }
 
-boost::asio::awaitable<Result<session::ExecutionResult>> FakeSession::execute(
+Result<std::shared_ptr<session::Execution>> FakeSession::begin(
     session::ExecutionRequest /*request*/) {
-    co_return not_part_of_this_fake();
-}
-
-std::optional<session::ExecutionResult> FakeSession::find_execution(
-    const std::string& /*execution_id*/) const {
-    return std::nullopt;
+    return not_part_of_this_fake();
 }
 
 Status FakeSession::interrupt() {

@@ -55,12 +55,15 @@ class FakeSession : public session::Session {
     const session::OutputJournal& journal() const override;
     std::shared_ptr<void> connect_client() override { return clients; }
     void set_connection_file(std::string path) override { connection_file = std::move(path); }
-    boost::asio::awaitable<Result<session::ExecutionResult>> execute(
-        session::ExecutionRequest request) override;
-    std::optional<session::ExecutionResult> find_execution(
-        const std::string& execution_id) const override;
+    Result<std::shared_ptr<session::Execution>> begin(session::ExecutionRequest) override;
+    std::shared_ptr<session::Execution> find_execution(const std::string&) const override {
+        return nullptr;
+    }
+    std::vector<std::shared_ptr<session::Execution>> list_executions() const override { return {}; }
+    Status interrupt_execution(const std::string&) override { return interrupt(); }
     Status interrupt() override;
     boost::asio::awaitable<Status> restart() override;
+    Status update(const session::SessionUpdate&) override { return ok(); }
     Result<sandbox::Workspace> workspace() override;
     void touch() override {}
     void close(session::Death reason) override;

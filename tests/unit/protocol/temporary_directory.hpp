@@ -11,6 +11,9 @@
 
 namespace cellkeep::test {
 
+// For the linker another class than that of tests/support, which other files of a program may use.
+inline namespace within_test_case {
+
 class TemporaryDirectory {
  public:
     TemporaryDirectory() {
@@ -43,5 +46,7 @@ class TemporaryDirectory {
  private:
     std::filesystem::path path_;
 };
+
+}  // namespace within_test_case
 
 }  // namespace cellkeep::test

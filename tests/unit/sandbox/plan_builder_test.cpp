@@ -45,6 +45,81 @@ TEST_CASE("a session of a root server never runs as root") {
     CHECK(refused([](Policy& policy) { policy.host_gid = 0; }));
 }
 
+TEST_CASE("inputs lie clean and relative in the workspace, and not in each other's way") {
+    const auto refused_input = [](const std::string& source, const std::string& target) {
+        return refused([&](Policy& policy) { policy.inputs = {{source, target}}; });
+    };
+    CHECK_FALSE(refused_input("/srv/table.csv", "data/table.csv"));
+    CHECK_FALSE(refused_input("/srv/table.csv", ".hidden"));
+    for (const std::string& target :
+         {std::string(),
+          std::string("/a"),
+          std::string("a/"),
+          std::string("a//b"),
+          std::string("."),
+          std::string("./a"),
+          std::string("a/."),
+          std::string(".."),
+          std::string("../a"),
+          std::string("a/../b"),
+          std::string("a/.."),
+          std::string("a\0b", 3),
+          std::string(4096, 'a')}) {
+        INFO(target);
+        CHECK(refused_input("/srv/table.csv", target));
+    }
+    for (const std::string& source :
+         {std::string(),
+          std::string("/"),
+          std::string("a"),
+          std::string("/a/../b"),
+          std::string("/a/"),
+          std::string("/a\0b", 4)}) {
+        INFO(source);
+        CHECK(refused_input(source, "a"));
+    }
+    for (const char* second : {"a/b", "a", "a/b/c"}) {
+        INFO(second);
+        CHECK(refused([&](Policy& policy) {
+            policy.inputs = {{"/x", "a/b"}, {"/y", "c"}, {"/z", second}};
+        }));
+    }
+    CHECK_FALSE(refused([](Policy& policy) { policy.inputs = {{"/x", "a/b"}, {"/x", "a/bc"}}; }));
+    const auto many = [](std::size_t count) {
+        return refused([=](Policy& policy) {
+            for (std::size_t i = 0; i < count; ++i) {
+                policy.inputs.push_back({"/x", std::to_string(i)});
+            }
+        });
+    };
+    CHECK_FALSE(many(kInputsMax));
+    CHECK(many(kInputsMax + 1));
+}
+
+TEST_CASE("inputs are mounted last, at their place in the workspace, and not to be run") {
+    Policy policy = good_policy();
+    policy.inputs = {{"/srv/table.csv", "data/table.csv"}};
+    const Plan plan = build_plan(policy, PlanInputs());
+    CHECK(
+        plan.read_only.back() ==
+        PlanReadOnlyPath{"/srv/table.csv", "/workspace/data/table.csv", false, false, true});
+    CHECK_FALSE(plan.read_only.front().input);
+}
+
+TEST_CASE("only a session with a proxy gets a listener, and only in a network of its own") {
+    for (const bool at_hand : {false, true}) {
+        for (const NetworkMode mode : {NetworkMode::kNone, NetworkMode::kProxy}) {
+            Policy policy = good_policy();
+            policy.network = mode;
+            PlanInputs inputs;
+            inputs.enter_network = at_hand;
+            const Plan plan = build_plan(policy, inputs);
+            CHECK(plan.enter_network == at_hand);
+            CHECK(plan.make_listener == (mode == NetworkMode::kProxy && !at_hand));
+        }
+    }
+}
+
 TEST_CASE("read-only paths are absolute, clean, and leave the sandbox's own directories alone") {
     for (const char* target :
          {"",
@@ -177,7 +252,7 @@ TEST_CASE("a report names every control once, and what was not reached is absent
         CHECK(controls[i].state == ControlState::kAbsent);
         CHECK(controls[i].name == control_names()[i]);
     }
-    CHECK(control_names().size() == kChildControlCount + 6);
+    CHECK(control_names().size() == kChildControlCount + 7);
 }
 
 TEST_CASE("every setup step has a name, and the control it belongs to exists") {

@@ -15,9 +15,15 @@ Plan sample_plan() {
     plan.host_uid = 1234;
     plan.host_gid = 0xffff'fffe;
     plan.waived = 5;
+    plan.enter_network = true;
+    plan.make_listener = true;
     plan.hostname = "host";
     plan.cgroup_procs = {"/sys/fs/cgroup/a/cgroup.procs", ""};
-    plan.read_only = {{"/usr", "/usr", true, false}, {"/data", "/opt/data", false, true}};
+    plan.worker_procs = "/sys/fs/cgroup/a/workers/cgroup.procs";
+    plan.read_only = {
+        {"/usr", "/usr", true, false, false},
+        {"/data", "/opt/data", false, true, false},
+        {"/in", "/workspace/in", false, false, true}};
     plan.tmpfs = {{"/workspace", "size=1", true}};
     plan.links = {{"/bin", "usr/bin"}};
     plan.files = {{"/etc/passwd", std::string("a\0b", 3)}};
@@ -50,13 +56,13 @@ TEST_CASE("bytes that are no plan are refused") {
     changed = bytes;
     changed[8] = 2;
     CHECK_FALSE(decode_plan(changed));  // a flag that is neither 0 nor 1
-    // The host name's length, right after magic, flag, uid, gid and waived.
+    // The host name's length, right after magic, flag, uid, gid, waived and two flags.
     changed = bytes;
-    changed[8 + 16 + 3] = '\xff';
+    changed[8 + 24 + 3] = '\xff';
     CHECK_FALSE(decode_plan(changed));
     // A NUL inside the host name.
     changed = bytes;
-    changed[8 + 16 + 4] = '\0';
+    changed[8 + 24 + 4] = '\0';
     CHECK_FALSE(decode_plan(changed));
     CHECK_FALSE(decode_plan(""));
     CHECK_FALSE(decode_plan(std::string(kPlanBytesMax + 1, 'C')));
@@ -70,17 +76,17 @@ TEST_CASE("a list holds at most kPlanListMax items") {
     CHECK(decode_plan(*bytes) == plan);
     plan.cgroup_procs.emplace_back();
     CHECK_FALSE(encode_plan(plan));
-    // The same said by hand: the count lies after magic, four numbers and the empty host name.
+    // The same said by hand: the count lies after magic, six numbers and the empty host name.
     std::string longer = *bytes;
-    longer[8 + 16 + 4] = 1;
-    longer[8 + 16 + 5] = 4;
+    longer[8 + 24 + 4] = 1;
+    longer[8 + 24 + 5] = 4;
     longer += std::string(4, '\0');
     CHECK_FALSE(decode_plan(longer));
 }
 
-TEST_CASE("a plan has at most kReadOnlyPathsMax paths and kPlanBytesMax bytes") {
+TEST_CASE("a plan has at most kPlanPathsMax paths and kPlanBytesMax bytes") {
     Plan plan;
-    plan.read_only.resize(kReadOnlyPathsMax);
+    plan.read_only.resize(kPlanPathsMax);
     CHECK(encode_plan(plan));
     plan.read_only.emplace_back();
     CHECK_FALSE(encode_plan(plan));

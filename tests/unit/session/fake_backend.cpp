@@ -13,32 +13,62 @@ namespace cellkeep::session::test {
 
 namespace asio = boost::asio;
 
-FakeSession::FakeSession(SessionInfo info, int workspace_fd)
-    : info_(std::move(info)), workspace_fd_(workspace_fd) {}
+FakeSession::FakeSession(SessionInfo info, int workspace_fd, asio::io_context& io)
+    : info_(std::move(info)), workspace_fd_(workspace_fd), io_(io) {}
 
-asio::awaitable<Result<ExecutionResult>> FakeSession::execute(ExecutionRequest request) {
+Result<std::shared_ptr<Execution>> FakeSession::begin(ExecutionRequest request) {
     requests.push_back(std::move(request));
     if (failure) {
-        co_return *failure;
+        return *failure;
     }
+    const ExecutionRequest& asked = requests.back();
+    Execution::Order order;
+    order.id = "exe_" + std::to_string(executions.size() + 1);
+    order.session_id = info_.id;
+    order.reasoning = asked.reasoning;
+    order.metadata = asked.metadata;
+    executions.push_back(std::make_shared<Execution>(io_, std::move(order)));
+    const auto execution = executions.back();
+    execution->mark_started();
+    if (finishes) {
+        execution->add_event("stdout", {{"text", "out"}});
+        execution->finish(answer_of(*execution));
+    }
+    return execution;
+}
+
+ExecutionResult FakeSession::answer_of(const Execution& execution) const {
     ExecutionResult result;
-    result.id = "exe_1";
+    result.id = execution.id();
     result.session_id = info_.id;
     result.execution_count = 1;
     result.stdout_text = "out";
     result.exit_code = 0;
     result.outputs =
         nlohmann::json::parse(R"([{"output_type":"stream","name":"stdout","text":"out"}])");
-    co_return result;
+    result.reasoning = execution.order().reasoning;
+    result.metadata = execution.order().metadata;
+    return result;
 }
 
-std::optional<ExecutionResult> FakeSession::find_execution(const std::string& id) const {
-    if (id != "exe_1") {
-        return std::nullopt;
+std::shared_ptr<Execution> FakeSession::find_execution(const std::string& id) const {
+    for (const auto& execution : executions) {
+        if (execution->id() == id) {
+            return execution;
+        }
     }
-    ExecutionResult result;
-    result.id = id;
-    return result;
+    return nullptr;
+}
+
+Status FakeSession::interrupt_execution(const std::string& id) {
+    const auto execution = find_execution(id);
+    if (!execution) {
+        return Error(ErrorCode::kNotFound, "there is no " + id);
+    }
+    if (execution->phase() == ExecutionPhase::kFinished) {
+        return Error(ErrorCode::kConflict, "it has finished");
+    }
+    return interrupt();
 }
 
 Status FakeSession::interrupt() {
@@ -55,6 +85,23 @@ asio::awaitable<Status> FakeSession::restart() {
         co_return *failure;
     }
     co_return ok();
+}
+
+Status FakeSession::update(const SessionUpdate& wanted) {
+    updates.push_back(wanted);
+    if (failure) {
+        return *failure;
+    }
+    if (wanted.limits) {
+        info_.limits = *wanted.limits;
+    }
+    if (wanted.network) {
+        info_.network = *wanted.network;
+    }
+    if (wanted.metadata) {
+        info_.metadata = *wanted.metadata;
+    }
+    return ok();
 }
 
 Result<sandbox::Workspace> FakeSession::workspace() {
@@ -94,7 +141,7 @@ std::shared_ptr<FakeSession> FakeBackend::add(SessionOptions options) {
     info.limits = options.limits;
     info.metadata = options.metadata;
     info.owner = options.owner;
-    auto session = std::make_shared<FakeSession>(std::move(info), directory_fd_);
+    auto session = std::make_shared<FakeSession>(std::move(info), directory_fd_, io);
     session->failure = session_failure;
     sessions.push_back(session);
     return session;

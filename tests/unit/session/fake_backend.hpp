@@ -7,6 +7,8 @@
 #include "kernel-manager/session/backend.hpp"
 #include "kernel-manager/session/completion.hpp"
 
+#include <boost/asio/io_context.hpp>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,7 +18,7 @@ namespace cellkeep::session::test {
 
 class FakeSession : public Session {
  public:
-    FakeSession(SessionInfo info, int workspace_fd);
+    FakeSession(SessionInfo info, int workspace_fd, boost::asio::io_context& io);
 
     const std::string& id() const override { return info_.id; }
     SessionInfo info() const override { return info_; }
@@ -26,10 +28,13 @@ class FakeSession : public Session {
     void resume_output() override {}
     const OutputJournal& journal() const override { return journal_; }
     void set_connection_file(std::string path) override { info_.connection_file = std::move(path); }
-    boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request) override;
-    std::optional<ExecutionResult> find_execution(const std::string& id) const override;
+    Result<std::shared_ptr<Execution>> begin(ExecutionRequest request) override;
+    std::shared_ptr<Execution> find_execution(const std::string& id) const override;
+    std::vector<std::shared_ptr<Execution>> list_executions() const override { return executions; }
+    Status interrupt_execution(const std::string& id) override;
     Status interrupt() override;
     boost::asio::awaitable<Status> restart() override;
+    Status update(const SessionUpdate& wanted) override;
     Result<sandbox::Workspace> workspace() override;
     void touch() override { ++touched; }
     KernelState state() const override { return info_.state; }
@@ -39,7 +44,13 @@ class FakeSession : public Session {
     /// What info() says from now on.
     SessionInfo& edit() { return info_; }
 
+    /// What an execution answers when nobody said otherwise.
+    ExecutionResult answer_of(const Execution& execution) const;
+
     std::vector<ExecutionRequest> requests;
+    std::vector<std::shared_ptr<Execution>> executions;
+    bool finishes = true;  // an execution ends as soon as it begins
+    std::vector<SessionUpdate> updates;
     std::optional<Error> failure;  // what every operation answers
     int interrupts = 0;
     int restarts = 0;
@@ -50,6 +61,7 @@ class FakeSession : public Session {
     SessionInfo info_;
     OutputJournal journal_{16, 1024};
     int workspace_fd_;
+    boost::asio::io_context& io_;
 };
 
 class FakeBackend : public Backend {
@@ -69,6 +81,7 @@ class FakeBackend : public Backend {
     std::shared_ptr<FakeSession> add(SessionOptions options = {});
     const std::string& directory() const { return directory_; }
 
+    boost::asio::io_context io;  // of what its executions wait for
     std::vector<std::shared_ptr<FakeSession>> sessions;
     std::vector<SessionOptions> asked;       // of create()
     std::optional<Error> failure;            // what create() answers

@@ -69,6 +69,28 @@ TEST_CASE("variables are bounded in number, size and spelling", "[session][optio
     check_refused(check_environment_variables({{"A", std::string("x\0y", 3)}}), "env/A");
 }
 
+TEST_CASE("budgets are at least one, and the breaker has a ceiling", "[session][options]") {
+    SessionLimits limits;
+    const LimitCeilings most;
+    CHECK(check_limits(limits, most).has_value());
+    limits.consecutive_failures = most.consecutive_failures;
+    CHECK(check_limits(limits, most).has_value());
+    limits.consecutive_failures = most.consecutive_failures + 1;
+    check_refused(check_limits(limits, most), "limits/consecutive_failures");
+    limits = {};
+    limits.total_wall = std::chrono::milliseconds(0);
+    check_refused(check_limits(limits, most), "limits/total_wall_ms");
+    limits = {};
+    limits.total_cpu = std::chrono::milliseconds(-1);
+    check_refused(check_limits(limits, most), "limits/total_cpu_ms");
+    limits = {};
+    limits.total_output_bytes = 0;
+    check_refused(check_limits(limits, most), "limits/total_output_bytes");
+    limits = {};
+    limits.total_artifact_bytes = 0;
+    check_refused(check_limits(limits, most), "limits/total_artifact_bytes");
+}
+
 TEST_CASE("a working directory stays below the workspace", "[session][options]") {
     CHECK(check_working_directory("").has_value());
     CHECK(check_working_directory("a/b c/d").has_value());

@@ -41,6 +41,24 @@ class Describe(unittest.TestCase):
         self.check("raise MemoryError", "memory", 1, 1)
         self.check("raise KeyboardInterrupt", "interrupt", 1, 1)
 
+    def test_the_number_of_a_failed_system_call_is_told(self):
+        error = error_of("open('/no/such/file')")
+        self.assertEqual(describe(error, NAME, 0)["errno"], 2)
+
+    def test_an_error_is_followed_to_what_it_was_raised_from(self):
+        error = error_of("try:\n    open('/no/such')\nexcept OSError:\n    raise ValueError")
+        self.assertEqual(describe(error, NAME, 0)["errno"], 2)
+
+    def test_an_error_that_was_raised_from_itself_ends(self):
+        error = ValueError()
+        error.__cause__ = ValueError()
+        error.__cause__.__cause__ = error
+        self.assertNotIn("errno", describe(error, NAME, 0))
+
+    def test_a_full_disk_is_named_by_its_file(self):
+        error = OSError(28, "No space left on device", "/workspace/big")
+        self.assertIn(describe(error, NAME, 0).get("full"), ("/workspace", "/tmp", "/dev/shm"))
+
     def test_an_error_without_a_frame_in_the_cell_has_no_place(self):
         self.assertEqual(
             describe(ValueError(), NAME, 0), {"kind": "runtime", "line": None, "column": None}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cellkeep: persistent, sandboxed interpreters for code that agents write.
+
+>>> from cellkeep import Session
+>>> with Session() as s:
+...     r = s.run("import statistics; statistics.mean([1, 2, 6])")
+...     r.status, r.text
+('ok', '3')
+"""
+
+from .aio import AsyncClient, AsyncEvents, AsyncExecution, AsyncSession
+from .client import Client, Events, Execution, Session
+from .discovery import Target, find_target
+from .errors import (
+    BadRequest,
+    CellkeepError,
+    Conflict,
+    ConnectionFailed,
+    Ended,
+    ExecutionFailed,
+    FieldError,
+    Invalid,
+    LimitReached,
+    NotFound,
+    ProblemError,
+    ProtocolError,
+    ServerError,
+    TooLarge,
+    Unauthorized,
+)
+from .models import (
+    Artifact,
+    ErrorInfo,
+    Event,
+    ExecutionInfo,
+    FileEntry,
+    Image,
+    Limits,
+    Metrics,
+    Result,
+    SessionInfo,
+    Truncation,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Artifact",
+    "AsyncClient",
+    "AsyncEvents",
+    "AsyncExecution",
+    "AsyncSession",
+    "BadRequest",
+    "CellkeepError",
+    "Client",
+    "Conflict",
+    "ConnectionFailed",
+    "Ended",
+    "ErrorInfo",
+    "Event",
+    "Events",
+    "Execution",
+    "ExecutionFailed",
+    "ExecutionInfo",
+    "FieldError",
+    "FileEntry",
+    "Image",
+    "Invalid",
+    "LimitReached",
+    "Limits",
+    "Metrics",
+    "NotFound",
+    "ProblemError",
+    "ProtocolError",
+    "Result",
+    "ServerError",
+    "Session",
+    "SessionInfo",
+    "Target",
+    "TooLarge",
+    "Truncation",
+    "Unauthorized",
+    "find_target",
+]

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of one event stream: decoding, and where to go on after the connection broke. No input
+or output happens here."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+import httpx
+
+from ._calls import Run
+from .errors import ProtocolError
+from .models import Event
+
+#: The server sends a heartbeat after five silent seconds; this much silence is a dead connection.
+SILENCE_SECONDS_MAX = 30.0
+
+
+class SseDecoder:
+    """Server-sent events from bytes, however they are cut (WHATWG HTML, 9.2.6).
+
+    >>> decoder = SseDecoder()
+    >>> decoder.feed(b"id: 3\\nevent: stdout\\nda")
+    []
+    >>> decoder.feed(b'ta: {"text": "hi"}\\n\\n')
+    [Event(type='stdout', data={'text': 'hi'}, sequence=3)]
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._fields: dict[str, list[str]] = {}
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        *lines, self._rest = (self._rest + chunk).replace(b"\r\n", b"\n").split(b"\n")
+        events = []
+        for raw in lines:
+            line = raw.removesuffix(b"\r").decode()
+            if not line:
+                if self._fields:
+                    events.append(self._dispatch())
+                continue
+            name, _, value = line.partition(":")
+            if name:
+                self._fields.setdefault(name, []).append(value.removeprefix(" "))
+        return events
+
+    def _dispatch(self) -> Event:
+        fields, self._fields = self._fields, {}
+        try:
+            data = json.loads("\n".join(fields.get("data", ["{}"])))
+            sequence = int(fields["id"][-1]) if "id" in fields else None
+        except ValueError as error:
+            raise ProtocolError(f"not an event: {error}") from error
+        if not isinstance(data, dict):
+            raise ProtocolError("an event's data is not a JSON object")
+        return Event(fields.get("event", ["message"])[-1], data, sequence)
+
+
+@dataclass
+class EventStream:
+    """Follows one execution over as many connections as it takes.
+
+    Either ``run`` is still to be asked for (asking again with its idempotency key joins the same
+    execution), or ``path`` is where the execution is found.
+    """
+
+    run: Run | None
+    path: str | None = None
+    last: int | None = None
+    finished: bool = False
+    _decoder: SseDecoder = field(default_factory=SseDecoder)
+
+    def request(self) -> tuple[str, str, dict[str, str], dict[str, object] | None]:
+        """Method, path, headers and body of the next connection."""
+        self._decoder = SseDecoder()
+        headers = {"Accept": "text/event-stream"}
+        if self.path is None:
+            if self.run is None:
+                raise ProtocolError("no execution to follow")
+            return "POST", self.run.path, headers, self.run.body
+        if self.last is not None:
+            headers["Last-Event-ID"] = str(self.last)
+        return "GET", self.path + "/events", headers, None
+
+    def opened(self, response: httpx.Response) -> None:
+        """The answer's head has arrived."""
+        if response.status_code == 204:
+            self.finished = True
+        location = response.headers.get("Location")
+        if self.path is None and location and self.run is not None:
+            self.path = f"{self.run.path}/{location.rstrip('/').rpartition('/')[2]}"
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """Events in order, none twice."""
+        fresh = []
+        for event in self._decoder.feed(chunk):
+            if event.sequence is not None:
+                if self.last is not None and event.sequence <= self.last:
+                    continue
+                self.last = event.sequence
+            self.finished = self.finished or event.type == "finished"
+            fresh.append(event)
+        return fresh

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What needs no server: where one is looked for, what is sent again, how events are decoded."""
+
+import inspect
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+import cellkeep
+from cellkeep import Client, ConnectionFailed, LimitReached, ProtocolError, ServerError, find_target
+from cellkeep._stream import SseDecoder
+from cellkeep.models import Result
+
+SESSION = {"id": "ses_1", "kernel_id": "k", "state": "idle", "language": "python", "limits": {}}
+FULL = {"title": "The server cannot do it now", "status": 503, "detail": "full"}
+
+
+class Answers(httpx.BaseTransport):
+    """Gives these answers in turn, an exception by raising it, and keeps what was asked."""
+
+    def __init__(self, *answers: httpx.Response | Exception) -> None:
+        self.answers = list(answers)
+        self.seen: list[httpx.Request] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        request.read()
+        self.seen.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def client_of(*answers: httpx.Response | Exception) -> tuple[Client, Answers]:
+    transport = Answers(*answers)
+    return Client("http://127.0.0.1:1/base", "t", transport=transport, retries=2), transport
+
+
+def full() -> httpx.Response:
+    return httpx.Response(503, json=FULL, headers={"Retry-After": "0"})
+
+
+def test_the_target_is_the_caller_s_then_the_environment_s_then_the_state_directory_s(
+    tmp_path: Path,
+) -> None:
+    record = {"url": "http://127.0.0.1:9/", "token": "recorded"}
+    (tmp_path / "cellkeep").mkdir()
+    (tmp_path / "cellkeep/server.json").write_text(json.dumps(record), encoding="utf-8")
+    environment = {"XDG_STATE_HOME": str(tmp_path)}
+    assert find_target(environment=environment).token == "recorded"
+    environment["CELLKEEP_URL"] = "http://127.0.0.1:8"
+    assert find_target(environment=environment).token == ""
+    environment["CELLKEEP_TOKEN"] = "of the environment"
+    assert find_target(environment=environment).url == "http://127.0.0.1:8"
+    assert find_target(environment=environment).token == "of the environment"
+    given = find_target("http://127.0.0.1:7", "given", environment)
+    assert (given.url, given.token) == ("http://127.0.0.1:7", "given")
+    with pytest.raises(ConnectionFailed, match="cellkeep serve"):
+        find_target(environment={"CELLKEEP_STATE_DIR": str(tmp_path / "none")})
+    with pytest.raises(ValueError, match="not an address"):
+        find_target("ftp://host", "x", {})
+    assert "given" not in repr(given)
+
+
+def test_a_base_url_and_the_token_go_with_every_request() -> None:
+    client, transport = client_of(httpx.Response(200, json={"sessions": [], "next": None}))
+    assert list(client.sessions()) == []
+    assert transport.seen[0].url.path == "/base/v1/sessions"
+    assert transport.seen[0].headers["Authorization"] == "Bearer t"
+
+
+@pytest.mark.parametrize("fault", [httpx.ReadError("x"), httpx.RemoteProtocolError("x"), full()])
+def test_a_read_is_repeated(fault: httpx.Response | Exception) -> None:
+    client, transport = client_of(fault, httpx.Response(200, json={"sessions": [], "next": None}))
+    assert list(client.sessions()) == []
+    assert len(transport.seen) == 2
+
+
+def test_a_session_is_not_created_twice() -> None:
+    client, transport = client_of(httpx.ReadError("after it was sent"))
+    with pytest.raises(ConnectionFailed):
+        client.create()
+    assert len(transport.seen) == 1
+    client, transport = client_of(
+        httpx.ConnectError("never sent"), full(), httpx.Response(201, json=SESSION)
+    )
+    assert client.create().id == "ses_1"
+    assert len(transport.seen) == 3
+
+
+def test_an_execution_is_repeated_with_the_same_key() -> None:
+    client, transport = client_of(
+        httpx.Response(200, json=SESSION),
+        httpx.ReadError("lost"),
+        httpx.Response(200, json={"id": "exe_1", "status": "ok"}),
+    )
+    assert client.session("ses_1").run("1").ok
+    keys = [json.loads(request.content)["idempotency_key"] for request in transport.seen[1:]]
+    assert keys[0] == keys[1] != ""
+
+
+def test_a_refusal_is_not_repeated_and_carries_what_the_server_said() -> None:
+    document = {
+        "type": "/problems/budget-exhausted",
+        "title": "A budget is spent",
+        "status": 429,
+        "detail": "2 of 2",
+        "budget": "executions",
+        "used": 2,
+        "limit": 2,
+    }
+    answer = httpx.Response(429, json=document, headers={"Retry-After": "7"})
+    client, transport = client_of(httpx.Response(200, json=SESSION), answer)
+    session = client.session("ses_1")
+    with pytest.raises(LimitReached) as raised:
+        session.run("1")
+    error = raised.value
+    assert (error.kind, error.budget, error.retry_after) == ("budget-exhausted", "executions", 7.0)
+    assert error.document == document and len(transport.seen) == 2
+
+
+def test_attempts_end() -> None:
+    client, transport = client_of(full(), full(), full())
+    with pytest.raises(ServerError) as raised:
+        list(client.sessions())
+    assert raised.value.status == 503 and len(transport.seen) == 3
+
+
+def test_an_answer_that_is_no_answer_of_cellkeep_s_is_told_apart() -> None:
+    client, _ = client_of(httpx.Response(200, text="<html>proxy</html>"))
+    with pytest.raises(ProtocolError):
+        list(client.sessions())
+    client, _ = client_of(httpx.Response(404, text="<html>proxy</html>"))
+    with pytest.raises(Exception, match="404 Not Found: <html>"):
+        list(client.sessions())
+
+
+def test_events_are_the_same_however_their_bytes_are_cut() -> None:
+    text = 'id: 1\nevent: stdout\ndata: {"text": "é"}\n\n: comment\n\nevent: heartbeat\ndata: {}\n\n'
+    whole = SseDecoder().feed(text.encode())
+    assert [event.type for event in whole] == ["stdout", "heartbeat"]
+    for size in (1, 2, 3, 7):
+        decoder = SseDecoder()
+        data = text.replace("\n", "\r\n").encode() if size == 3 else text.encode()
+        pieces = [data[at : at + size] for at in range(0, len(data), size)]
+        assert [event for piece in pieces for event in decoder.feed(piece)] == whole
+    with pytest.raises(ProtocolError):
+        SseDecoder().feed(b"data: {not json\n\n")
+
+
+def test_the_longest_report_keeps_its_head_and_tail() -> None:
+    result = Result.from_wire({"status": "ok", "stdout": "a" * 50_000 + "tail"})
+    report = result.report(1000)
+    assert len(report) <= 1000 and report.startswith("status: ok") and report.endswith("tail")
+
+
+@pytest.mark.parametrize("name", ["Client", "Events", "Execution", "Session"])
+def test_the_twins_have_the_same_methods_with_the_same_parameters(name: str) -> None:
+    plain, twin = getattr(cellkeep, name), getattr(cellkeep, "Async" + name)
+    own = {"open"}  # A constructor cannot wait.
+    public = {one for one in vars(plain) if not one.startswith("_")}
+    assert {one for one in vars(twin) if not one.startswith("_")} - own - {"info"} == public
+    for method in public:
+        ours, theirs = getattr(plain, method), getattr(twin, method)
+        if callable(ours):
+            parameters = list(inspect.signature(ours).parameters)
+            assert list(inspect.signature(theirs).parameters) == parameters, method

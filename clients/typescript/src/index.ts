@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+export { CellkeepError, ConnectionFailed, ExecutionFailed, ProblemError } from './errors.js';
+export { EventDecoder, type Event } from './events.js';
+export { type ServerOptions } from './http.js';
+export { imageOf, Result, type Image } from './result.js';
+export { Client, Execution, Session, type RunOptions } from './session.js';
+export { type Progress, type Upload } from './transfer.js';
+export type * as wire from './schema.js';
+export type {
+    Artifact,
+    ExecutionError,
+    ExecutionRequest,
+    FileEntry,
+    Problem,
+    SessionRequest,
+    SessionUpdate,
+} from './schema.js';

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sessions, their executions and their files: the thin surface over the wire's own types (schema.ts).
+
+import { ConnectionFailed, ProblemError } from './errors.js';
+import { EventDecoder, type Event } from './events.js';
+import { asOurs, Http, mayRepeat, pause, type Call, type ServerOptions } from './http.js';
+import { Result } from './result.js';
+import type {
+    Artifact,
+    Execution as WireExecution,
+    ExecutionEntry,
+    ExecutionPage,
+    ExecutionRequest,
+    FileEntry,
+    FileList,
+    OneShotRequest,
+    Session as SessionInfo,
+    SessionPage,
+    SessionRequest,
+    SessionUpdate,
+    UnfinishedExecution,
+} from './schema.js';
+import { download, upload, type Progress, type Upload } from './transfer.js';
+
+/** The server sends a heartbeat after five silent seconds; this much silence is a dead connection. */
+const SILENCE_MS_MAX = 30_000;
+/** Beyond its deadline an answer takes a restart of the interpreter, and the way here. */
+const ANSWER_GRACE_MS = 60_000;
+
+/** Everything but the code that a run may say, and a signal that stops waiting for it. */
+export type RunOptions = Omit<ExecutionRequest, 'code'> & {
+    signal?: AbortSignal;
+    /** Sees output as it comes. */
+    onStdout?: (text: string) => unknown;
+    onStderr?: (text: string) => unknown;
+    onEvent?: (event: Event) => unknown;
+};
+
+function split(options: RunOptions): [Omit<ExecutionRequest, 'code'>, AbortSignal | undefined] {
+    const { signal, onStdout: _o, onStderr: _e, onEvent: _v, ...fields } = options;
+    // With a key, asking again joins the same execution.
+    return [{ idempotency_key: globalThis.crypto?.randomUUID?.() ?? randomKey(), ...fields }, signal];
+}
+
+function randomKey(): string {
+    return Array.from({ length: 4 }, () => Math.random().toString(36).slice(2)).join('');
+}
+
+/** Reads one connection's events; fails after too long a silence. */
+async function* eventsOf(answer: Response): AsyncGenerator<Event> {
+    const reader = answer.body?.getReader();
+    if (!reader) {
+        return;
+    }
+    const decoder = new EventDecoder();
+    try {
+        for (;;) {
+            let timer: ReturnType<typeof setTimeout> | undefined;
+            const silence = new Promise<never>((_, fail) => {
+                const error = new ConnectionFailed('the server fell silent');
+                timer = setTimeout(() => fail(error), SILENCE_MS_MAX);
+            });
+            const piece = await Promise.race([reader.read(), silence]).finally(() => clearTimeout(timer));
+            if (piece.done) {
+                return;
+            }
+            yield* decoder.feed(piece.value);
+        }
+    } finally {
+        // Ignored: what is left of a stream that nobody reads any more may fail as it likes.
+        await reader.cancel().catch(() => undefined);
+    }
+}
+
+/** Every event of one execution up to `finished`, none twice, over as many connections as it takes. */
+async function* follow(
+    http: Http,
+    start: Call | undefined,
+    home: string | undefined,
+    after: number | undefined,
+    signal: AbortSignal | undefined,
+): AsyncGenerator<Event> {
+    let last = after;
+    let failures = 0;
+    const accept = { Accept: 'text/event-stream' };
+    for (;;) {
+        const call: Call =
+            home === undefined && start
+                ? { ...start, headers: { ...start.headers, ...accept } }
+                : {
+                      method: 'GET',
+                      path: `${home}/events`,
+                      headers: last === undefined ? accept : { ...accept, 'Last-Event-ID': String(last) },
+                      repeatable: true,
+                      signal,
+                  };
+        let trouble: unknown = new ConnectionFailed('the stream ended before the execution did');
+        try {
+            const answer = await http.once(call);
+            if (answer.status === 204) {
+                return;
+            }
+            const location = answer.headers.get('Location');
+            if (home === undefined && start && location) {
+                home = `${start.path}/${location.split('/').pop()}`;
+            }
+            for await (const event of eventsOf(answer)) {
+                failures = 0;
+                if (event.seq !== undefined) {
+                    if (last !== undefined && event.seq <= last) {
+                        continue;
+                    }
+                    last = event.seq;
+                }
+                yield event;
+                if (event.type === 'finished') {
+                    return;
+                }
+            }
+        } catch (error) {
+            if (signal?.aborted || !mayRepeat(error, { repeatable: true })) {
+                throw asOurs(error, { signal });
+            }
+            trouble = error;
+        }
+        if (++failures > http.retries) {
+            throw asOurs(trouble, { signal });
+        }
+        await pause(failures - 1, trouble instanceof ProblemError ? trouble.retryAfter : undefined);
+    }
+}
+
+/** An execution that was submitted and runs on its own. */
+export class Execution {
+    readonly #http: Http;
+    readonly #path: string;
+
+    constructor(http: Http, path: string, public info: UnfinishedExecution | WireExecution) {
+        this.#http = http;
+        this.#path = `${path}/${info.id}`;
+    }
+
+    get id(): string {
+        return this.info.id;
+    }
+
+    async refresh(): Promise<UnfinishedExecution | WireExecution> {
+        this.info = await this.#http.json({ method: 'GET', path: this.#path, repeatable: true });
+        return this.info;
+    }
+
+    /** Its events, from the first (or behind number `after`) to the last. */
+    events(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<Event> {
+        return follow(this.#http, undefined, this.#path, options.after, options.signal);
+    }
+
+    /** The whole answer; waits for it. */
+    async result(options: { signal?: AbortSignal } = {}): Promise<Result> {
+        if ((await this.refresh()).phase !== 'finished') {
+            for await (const _ of this.events(options)) {
+                // Only the end is wanted.
+            }
+            await this.refresh();
+        }
+        return new Result(this.info as WireExecution);
+    }
+
+    /** Stops it if it runs; takes it out of the queue if it waits. */
+    async interrupt(): Promise<void> {
+        await this.#http.nothing({ method: 'POST', path: `${this.#path}/interrupt`, repeatable: false });
+    }
+}
+
+/** A persistent interpreter in a sandbox of its own. */
+export class Session {
+    readonly #http: Http;
+    readonly #path: string;
+
+    constructor(http: Http, public info: SessionInfo) {
+        this.#http = http;
+        this.#path = `/v1/sessions/${info.id}`;
+    }
+
+    /** A new session. The options are the wire's own, and where the server is. */
+    static async create(options: SessionRequest & ServerOptions = {}): Promise<Session> {
+        const { url, token, retries, fetch, ...request } = options;
+        const server = { url, token, retries, fetch };
+        const given = Object.entries(server).filter(([, value]) => value !== undefined);
+        return new Client(Object.fromEntries(given) as ServerOptions).create(request);
+    }
+
+    get id(): string {
+        return this.info.id;
+    }
+
+    /** Ends the session and everything in it. One that has ended already is no error. */
+    async close(): Promise<void> {
+        try {
+            await this.#http.nothing({ method: 'DELETE', path: this.#path, repeatable: true });
+        } catch (error) {
+            if (!(error instanceof ProblemError && [404, 410].includes(error.status))) {
+                throw error;
+            }
+        }
+    }
+
+    #asked(code: string, options: RunOptions): Call {
+        const [fields, signal] = split(options);
+        const longest = fields.timeout_ms ?? this.info.limits.wall_ms ?? 30_000;
+        return {
+            method: 'POST',
+            path: `${this.#path}/executions`,
+            json: { code, ...fields },
+            repeatable: true,
+            patience: longest + ANSWER_GRACE_MS,
+            signal,
+        };
+    }
+
+    /** Runs code and gives its one answer, also when the code fails. */
+    async run(code: string, options: RunOptions = {}): Promise<Result> {
+        if (!options.onStdout && !options.onStderr && !options.onEvent) {
+            return new Result(await this.#http.json<WireExecution>(this.#asked(code, options)));
+        }
+        for await (const event of this.stream(code, options)) {
+            options.onEvent?.(event);
+            if (event.type === 'stdout') {
+                options.onStdout?.(event.text ?? '');
+            } else if (event.type === 'stderr') {
+                options.onStderr?.(event.text ?? '');
+            } else if (event.type === 'finished' && event.execution) {
+                return new Result(event.execution);
+            }
+        }
+        throw new ConnectionFailed('the stream ended before the execution did');
+    }
+
+    /** Runs code and gives its events as they come; a broken connection is taken up where it broke. */
+    stream(code: string, options: RunOptions = {}): AsyncGenerator<Event> {
+        const call = this.#asked(code, options);
+        return follow(this.#http, call, undefined, undefined, call.signal);
+    }
+
+    /** Starts code and comes back at once. */
+    async submit(code: string, options: RunOptions = {}): Promise<Execution> {
+        const call = { ...this.#asked(code, options), headers: { Prefer: 'respond-async' } };
+        const info = await this.#http.json<UnfinishedExecution>(call);
+        return new Execution(this.#http, `${this.#path}/executions`, info);
+    }
+
+    /** An execution of this session, by its id. */
+    async execution(id: string): Promise<Execution> {
+        const path = `${this.#path}/executions`;
+        const call = { method: 'GET', path: `${path}/${encodeURIComponent(id)}`, repeatable: true };
+        return new Execution(this.#http, path, await this.#http.json<WireExecution>(call));
+    }
+
+    /** Every execution the server remembers of this session, oldest first. */
+    async *executions(): AsyncGenerator<ExecutionEntry> {
+        for (let after: string | undefined; ; ) {
+            const call = { method: 'GET', path: `${this.#path}/executions`, query: { after }, repeatable: true };
+            const page: ExecutionPage = await this.#http.json(call);
+            yield* page.executions;
+            if (page.next === null) {
+                return;
+            }
+            after = page.next;
+        }
+    }
+
+    /** Stops the code that runs; an idle session is not disturbed. */
+    async interrupt(): Promise<void> {
+        await this.#http.nothing({ method: 'POST', path: `${this.#path}/interrupt`, repeatable: false });
+    }
+
+    /** A fresh interpreter with the same files. */
+    async restart(): Promise<SessionInfo> {
+        const call = { method: 'POST', path: `${this.#path}/restart`, repeatable: false };
+        return (this.info = await this.#http.json<SessionInfo>(call));
+    }
+
+    async refresh(): Promise<SessionInfo> {
+        const call = { method: 'GET', path: this.#path, repeatable: true };
+        return (this.info = await this.#http.json<SessionInfo>(call));
+    }
+
+    /** Lowers limits, changes the network allowlist, merges metadata, or counts as activity. */
+    async update(change: SessionUpdate): Promise<SessionInfo> {
+        const call = { method: 'PATCH', path: this.#path, json: change, repeatable: true };
+        return (this.info = await this.#http.json<SessionInfo>(call));
+    }
+
+    // --- files
+
+    #file(path: string): string {
+        return `${this.#path}/files/${path.split('/').map(encodeURIComponent).join('/')}`;
+    }
+
+    /** What a directory of the workspace holds. */
+    async files(path = ''): Promise<FileEntry[]> {
+        const query = { path: path || undefined };
+        const call = { method: 'GET', path: `${this.#path}/files`, query, repeatable: true };
+        return (await this.#http.json<FileList>(call)).entries;
+    }
+
+    /** Puts a file into the workspace. */
+    upload(content: Upload, path: string, options: { onProgress?: Progress } = {}): Promise<FileEntry> {
+        return upload(this.#http, this.#file(path), content, options.onProgress);
+    }
+
+    /** A file of the workspace; goes on where it was after a broken connection. */
+    download(path: string | Artifact, options: { onProgress?: Progress } = {}): Promise<Uint8Array> {
+        const name = typeof path === 'string' ? path : path.path;
+        return download(this.#http, this.#file(name), options.onProgress);
+    }
+
+    async readText(path: string | Artifact): Promise<string> {
+        return new TextDecoder().decode(await this.download(path));
+    }
+
+    /** The whole workspace as a tar archive, compressed with zstd. */
+    archive(options: { onProgress?: Progress } = {}): Promise<Uint8Array> {
+        return download(this.#http, `${this.#path}/files.tar.zst`, options.onProgress);
+    }
+
+    async remove(path: string, options: { recursive?: boolean } = {}): Promise<void> {
+        const query = { recursive: options.recursive ? 'true' : undefined };
+        await this.#http.nothing({ method: 'DELETE', path: this.#file(path), query, repeatable: true });
+    }
+}
+
+/** A server: its sessions, and runs that need none. */
+export class Client {
+    readonly #http: Http;
+
+    constructor(options: ServerOptions = {}) {
+        this.#http = new Http(options);
+    }
+
+    async create(request: SessionRequest = {}): Promise<Session> {
+        const call = { method: 'POST', path: '/v1/sessions', json: request, repeatable: false };
+        return new Session(this.#http, await this.#http.json<SessionInfo>(call));
+    }
+
+    /** A session that is there already, by its id or its kernel's. */
+    async session(id: string): Promise<Session> {
+        const path = `/v1/sessions/${encodeURIComponent(id)}`;
+        const info = await this.#http.json<SessionInfo>({ method: 'GET', path, repeatable: true });
+        return new Session(this.#http, info);
+    }
+
+    /** The sessions that this token may see, oldest first. */
+    async *sessions(): AsyncGenerator<SessionInfo> {
+        for (let after: string | undefined; ; ) {
+            const call = { method: 'GET', path: '/v1/sessions', query: { after }, repeatable: true };
+            const page: SessionPage = await this.#http.json(call);
+            yield* page.sessions;
+            if (page.next === null) {
+                return;
+            }
+            after = page.next;
+        }
+    }
+
+    /** Runs code in a fresh sandbox that is gone afterwards. */
+    async run(code: string, options: Omit<OneShotRequest, 'code'> & { signal?: AbortSignal } = {}): Promise<Result> {
+        const [fields, signal] = split(options);
+        const longest = fields.timeout_ms ?? options.limits?.wall_ms ?? 30_000;
+        const call: Call = {
+            method: 'POST',
+            path: '/v1/executions',
+            json: { code, ...fields },
+            repeatable: true,
+            patience: longest + ANSWER_GRACE_MS,
+            signal,
+        };
+        return new Result(await this.#http.json<WireExecution>(call));
+    }
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The packed package against a real server, which CELLKEEP_URL and CELLKEEP_TOKEN name.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Client, ConnectionFailed, EventDecoder, ExecutionFailed, ProblemError, Session } from 'cellkeep';
+
+// One session, ended whatever happens.
+async function within(options, body) {
+    const session = await Session.create(options);
+    try {
+        return await body(session);
+    } finally {
+        await session.close();
+    }
+}
+
+// A fetch that lets the caller spoil answers.
+const spoiling = (spoil) => async (url, init) => spoil(await fetch(url, init), new URL(url), init);
+
+// The first `bytes` of an answer, then the connection is gone.
+function cut(answer, bytes) {
+    const reader = answer.body.getReader();
+    let left = bytes;
+    const body = new ReadableStream({
+        async pull(controller) {
+            const piece = await reader.read();
+            if (piece.done) {
+                controller.close();
+            } else if (left <= 0) {
+                await reader.cancel();
+                controller.error(new TypeError('terminated'));
+            } else {
+                controller.enqueue(piece.value.subarray(0, left));
+                left -= piece.value.byteLength;
+            }
+        },
+    });
+    return new Response(body, { status: answer.status, headers: answer.headers });
+}
+
+test('variables live on, and a figure is a picture', async () => {
+    await within({}, async (session) => {
+        await session.run('x = 6');
+        const result = await session.run(
+            'import matplotlib.pyplot as plt; plt.plot([1, 4]); plt.show(); print("seen"); x * 7'
+        );
+        assert.equal(result.status, 'ok');
+        assert.equal(result.text, 'seen\n42');
+        assert.deepEqual([...result.images[0].bytes.slice(1, 4)], [0x50, 0x4e, 0x47]);
+    });
+});
+
+test('a failing program is a result, and an exception only when asked', async () => {
+    await within({ limits: { executions: 2 } }, async (session) => {
+        const failed = await session.run('d = {}\nd["missing"]');
+        assert.equal(failed.status, 'error');
+        assert.equal(failed.error.name, 'KeyError');
+        assert.equal(failed.error.line, 2);
+        assert.throws(() => failed.orThrow(), ExecutionFailed);
+        await session.run('1');
+        await assert.rejects(session.run('2'), (error) => {
+            assert.ok(error instanceof ProblemError);
+            assert.equal(error.status, 429);
+            assert.equal(error.document.budget, 'executions');
+            return true;
+        });
+    });
+});
+
+test('refusals carry the problem document', async () => {
+    await assert.rejects(Session.create({ limits: { memory_mb: 1 } }), (error) => {
+        assert.equal(error.status, 422);
+        assert.equal(error.errors[0].pointer, '/limits/memory_mb');
+        return true;
+    });
+    const client = new Client();
+    await assert.rejects(client.session('ses_none'), (error) => error.kind === 'unknown-session');
+    await assert.rejects(new Client({ token: 'wrong' }).create(), (error) => error.status === 401);
+    await assert.rejects(
+        new Client({ url: 'http://127.0.0.1:1', retries: 0 }).create(),
+        ConnectionFailed
+    );
+});
+
+test('events come in order and end with the whole answer', async () => {
+    await within({}, async (session) => {
+        const seen = [];
+        for await (const event of session.stream('for n in range(50): print(n, flush=True)')) {
+            seen.push(event);
+        }
+        const kept = seen.filter((event) => event.type !== 'heartbeat');
+        assert.equal(kept[0].type, 'started');
+        assert.equal(kept.at(-1).type, 'finished');
+        assert.equal(kept.at(-1).execution.status, 'ok');
+        const text = kept.filter((event) => event.type === 'stdout').map((event) => event.text);
+        assert.equal(text.join(''), Array.from({ length: 50 }, (_, n) => `${n}\n`).join(''));
+        const heard = [];
+        const result = await session.run('print("heard")', { onStdout: (piece) => heard.push(piece) });
+        assert.equal(heard.join(''), 'heard\n');
+        assert.equal(result.stdout, 'heard\n');
+    });
+});
+
+test('a broken stream goes on without a gap or a repeat', async () => {
+    const asked = [];
+    const lossy = new Client({
+        fetch: spoiling((answer, url, init) => {
+            if (init.headers.Accept !== 'text/event-stream') {
+                return answer;
+            }
+            asked.push([init.method, init.headers['Last-Event-ID']]);
+            return asked.length < 4 ? cut(answer, 400) : answer;
+        }),
+    });
+    await within({}, async (session) => {
+        const same = await lossy.session(session.id);
+        const code =
+            'import threading\nfor n in range(40):\n print(n, flush=True)\n threading.Event().wait(0.01)';
+        const numbers = [];
+        let text = '';
+        for await (const event of same.stream(code)) {
+            if (event.seq !== undefined) {
+                numbers.push(event.seq);
+            }
+            text += event.type === 'stdout' ? event.text : '';
+        }
+        assert.equal(text, Array.from({ length: 40 }, (_, n) => `${n}\n`).join(''));
+        assert.deepEqual(numbers, [...new Set(numbers)].sort((a, b) => a - b));
+        assert.ok(asked.length >= 4, `${asked.length} connections`);
+        assert.equal(asked[0][0], 'POST');
+        assert.equal((await session.refresh()).executions, 1);
+    });
+});
+
+test('an answer that got lost is asked for again and not run twice', async () => {
+    let lost = 0;
+    const lossy = new Client({
+        fetch: spoiling(async (answer, url, init) => {
+            if (init.method === 'POST' && lost++ < 2) {
+                await answer.arrayBuffer();
+                throw new TypeError('fetch failed');
+            }
+            return answer;
+        }),
+    });
+    await within({}, async (session) => {
+        await session.run('count = 0');
+        const same = await lossy.session(session.id);
+        assert.equal((await same.run('count += 1; count')).text, '1');
+    });
+});
+
+test('a submitted run is followed later, and stopped', async () => {
+    await within({}, async (session) => {
+        const job = await session.submit('6 * 7', { reasoning: 'to see' });
+        assert.equal((await job.result()).text, '42');
+        assert.equal((await (await session.execution(job.id)).result()).text, '42');
+        const ids = [];
+        for await (const entry of session.executions()) {
+            ids.push(entry.id);
+        }
+        assert.ok(ids.includes(job.id));
+        const endless = await session.submit('print("on", flush=True)\nwhile True: pass');
+        for await (const event of endless.events()) {
+            if (event.type === 'stdout') {
+                break;
+            }
+        }
+        await endless.interrupt();
+        assert.equal((await endless.result()).status, 'interrupted');
+    });
+});
+
+test('files go in and out, with progress, and on after a broken connection', async () => {
+    const payload = Uint8Array.from({ length: 3 << 20 }, (_, at) => at & 0xff);
+    const steps = [];
+    const ranges = [];
+    const lossy = new Client({
+        fetch: spoiling((answer, url, init) => {
+            if (init.method !== 'GET' || !url.pathname.includes('/files/')) {
+                return answer;
+            }
+            ranges.push(init.headers.Range);
+            return ranges.length < 3 ? cut(answer, 300_000) : answer;
+        }),
+    });
+    await within({ files: [{ path: 'a.txt', text: 'text' }] }, async (session) => {
+        assert.equal(await session.readText('a.txt'), 'text');
+        const entry = await session.upload(payload, 'in/b 100%.bin', {
+            onProgress: (done, total) => steps.push([done, total]),
+        });
+        assert.equal(entry.bytes, payload.byteLength);
+        assert.deepEqual(steps[0], [0, payload.byteLength]);
+        assert.deepEqual(steps.at(-1), [payload.byteLength, payload.byteLength]);
+        const same = await lossy.session(session.id);
+        assert.deepEqual(await same.download('in/b 100%.bin'), payload);
+        assert.equal(ranges[0], undefined);
+        assert.match(ranges[1], /^bytes=[1-9]/);
+        assert.deepEqual((await session.files('in')).map((one) => one.path), ['in/b 100%.bin']);
+        const result = await session.run("open('out.csv', 'w').write('a,b\\n')");
+        assert.deepEqual(result.artifacts.map((one) => [one.path, one.change]), [['out.csv', 'created']]);
+        assert.equal(await session.readText(result.artifacts[0]), 'a,b\n');
+        assert.deepEqual([...(await session.archive()).slice(0, 4)], [0x28, 0xb5, 0x2f, 0xfd]);
+        await session.remove('in', { recursive: true });
+        await assert.rejects(session.readText('in/b 100%.bin'), (error) => error.status === 404);
+    });
+});
+
+test('sessions are listed, changed, restarted; runs need none', async () => {
+    const client = new Client();
+    await within({ metadata: { task: 'T-1' } }, async (session) => {
+        const ids = [];
+        for await (const info of client.sessions()) {
+            ids.push(info.id);
+        }
+        assert.deepEqual(ids, [session.id]);
+        assert.deepEqual((await session.update({ metadata: { more: 1 } })).metadata, { task: 'T-1', more: 1 });
+        assert.equal((await session.restart()).restarts, 1);
+        await session.interrupt();
+    });
+    assert.equal((await client.run('input()', { stdin: 'once\n' })).text, "'once'");
+});
+
+test('events are the same however their bytes are cut', () => {
+    const text = 'id: 1\nevent: stdout\ndata: {"seq":1,"type":"stdout","text":"é"}\n\n: comment\n\n';
+    const bytes = new TextEncoder().encode(text);
+    for (const size of [1, 2, 3, 500]) {
+        const decoder = new EventDecoder();
+        const events = [];
+        for (let at = 0; at < bytes.length; at += size) {
+            events.push(...decoder.feed(bytes.subarray(at, at + size)));
+        }
+        assert.deepEqual(events, [{ seq: 1, type: 'stdout', text: 'é' }]);
+    }
+});

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Reads files of the form of mime.types (type, then extensions) into a sorted C++ table: the first
+# file that names an extension wins.
+function(cellkeep_media_types result)
+    set(seen "")
+    set(rows "")
+    foreach(table IN LISTS ARGN)
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+        file(STRINGS ${table} lines REGEX "^[a-z]+/[^ \t#]+[ \t]+[^ \t#]")
+        foreach(line IN LISTS lines)
+            string(REGEX REPLACE "[ \t]+" ";" words "${line}")
+            list(POP_FRONT words type)
+            foreach(word IN LISTS words)
+                string(TOLOWER "${word}" extension)
+                # Extensions with a dot in them are beyond the last one, which is all we look at.
+                if(extension MATCHES "^[a-z0-9_+-]+$" AND type MATCHES "^[a-zA-Z0-9.+/_-]+$"
+                   AND NOT "|${extension}|" IN_LIST seen)
+                    list(APPEND seen "|${extension}|")
+                    list(APPEND rows "${extension} ${type}")
+                endif()
+            endforeach()
+        endforeach()
+    endforeach()
+    list(SORT rows)
+    set(text "")
+    foreach(row IN LISTS rows)
+        string(REGEX REPLACE "^([^ ]+) (.*)$" "    {\"\\1\", \"\\2\"},\n" row "${row}")
+        string(APPEND text "${row}")
+    endforeach()
+    set(${result} "${text}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The events of one execution as a body that is written while they happen: server-sent events
+// (HTML standard, section 9.2) or one line of JSON each. A reader that falls behind the journal is
+// told what it missed; one that goes is noticed while nothing happens.
+#pragma once
+
+#include "kernel-manager/http/streaming.hpp"
+#include "kernel-manager/session/running_execution.hpp"
+#include "protocol/limits.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace cellkeep::agent {
+
+enum class EventFraming { kServerSent, kLines };
+
+std::string_view media_type(EventFraming framing);
+
+/// One event on the wire. data is the text of a JSON object; sequence 0: without one.
+std::string frame_event(
+    EventFraming framing, std::uint64_t sequence, std::string_view type, std::string_view data);
+
+struct EventStream {
+    std::shared_ptr<session::Execution> execution;
+    EventFraming framing = EventFraming::kServerSent;
+    std::uint64_t after = 0;  // the last event that the client has
+    /// The whole answer, for "finished".
+    std::function<nlohmann::json(const session::Execution&)> answer;
+    /// Called if the client went before the end.
+    std::function<void()> on_disconnect;
+    std::chrono::milliseconds heartbeat = limits::kEventHeartbeat;
+};
+
+/// Until the execution has finished and its last event is written.
+boost::asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream stream);
+
+}  // namespace cellkeep::agent

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the answer to an accepted execution is given: whole, as a stream of events, or later
+// (RFC 7240, respond-async); and what happens to it when the client goes first. One io_context
+// thread.
+#pragma once
+
+#include "kernel-manager/agent/event_stream.hpp"
+#include "kernel-manager/agent/execution_model.hpp"
+#include "kernel-manager/http/problem.hpp"
+#include "kernel-manager/http/request.hpp"
+#include "kernel-manager/http/response.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace cellkeep::agent {
+
+enum class Form { kWhole, kServerSent, kLines, kLater };
+
+/// The form that Accept and Prefer ask for; 406 if this server gives none of what is accepted.
+struct ChosenForm {
+    Form form = Form::kWhole;
+    std::optional<http::Problem> problem;
+};
+ChosenForm choose_form(const http::Request& request);
+
+struct AnswerPlan {
+    std::shared_ptr<session::Execution> execution;
+    std::string location;  // of the execution
+    Form form = Form::kWhole;
+    Outputs outputs = Outputs::kOmit;
+    Origin origin = Origin::kRun;
+    /// Called if the client goes before the end and nobody else listens. Empty: nothing happens.
+    std::function<void()> on_abandoned;
+    /// Waited for before a whole answer is given; empty: nothing to wait for.
+    std::function<boost::asio::awaitable<void>()> settled;
+};
+boost::asio::awaitable<http::Response> give_answer(http::Request& request, AnswerPlan plan);
+
+/// The answer to GET …/events: the stream after what the client has, or 204 if it has everything.
+http::Response resume_events(
+    const http::Request& request, const std::shared_ptr<session::Execution>& execution);
+
+/// ?outputs=true
+Outputs asked_outputs(const http::Request& request);
+
+}  // namespace cellkeep::agent

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one session has used of its network: requests in the last minute, bytes of its life. Counts
+// and refuses; never waits. One thread.
+#pragma once
+
+#include "kernel-manager/egress/limits.hpp"
+#include "kernel-manager/egress/network_policy.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+
+namespace cellkeep::egress {
+
+class Budget {
+ public:
+    using Clock = std::chrono::steady_clock;
+
+    explicit Budget(const ProxyLimits& most) : most_(most) {}
+
+    /// False if this would be one request too many in any 60 seconds; then it does not count.
+    bool take_request(Clock::time_point now);
+    /// False if so many bytes more would be too many; then nothing is taken.
+    bool take_up(std::uint64_t bytes);
+    bool take_down(std::uint64_t bytes);
+    bool up_left() const { return traffic_.bytes_up < most_.bytes_up_max; }
+    bool down_left() const { return traffic_.bytes_down < most_.bytes_down_max; }
+    void count_denied() { ++traffic_.denied; }
+    void count_request() { ++traffic_.requests; }
+
+    const Traffic& traffic() const { return traffic_; }
+
+ private:
+    ProxyLimits most_;
+    Traffic traffic_;
+    std::deque<Clock::time_point> recent_;  // at most requests_per_minute_max
+};
+
+}  // namespace cellkeep::egress

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a name to a connection: looked up once, each address judged, and a judged address is what is
+// dialled; afterwards the kernel is asked whom it has connected (getpeername(2)). Never: dials a
+// name, or an address that was not judged in this very call. io_context thread.
+#pragma once
+
+#include "kernel-manager/egress/address.hpp"
+#include "kernel-manager/egress/limits.hpp"
+#include "kernel-manager/egress/refusal.hpp"
+#include "kernel-manager/egress/resolver.hpp"
+#include "kernel-manager/egress/target.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cellkeep::egress {
+
+struct Dialed {
+    boost::asio::ip::tcp::socket socket;
+    Address address;
+};
+
+/// Those that may be dialled, at most addresses_max; kAddressRefused, saying what they are, if
+/// none.
+Allowed<std::vector<Address>> choose_addresses(
+    const Authority& target,
+    const std::vector<Address>& found,
+    const AddressRules& rules,
+    std::size_t addresses_max);
+
+class Dialer {
+ public:
+    Dialer(std::shared_ptr<Resolver> resolver, std::vector<AddressRange> permitted)
+        : resolver_(std::move(resolver)), permitted_(std::move(permitted)) {}
+
+    /// kResolve…, kAddressRefused, kConnectFailed, kConnectTimeout (for all addresses together).
+    boost::asio::awaitable<Allowed<std::unique_ptr<Dialed>>> dial(
+        boost::asio::any_io_executor executor, Authority target, ProxyLimits limits) const;
+
+ private:
+    std::shared_ptr<Resolver> resolver_;
+    std::vector<AddressRange> permitted_;
+};
+
+}  // namespace cellkeep::egress

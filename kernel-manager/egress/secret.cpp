@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/egress/secret.hpp"
+
+#include "protocol/json.hpp"
+#include "protocol/limits.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+namespace cellkeep::egress {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kFileBytesMax = 4ULL << 20U;
+constexpr std::size_t kNameBytesMax = 64;
+/// Fields that carry who somebody is, whatever header a secret is for.
+constexpr std::array<std::string_view, 3> kCredentials = {"Authorization", "Cookie", "X-Api-Key"};
+constexpr std::array<std::string_view, 10> kKeys = {
+    "name",
+    "variable",
+    "host",
+    "scheme",
+    "header",
+    "prefix",
+    "value",
+    "path",
+    "methods",
+    "value_file"};
+
+Error refuse(const std::string& where, const std::string& why) {
+    return {ErrorCode::kInvalidArgument, "secrets: " + where + ": " + why};
+}
+
+bool is_name(std::string_view text) {
+    return !text.empty() && text.size() <= kNameBytesMax &&
+           text.find_first_not_of(
+               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+               std::string_view::npos;
+}
+
+bool is_header_name(std::string_view text) {
+    return is_name(text) && text.find('_') == std::string_view::npos;
+}
+
+bool is_variable(std::string_view text) {
+    return is_name(text) && text.find('-') == std::string_view::npos &&
+           (text.front() < '0' || text.front() > '9');
+}
+
+/// "tracker-api" gives TRACKER_API_TOKEN.
+std::string variable_for(std::string_view name) {
+    std::string variable;
+    for (const char c : name) {
+        const bool small = c >= 'a' && c <= 'z';
+        variable.push_back(c == '-' ? '_' : small ? static_cast<char>(c - 'a' + 'A') : c);
+    }
+    return variable + "_TOKEN";
+}
+
+/// What is nobody else's: a regular file of this user that nobody else can reach.
+Result<std::string> read_private_file(const std::string& path, std::size_t bytes_max) {
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    struct stat status {};
+    if (!fd || ::fstat(fd.get(), &status) != 0) {
+        return Error::from_errno(errno, "open(" + path + ")");
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return Error(ErrorCode::kInvalidArgument, path + ": not a regular file");
+    }
+    if (status.st_uid != ::geteuid() ||
+        (status.st_mode & static_cast<mode_t>(S_IRWXG | S_IRWXO)) != 0) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            path + ": others can reach this file, or it is not this user's",
+            "chmod 600 it.");
+    }
+    return read_file("/proc/self/fd/" + std::to_string(fd.get()), bytes_max);
+}
+
+/// A field of type string; missing gives what is usual.
+Result<std::string> text_of(
+    const json& entry, const char* key, const std::string& usual, const std::string& where) {
+    const auto found = entry.find(key);
+    if (found == entry.end()) {
+        return usual;
+    }
+    if (!found->is_string()) {
+        return refuse(where + "/" + key, "must be a string");
+    }
+    return found->get<std::string>();
+}
+
+Result<std::string> value_of(
+    const json& entry, const std::string& directory, const std::string& where) {
+    if (entry.contains("value") == entry.contains("value_file")) {
+        return refuse(where, "needs exactly one of value and value_file");
+    }
+    BOOST_OUTCOME_TRY(std::string value, text_of(entry, "value", "", where));
+    BOOST_OUTCOME_TRY(const std::string file, text_of(entry, "value_file", "", where));
+    if (!file.empty()) {
+        const std::string path = (std::filesystem::path(directory) / file).string();
+        BOOST_OUTCOME_TRY(value, read_private_file(path, limits::kEgressSecretBytesMax + 1));
+        if (value.ends_with('\n')) {
+            value.pop_back();
+        }
+    }
+    BOOST_OUTCOME_TRY(const std::string prefix, text_of(entry, "prefix", "", where));
+    value = prefix + value;
+    const bool visible =
+        std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c < '\x7F'; });
+    if (value.empty() || !visible || value.front() == ' ' || value.back() == ' ') {
+        return refuse(where, "the value must be printable ASCII without spaces around it");
+    }
+    if (value.size() > limits::kEgressSecretBytesMax) {
+        return refuse(
+            where,
+            "the value is longer than " + std::to_string(limits::kEgressSecretBytesMax) + " bytes");
+    }
+    return value;
+}
+
+Status read_scope(const json& entry, Secret& secret, const std::string& where) {
+    BOOST_OUTCOME_TRY(secret.path, text_of(entry, "path", "/", where));
+    if (check_origin_target(secret.path).has_error() || !is_plain_path(secret.path) ||
+        secret.path.find('?') != std::string::npos) {
+        return refuse(where + "/path", "must be a plain path that begins with a slash");
+    }
+    const auto methods = entry.find("methods");
+    if (methods == entry.end()) {
+        return ok();
+    }
+    if (!methods->is_array() || methods->empty()) {
+        return refuse(where + "/methods", "must be a list of methods");
+    }
+    for (const json& method : *methods) {
+        if (!method.is_string() || !is_name(method.get_ref<const std::string&>())) {
+            return refuse(where + "/methods", "must be a list of methods");
+        }
+        secret.methods.push_back(method.get<std::string>());
+    }
+    return ok();
+}
+
+Result<Secret> read_secret(
+    const json& entry, const std::string& directory, const std::string& where) {
+    if (!entry.is_object()) {
+        return refuse(where, "must be an object");
+    }
+    for (const auto& [key, value] : entry.items()) {
+        if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
+            return refuse(where, "has a field that no secret has");
+        }
+    }
+    Secret secret;
+    BOOST_OUTCOME_TRY(secret.binding.name, text_of(entry, "name", "", where));
+    if (!is_name(secret.binding.name)) {
+        return refuse(where + "/name", "must be letters, digits, hyphens and underscores");
+    }
+    BOOST_OUTCOME_TRY(
+        secret.binding.variable,
+        text_of(entry, "variable", variable_for(secret.binding.name), where));
+    if (!is_variable(secret.binding.variable)) {
+        return refuse(where + "/variable", "is not the name of an environment variable");
+    }
+    BOOST_OUTCOME_TRY(const std::string scheme, text_of(entry, "scheme", "https", where));
+    if (scheme != "https" && scheme != "http") {
+        return refuse(where + "/scheme", "must be https or http");
+    }
+    secret.tls = scheme == "https";
+    BOOST_OUTCOME_TRY(const std::string host, text_of(entry, "host", "", where));
+    const auto authority = parse_authority(host, secret.tls ? kHttpsPort : kHttpPort);
+    if (authority.has_error()) {
+        return refuse(where + "/host", authority.error().message());
+    }
+    secret.binding.host = {authority.value().host.text, authority.value().port, false};
+    BOOST_OUTCOME_TRY(secret.binding.header, text_of(entry, "header", "Authorization", where));
+    if (!is_header_name(secret.binding.header) || same_name(secret.binding.header, "Host")) {
+        return refuse(where + "/header", "is not the name of a header that can be set");
+    }
+    BOOST_OUTCOME_TRY(read_scope(entry, secret, where));
+    BOOST_OUTCOME_TRY(secret.value, value_of(entry, directory, where));
+    return secret;
+}
+
+bool is_for(const Secret& secret, const Authority& target) {
+    return covers(secret.binding.host, target.host.text, target.port);
+}
+
+bool is_in_scope(const Secret& secret, const ProxyRequest& request) {
+    const bool method = secret.methods.empty() ||
+                        std::find(secret.methods.begin(), secret.methods.end(), request.method) !=
+                            secret.methods.end();
+    if (!method || secret.path == "/") {
+        return method;
+    }
+    const std::string_view path =
+        std::string_view(request.origin).substr(0, request.origin.find('?'));
+    const bool below = path.starts_with(secret.path) &&
+                       (secret.path.ends_with('/') || path.size() == secret.path.size() ||
+                        path[secret.path.size()] == '/');
+    return below && is_plain_path(path);
+}
+
+}  // namespace
+
+Result<std::vector<Secret>> parse_secrets(std::string_view text, const std::string& directory) {
+    // What the reader says of malformed text is a place, never the text.
+    BOOST_OUTCOME_TRY(const json document, protocol::parse_json_object(text, "secrets"));
+    const auto list = document.find("secrets");
+    if (list == document.end() || !list->is_array() || document.size() != 1) {
+        return refuse("the document", "must be an object with a list called secrets");
+    }
+    if (list->size() > limits::kEgressNamedSecretsMax) {
+        return refuse(
+            "the document",
+            "names more than " + std::to_string(limits::kEgressNamedSecretsMax) + " secrets");
+    }
+    std::vector<Secret> secrets;
+    std::set<std::string> names;
+    for (const json& entry : *list) {
+        const std::string where = "/secrets/" + std::to_string(secrets.size());
+        BOOST_OUTCOME_TRY(Secret secret, read_secret(entry, directory, where));
+        if (!names.insert(secret.binding.name).second) {
+            return refuse(where + "/name", "is there twice");
+        }
+        secrets.push_back(std::move(secret));
+    }
+    return secrets;
+}
+
+Result<std::vector<Secret>> load_secrets(const std::string& path) {
+    BOOST_OUTCOME_TRY(const std::string text, read_private_file(path, kFileBytesMax));
+    return with_context(
+        parse_secrets(text, std::filesystem::path(path).parent_path().string()), path);
+}
+
+bool needs_termination(const std::vector<Secret>& granted, const Authority& target) {
+    return std::any_of(granted.begin(), granted.end(), [&target](const Secret& secret) {
+        return secret.tls && is_for(secret, target);
+    });
+}
+
+Allowed<SecretUse> choose_secret(
+    const std::vector<Secret>& granted, const ProxyRequest& request, bool tls) {
+    SecretUse use;
+    bool scheme = false;
+    for (const Secret& secret : granted) {
+        if (!is_for(secret, request.target)) {
+            continue;
+        }
+        use.bound = true;
+        if (secret.tls != tls) {
+            continue;
+        }
+        scheme = true;
+        if (use.secret == nullptr && is_in_scope(secret, request)) {
+            use.secret = &secret;
+        }
+    }
+    if (use.bound && !scheme) {
+        return Refusal{
+            Reason::kSecretScheme,
+            tls ? "The secret of this host is for http:// URLs."
+                : "The secret of this host is for https."};
+    }
+    if (use.bound && use.secret == nullptr) {
+        return Refusal{
+            Reason::kSecretScope,
+            "No secret of this host is for this method and path, and nothing else may be asked of "
+            "the host."};
+    }
+    return use;
+}
+
+std::vector<std::string> dropped_fields(const std::vector<Secret>& granted) {
+    std::vector<std::string> names(kCredentials.begin(), kCredentials.end());
+    for (const Secret& secret : granted) {
+        names.push_back(secret.binding.header);
+    }
+    // A body that is packed could carry the value past SecretMask.
+    names.emplace_back("Accept-Encoding");
+    return names;
+}
+
+std::string sensitive_part(const std::string& value) {
+    constexpr std::size_t kShort = 4;  // too usual a text to be overwritten everywhere
+    const std::string last = value.substr(value.rfind(' ') + 1);
+    return last.size() < kShort ? value : last;
+}
+
+SecretMask::SecretMask(std::string value) : value_(std::move(value)) {}
+
+std::string SecretMask::mask(std::string_view text) const {
+    std::string masked(text);
+    for (std::size_t at = masked.find(value_); at != std::string::npos;
+         at = masked.find(value_, at)) {
+        masked.replace(at, value_.size(), value_.size(), '*');
+    }
+    return masked;
+}
+
+std::string SecretMask::feed(std::string_view bytes) {
+    std::string all = mask(held_ + std::string(bytes));
+    // The longest end of it that the value could begin with.
+    std::size_t keep = std::min(value_.size() - 1, all.size());
+    while (keep > 0 && all.compare(all.size() - keep, keep, value_, 0, keep) != 0) {
+        --keep;
+    }
+    held_ = all.substr(all.size() - keep);
+    all.resize(all.size() - keep);
+    return all;
+}
+
+std::string SecretMask::finish() {
+    return std::exchange(held_, {});
+}
+
+}  // namespace cellkeep::egress

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One session's way out: the listener that its sandbox handed over, the connections accepted on it,
+// what they share. The sockets that the guest holds belong to its own network namespace; those that
+// reach out are made here, outside. Owns: the listener, the policy in force, the budget, the
+// session's secrets. io_context thread only; ends with close(), connections let go after it.
+#pragma once
+
+#include "kernel-manager/egress/budget.hpp"
+#include "kernel-manager/egress/dialer.hpp"
+#include "kernel-manager/egress/limits.hpp"
+#include "kernel-manager/egress/network_policy.hpp"
+#include "kernel-manager/egress/refusal.hpp"
+#include "kernel-manager/egress/secret.hpp"
+#include "kernel-manager/egress/target.hpp"
+#include "kernel-manager/egress/tls_authority.hpp"
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace cellkeep::egress {
+
+/// One request, when it is over, for the log. No path and no query: they may hold what is secret.
+struct AccessRecord {
+    std::string session;
+    Reason reason = Reason::kInternal;
+    std::string method;
+    Authority target;
+    std::string address;      // that was dialled, or empty
+    std::string server_name;  // of a tunnel's ClientHello
+    std::string secret;       // name of the one that was put in
+    int status = 0;           // what the client was answered
+    std::uint64_t bytes_up = 0;
+    std::uint64_t bytes_down = 0;
+    std::chrono::milliseconds duration{0};
+};
+using AccessLog = std::function<void(const AccessRecord&)>;
+
+/// Whether the reason is a rule that was broken, not the weather.
+bool is_denial(Reason reason);
+
+/// What all sessions share.
+struct ProxyParts {
+    std::shared_ptr<const Dialer> dialer;
+    std::shared_ptr<TlsAuthority> authority;  // null: there are no secrets
+    std::shared_ptr<boost::asio::ssl::context> client_context;
+    ProxyLimits limits;
+    AccessLog log;
+};
+
+class ProxyConnection;
+
+class SessionProxy : public std::enable_shared_from_this<SessionProxy> {
+ public:
+    /// Accepts on listener (a listening TCP socket) from now on. kSystem if it is none.
+    static Result<std::shared_ptr<SessionProxy>> open(
+        boost::asio::io_context& io,
+        std::string session_id,
+        NetworkPolicy policy,
+        std::vector<Secret> secrets,
+        ProxyParts parts,
+        UniqueFd listener);
+    SessionProxy(const SessionProxy&) = delete;
+    SessionProxy& operator=(const SessionProxy&) = delete;
+    ~SessionProxy();
+
+    const NetworkPolicy& policy() const { return policy_; }
+    const Traffic& traffic() const { return budget_.traffic(); }
+    std::size_t connections() const { return connections_.size(); }
+    /// A new list in place of the old. Connections to what is no longer on it end at once.
+    void set_allow(std::vector<AllowedHost> allow);
+    /// Ends everything. Idempotent.
+    void close();
+
+    // --- for its connections
+    boost::asio::io_context& io() { return io_; }
+    const std::string& session_id() const { return session_id_; }
+    const ProxyParts& parts() const { return parts_; }
+    const std::vector<Secret>& secrets() const { return secrets_; }
+    Budget& budget() { return budget_; }
+    bool closed() const { return closed_; }
+    void forget(ProxyConnection* connection) { connections_.erase(connection); }
+    void record(const AccessRecord& record);
+
+ private:
+    SessionProxy(
+        boost::asio::io_context& io,
+        std::string session_id,
+        NetworkPolicy policy,
+        std::vector<Secret> secrets,
+        ProxyParts parts);
+    boost::asio::awaitable<void> accept_loop();
+
+    boost::asio::io_context& io_;
+    std::string session_id_;
+    NetworkPolicy policy_;
+    std::vector<Secret> secrets_;
+    ProxyParts parts_;
+    Budget budget_;
+    boost::asio::ip::tcp::acceptor acceptor_;
+    std::set<ProxyConnection*> connections_;
+    bool closed_ = false;
+};
+
+}  // namespace cellkeep::egress

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What goes into an image, and a cheap fingerprint that changes when it does. Two images make a
+// session: the environment (the system's programs and libraries and the Python environment: large,
+// rarely changed) and the kernel's own programs (small, changed by every build).
+#pragma once
+
+#include "kernel-manager/image/tree_writer.hpp"
+#include "protocol/support/result.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cellkeep::image {
+
+enum class Kind { kEnvironment, kPrograms };
+
+std::string_view to_string(Kind kind);  // "environment", "programs"
+
+/// One step of making an image: what TreeWriter's function of the same name takes.
+struct Copy {
+    enum class How { kEntry, kFile, kTree } how = How::kEntry;
+    std::string source;
+    std::string target;
+    bool operator==(const Copy&) const = default;
+};
+
+struct Recipe {
+    Kind kind = Kind::kEnvironment;
+    std::string fingerprint;  // 64 hexadecimal digits
+    std::vector<Copy> copies;
+};
+
+/// Where the environment's parts are on the host; "" in front of system paths but in tests.
+struct EnvironmentSources {
+    std::string root;                   // in front of /usr, /etc and /var
+    std::string python_environment;     // a virtual environment
+    std::vector<std::string> packages;  // Debian's, and what they need
+};
+
+/// What a session has of a Debian system unless told otherwise: a shell and its tools, Python, C
+/// and C++ compilers, git, curl, certificates, fonts.
+const std::vector<std::string>& default_packages();
+
+/// By package where dpkg knows them; on other systems all of /usr/bin, /usr/lib and some data.
+Result<Recipe> environment_recipe(const EnvironmentSources& sources);
+
+/// The program and the folder of its Python package.
+Result<Recipe> programs_recipe(const std::string& kernel_program, const std::string& package_dir);
+
+/// Carries the recipe out.
+Status copy_all(const Recipe& recipe, TreeWriter& writer);
+
+}  // namespace cellkeep::image

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/image/image_store.hpp"
+
+#include "kernel-manager/image/image_mount.hpp"
+#include "kernel-manager/image/image_verify.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace cellkeep::image {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kListLock = "lock";
+constexpr const char* kBuildLock = "build-lock";
+constexpr const char* kUnfinished = "unfinished-";
+constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+constexpr std::size_t kNameBytes = 8;
+
+std::string name_of(const ImageRecord& record) {
+    return std::string(to_string(record.kind)) + "-" + std::string(to_string(record.format)) + "-" +
+           record.digest.substr(record.digest.find(':') + 1);
+}
+
+/// Waits; false only if now is given and another process has it.
+Result<bool> lock_file(int fd, int operation) {
+    while (::flock(fd, operation) != 0) {
+        if (errno == EWOULDBLOCK) {
+            return false;
+        }
+        if (errno != EINTR) {
+            return Error::from_errno(errno, "flock(image store)");
+        }
+    }
+    return true;
+}
+
+Result<UniqueFd> open_lock(const std::string& path) {
+    return open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+}
+
+Status remove_tree(const std::string& path) {
+    std::error_code error;
+    fs::remove_all(path, error);
+    return error ? Error::from_errno(error.value(), "remove(" + path + ")") : Status(ok());
+}
+
+timespec last_use(const std::string& directory) {
+    struct stat info {};
+    return ::stat((directory + "/" + kUseName).c_str(), &info) == 0 ? info.st_mtim : timespec{};
+}
+
+/// Removes what it holds unless the build came to its end.
+class Scratch {
+ public:
+    explicit Scratch(std::string path) : path_(std::move(path)) {}
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    Scratch(Scratch&&) = delete;
+    Scratch& operator=(Scratch&&) = delete;
+    // Ignored: the next build removes it.
+    ~Scratch() { (void)remove_tree(path_).has_value(); }
+    const std::string& path() const { return path_; }
+
+ private:
+    std::string path_;
+};
+
+/// Where an image file's contents show, mounted if they do not yet.
+Status mount_image(const std::string& directory) {
+    const std::string mount_point = directory + "/" + kMountName;
+    struct stat outside {};
+    struct stat inside {};
+    if (::lstat(directory.c_str(), &outside) < 0 || ::lstat(mount_point.c_str(), &inside) < 0) {
+        return Error::from_errno(errno, "stat(" + mount_point + ")");
+    }
+    if (outside.st_dev != inside.st_dev) {
+        return ok();  // This process has mounted it before.
+    }
+    BOOST_OUTCOME_TRY(
+        const UniqueFd file, open_file(directory + "/" + kFileName, O_RDONLY | O_NOFOLLOW));
+    return mount_erofs(file.get(), mount_point);
+}
+
+}  // namespace
+
+Result<std::string> default_store_directory() {
+    // Read once at start, before any other thread exists, hence:
+    // NOLINTBEGIN(concurrency-mt-unsafe)
+    const std::pair<const char*, const char*> places[] = {
+        {std::getenv("CELLKEEP_IMAGE_DIR"), ""},
+        {std::getenv("XDG_CACHE_HOME"), "/cellkeep/images"},
+        {std::getenv("HOME"), "/.cache/cellkeep/images"}};
+    // NOLINTEND(concurrency-mt-unsafe)
+    for (const auto& [value, below] : places) {
+        if (value != nullptr && value[0] == '/') {
+            return std::string(value) + below;
+        }
+    }
+    return Error(
+        ErrorCode::kInvalidArgument,
+        "there is no place for environment images",
+        "Set CELLKEEP_IMAGE_DIR, XDG_CACHE_HOME or HOME.");
+}
+
+Result<Store> Store::open(const std::string& directory) {
+    std::error_code error;
+    fs::create_directories(fs::path(directory).parent_path(), error);
+    if (error) {
+        return Error::from_errno(error.value(), "mkdir(" + directory + ")");
+    }
+    if (::mkdir(directory.c_str(), S_IRWXU) < 0 && errno != EEXIST) {
+        return Error::from_errno(errno, "mkdir(" + directory + ")");
+    }
+    struct stat info {};
+    if (::lstat(directory.c_str(), &info) < 0) {
+        return Error::from_errno(errno, "stat(" + directory + ")");
+    }
+    if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & kOthers) != 0) {
+        return Error(
+            ErrorCode::kPermissionDenied,
+            directory + " is no directory of this user alone",
+            "Set CELLKEEP_IMAGE_DIR to one, or: chmod 700 " + directory);
+    }
+    // The sandbox's launcher and the check of the control compare whole paths.
+    const fs::path real = fs::canonical(directory, error);
+    if (error) {
+        return Error::from_errno(error.value(), "realpath(" + directory + ")");
+    }
+    return Store(real.string());
+}
+
+std::string Store::directory_of(const ImageRecord& record) const {
+    return directory_ + "/" + name_of(record);
+}
+
+Result<UniqueFd> Store::lock(const char* name) const {
+    BOOST_OUTCOME_TRY(UniqueFd file, open_lock(directory_ + "/" + name));
+    BOOST_OUTCOME_TRY(lock_file(file.get(), LOCK_EX));
+    return file;
+}
+
+Result<std::vector<ImageRecord>> Store::records() const {
+    std::vector<std::pair<timespec, ImageRecord>> found;
+    std::error_code error;
+    for (fs::directory_iterator at(directory_, error), end; !error && at != end;
+         at.increment(error)) {
+        const std::string path = at->path().string();
+        auto record = load_record(path);
+        if (record.has_value() && directory_of(record.value()) == path) {
+            found.emplace_back(last_use(path), std::move(record).value());
+        }
+    }
+    if (error) {
+        return Error::from_errno(error.value(), "readdir(" + directory_ + ")");
+    }
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.first.tv_sec, a.first.tv_nsec) >
+               std::pair(b.first.tv_sec, b.first.tv_nsec);
+    });
+    std::vector<ImageRecord> records;
+    records.reserve(found.size());
+    for (auto& [when, record] : found) {
+        records.push_back(std::move(record));
+    }
+    return records;
+}
+
+Result<std::vector<StoredImage>> Store::list() const {
+    BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
+    BOOST_OUTCOME_TRY(auto found, records());
+    std::vector<StoredImage> images;
+    for (ImageRecord& record : found) {
+        BOOST_OUTCOME_TRY(const UniqueFd use, open_lock(directory_of(record) + "/" + kUseName));
+        BOOST_OUTCOME_TRY(const bool is_free, lock_file(use.get(), LOCK_EX | LOCK_NB));
+        images.push_back({std::move(record), !is_free});
+    }
+    return images;
+}
+
+Result<std::optional<ImageRecord>> Store::find(const Recipe& recipe, Format format) const {
+    BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
+    BOOST_OUTCOME_TRY(const auto found, records());
+    for (const ImageRecord& record : found) {
+        if (record.kind == recipe.kind && record.format == format &&
+            record.fingerprint == recipe.fingerprint) {
+            return std::optional(record);
+        }
+    }
+    return std::optional<ImageRecord>();
+}
+
+Result<ImageRecord> Store::find(const std::string& digest, std::optional<Kind> kind) const {
+    const std::string wanted = digest.starts_with("sha256:") ? digest : "sha256:" + digest;
+    BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
+    BOOST_OUTCOME_TRY(const auto found, records());
+    std::vector<const ImageRecord*> fitting;
+    for (const ImageRecord& record : found) {
+        if (!digest.empty() && record.digest.starts_with(wanted) &&
+            (!kind || record.kind == *kind)) {
+            fitting.push_back(&record);
+        }
+    }
+    if (fitting.empty()) {
+        return Error(
+            ErrorCode::kNotFound,
+            "there is no image " + digest,
+            "\"cellkeep image list\" lists them.");
+    }
+    if (fitting.size() > 1 && fitting[0]->digest != fitting[1]->digest) {
+        return Error(ErrorCode::kConflict, "more than one image begins with " + digest);
+    }
+    return *fitting[0];
+}
+
+Result<ImageInUse> Store::use(const ImageRecord& record) {
+    const std::string directory = directory_of(record);
+    UniqueFd lease;
+    {
+        BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
+        BOOST_OUTCOME_TRY(lease, open_lock(directory + "/" + kUseName));
+        BOOST_OUTCOME_TRY(lock_file(lease.get(), LOCK_SH));
+    }
+    BOOST_OUTCOME_TRY(ImageRecord now, load_record(directory));
+    Status verified = verify(directory, now);
+    if (verified.has_error()) {
+        lease.reset();
+        // Ignored: another server may use it still; nobody starts to.
+        (void)discard(record).has_value();
+        return std::move(verified).error();
+    }
+    // Ignored: the order in which images are removed would be another.
+    (void)::futimens(lease.get(), nullptr);
+    ImageInUse image{
+        now,
+        directory + "/" + (now.format == Format::kErofs ? kMountName : kTreeName),
+        std::make_shared<const UniqueFd>(std::move(lease))};
+    if (now.format == Format::kErofs) {
+        BOOST_OUTCOME_TRY(mount_image(directory));
+    }
+    return image;
+}
+
+Status Store::take_in(const std::string& built, const ImageRecord& record) {
+    BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
+    const std::string place = directory_of(record);
+    if (::rename(built.c_str(), place.c_str()) == 0) {
+        return ok();
+    }
+    if (errno != ENOTEMPTY && errno != EEXIST) {
+        return Error::from_errno(errno, "rename(" + place + ")");
+    }
+    // The same contents, by another recipe or at another time.
+    auto there = load_record(place);
+    if (there.has_error() || verify(place, there.value()).has_error()) {
+        BOOST_OUTCOME_TRY(remove_tree(place));
+        return ::rename(built.c_str(), place.c_str()) == 0
+                   ? Status(ok())
+                   : Error::from_errno(errno, "rename(" + place + ")");
+    }
+    there.value().fingerprint = record.fingerprint;
+    return write_file_atomically(
+        place + "/" + kRecordName, there.value().to_json(), S_IRUSR | S_IWUSR);
+}
+
+Result<ImageRecord> Store::build(const Recipe& recipe, Format format, const Progress& progress) {
+    BOOST_OUTCOME_TRY(const UniqueFd file, open_lock(directory_ + "/" + kBuildLock));
+    BOOST_OUTCOME_TRY(const bool at_once, lock_file(file.get(), LOCK_EX | LOCK_NB));
+    if (!at_once) {
+        progress("waiting for another process, which is making an image");
+        BOOST_OUTCOME_TRY(lock_file(file.get(), LOCK_EX));
+    }
+    BOOST_OUTCOME_TRY(const auto made, find(recipe, format));
+    if (made) {
+        return *made;
+    }
+    std::error_code error;
+    for (fs::directory_iterator at(directory_, error), end; !error && at != end;
+         at.increment(error)) {
+        if (at->path().filename().string().starts_with(kUnfinished)) {
+            BOOST_OUTCOME_TRY(remove_tree(at->path().string()));
+        }
+    }
+    BOOST_OUTCOME_TRY(const auto random, random_hex(kNameBytes));
+    const Scratch scratch(directory_ + "/" + kUnfinished + random);
+    if (::mkdir(scratch.path().c_str(), S_IRWXU) < 0) {
+        return Error::from_errno(errno, "mkdir(" + scratch.path() + ")");
+    }
+    auto record = build_image(scratch.path(), recipe, format, progress);
+    if (record.has_error()) {
+        const bool full = record.error().errno_value() == ENOSPC;
+        return std::move(record)
+            .error()
+            .with_context("make the image")
+            .with_hint(
+                full ? "Free space, or set CELLKEEP_IMAGE_DIR to a place that has some." : "");
+    }
+    BOOST_OUTCOME_TRY(take_in(scratch.path(), record.value()));
+    BOOST_OUTCOME_TRY(collect_garbage());
+    return record;
+}
+
+Status Store::discard(const ImageRecord& record) {
+    BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
+    const std::string directory = directory_of(record);
+    BOOST_OUTCOME_TRY(const UniqueFd use, open_lock(directory + "/" + kUseName));
+    BOOST_OUTCOME_TRY(const bool is_free, lock_file(use.get(), LOCK_EX | LOCK_NB));
+    if (!is_free) {
+        return Error(ErrorCode::kConflict, "the image " + record.digest + " is in use");
+    }
+    // Out of the list at once, whatever comes in between; a build removes the rest.
+    BOOST_OUTCOME_TRY(const auto random, random_hex(kNameBytes));
+    const std::string trash = directory_ + "/" + kUnfinished + random;
+    if (::rename(directory.c_str(), trash.c_str()) < 0) {
+        return Error::from_errno(errno, "rename(" + directory + ")");
+    }
+    return remove_tree(trash);
+}
+
+Status Store::remove(const ImageRecord& record) {
+    return discard(record);
+}
+
+Result<std::size_t> Store::remove_unused() {
+    BOOST_OUTCOME_TRY(const auto images, list());
+    std::size_t removed = 0;
+    for (const StoredImage& image : images) {
+        if (image.in_use) {
+            continue;
+        }
+        const Status gone = discard(image.record);
+        if (gone.has_error() && gone.error().code() != ErrorCode::kConflict) {
+            return gone.error();
+        }
+        removed += gone.has_value() ? 1U : 0U;
+    }
+    return removed;
+}
+
+Status Store::collect_garbage() {
+    BOOST_OUTCOME_TRY(const auto images, list());
+    std::size_t environments = 0;
+    std::size_t programs = 0;
+    for (const StoredImage& image : images) {
+        const bool is_environment = image.record.kind == Kind::kEnvironment;
+        const std::size_t rank = is_environment ? ++environments : ++programs;
+        if (image.in_use ||
+            rank <= (is_environment ? kEnvironmentImagesKept : kProgramImagesKept)) {
+            continue;
+        }
+        const Status gone = discard(image.record);
+        // Another process may have begun to use it.
+        if (gone.has_error() && gone.error().code() != ErrorCode::kConflict) {
+            return gone.error();
+        }
+    }
+    return ok();
+}
+
+}  // namespace cellkeep::image

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The images of one user on one host, in a private directory (0700). An image appears there by one
+// rename, whole; it is removed only while nobody uses it. Safe between processes: a short lock for
+// the list, another for who builds, one on each image for who uses it (flock(2), so the kernel lets
+// go when a process dies). What a build left behind that was killed, the next one removes.
+#pragma once
+
+#include "kernel-manager/image/image_builder.hpp"
+#include "kernel-manager/image/image_record.hpp"
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::image {
+
+/// How many images of a kind stay, those used last; what is in use stays besides.
+inline constexpr std::size_t kEnvironmentImagesKept = 2;
+inline constexpr std::size_t kProgramImagesKept = 6;
+
+/// An image that is verified, mounted if it has to be, and kept from removal while this lives.
+struct ImageInUse {
+    ImageRecord record;
+    std::string root;  // its files
+    std::shared_ptr<const UniqueFd> lease;
+};
+
+struct StoredImage {
+    ImageRecord record;
+    bool in_use = false;
+};
+
+class Store {
+ public:
+    /// Makes the directory if it is missing. kPermissionDenied if it belongs to or is open to
+    /// others.
+    static Result<Store> open(const std::string& directory);
+
+    /// Last used first. What is not whole is left out.
+    Result<std::vector<StoredImage>> list() const;
+
+    /// The newest image of this recipe and format, or nothing.
+    Result<std::optional<ImageRecord>> find(const Recipe& recipe, Format format) const;
+    /// kNotFound if there is none; digest may be the beginning of one, with or without "sha256:",
+    /// if only one image has it (kConflict else).
+    Result<ImageRecord> find(const std::string& digest, std::optional<Kind> kind) const;
+
+    /// Verifies it first (image_verify.hpp). kProtocol if it is damaged; then it is removed unless
+    /// somebody else still uses it.
+    Result<ImageInUse> use(const ImageRecord& record);
+
+    /// The image of the recipe, made now unless another process has made it meanwhile. Then removes
+    /// the oldest beyond what is kept.
+    Result<ImageRecord> build(const Recipe& recipe, Format format, const Progress& progress);
+
+    /// kConflict if it is in use.
+    Status remove(const ImageRecord& record);
+    /// All that are not in use; how many were removed.
+    Result<std::size_t> remove_unused();
+
+    const std::string& directory() const { return directory_; }
+    std::string directory_of(const ImageRecord& record) const;
+
+ private:
+    explicit Store(std::string directory) : directory_(std::move(directory)) {}
+    Result<UniqueFd> lock(const char* name) const;
+    /// The caller holds the lock of the list, so that no name appears or goes.
+    Result<std::vector<ImageRecord>> records() const;
+    Status take_in(const std::string& built, const ImageRecord& record);
+    Status discard(const ImageRecord& record);
+    Status collect_garbage();
+
+    std::string directory_;
+};
+
+/// $CELLKEEP_IMAGE_DIR, else $XDG_CACHE_HOME/cellkeep/images, else $HOME/.cache/cellkeep/images.
+Result<std::string> default_store_directory();
+
+}  // namespace cellkeep::image

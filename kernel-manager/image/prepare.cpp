@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/image/prepare.hpp"
+
+#include "kernel-manager/image/image_mount.hpp"
+
+#include <utility>
+
+namespace cellkeep::image {
+
+namespace {
+
+Format environment_format() {
+    return can_build_erofs() ? Format::kErofs : Format::kTree;
+}
+
+/// A damaged image is told, removed and made again.
+Result<std::optional<ImageInUse>> use_if_there(
+    Store& store, const Recipe& recipe, Format format, const Progress& progress) {
+    BOOST_OUTCOME_TRY(const auto found, store.find(recipe, format));
+    if (!found) {
+        return std::optional<ImageInUse>();
+    }
+    auto used = store.use(*found);
+    if (used.has_error() && used.error().code() == ErrorCode::kProtocol) {
+        progress(used.error().message());
+        return std::optional<ImageInUse>();
+    }
+    BOOST_OUTCOME_TRY(auto image, std::move(used));
+    return std::optional(std::move(image));
+}
+
+Result<ImageInUse> find_or_make(
+    Store& store,
+    const Recipe& recipe,
+    Format format,
+    const std::string& title,
+    const Progress& progress) {
+    BOOST_OUTCOME_TRY(auto there, use_if_there(store, recipe, format, progress));
+    if (there) {
+        return std::move(*there);
+    }
+    if (!title.empty()) {
+        progress(title);
+    }
+    BOOST_OUTCOME_TRY(const auto made, store.build(recipe, format, progress));
+    return store.use(made);
+}
+
+sandbox::PrivateImage describe(const ImageInUse& image) {
+    return {
+        image.root,
+        image.record.digest,
+        image.record.format == Format::kErofs ? "erofs image" : "private copy"};
+}
+
+EnvironmentSources environment_sources(const Sources& sources) {
+    return {"", sources.python_environment, sources.packages};
+}
+
+}  // namespace
+
+std::vector<sandbox::PrivateImage> Prepared::images() const {
+    return {describe(environment), describe(programs)};
+}
+
+Result<Prepared> prepare(
+    Store& store,
+    const Sources& sources,
+    const std::optional<std::string>& environment_digest,
+    const Progress& progress) {
+    Prepared prepared;
+    if (environment_digest) {
+        BOOST_OUTCOME_TRY(const auto pinned, store.find(*environment_digest, Kind::kEnvironment));
+        BOOST_OUTCOME_TRY(prepared.environment, store.use(pinned));
+    } else {
+        BOOST_OUTCOME_TRY(const auto recipe, environment_recipe(environment_sources(sources)));
+        BOOST_OUTCOME_TRY(
+            prepared.environment,
+            find_or_make(
+                store,
+                recipe,
+                environment_format(),
+                "making the environment image (once; some ten seconds)",
+                progress));
+    }
+    BOOST_OUTCOME_TRY(
+        const auto programs, programs_recipe(sources.kernel_program, sources.python_package_dir));
+    BOOST_OUTCOME_TRY(
+        prepared.programs, find_or_make(store, programs, Format::kTree, "", progress));
+    return prepared;
+}
+
+Result<Prepared> find_prepared(Store& store, const Sources& sources) {
+    const Error none(
+        ErrorCode::kNotFound,
+        "no image has been made of this environment yet",
+        "cellkeep image build (a server that starts does it, too)");
+    Prepared prepared;
+    BOOST_OUTCOME_TRY(const auto recipe, environment_recipe(environment_sources(sources)));
+    BOOST_OUTCOME_TRY(const auto environment, store.find(recipe, environment_format()));
+    BOOST_OUTCOME_TRY(
+        const auto programs_of,
+        programs_recipe(sources.kernel_program, sources.python_package_dir));
+    BOOST_OUTCOME_TRY(const auto programs, store.find(programs_of, Format::kTree));
+    if (!environment || !programs) {
+        return none;
+    }
+    BOOST_OUTCOME_TRY(prepared.environment, store.use(*environment));
+    BOOST_OUTCOME_TRY(prepared.programs, store.use(*programs));
+    return prepared;
+}
+
+Result<ImageRecord> build_environment(
+    Store& store, const Sources& sources, const Progress& progress) {
+    BOOST_OUTCOME_TRY(const auto recipe, environment_recipe(environment_sources(sources)));
+    return store.build(recipe, environment_format(), progress);
+}
+
+}  // namespace cellkeep::image

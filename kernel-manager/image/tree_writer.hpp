@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies host files into a directory of the server's own and notes what it copied. Never follows a
+// link inside that directory, never copies what others may not read on the host, nor sockets,
+// devices and pipes; owner, set-id bits and extended attributes stay behind.
+#pragma once
+
+#include "kernel-manager/image/manifest.hpp"
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+
+#include <sys/stat.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace cellkeep::image {
+
+class TreeWriter {
+ public:
+    /// directory exists, is empty and is nobody else's.
+    static Result<TreeWriter> create(const std::string& directory);
+
+    /// One file or link as it is; a directory without what is in it. What does not exist (any more)
+    /// is left out. kLimitExceeded beyond the bounds of manifest.hpp.
+    Status add_entry(const std::string& source, const std::string& target);
+    /// The file that source names, through links.
+    Status add_file(const std::string& source, const std::string& target);
+    /// A directory and all in it, links as they are.
+    Status add_tree(const std::string& source, const std::string& target);
+
+    bool holds(const std::string& target) const { return manifest_.entries.contains(target); }
+    const Manifest& manifest() const { return manifest_; }
+
+ private:
+    explicit TreeWriter(UniqueFd root) : root_(std::move(root)) {}
+    Status add_found(const std::string& source, const struct stat& info, const std::string& target);
+    /// False if one is there that is no directory: what is behind a link is reached through it.
+    Result<bool> make_parents(const std::string& target);
+    Status copy_file(const std::string& source, const std::string& target);
+    Status copy_link(const std::string& source, const std::string& target);
+    Status note(const std::string& target, Entry entry);
+
+    UniqueFd root_;
+    Manifest manifest_;
+    std::uint64_t bytes_ = 0;
+};
+
+}  // namespace cellkeep::image

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/execution_book.hpp"
+
+#include "protocol/json.hpp"
+#include "protocol/limits.hpp"
+#include "protocol/sha256.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cellkeep::session {
+
+std::string digest_of(const ExecutionRequest& request) {
+    protocol::Sha256 digest;
+    digest.update_field(request.code);
+    digest.update_field(request.stdin_text);
+    digest.update_field(request.timeout ? std::to_string(request.timeout->count()) : "");
+    digest.update_field(request.reasoning);
+    digest.update_field(protocol::dump_json(request.metadata));
+    digest.update_field(request.store_history ? "1" : "0");
+    for (const InputFile& file : request.files) {
+        digest.update_field(file.path);
+        digest.update_field(file.bytes);
+        digest.update_field(file.from);
+        digest.update_field(file.sha256);
+    }
+    return digest.finish();
+}
+
+Result<ExecutionBook::Entry> ExecutionBook::find_key(
+    const std::string& key, const std::string& digest) const {
+    const auto seen = key.empty() ? keys_.end() : keys_.find(key);
+    if (seen == keys_.end()) {
+        return Entry();
+    }
+    if (seen->second.digest != digest) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "idempotency_key: it came before with another request, execution " +
+                seen->second.execution->id(),
+            "Choose a new key for a new request.");
+    }
+    return seen->second.execution;
+}
+
+void ExecutionBook::add(const Entry& execution, const std::string& key, std::string digest) {
+    entries_.push_back(execution);
+    if (!key.empty()) {
+        keys_.insert_or_assign(key, Keyed{execution, std::move(digest)});
+    }
+}
+
+void ExecutionBook::settle() {
+    std::size_t finished = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t event_bytes = 0;
+    // The newest first: what does not fit behind them goes.
+    for (auto at = entries_.rbegin(); at != entries_.rend(); ++at) {
+        const Entry& execution = *at;
+        if (execution->phase() != ExecutionPhase::kFinished) {
+            continue;
+        }
+        ++finished;
+        bytes += execution->result()->retained_bytes;
+        event_bytes += execution->events().bytes();
+        if (event_bytes > limits::kExecutionJournalsBytesMax) {
+            execution->forget_events();
+        }
+        const bool fits =
+            finished <= limits::kExecutionHistoryMax && bytes <= limits::kExecutionHistoryBytesMax;
+        if (fits || finished == 1) {
+            continue;
+        }
+        // Everything finished from here to the oldest.
+        const auto oldest_kept = at.base();
+        const auto gone = [&](const Entry& one) {
+            return one->phase() == ExecutionPhase::kFinished;
+        };
+        std::erase_if(keys_, [&](const auto& keyed) {
+            return std::find(entries_.begin(), oldest_kept, keyed.second.execution) !=
+                       oldest_kept &&
+                   gone(keyed.second.execution);
+        });
+        entries_.erase(std::remove_if(entries_.begin(), oldest_kept, gone), oldest_kept);
+        return;
+    }
+}
+
+ExecutionBook::Entry ExecutionBook::find(const std::string& id) const {
+    const auto found = std::find_if(
+        entries_.begin(), entries_.end(), [&](const Entry& one) { return one->id() == id; });
+    return found == entries_.end() ? nullptr : *found;
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The operator's directory of files that sessions may have by name, read-only. Files are opened
+// beneath it, never through a link. Large ones are mounted into a session when it is made; for an
+// execution they are copied, up to limits::kInputCopyBytesMax. One thread, but for what check()
+// reads.
+#pragma once
+
+#include "kernel-manager/session/execution.hpp"
+#include "kernel-manager/session/work_thread.hpp"
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+#include "sandbox/policy.hpp"
+#include "sandbox/workspace.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace cellkeep::session {
+
+/// Digests that are remembered, each for one version of one file.
+inline constexpr std::size_t kInputDigestsMax = 1024;
+
+class InputsDirectory {
+ public:
+    /// kNotFound or kInvalidArgument if path is not a directory.
+    static Result<std::shared_ptr<InputsDirectory>> open(const std::string& path);
+
+    struct OpenedInput {
+        UniqueFd fd;
+        sandbox::FileState state;
+        std::uint64_t device = 0;
+    };
+    /// kInvalidArgument, "from: …", if there is no such plain file, or not beneath the directory.
+    Result<OpenedInput> open_file(const std::string& name) const;
+
+    /// Whether a session may be made with these files: they are there, and those that name a digest
+    /// have it. The work thread reads them. kInvalidArgument: "files/N/from: …", "files/N/sha256:
+    /// …".
+    static boost::asio::awaitable<Status> check(
+        std::shared_ptr<InputsDirectory> self,
+        boost::asio::io_context& io,
+        std::shared_ptr<WorkThread> thread,
+        const std::vector<InputFile>& files);
+    /// Takes the files that come from here out of the list, as mounts.
+    std::vector<sandbox::InputMount> take_mounts(std::vector<InputFile>& files) const;
+
+    /// Copies one into the workspace. kInvalidArgument, "from: …" or "sha256: …".
+    Status copy(const InputFile& file, const sandbox::Workspace& workspace) const;
+
+ private:
+    using Version =
+        std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
+
+    InputsDirectory(std::string path, UniqueFd directory)
+        : path_(std::move(path)), directory_(std::move(directory)) {}
+    static boost::asio::awaitable<std::string> digest(
+        std::shared_ptr<InputsDirectory> self,
+        boost::asio::io_context& io,
+        std::shared_ptr<WorkThread> thread,
+        OpenedInput input);
+
+    std::string path_;
+    UniqueFd directory_;
+    std::map<Version, std::string> digests_;
+};
+
+/// Whether any of them comes from the inputs directory.
+bool has_references(const std::vector<InputFile>& files);
+
+/// What to answer where there is no such directory.
+Error no_inputs_directory();
+
+}  // namespace cellkeep::session

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/network_access.hpp"
+
+#include <utility>
+
+namespace cellkeep::session {
+
+static_assert(egress::kProxyPort == sandbox::kProxyPort);
+
+Result<egress::NetworkPolicy> grant_network(
+    const egress::Gateway* gateway, const egress::NetworkPolicy& asked) {
+    if (asked.mode == egress::NetworkMode::kNone) {
+        return egress::NetworkPolicy();
+    }
+    if (gateway == nullptr) {
+        return Error(
+            ErrorCode::kPermissionDenied,
+            "network: this server gives sessions no network",
+            "Its operator must name hosts with --allow-egress.");
+    }
+    return gateway->grant(asked);
+}
+
+Result<NetworkAccess> NetworkAccess::prepare(
+    std::shared_ptr<egress::Gateway> gateway,
+    std::string session_id,
+    egress::NetworkPolicy granted) {
+    NetworkAccess access;
+    if (granted.mode == egress::NetworkMode::kNone) {
+        return access;
+    }
+    access.gateway_ = std::move(gateway);
+    access.session_id_ = std::move(session_id);
+    access.granted_ = std::move(granted);
+    BOOST_OUTCOME_TRY(
+        access.bundle_, access.gateway_->make_bundle(access.session_id_, access.granted_));
+    return access;
+}
+
+void NetworkAccess::add_to(sandbox::Policy& policy) const {
+    if (!bundle_) {
+        return;
+    }
+    policy.network = sandbox::NetworkMode::kProxy;
+    policy.read_only.push_back(
+        {.source = bundle_->path(),
+         .target = egress::kBundleInside,
+         .executable = false,
+         .optional = false,
+         .shared = true});
+}
+
+Result<std::shared_ptr<egress::SessionProxy>> NetworkAccess::open(
+    sandbox::Sandbox& sandbox, KernelSpec& spec) {
+    if (!bundle_) {
+        return std::shared_ptr<egress::SessionProxy>();
+    }
+    BOOST_OUTCOME_TRY(
+        auto opened, gateway_->open(session_id_, granted_, sandbox.take_proxy_listener()));
+    spec.env.insert(spec.env.end(), opened.environment.begin(), opened.environment.end());
+    bundle_.reset();  // the sandbox has it mounted
+    return std::move(opened.proxy);
+}
+
+Status update_network(
+    const egress::Gateway* gateway,
+    egress::SessionProxy* proxy,
+    const egress::NetworkPolicy& wanted) {
+    if (proxy == nullptr || gateway == nullptr) {
+        if (wanted.mode == egress::NetworkMode::kNone) {
+            return ok();
+        }
+        return Error(
+            ErrorCode::kConflict,
+            "network: the session was made with mode none and stays without a network",
+            "Make another session.");
+    }
+    if (wanted.mode != proxy->policy().mode || wanted.secrets != proxy->policy().secrets) {
+        return Error(
+            ErrorCode::kConflict,
+            "network: only allow may change while the session lives",
+            "An empty list closes the network.");
+    }
+    BOOST_OUTCOME_TRY(gateway->check_allow(wanted.allow));
+    proxy->set_allow(wanted.allow);
+    return ok();
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/run_guard.hpp"
+
+#include "kernel-manager/session/death_notice.hpp"
+#include "protocol/limits.hpp"
+
+#include <algorithm>
+
+namespace cellkeep::session {
+
+void RunGuard::hand_out(const sandbox::Usage& usage, const SessionLimits& limits, Time now) {
+    cpu_before_ = usage.cpu_time;
+    meter_.begin(limits.output_bytes, std::nullopt, now);
+}
+
+void RunGuard::see(const sandbox::Usage& usage) {
+    budgets_.set_cpu(std::max(std::chrono::microseconds{0}, usage.cpu_time - cpu_before_));
+}
+
+std::optional<Refusal> RunGuard::refuse_agent(const SessionLimits& limits, Time now) const {
+    auto exhausted = budgets_.find_exhausted(limits);
+    return exhausted.has_value() ? exhausted : breaker_.refusal(now);
+}
+
+void RunGuard::accept_agent() {
+    budgets_.add_execution();
+    breaker_.on_accepted();
+}
+
+void RunGuard::begin(const sandbox::Usage& usage, const SessionLimits& limits, Time now) {
+    see(usage);
+    running_ = true;
+    began_at_ = now;
+    at_begin_ = usage;
+    wall_ = {};
+    cpu_ = {};
+    cut_ = {};
+    passed_.reset();
+    error_.reset();
+    counts_ = {};
+    meter_.begin(limits.output_bytes, budgets_.output_left(limits), now);
+}
+
+Budgets::Allowance RunGuard::wall_time(
+    const SessionLimits& limits, std::chrono::milliseconds asked) {
+    wall_ = budgets_.allow_wall(limits, asked);
+    return wall_;
+}
+
+Budgets::Allowance RunGuard::cpu_time(const SessionLimits& limits) {
+    cpu_ = budgets_.allow_cpu(limits);
+    return cpu_;
+}
+
+bool RunGuard::passes_output(std::uint64_t bytes, Time now) {
+    budgets_.add_output(bytes);
+    const auto passed = meter_.add(bytes, now);
+    if (!passed.has_value() || passed_.has_value()) {
+        return false;
+    }
+    passed_ = passed;
+    return true;
+}
+
+void RunGuard::on_denied(const sandbox::Denial& denial) {
+    if (!running_) {
+        return;
+    }
+    auto& denials = counts_.denials;
+    const auto known = std::find_if(denials.begin(), denials.end(), [&](const auto& one) {
+        return one.system_call == denial.system_call;
+    });
+    if (known != denials.end()) {
+        known->count += denial.count;
+    } else if (denials.size() < limits::kDenialsRememberedMax) {
+        denials.push_back(denial);
+    }
+}
+
+void RunGuard::on_reply(const protocol::Message& reply) {
+    if (running_ && !error_.has_value()) {
+        error_ = read_error(reply);
+    }
+}
+
+void RunGuard::on_cut(Cut cut) {
+    if (!running_ || is_limit(cut_.cut)) {
+        return;
+    }
+    cut_.cut = cut;
+    switch (cut) {
+        case Cut::kWallTimeout:
+            cut_.time = wall_.time;
+            cut_.from_budget = wall_.from_budget;
+            break;
+        case Cut::kCpuTimeout:
+            cut_.time = cpu_.time;
+            cut_.from_budget = cpu_.from_budget;
+            break;
+        case Cut::kOutputLimit:
+            cut_.bytes = meter_.bytes();
+            cut_.messages = meter_.messages();
+            cut_.from_budget = passed_ == OutputMeter::Bound::kBudget;
+            cut_.by_messages = passed_ == OutputMeter::Bound::kMessages;
+            break;
+        case Cut::kNone:
+        case Cut::kInterrupt:
+            break;
+    }
+}
+
+std::string RunGuard::describe_cut(const SessionLimits& limits) const {
+    if (!cut_.from_budget && cut_.cut == Cut::kWallTimeout) {
+        return describe_wall_deadline(cut_.time);
+    }
+    if (!cut_.from_budget && cut_.cut == Cut::kCpuTimeout) {
+        return describe_cpu_deadline(cut_.time);
+    }
+    const auto hit = find_limit(cut_, limits);
+    return hit.has_value() ? hit->message + " " + hit->hint : std::string();
+}
+
+std::optional<LimitHit> RunGuard::end(
+    const sandbox::Usage& usage,
+    const std::optional<Death>& death,
+    const SessionLimits& limits,
+    Time now) {
+    if (!running_) {
+        return std::nullopt;
+    }
+    running_ = false;
+    passed_.reset();
+    meter_.begin(limits.output_bytes, std::nullopt, now);
+    see(usage);
+    budgets_.add_wall(std::chrono::duration_cast<std::chrono::microseconds>(now - began_at_));
+    counts_.oom_kills = usage.oom_kills - std::min(usage.oom_kills, at_begin_.oom_kills);
+    counts_.process_refusals =
+        usage.process_refusals - std::min(usage.process_refusals, at_begin_.process_refusals);
+    if (cut_.cut != Cut::kNone) {
+        return find_limit(cut_, limits);
+    }
+    if (death.has_value()) {
+        return find_limit(*death, counts_, limits);
+    }
+    return error_.has_value() ? find_limit(*error_, counts_, limits) : std::nullopt;
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/session_update.hpp"
+
+#include <string>
+#include <utility>
+
+namespace cellkeep::session {
+
+namespace {
+
+Error refuse(const char* name, const std::string& why) {
+    return {ErrorCode::kInvalidArgument, "limits/" + std::string(name) + ": " + why};
+}
+
+template <typename T>
+Status check_not_above(const char* name, T now, T wanted) {
+    if (wanted <= now) {
+        return ok();
+    }
+    return refuse(name, "may only go down: it is " + std::to_string(now));
+}
+
+/// 0 is never: more than any time.
+Status check_end(const char* name, std::chrono::seconds now, std::chrono::seconds wanted) {
+    if (wanted == now || (wanted.count() > 0 && (now.count() == 0 || wanted < now))) {
+        return ok();
+    }
+    return refuse(name, "may only go down: it is " + std::to_string(now.count()));
+}
+
+/// Nothing is no bound: more than any number.
+template <typename T>
+Status check_budget(const char* name, const std::optional<T>& now, const std::optional<T>& wanted) {
+    if (!now || (wanted && *wanted <= *now)) {
+        return ok();
+    }
+    return refuse(name, "may only go down");
+}
+
+}  // namespace
+
+Status check_lowering(const SessionLimits& now, const SessionLimits& wanted) {
+    // What the sandbox and the circuit breaker were made with.
+    if (wanted.disk_mb != now.disk_mb) {
+        return refuse("disk_mb", "cannot change while the session lives");
+    }
+    if (wanted.consecutive_failures != now.consecutive_failures) {
+        return refuse("consecutive_failures", "cannot change while the session lives");
+    }
+    BOOST_OUTCOME_TRY(check_not_above("cpu_cores", now.cpu_cores, wanted.cpu_cores));
+    BOOST_OUTCOME_TRY(check_not_above("memory_mb", now.memory_mb, wanted.memory_mb));
+    BOOST_OUTCOME_TRY(check_not_above("processes", now.processes, wanted.processes));
+    BOOST_OUTCOME_TRY(check_not_above("wall_ms", now.wall.count(), wanted.wall.count()));
+    BOOST_OUTCOME_TRY(check_not_above("cpu_ms", now.cpu.count(), wanted.cpu.count()));
+    BOOST_OUTCOME_TRY(check_not_above("output_bytes", now.output_bytes, wanted.output_bytes));
+    BOOST_OUTCOME_TRY(check_not_above("artifact_bytes", now.artifact_bytes, wanted.artifact_bytes));
+    BOOST_OUTCOME_TRY(check_end("idle_s", now.idle, wanted.idle));
+    BOOST_OUTCOME_TRY(check_end("lifetime_s", now.lifetime, wanted.lifetime));
+    BOOST_OUTCOME_TRY(check_budget("executions", now.executions, wanted.executions));
+    BOOST_OUTCOME_TRY(check_budget("total_wall_ms", now.total_wall, wanted.total_wall));
+    BOOST_OUTCOME_TRY(check_budget("total_cpu_ms", now.total_cpu, wanted.total_cpu));
+    BOOST_OUTCOME_TRY(
+        check_budget("total_output_bytes", now.total_output_bytes, wanted.total_output_bytes));
+    BOOST_OUTCOME_TRY(check_budget(
+        "total_artifact_bytes", now.total_artifact_bytes, wanted.total_artifact_bytes));
+    return ok();
+}
+
+nlohmann::json merge_patch(nlohmann::json document, const nlohmann::json& patch) {
+    document.merge_patch(patch);
+    return document;
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/store/store.hpp"
+
+#include "protocol/support/time.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+namespace cellkeep::store {
+
+namespace asio = boost::asio;
+
+namespace {
+
+std::size_t bytes_of(const SessionRecord& record) {
+    return sizeof record + record.metadata.size();
+}
+
+std::size_t bytes_of(const ExecutionRecord& record) {
+    return sizeof record + record.metadata.size() + record.reasoning.size() +
+           record.error_message.size();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::open(
+    const std::string& path, std::function<void(const std::string&)> log, StoreLimits limits) {
+    auto database = Database::open(path);
+    if (database.has_error() && database.error().code() == ErrorCode::kProtocol) {
+        log(database.error().message() + "; it is put aside as " + path + ".damaged");
+        for (const char* suffix : {"", "-wal", "-shm"}) {
+            const std::string part = path + suffix;
+            // Ignored: there need not be such a file; if it cannot be moved, opening fails again.
+            (void)std::rename(part.c_str(), (path + ".damaged" + suffix).c_str());
+        }
+        database = Database::open(path);
+    }
+    BOOST_OUTCOME_TRY(auto opened, std::move(database));
+    BOOST_OUTCOME_TRY(opened->mark_server_death(to_iso8601(std::chrono::system_clock::now())));
+    return std::unique_ptr<Store>(new Store(std::move(opened), std::move(log), limits));
+}
+
+Store::Store(
+    std::unique_ptr<Database> database,
+    std::function<void(const std::string&)> log,
+    StoreLimits limits)
+    : database_(std::move(database)), log_(std::move(log)), limits_(limits) {
+    thread_ = std::thread([this] { work(); });
+}
+
+Store::~Store() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+}
+
+void Store::put(Record record) {
+    const std::size_t bytes = std::visit([](const auto& one) { return bytes_of(one); }, record);
+    {
+        const std::lock_guard lock(mutex_);
+        if (queue_.size() >= limits_.queue_max || queue_bytes_ + bytes > limits_.queue_bytes_max) {
+            ++lost_;
+            return;
+        }
+        queue_bytes_ += bytes;
+        queue_.push_back(std::move(record));
+    }
+    changed_.notify_all();
+}
+
+std::string Store::trouble() const {
+    const std::lock_guard lock(mutex_);
+    return trouble_;
+}
+
+std::uint64_t Store::lost() const {
+    const std::lock_guard lock(mutex_);
+    return lost_;
+}
+
+void Store::work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        changed_.wait(lock, [this] { return stopping_ || !queue_.empty() || !jobs_.empty(); });
+        const std::vector<Record> records = std::exchange(queue_, {});
+        queue_bytes_ = 0;
+        const std::deque<Job> jobs = std::exchange(jobs_, {});
+        const bool last = stopping_;
+        lock.unlock();
+        if (!records.empty()) {
+            write(records);
+        }
+        for (const Job& job : jobs) {
+            job(*database_);
+        }
+        lock.lock();
+        if (last) {
+            return;
+        }
+    }
+}
+
+void Store::write(const std::vector<Record>& records) {
+    const Status written = database_->write(records, limits_.retention);
+    if (written.has_error()) {
+        const std::lock_guard lock(mutex_);
+        lost_ += records.size();
+    }
+    set_trouble(written.has_error() ? written.error().message() : std::string());
+}
+
+void Store::set_trouble(std::string trouble) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (trouble.empty() == trouble_.empty()) {
+            return;
+        }
+        trouble_ = trouble;
+    }
+    log_(
+        trouble.empty() ? "store: it can be written again"
+                        : trouble + "; executions go on, their records are lost");
+}
+
+template <typename Answer>
+asio::awaitable<Answer> Store::ask(std::function<Answer(Database&)> question) {
+    struct Asked {
+        explicit Asked(const asio::any_io_executor& executor)
+            : timer(executor, asio::steady_timer::time_point::max()) {}
+        asio::steady_timer timer;  // cancelled when the answer is there
+        std::optional<Answer> answer;
+    };
+    const auto executor = co_await asio::this_coro::executor;
+    const auto asked = std::make_shared<Asked>(executor);
+    {
+        const std::lock_guard lock(mutex_);
+        jobs_.push_back([asked, executor, question = std::move(question)](Database& database) {
+            auto answer = std::make_shared<Answer>(question(database));
+            asio::post(executor, [asked, answer] {
+                asked->answer.emplace(std::move(*answer));
+                asked->timer.cancel();
+            });
+        });
+    }
+    changed_.notify_all();
+    while (!asked->answer.has_value()) {
+        boost::system::error_code cancelled;  // that is how the answer wakes us
+        co_await asked->timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+    }
+    co_return std::move(*asked->answer);
+}
+
+asio::awaitable<Result<std::optional<SessionRecord>>> Store::find_session(std::string id) {
+    std::function<Result<std::optional<SessionRecord>>(Database&)> question =
+        [id = std::move(id)](Database& database) { return database.find_session(id); };
+    return ask(std::move(question));
+}
+
+asio::awaitable<Result<std::optional<ExecutionRecord>>> Store::find_execution(std::string id) {
+    std::function<Result<std::optional<ExecutionRecord>>(Database&)> question =
+        [id = std::move(id)](Database& database) { return database.find_execution(id); };
+    return ask(std::move(question));
+}
+
+asio::awaitable<Result<std::vector<ExecutionRecord>>> Store::list_executions(
+    std::string session_id, std::string after, std::size_t limit) {
+    std::function<Result<std::vector<ExecutionRecord>>(Database&)> question =
+        [session_id = std::move(session_id), after = std::move(after), limit](Database& database) {
+            return database.list_executions(session_id, after, limit);
+        };
+    return ask(std::move(question));
+}
+
+}  // namespace cellkeep::store

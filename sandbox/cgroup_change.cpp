@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What changes in the control groups of a session that lives: stricter limits, a memory peak that
+// begins anew.
+#include "protocol/support/syscall.hpp"
+#include "sandbox/cgroup.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace cellkeep::sandbox {
+
+namespace {
+
+Error not_limited(const char* what) {
+    return {
+        ErrorCode::kUnavailable,
+        std::string(what) + ": the host gives the server no cgroup to limit it with"};
+}
+
+}  // namespace
+
+std::string cpu_quota_for(double cores) {
+    const auto quota = std::llround(cores * kCpuPeriodMicroseconds);
+    return std::to_string(std::max<long long>(quota, 1000));  // the kernel's minimum is 1 ms
+}
+
+Status SessionCgroup::change_memory(std::uint64_t bytes) {
+    if (memory_.empty()) {
+        return not_limited("memory");
+    }
+    // cgroup v2 would kill to get there (cgroup-v2.rst, memory.max); v1 says EBUSY.
+    const std::uint64_t used = usage().memory_bytes;
+    if (used > bytes) {
+        return Error(
+            ErrorCode::kConflict, "the session uses " + std::to_string(used) + " bytes of memory");
+    }
+    const std::string value = std::to_string(bytes);
+    if (memory_v2_) {
+        return write_control_file(memory_ + "/memory.max", value);
+    }
+    BOOST_OUTCOME_TRY(write_control_file(memory_ + "/memory.limit_in_bytes", value));
+    // The sum of memory and swap may not be below memory alone, so it comes second.
+    const std::string both = memory_ + "/memory.memsw.limit_in_bytes";
+    return ::access(both.c_str(), F_OK) == 0 ? write_control_file(both, value) : Status(ok());
+}
+
+Status SessionCgroup::change_processes(std::uint32_t processes) {
+    if (pids_.empty()) {
+        return not_limited("processes");
+    }
+    // Pid 1 counts. More than that live on; none is added (pids.rst).
+    return write_control_file(pids_ + "/pids.max", std::to_string(processes + 1));
+}
+
+Status SessionCgroup::change(const LimitsChange& wanted) {
+    if (wanted.memory_bytes) {
+        BOOST_OUTCOME_TRY(change_memory(*wanted.memory_bytes));
+    }
+    if (wanted.processes) {
+        BOOST_OUTCOME_TRY(change_processes(*wanted.processes));
+    }
+    if (wanted.cpu_cores) {
+        if (cpu_.empty()) {
+            return not_limited("cpu");
+        }
+        cpu_quota_ = cpu_quota_for(*wanted.cpu_cores);
+        BOOST_OUTCOME_TRY(restore_cpu_limit());
+    }
+    return ok();
+}
+
+bool SessionCgroup::restart_memory_peak() {
+    if (memory_.empty()) {
+        return false;
+    }
+    if (!memory_v2_) {
+        return write_control_file(memory_ + "/memory.max_usage_in_bytes", "0").has_value();
+    }
+    if (!peak_) {
+        // Since Linux 6.12 a written descriptor has a peak of its own (cgroup-v2.rst, memory.peak);
+        // before, the file cannot be written.
+        peak_.reset(::open((memory_ + "/memory.peak").c_str(), O_RDWR | O_CLOEXEC));
+    }
+    constexpr std::string_view kAnything = "reset";
+    return peak_ && ::pwrite(peak_.get(), kAnything.data(), kAnything.size(), 0) > 0;
+}
+
+std::uint64_t SessionCgroup::memory_peak() const {
+    UniqueFd whole;
+    if (!peak_) {
+        const char* name = memory_v2_ ? "/memory.peak" : "/memory.max_usage_in_bytes";
+        whole.reset(::open((memory_ + name).c_str(), O_RDONLY | O_CLOEXEC));
+    }
+    std::array<char, 32> text{};
+    const ssize_t got = ::pread(peak_ ? peak_.get() : whole.get(), text.data(), text.size(), 0);
+    std::uint64_t bytes = 0;
+    if (got > 0) {
+        // What is no number leaves 0: not known.
+        (void)std::from_chars(text.data(), text.data() + got, bytes);
+    }
+    return bytes;
+}
+
+}  // namespace cellkeep::sandbox

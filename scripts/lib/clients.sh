@@ -1,0 +1,16 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What our own clients are built and tested with: a locked Python environment and two sets of locked
+# Node packages. To be sourced after environments.sh and npm.sh.
+
+# The environment of the Python client and of the contract's tests.
+make_clients_environment() {
+    make_environment clients "$build/environments/clients" \
+        "$root/tests/environment/clients/requirements.lock"
+}
+
+# The compiler and the type generator of the TypeScript client.
+make_typescript_environment() {
+    make_node_packages typescript "$root/clients/typescript" "$build/environments/typescript"
+}

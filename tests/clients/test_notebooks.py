@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example programs under notebooks/ and in README.md do what they say."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness import TOKEN, Server
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def environment() -> Iterator[dict[str, str]]:
+    with Server("--log-format", "text") as server:
+        yield {**os.environ, "CELLKEEP_URL": server.url, "CELLKEEP_TOKEN": TOKEN}
+
+
+def run(program: Path, environment: dict[str, str], cwd: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, program],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_interval_merge(environment: dict[str, str], tmp_path: Path) -> None:
+    said = run(ROOT / "notebooks/interval_merge.py", environment, tmp_path)
+    assert "first: fails: covers something else" in said
+    assert "second: passes 2000 generated cases" in said
+
+
+def test_csv_normalization(environment: dict[str, str], tmp_path: Path) -> None:
+    said = run(ROOT / "notebooks/csv_normalization.py", environment, tmp_path)
+    second = [line for line in said.splitlines() if line.startswith("second ")]
+    assert len(second) == 4 and all(line.endswith(": the same") for line in second)
+    assert said.endswith('2024-02-01,Bo,-7.25\n2024-12-24,"C ""Cy"" D",0.0\n')
+
+
+def test_the_readme_s_tool(environment: dict[str, str], tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = text.split("<!-- tool:begin -->")[1].split("<!-- tool:end -->")[0]
+    program = tmp_path / "tool.py"
+    program.write_text(block.replace("```python", "").replace("```", ""), encoding="utf-8")
+    said = run(program, environment, tmp_path).splitlines()
+    assert said[0] == "status: ok"
+    assert said[1] == "status: error"
+    assert any("KeyError: 'prize' (line 1)" in line for line in said)
+    assert said[-2:] == ["status: ok", "4.0"]
+
+
+def test_the_readme_s_first_session(environment: dict[str, str], tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = [part for part in text.split("```python") if part.startswith("\nfrom cellkeep import Session\n\nwith")]
+    program = tmp_path / "first.py"
+    program.write_text(block.split("```")[0], encoding="utf-8")
+    said = run(program, environment, tmp_path).splitlines()
+    assert said[0] == "ok 8" and said[1].startswith("error KeyError: 'prize' (line 1)")
+    assert (tmp_path / "sales.png").read_bytes().startswith(b"\x89PNG")

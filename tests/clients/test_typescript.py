@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The TypeScript client: its types are the document's, it compiles strictly, packs, and what was packed
+passes its tests against the real server."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import TOKEN, Server
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "clients/typescript"
+MODULES = ROOT / "build/environments/typescript/node_modules"
+CONSUMER = """
+import { Session, type Result, type wire } from 'cellkeep';
+export async function use(session: Session): Promise<string> {
+    const result: Result = await session.run('1', { timeout_ms: 1000, on_disconnect: 'interrupt' });
+    const status: wire.Execution['status'] = result.status;
+    for await (const event of session.stream('2')) {
+        if (event.type === 'stdout') { return status + event.text; }
+    }
+    // @ts-expect-error: no such option
+    await session.run('1', { timeout: 1 });
+    return result.text;
+}
+"""
+
+
+def run(*command: object, cwd: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package's source, with the locked compiler beside it."""
+    folder = tmp_path_factory.mktemp("source") / "typescript"
+    shutil.copytree(SOURCE, folder, ignore=shutil.ignore_patterns("node_modules", "dist"))
+    (folder / "node_modules").symlink_to(MODULES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def packed(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that has installed the packed package."""
+    run("node", MODULES / "typescript/bin/tsc", "--project", "tsconfig.json", cwd=tree)
+    run("npm", "pack", "--ignore-scripts", "--offline", cwd=tree)
+    (archive,) = tree.glob("cellkeep-*.tgz")
+    project = tmp_path_factory.mktemp("project")
+    package = project / "node_modules/cellkeep"
+    package.mkdir(parents=True)
+    run("tar", "-xzf", archive, "--strip-components=1", "-C", package, cwd=project)
+    (project / "package.json").write_text('{"type": "module"}\n', encoding="utf-8")
+    return project
+
+
+def test_the_types_are_those_of_the_document(tree: Path) -> None:
+    made = tree / "schema.ts"
+    document = ROOT / "kernel-manager/agent/openapi.json"
+    generator = MODULES / "openapi-typescript/bin/cli.js"
+    options = ("--default-non-nullable", "false", "--root-types", "--root-types-no-schema-prefix")
+    run("node", generator, document, "--output", made, *options, cwd=tree)
+    same = made.read_text(encoding="utf-8") == (tree / "src/schema.ts").read_text(encoding="utf-8")
+    assert same, "src/schema.ts is not what openapi.json gives: npm run generate"
+
+
+def test_what_is_packed_is_the_code_its_types_and_nothing_else(packed: Path) -> None:
+    files = {path.name for path in (packed / "node_modules/cellkeep").iterdir()}
+    assert files == {"dist", "src", "package.json", "README.md"}
+
+
+def test_a_strict_caller_gets_the_types(packed: Path) -> None:
+    (packed / "caller.ts").write_text(CONSUMER, encoding="utf-8")
+    compiler = MODULES / "typescript/bin/tsc"
+    options = "--strict --noEmit --target es2022 --module nodenext --lib es2022,dom,dom.asynciterable"
+    run("node", compiler, *options.split(), "caller.ts", cwd=packed)
+
+
+def test_the_packed_client_does_what_it_says(packed: Path) -> None:
+    shutil.copytree(SOURCE / "test", packed / "test", dirs_exist_ok=True)
+    with Server("--log-format", "text") as server:
+        run(
+            "node", "--test", "test/", cwd=packed, CELLKEEP_URL=server.url, CELLKEEP_TOKEN=TOKEN
+        )

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The load and fault run; see scripts/load. Prints a table and ends with 0 if everything held."""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "integration/server"))
+
+from endings import disk_full, kill, terminate
+from faults import half_open, idle, slow_loris, vanish
+from harness import TOKEN, Server
+from table import Table, head
+from workload import run_load
+
+from cellkeep import AsyncClient
+
+
+async def misbehave(table: Table, server: Server, options: argparse.Namespace) -> None:
+    async with AsyncClient(server.url, TOKEN, timeout=120) as client:
+        await vanish(table, client, options.vanishing)
+        await half_open(table, client, options.half_open)
+        await idle(table, server, client, options.connections)
+        if not options.short:
+            await slow_loris(table, client, 50, 50)
+
+
+async def short_load(table: Table, server: Server, options: argparse.Namespace) -> None:
+    """The slow-loris trial is all waiting: the load goes on beside it."""
+    async with AsyncClient(server.url, TOKEN, timeout=120) as client:
+        await asyncio.gather(
+            slow_loris(table, client, 5, 5),
+            run_load(
+                table, server.url, TOKEN, options.sessions, options.clients, options.seconds
+            ),
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/load")
+    parser.add_argument("--short", action="store_true", help="the form that the tests run")
+    parser.add_argument("--sessions", type=int)
+    parser.add_argument("--clients", type=int)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--connections", type=int)
+    options = parser.parse_args()
+    short = {"sessions": 8, "clients": 8, "seconds": 10.0, "connections": 1000}
+    long = {"sessions": 200, "clients": 50, "seconds": 300.0, "connections": 10_000}
+    for name, value in (short if options.short else long).items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    options.vanishing = 5 if options.short else 50
+    options.half_open = 10 if options.short else 100
+    few = 2 if options.short else 20
+
+    print(head(), flush=True)
+    table = Table()
+    most = str(options.sessions + 16)
+    with Server("--log-format", "text", "--max-sessions", most) as server:
+        if options.short:
+            asyncio.run(short_load(table, server, options))
+        else:
+            asyncio.run(
+                run_load(
+                    table, server.url, TOKEN, options.sessions, options.clients, options.seconds
+                )
+            )
+        asyncio.run(misbehave(table, server, options))
+    disk_full(table)
+    terminate(table, few)
+    kill(table, few)
+    print("everything held" if table.good else "NOT everything held")
+    return 0 if table.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/egress/gateway.hpp"
+
+#include "protocol/support/syscall.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <catch2/catch.hpp>
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+using namespace cellkeep;
+using namespace cellkeep::egress;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Secret secret(const std::string& name, const std::string& host) {
+    Secret made;
+    made.binding = {name, "TOKEN_" + name, parse_allowed_host(host).value(), "Authorization"};
+    made.value = "Bearer real";
+    return made;
+}
+
+NetworkPolicy asked(
+    const std::vector<std::string>& allow, const std::vector<std::string>& secrets = {}) {
+    NetworkPolicy policy;
+    policy.mode = NetworkMode::kAllowlist;
+    for (const std::string& text : allow) {
+        policy.allow.push_back(parse_allowed_host(text).value());
+    }
+    for (const std::string& name : secrets) {
+        policy.secrets.push_back({name, "", {}, ""});
+    }
+    return policy;
+}
+
+struct Fixture {
+    explicit Fixture(const std::vector<std::string>& ceiling, std::vector<Secret> secrets = {}) {
+        GatewayConfig config;
+        for (const std::string& text : ceiling) {
+            config.ceiling.push_back(parse_ceiling(text).value());
+        }
+        config.secrets = std::move(secrets);
+        config.directory = directory.path() + "/egress";
+        gateway = Gateway::create(io, std::move(config)).value();
+    }
+    test::TemporaryDirectory directory;
+    boost::asio::io_context io;
+    std::shared_ptr<Gateway> gateway;
+};
+
+}  // namespace
+
+TEST_CASE("without an operator's word no session has a network", "[egress][gateway]") {
+    const Fixture fixture({});
+    CHECK(fixture.gateway->grant(NetworkPolicy()).value() == NetworkPolicy());
+    for (const auto& policy : {asked({}), asked({"example.org"})}) {
+        const auto refused = fixture.gateway->grant(policy);
+        REQUIRE(refused.has_error());
+        CHECK(refused.error().code() == ErrorCode::kPermissionDenied);
+        CHECK_THAT(refused.error().hint(), Contains("--allow-egress"));
+    }
+}
+
+TEST_CASE("a session gets what the operator allows, and nothing beyond", "[egress][gateway]") {
+    const Fixture fixture({"*.example.org:443", "mirror.example:80"});
+    CHECK(fixture.gateway->grant(asked({"a.example.org", "mirror.example:80"})).has_value());
+    CHECK(fixture.gateway->grant(asked({"*.a.example.org"})).has_value());
+    CHECK(fixture.gateway->grant(asked({})).has_value());
+    for (const char* other :
+         {"example.org", "a.example.org:80", "mirror.example", "*.example.net", "192.0.2.1"}) {
+        CAPTURE(other);
+        const auto refused = fixture.gateway->grant(asked({"a.example.org", other}));
+        REQUIRE(refused.has_error());
+        CHECK(refused.error().code() == ErrorCode::kPermissionDenied);
+        CHECK_THAT(refused.error().message(), Contains(other));
+    }
+}
+
+TEST_CASE("an allowlist has kEgressAllowedHostsMax entries, not one more", "[egress][gateway]") {
+    const Fixture fixture({"*:443"});
+    std::vector<std::string> many;
+    for (std::size_t i = 0; i < limits::kEgressAllowedHostsMax; ++i) {
+        many.push_back("h" + std::to_string(i) + ".example");
+    }
+    CHECK(fixture.gateway->grant(asked(many)).has_value());
+    many.emplace_back("one.more.example");
+    CHECK(fixture.gateway->grant(asked(many)).error().code() == ErrorCode::kInvalidArgument);
+}
+
+TEST_CASE("a secret is granted by name, with its host on the list", "[egress][gateway]") {
+    const Fixture fixture({"*:443"}, {secret("a", "api.example"), secret("b", "b.example")});
+    const auto granted = fixture.gateway->grant(asked({"api.example"}, {"a"}));
+    REQUIRE(granted.has_value());
+    CHECK(granted.value().secrets.at(0).variable == "TOKEN_a");
+    CHECK(to_string(granted.value().secrets.at(0).host) == "api.example:443");
+    CHECK(
+        fixture.gateway->grant(asked({"api.example"}, {"c"})).error().code() ==
+        ErrorCode::kPermissionDenied);
+    CHECK(
+        fixture.gateway->grant(asked({"api.example"}, {"b"})).error().code() ==
+        ErrorCode::kInvalidArgument);
+}
+
+TEST_CASE("a session uses kEgressSecretsMax secrets, not one more", "[egress][gateway]") {
+    std::vector<Secret> secrets;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < limits::kEgressSecretsMax + 1; ++i) {
+        names.push_back("s" + std::to_string(i));
+        secrets.push_back(secret(names.back(), "api.example"));
+    }
+    const Fixture fixture({"*:443"}, secrets);
+    CHECK(fixture.gateway->grant(asked({"api.example"}, names)).has_error());
+    names.pop_back();
+    CHECK(fixture.gateway->grant(asked({"api.example"}, names)).has_value());
+}
+
+TEST_CASE("a session's environment has placeholders, no values", "[egress][gateway]") {
+    Fixture fixture({"*:443"}, {secret("a", "api.example")});
+    const auto policy = fixture.gateway->grant(asked({"api.example"}, {"a"})).value();
+    std::vector<std::string> environments;
+    for (int i = 0; i < 2; ++i) {
+        boost::asio::ip::tcp::acceptor listener(
+            fixture.io, {boost::asio::ip::address_v4::loopback(), 0});
+        const auto opened =
+            fixture.gateway->open("ses_1", policy, UniqueFd(listener.release())).value();
+        std::string all;
+        for (const std::string& variable : opened.environment) {
+            all += variable + "\n";
+        }
+        CHECK_THAT(
+            all,
+            Contains("HTTPS_PROXY=http://127.0.0.1:3128\n") &&
+                Contains("http_proxy=http://127.0.0.1:3128\n") &&
+                Contains("NO_PROXY=localhost,127.0.0.1\n") && Contains("SSL_CERT_FILE=") &&
+                Contains("TOKEN_a=cellkeep-placeholder-a-") && !Contains("real"));
+        environments.push_back(all);
+        opened.proxy->close();
+    }
+    CHECK(environments[0] != environments[1]);  // a placeholder is one session's
+    (void)fixture.io.run_for(std::chrono::seconds(20));
+}
+
+TEST_CASE("a proxy needs a listening socket", "[egress][gateway]") {
+    Fixture fixture({"*:443"});
+    const auto policy = fixture.gateway->grant(asked({})).value();
+    CHECK(fixture.gateway->open("ses_1", policy, UniqueFd()).has_error());
+    auto pair = make_socket_pair(SOCK_STREAM).value();
+    CHECK(fixture.gateway->open("ses_1", policy, std::move(pair.first)).has_error());
+}
+
+TEST_CASE(
+    "a bundle has the authority only for sessions with secrets, and goes", "[egress][gateway]") {
+    const Fixture fixture({"*:443"}, {secret("a", "api.example")});
+    const auto plain = fixture.gateway->grant(asked({})).value();
+    const auto with = fixture.gateway->grant(asked({"api.example"}, {"a"})).value();
+    std::string path;
+    {
+        const auto one = fixture.gateway->make_bundle("ses_1", plain);
+        const auto other = fixture.gateway->make_bundle("ses_2", with);
+        REQUIRE(one.has_value());
+        REQUIRE(other.has_value());
+        path = one.value().path();
+        const auto shorter = std::filesystem::file_size(one.value().path());
+        CHECK(std::filesystem::file_size(other.value().path()) > shorter);
+        struct stat status {};
+        REQUIRE(::stat(path.c_str(), &status) == 0);
+        CHECK((status.st_mode & 0777U) == 0644U);
+        CHECK(fixture.gateway->make_bundle("ses_1", plain).has_error());  // never written over
+    }
+    CHECK_FALSE(std::filesystem::exists(path));
+}
+
+TEST_CASE("certificates that are none refuse the gateway", "[egress][gateway]") {
+    boost::asio::io_context io;
+    GatewayConfig config;
+    config.certificates = "text";
+    CHECK(Gateway::create(io, std::move(config)).has_error());
+}
+
+TEST_CASE("a fixed name is a name and an address", "[egress][gateway]") {
+    const auto fixed = parse_fixed_name("Index.example=127.0.0.1");
+    REQUIRE(fixed.has_value());
+    CHECK(fixed.value().first == "index.example");
+    for (const char* wrong :
+         {"",
+          "=",
+          "index.example",
+          "index.example=",
+          "=127.0.0.1",
+          "index.example=10.0.0.0/8",
+          "127.0.0.1=127.0.0.1",
+          "index.example=localhost",
+          "index.example=0x7f.1",
+          "a b=1.2.3.4"}) {
+        CAPTURE(wrong);
+        CHECK(parse_fixed_name(wrong).has_error());
+    }
+}
+
+TEST_CASE("only an operator may allow every host of a port", "[egress][gateway]") {
+    CHECK(to_string(parse_ceiling("*:443").value()) == "*:443");
+    for (const char* wrong : {"*", "*:", "*:0", "*:443:443", "**:443", "*.:443"}) {
+        CAPTURE(wrong);
+        CHECK(parse_ceiling(wrong).has_error());
+    }
+}

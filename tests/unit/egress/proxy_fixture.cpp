@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/egress/proxy_fixture.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <catch2/catch.hpp>
+
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <array>
+#include <future>
+#include <utility>
+
+namespace cellkeep::egress {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr std::chrono::seconds kPatience{20};
+
+const tcp::endpoint kAnyPort(asio::ip::address_v4::loopback(), 0);
+
+std::size_t body_length(const std::string& head) {
+    const std::size_t at = head.find("Content-Length: ");
+    return at == std::string::npos ? 0 : std::stoul(head.substr(at + 16));
+}
+
+}  // namespace
+
+asio::awaitable<Allowed<Resolver::Addresses>> FakeResolver::resolve(
+    std::string name, std::chrono::milliseconds patience) {
+    if (name == silent) {
+        asio::steady_timer timer(co_await asio::this_coro::executor, patience);
+        co_await timer.async_wait(asio::use_awaitable);
+        co_return Refusal{Reason::kResolveTimeout, "No answer."};
+    }
+    const std::size_t time = asked[name]++;
+    const auto found = answers.find(name);
+    if (found == answers.end()) {
+        co_return Refusal{Reason::kResolveFailed, "No such name."};
+    }
+    co_return found->second.at(std::min(time, found->second.size() - 1));
+}
+
+Wire::Wire(tcp::socket socket) : socket_(std::move(socket)) {
+    const timeval patience{kPatience.count(), 0};
+    (void)::setsockopt(
+        socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+}
+
+void Wire::send(const std::string& bytes) {
+    boost::system::error_code ignored;  // Ignored: what is read afterwards shows it.
+    (void)asio::write(socket_, asio::buffer(bytes), ignored);
+}
+
+bool Wire::fill() {
+    std::array<char, 16384> piece{};
+    const ssize_t got = ::recv(socket_.native_handle(), piece.data(), piece.size(), 0);
+    if (got > 0) {
+        buffer_.append(piece.data(), static_cast<std::size_t>(got));
+    }
+    return got > 0;
+}
+
+std::string Wire::read_until(const std::string& end) {
+    std::size_t found = std::string::npos;
+    while ((found = buffer_.find(end)) == std::string::npos) {
+        if (!fill()) {
+            return std::exchange(buffer_, {});
+        }
+    }
+    const std::string text = buffer_.substr(0, found + end.size());
+    buffer_.erase(0, text.size());
+    return text;
+}
+
+std::string Wire::read_exactly(std::size_t bytes) {
+    while (buffer_.size() < bytes && fill()) {
+    }
+    const std::string text = buffer_.substr(0, bytes);
+    buffer_.erase(0, text.size());
+    return text;
+}
+
+std::string Wire::read_all() {
+    while (fill()) {
+    }
+    return std::exchange(buffer_, {});
+}
+
+std::string Wire::read_message() {
+    const std::string head = read_until("\r\n\r\n");
+    return head + read_exactly(body_length(head));
+}
+
+void Wire::end_sending() {
+    boost::system::error_code ignored;  // Ignored: the peer may have gone first.
+    (void)socket_.shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+FakeServer::FakeServer(Serve serve) : acceptor_(io_, kAnyPort), serve_(std::move(serve)) {
+    port_ = acceptor_.local_endpoint().port();
+    thread_ = std::thread([this] {
+        while (true) {
+            boost::system::error_code error;
+            tcp::socket socket(io_);
+            (void)acceptor_.accept(socket, error);
+            {
+                const std::lock_guard lock(mutex_);
+                if (error || stopping_) {
+                    return;
+                }
+                ++accepted_;
+            }
+            Wire wire(std::move(socket));
+            serve_(wire);
+        }
+    });
+}
+
+FakeServer::~FakeServer() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    // accept(2) ends when somebody comes.
+    boost::system::error_code ignored;
+    asio::io_context io;
+    tcp::socket last(io);
+    (void)last.connect(tcp::endpoint(asio::ip::address_v4::loopback(), port_), ignored);
+    thread_.join();
+}
+
+std::size_t FakeServer::accepted() const {
+    const std::lock_guard lock(mutex_);
+    return accepted_;
+}
+
+FakeServer::Serve answer_with(std::string answer, std::vector<std::string>* requests) {
+    return [answer = std::move(answer), requests](Wire& wire) {
+        const std::string request = wire.read_message();
+        if (requests != nullptr) {
+            requests->push_back(request);
+        }
+        wire.send(answer);
+    };
+}
+
+ProxyFixture::ProxyFixture(Setup setup) : work_(io_.get_executor()) {
+    std::vector<AddressRange> permitted;
+    for (const std::string& text : setup.permitted) {
+        permitted.push_back(parse_address_range(text).value());
+    }
+    NetworkPolicy policy;
+    policy.mode = NetworkMode::kAllowlist;
+    for (const std::string& text : setup.allow) {
+        policy.allow.push_back(parse_allowed_host(text).value());
+    }
+    ProxyParts parts;
+    parts.dialer = std::make_shared<Dialer>(resolver_, permitted);
+    authority_ = TlsAuthority::create().value();
+    parts.authority = authority_;
+    parts.client_context = make_client_context(setup.trusted).value();
+    parts.limits = setup.limits;
+    parts.log = [this](const AccessRecord& record) {
+        const std::lock_guard lock(mutex_);
+        records_.push_back(record);
+        recorded_.notify_all();
+    };
+    tcp::acceptor listener(io_, kAnyPort);
+    port_ = listener.local_endpoint().port();
+    proxy_ = SessionProxy::open(
+                 io_,
+                 "ses_test",
+                 std::move(policy),
+                 std::move(setup.secrets),
+                 std::move(parts),
+                 UniqueFd(listener.release()))
+                 .value();
+    thread_ = std::thread([this] { (void)io_.run(); });
+}
+
+ProxyFixture::~ProxyFixture() {
+    run([this] { proxy_->close(); });
+    work_.reset();
+    thread_.join();
+}
+
+void ProxyFixture::run(const std::function<void()>& action) {
+    std::promise<void> done;
+    asio::post(io_, [&] {
+        action();
+        done.set_value();
+    });
+    done.get_future().get();
+}
+
+Wire ProxyFixture::connect() {
+    tcp::socket socket(io_);
+    socket.connect(tcp::endpoint(asio::ip::address_v4::loopback(), port_));
+    return Wire(std::move(socket));
+}
+
+std::string ProxyFixture::ask(const std::string& bytes) {
+    Wire wire = connect();
+    wire.send(bytes);
+    wire.end_sending();
+    return wire.read_all();
+}
+
+std::vector<AccessRecord> ProxyFixture::wait_for_records(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    const bool there =
+        recorded_.wait_for(lock, kPatience, [&] { return records_.size() >= count; });
+    REQUIRE(there);
+    return records_;
+}
+
+int status_in(const std::string& answer) {
+    return answer.starts_with("HTTP/1.1 ") ? std::stoi(answer.substr(9, 3)) : 0;
+}
+
+std::string denied(const std::string& answer) {
+    const std::string name = "X-Cellkeep-Deny: ";
+    const std::size_t at = answer.find(name);
+    if (at == std::string::npos) {
+        return {};
+    }
+    const std::size_t from = at + name.size();
+    return answer.substr(from, answer.find("\r\n", from) - from);
+}
+
+}  // namespace cellkeep::egress

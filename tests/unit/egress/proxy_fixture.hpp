@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session's proxy with both its sides in one process: blocking sockets for the client and for the
+// server it reaches, the proxy on a thread of its own. Everything ends with the fixture.
+#pragma once
+
+#include "kernel-manager/egress/session_proxy.hpp"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace cellkeep::egress {
+
+/// Answers from a table, and counts how often it was asked.
+class FakeResolver final : public Resolver {
+ public:
+    std::map<std::string, std::vector<Addresses>> answers;  // one after another, the last stays
+    std::map<std::string, std::size_t> asked;
+    std::string silent;  // this name's answer does not come in time
+
+    boost::asio::awaitable<Allowed<Addresses>> resolve(
+        std::string name, std::chrono::milliseconds patience) override;
+};
+
+/// A connected blocking socket; every wait ends after 20 seconds.
+class Wire {
+ public:
+    explicit Wire(boost::asio::ip::tcp::socket socket);
+    void send(const std::string& bytes);
+    /// Until `end` has come, or the peer closes.
+    std::string read_until(const std::string& end);
+    std::string read_exactly(std::size_t bytes);
+    std::string read_all();
+    /// An HTTP message with its Content-Length body.
+    std::string read_message();
+    void end_sending();
+    boost::asio::ip::tcp::socket& socket() { return socket_; }
+
+ private:
+    bool fill();
+    boost::asio::ip::tcp::socket socket_;
+    std::string buffer_;
+};
+
+/// Accepts on 127.0.0.1 and serves one connection after another, each until `serve` returns.
+class FakeServer {
+ public:
+    using Serve = std::function<void(Wire&)>;
+
+    explicit FakeServer(Serve serve);
+    FakeServer(const FakeServer&) = delete;
+    FakeServer& operator=(const FakeServer&) = delete;
+    ~FakeServer();
+    std::uint16_t port() const { return port_; }
+    std::size_t accepted() const;
+
+ private:
+    boost::asio::io_context io_;
+    boost::asio::ip::tcp::acceptor acceptor_;
+    std::uint16_t port_ = 0;
+    Serve serve_;
+    mutable std::mutex mutex_;
+    std::size_t accepted_ = 0;
+    bool stopping_ = false;
+    std::thread thread_;
+};
+
+/// Reads one message, remembers it, sends the answer, closes.
+FakeServer::Serve answer_with(std::string answer, std::vector<std::string>* requests = nullptr);
+
+class ProxyFixture {
+ public:
+    struct Setup {
+        std::vector<std::string> allow = {};  // as in network.allow
+        std::vector<std::string> permitted = {"127.0.0.1"};
+        std::vector<Secret> secrets = {};
+        ProxyLimits limits = {};
+        std::string trusted = {};  // PEM
+    };
+
+    explicit ProxyFixture(Setup setup);
+    ProxyFixture(const ProxyFixture&) = delete;
+    ProxyFixture& operator=(const ProxyFixture&) = delete;
+    ~ProxyFixture();
+
+    Wire connect();
+    /// Sends, says that it sends no more, reads to the end.
+    std::string ask(const std::string& bytes);
+    /// Waits for so many records, then gives them all.
+    std::vector<AccessRecord> wait_for_records(std::size_t count);
+    /// On the proxy's thread.
+    void run(const std::function<void()>& action);
+    SessionProxy& proxy() { return *proxy_; }
+    FakeResolver& resolver() { return *resolver_; }
+    /// Its certificate is what clients of bound hosts must trust.
+    TlsAuthority& authority() { return *authority_; }
+
+ private:
+    boost::asio::io_context io_;
+    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+    std::shared_ptr<FakeResolver> resolver_ = std::make_shared<FakeResolver>();
+    std::shared_ptr<TlsAuthority> authority_;
+    std::shared_ptr<SessionProxy> proxy_;
+    std::uint16_t port_ = 0;
+    std::mutex mutex_;
+    std::condition_variable recorded_;
+    std::vector<AccessRecord> records_;
+    std::thread thread_;
+};
+
+/// The status and the code of a refusal.
+int status_in(const std::string& answer);
+std::string denied(const std::string& answer);
+
+}  // namespace cellkeep::egress

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/egress/tls_authority.hpp"
+#include "tests/unit/egress/proxy_fixture.hpp"
+
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/write.hpp>
+#include <catch2/catch.hpp>
+
+#include <array>
+
+using namespace cellkeep;
+using namespace cellkeep::egress;
+using Catch::Matchers::Contains;
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr const char* kName = "api.example";
+constexpr const char* kValue = "Bearer r3al-v4lue";
+
+/// A server behind TLS, with an authority that nobody trusts by itself.
+class TlsServer {
+ public:
+    explicit TlsServer(std::string answer, const Host& certificate_for = {kName, false})
+        : authority_(TlsAuthority::create().value()),
+          context_(authority_->context_for(certificate_for).value()),
+          answer_(std::move(answer)),
+          server_([this](Wire& wire) { serve(wire); }) {}
+
+    const std::string& pem() const { return authority_->pem(); }
+    std::uint16_t port() const { return server_.port(); }
+    std::vector<std::string> requests;
+
+ private:
+    void serve(Wire& wire) {
+        asio::ssl::stream<tcp::socket&> stream(wire.socket(), *context_);
+        boost::system::error_code error;
+        (void)stream.handshake(asio::ssl::stream_base::server, error);
+        if (error) {
+            return;
+        }
+        std::string request;
+        std::array<char, 4096> piece{};
+        while (!error && request.find("\r\n\r\n") == std::string::npos) {
+            request.append(piece.data(), stream.read_some(asio::buffer(piece), error));
+        }
+        requests.push_back(request);
+        (void)asio::write(stream, asio::buffer(answer_), error);
+        (void)stream.shutdown(error);
+    }
+
+    std::unique_ptr<TlsAuthority> authority_;
+    std::shared_ptr<asio::ssl::context> context_;
+    std::string answer_;
+    FakeServer server_;
+};
+
+Secret make_secret(std::uint16_t port) {
+    Secret secret;
+    secret.binding = {"tracker", "TRACKER_TOKEN", {kName, port, false}, "Authorization"};
+    secret.value = kValue;
+    secret.path = "/v1";
+    secret.methods = {"GET"};
+    return secret;
+}
+
+/// A client in the session: a tunnel, TLS inside it, one request.
+class InnerClient {
+ public:
+    InnerClient(ProxyFixture& fixture, const std::string& authority, const std::string& trusted)
+        : wire_(fixture.connect()),
+          context_(make_client_context(trusted).value()),
+          stream_(wire_.socket(), *context_) {
+        wire_.send("CONNECT " + authority + " HTTP/1.1\r\nHost: " + authority + "\r\n\r\n");
+        (void)wire_.read_until("\r\n\r\n");
+        REQUIRE(SSL_set_tlsext_host_name(stream_.native_handle(), kName) == 1);
+        stream_.set_verify_callback(asio::ssl::host_name_verification(kName));
+        (void)stream_.handshake(asio::ssl::stream_base::client, error_);
+    }
+    bool trusted() const { return !error_; }
+    std::string ask(const std::string& request) {
+        (void)asio::write(stream_, asio::buffer(request), error_);
+        std::string answer;
+        std::array<char, 4096> piece{};
+        while (!error_) {
+            answer.append(piece.data(), stream_.read_some(asio::buffer(piece), error_));
+        }
+        return answer;
+    }
+
+ private:
+    Wire wire_;
+    std::shared_ptr<asio::ssl::context> context_;
+    asio::ssl::stream<tcp::socket&> stream_;
+    boost::system::error_code error_;
+};
+
+std::string authority_of(std::uint16_t port) {
+    return std::string(kName) + ":" + std::to_string(port);
+}
+
+std::string inner(
+    const std::string& path, const std::string& host, const std::string& fields = "") {
+    return "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n" + fields +
+           "\r\n";
+}
+
+ProxyFixture::Setup setup_for(const TlsServer& server) {
+    ProxyFixture::Setup setup;
+    setup.allow = {authority_of(server.port())};
+    setup.secrets = {make_secret(server.port())};
+    setup.trusted = server.pem();
+    return setup;
+}
+
+void resolve_to_loopback(ProxyFixture& fixture) {
+    fixture.resolver().answers[kName] = {{asio::ip::make_address("127.0.0.1")}};
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the real header reaches the bound host and nothing of it comes back", "[egress][secret]") {
+    TlsServer server(
+        "HTTP/1.1 200 OK\r\nX-Echo: Bearer r3al-v4lue\r\nContent-Length: 14\r\n\r\n<r3al-v4lue>ok");
+    ProxyFixture fixture(setup_for(server));
+    resolve_to_loopback(fixture);
+    const std::string authority = authority_of(server.port());
+    InnerClient client(fixture, authority, fixture.authority().pem());
+    REQUIRE(client.trusted());
+    const std::string answer = client.ask(inner(
+        "/v1/items",
+        authority,
+        "Authorization: Bearer cellkeep-placeholder\r\nauthorization: Bearer mine\r\n"
+        "Cookie: a=b\r\nX-Api-Key: c\r\nAccept-Encoding: gzip\r\n"));
+    CHECK(status_in(answer) == 200);
+    CHECK_THAT(
+        answer,
+        Contains("<**********>ok") && Contains("X-Echo: Bearer **********\r\n") &&
+            !Contains("r3al"));
+    REQUIRE(server.requests.size() == 1);
+    CHECK_THAT(
+        server.requests[0],
+        Contains("\r\nAuthorization: Bearer r3al-v4lue\r\n") &&
+            Contains("Accept-Encoding: identity") && !Contains("placeholder") &&
+            !Contains("mine") && !Contains("Cookie") && !Contains("Api-Key") && !Contains("gzip"));
+    const auto records = fixture.wait_for_records(2);
+    CHECK(records[1].secret == "tracker");
+    CHECK(records[1].reason == Reason::kAllowed);
+}
+
+TEST_CASE(
+    "a request that the secret is not for does not reach the bound host", "[egress][secret]") {
+    TlsServer server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    ProxyFixture fixture(setup_for(server));
+    resolve_to_loopback(fixture);
+    const std::string authority = authority_of(server.port());
+    const std::vector<std::pair<std::string, std::string>> requests = {
+        {inner("/v2", authority), "secret_scope"},
+        {inner("/v1/../v2", authority), "secret_scope"},
+        {"POST /v1 HTTP/1.1\r\nHost: " + authority + "\r\nConnection: close\r\n\r\n",
+         "secret_scope"},
+        {inner("/v1", "other.example"), "host_mismatch"},
+        {inner("/v1", kName), "host_mismatch"},
+        {inner("http://" + authority + "/v1", authority), "bad_target"},
+        {"CONNECT other.example:443 HTTP/1.1\r\nHost: " + authority + "\r\n\r\n", "method_refused"},
+    };
+    for (const auto& [request, code] : requests) {
+        CAPTURE(request);
+        InnerClient client(fixture, authority, fixture.authority().pem());
+        REQUIRE(client.trusted());
+        CHECK(denied(client.ask(request)) == code);
+    }
+    CHECK(server.requests.empty());
+}
+
+TEST_CASE("the secret of https does not go out in the clear", "[egress][secret]") {
+    TlsServer server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    ProxyFixture fixture(setup_for(server));
+    resolve_to_loopback(fixture);
+    const std::string authority = authority_of(server.port());
+    const std::string answer =
+        fixture.ask("GET http://" + authority + "/v1 HTTP/1.1\r\nHost: " + authority + "\r\n\r\n");
+    CHECK(denied(answer) == "secret_scheme");
+    CHECK(server.requests.empty());
+}
+
+TEST_CASE("a server whose certificate is not the host's gets no secret", "[egress][secret]") {
+    const bool wrong_name = GENERATE(true, false);
+    TlsServer server(
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        wrong_name ? Host{"other.example", false} : Host{kName, false});
+    auto setup = setup_for(server);
+    if (!wrong_name) {
+        setup.trusted.clear();  // right name, unknown authority
+    }
+    ProxyFixture fixture(std::move(setup));
+    resolve_to_loopback(fixture);
+    const std::string authority = authority_of(server.port());
+    InnerClient client(fixture, authority, fixture.authority().pem());
+    REQUIRE(client.trusted());
+    CHECK(denied(client.ask(inner("/v1", authority))) == "upstream_tls");
+    CHECK(server.requests.empty());
+}
+
+TEST_CASE(
+    "a client must trust the authority, and no other host is terminated", "[egress][secret]") {
+    TlsServer server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    const std::string authority = authority_of(server.port());
+    SECTION("without it the handshake fails") {
+        ProxyFixture fixture(setup_for(server));
+        resolve_to_loopback(fixture);
+        const InnerClient client(fixture, authority, server.pem());
+        CHECK_FALSE(client.trusted());
+        CHECK(server.requests.empty());
+    }
+    SECTION("a host without a secret shows its own certificate") {
+        auto setup = setup_for(server);
+        setup.secrets.clear();
+        ProxyFixture fixture(std::move(setup));
+        resolve_to_loopback(fixture);
+        InnerClient client(fixture, authority, server.pem());
+        REQUIRE(client.trusted());
+        CHECK(status_in(client.ask(inner("/anything", authority))) == 200);
+    }
+}
+
+TEST_CASE("a secret of http is put into requests to its host", "[egress][secret]") {
+    std::vector<std::string> requests;
+    const FakeServer server(
+        answer_with("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", &requests));
+    const std::string authority = authority_of(server.port());
+    ProxyFixture::Setup setup;
+    setup.allow = {authority};
+    setup.secrets = {make_secret(server.port())};
+    setup.secrets[0].tls = false;
+    ProxyFixture fixture(std::move(setup));
+    resolve_to_loopback(fixture);
+    CHECK(
+        status_in(fixture.ask(
+            "GET http://" + authority + "/v1 HTTP/1.1\r\nHost: " + authority +
+            "\r\nAuthorization: x\r\n\r\n")) == 200);
+    REQUIRE(requests.size() == 1);
+    CHECK_THAT(requests[0], Contains(kValue) && !Contains("Authorization: x"));
+}

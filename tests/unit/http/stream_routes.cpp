@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/http/test_server.hpp"
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::http::test {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Log = std::shared_ptr<SocketLog>;
+using Timer = asio::steady_timer;
+/// The timers of those who wait to be released. The server's thread only.
+using Held = std::shared_ptr<std::vector<std::weak_ptr<Timer>>>;
+
+void note_end(const Log& log, const Status& status) {
+    const std::lock_guard lock(log->mutex);
+    if (status.has_error()) {
+        log->send_error = status.error().code();
+    }
+    ++log->ended;
+    log->changed.notify_all();
+}
+
+asio::awaitable<Status> write_lines(BodyWriter& writer) {
+    for (int i = 0; i < 10; ++i) {
+        const std::string line = "line " + std::to_string(i) + "\n";
+        Status written = co_await writer.write(line);
+        BOOST_OUTCOME_CO_TRY(std::move(written));
+    }
+    co_return ok();
+}
+
+asio::awaitable<Status> flood(BodyWriter& writer, Log log) {
+    const std::string text(300'000, 'f');
+    Status status = ok();
+    while (status.has_value()) {
+        status = co_await writer.write(text);
+    }
+    note_end(log, status);
+    co_return status;
+}
+
+asio::awaitable<Status> write_nothing(BodyWriter& /*writer*/) {
+    co_return ok();
+}
+
+asio::awaitable<Status> cut(BodyWriter& writer) {
+    Status written = co_await writer.write("part");
+    BOOST_OUTCOME_CO_TRY(std::move(written));
+    co_return Error(ErrorCode::kSystem, "cut off on purpose");
+}
+
+asio::awaitable<Status> throw_inside(BodyWriter& writer) {
+    Status written = co_await writer.write("part");
+    BOOST_OUTCOME_CO_TRY(std::move(written));
+    throw std::runtime_error("thrown in the middle");
+}
+
+/// True if it was released, false if the client went first.
+asio::awaitable<bool> hold(ClientWatch& client, Held held, Log log) {
+    const auto timer =
+        std::make_shared<Timer>(co_await asio::this_coro::executor, Timer::time_point::max());
+    held->push_back(timer);
+    client.watch([timer] { timer->cancel(); });
+    if (!client.gone()) {
+        boost::system::error_code cancelled;  // that is how both wake us
+        co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+    }
+    client.watch({});
+    if (client.gone()) {
+        const std::lock_guard lock(log->mutex);
+        ++log->gone;
+        log->changed.notify_all();
+        co_return false;
+    }
+    co_return true;
+}
+
+asio::awaitable<Status> hold_stream(BodyWriter& writer, Held held, Log log) {
+    Status written = co_await writer.write("begun\n");
+    BOOST_OUTCOME_CO_TRY(std::move(written));
+    const bool released = co_await hold(writer, held, log);
+    if (released) {
+        Status last = co_await writer.write("released\n");
+        BOOST_OUTCOME_CO_TRY(std::move(last));
+    }
+    note_end(log, ok());
+    co_return ok();
+}
+
+asio::awaitable<Response> watch(Request& request, Held held, Log log) {
+    Response response;
+    const bool released = co_await hold(*request.client, held, log);
+    response.body = std::string(released ? "released" : "nobody");
+    co_return response;
+}
+
+}  // namespace
+
+void add_stream_routes(Router& router, Log log) {
+    const auto held = std::make_shared<std::vector<std::weak_ptr<Timer>>>();
+    const auto stream =
+        [&router](const char* path, std::function<asio::awaitable<Status>(BodyWriter&)> run) {
+            Handler handler = [run](Request& /*request*/) -> asio::awaitable<Response> {
+                Response response;
+                response.headers.add("Content-Type", "text/plain");
+                response.body = StreamBody{run};
+                co_return response;
+            };
+            Route route;
+            route.method = "GET";
+            route.pattern = path;
+            route.handler = std::move(handler);
+            router.add(std::move(route));
+        };
+    stream("/stream/lines", write_lines);
+    stream("/stream/empty", write_nothing);
+    stream("/stream/cut", cut);
+    stream("/stream/throw", throw_inside);
+    stream("/stream/flood", [log](BodyWriter& writer) { return flood(writer, log); });
+    stream(
+        "/stream/hold", [held, log](BodyWriter& writer) { return hold_stream(writer, held, log); });
+    Route watching;
+    watching.method = "POST";
+    watching.pattern = "/stream/watch";
+    watching.handler = [held, log](Request& request) { return watch(request, held, log); };
+    router.add(std::move(watching));
+    Route release;
+    release.method = "GET";
+    release.pattern = "/stream/release";
+    release.handler = [held](Request& /*request*/) -> asio::awaitable<Response> {
+        for (const auto& one : std::exchange(*held, {})) {
+            if (const auto timer = one.lock()) {
+                timer->cancel();
+            }
+        }
+        co_return make_empty(204);
+    };
+    router.add(std::move(release));
+}
+
+}  // namespace cellkeep::http::test

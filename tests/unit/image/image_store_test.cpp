@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/image/image_store.hpp"
+
+#include "kernel-manager/image/image_verify.hpp"
+#include "tests/unit/image/image_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <future>
+#include <optional>
+
+namespace cellkeep::test {
+namespace {
+
+namespace fs = std::filesystem;
+using image::Format;
+using image::Store;
+
+const image::Progress kQuiet = [](const std::string&) {};
+
+bool is_there(const ImageFixture& fixture, const image::Recipe& recipe) {
+    auto found = fixture.store.find(recipe, Format::kTree);
+    REQUIRE(found.has_value());
+    return found.value().has_value();
+}
+
+/// Damages it, and shows that nobody gets it and that it can be made again.
+void check_refused(ImageFixture& fixture, const image::ImageRecord& record) {
+    const auto used = fixture.store.use(record);
+    REQUIRE(used.has_error());
+    CHECK(used.error().code() == ErrorCode::kProtocol);
+    CHECK_FALSE(is_there(fixture, fixture.recipe()));
+    CHECK_FALSE(fs::exists(fixture.store.directory_of(record)));
+    CHECK(fixture.store.use(fixture.build(fixture.recipe())).has_value());
+}
+
+TEST_CASE("an image is what the host's files were when it was made", "[image][store]") {
+    ImageFixture fixture;
+    CHECK_FALSE(is_there(fixture, fixture.recipe()));
+    const auto record = fixture.build(fixture.recipe());
+    CHECK(image::is_digest(record.digest));
+    change(fixture.host + "/share/data", "changed\n");
+    write_host_file(fixture.host + "/share/more", "more\n");
+    const auto used = fixture.store.use(record);
+    REQUIRE(used.has_value());
+    CHECK(slurp(used.value().root + "/share/data") == "the first\n");
+    CHECK_FALSE(fs::exists(used.value().root + "/share/more"));
+    CHECK(fs::read_symlink(used.value().root + "/bin/link") == "../share/data");
+    CHECK(fixture.folders() == 1);
+}
+
+TEST_CASE("the digest is of the contents: the same twice, another for others", "[image][store]") {
+    ImageFixture one;
+    ImageFixture two;
+    const timespec times[2] = {{1'700'000'000, 0}, {1'700'000'000, 0}};
+    for (const ImageFixture* fixture : {&one, &two}) {
+        for (const char* name : {"/bin/tool", "/share/data"}) {
+            REQUIRE(::utimensat(AT_FDCWD, (fixture->host + name).c_str(), times, 0) == 0);
+        }
+    }
+    CHECK(one.build(one.recipe()).digest == two.build(two.recipe('b')).digest);
+    change(two.host + "/share/data", "the other\n");
+    REQUIRE(::utimensat(AT_FDCWD, (two.host + "/share/data").c_str(), times, 0) == 0);
+    CHECK(one.build(one.recipe()).digest != two.build(two.recipe('c')).digest);
+}
+
+TEST_CASE("an image that was changed is refused, removed and made again", "[image][store]") {
+    ImageFixture fixture;
+    const auto record = fixture.build(fixture.recipe());
+    const std::string tree = fixture.tree_of(record);
+    SECTION("a byte of a file, its size and time kept") {
+        struct stat before {};
+        REQUIRE(::stat((tree + "/share/data").c_str(), &before) == 0);
+        change(tree + "/share/data", "the fiRst\n");
+        const timespec times[2] = {before.st_mtim, before.st_mtim};
+        REQUIRE(::utimensat(AT_FDCWD, (tree + "/share/data").c_str(), times, 0) == 0);
+    }
+    SECTION("a file that is cut short") {
+        REQUIRE(::chmod((tree + "/share/data").c_str(), 0644) == 0);
+        REQUIRE(::truncate((tree + "/share/data").c_str(), 3) == 0);
+        REQUIRE(::chmod((tree + "/share/data").c_str(), 0444) == 0);
+    }
+    SECTION("a file that is gone") {
+        fs::remove(tree + "/share/data");
+    }
+    SECTION("a file too many") {
+        write_host_file(tree + "/share/planted", "x", 0444);
+    }
+    SECTION("a program that is none any more") {
+        REQUIRE(::chmod((tree + "/bin/tool").c_str(), 0444) == 0);
+    }
+    SECTION("a file others may write to") {
+        REQUIRE(::chmod((tree + "/share/data").c_str(), 0666) == 0);
+    }
+    SECTION("a link that leads elsewhere") {
+        fs::remove(tree + "/bin/link");
+        fs::create_symlink("/etc/shadow", tree + "/bin/link");
+    }
+    SECTION("a file instead of a link") {
+        fs::remove(tree + "/bin/link");
+        write_host_file(tree + "/bin/link", "x", 0444);
+    }
+    SECTION("another manifest") {
+        const std::string manifest = fixture.store.directory_of(record) + "/manifest";
+        std::string text = slurp(manifest);
+        text[text.size() / 2] ^= 1;
+        change(manifest, text);
+    }
+    SECTION("no manifest") {
+        fs::remove(fixture.store.directory_of(record) + "/manifest");
+    }
+    SECTION("no tree") {
+        fs::remove_all(tree);
+    }
+    check_refused(fixture, record);
+}
+
+TEST_CASE("an image whose inodes changed but not their contents is read once and used", "[image]") {
+    ImageFixture fixture;
+    const auto record = fixture.build(fixture.recipe());
+    const std::string data = fixture.tree_of(record) + "/share/data";
+    REQUIRE(::chmod(data.c_str(), 0644) == 0);
+    REQUIRE(::chmod(data.c_str(), 0444) == 0);  // the change time is another
+    const auto used = fixture.store.use(record);
+    REQUIRE(used.has_value());
+    CHECK(used.value().record.identity != record.identity);
+    const auto again = fixture.store.use(record);
+    REQUIRE(again.has_value());
+    CHECK(again.value().record.identity == used.value().record.identity);
+}
+
+TEST_CASE("what is not whole is not in the list, and the next build removes it", "[image][store]") {
+    ImageFixture fixture;
+    // As a build that was killed leaves it, and what is none of ours.
+    write_host_file(fixture.store_path + "/unfinished-1/tree/bin/tool", "half", 0755);
+    write_host_file(fixture.store_path + "/programs-tree-" + std::string(64, 'a') + "/x", "x");
+    write_host_file(fixture.store_path + "/other/record.json", "{}");
+    CHECK(fixture.store.list().value().empty());
+    const auto record = fixture.build(fixture.recipe());
+    CHECK_FALSE(fs::exists(fixture.store_path + "/unfinished-1"));
+    CHECK(fixture.store.list().value().size() == 1);
+    // A record under another image's name is nobody's.
+    fs::rename(
+        fixture.store.directory_of(record),
+        fixture.store_path + "/programs-tree-" + std::string(64, 'b'));
+    CHECK(fixture.store.list().value().empty());
+}
+
+TEST_CASE("a build that fails leaves nothing", "[image][store]") {
+    ImageFixture fixture;
+    image::Recipe recipe = fixture.recipe();
+    recipe.copies.push_back({image::Copy::How::kFile, fixture.host + "/share/data", "../escape"});
+    CHECK(fixture.store.build(recipe, Format::kTree, kQuiet).has_error());
+    CHECK(fixture.folders() == 0);
+    CHECK_FALSE(is_there(fixture, recipe));
+}
+
+TEST_CASE("two that build the same at once make one image", "[image][store]") {
+    ImageFixture fixture;
+    const auto make = [&fixture] {
+        auto store = Store::open(fixture.store_path);
+        return store.value().build(fixture.recipe(), Format::kTree, kQuiet);
+    };
+    auto other = std::async(std::launch::async, make);
+    const auto one = make();
+    const auto two = other.get();
+    REQUIRE(one.has_value());
+    REQUIRE(two.has_value());
+    CHECK(one.value().built_at == two.value().built_at);
+    CHECK(fixture.folders() == 1);
+}
+
+TEST_CASE("an image in use is not removed, by name or by age", "[image][store]") {
+    ImageFixture fixture;
+    const auto record = fixture.build(fixture.recipe());
+    auto used = fixture.store.use(record);
+    REQUIRE(used.has_value());
+    CHECK(fixture.store.list().value()[0].in_use);
+    CHECK(fixture.store.remove(record).error().code() == ErrorCode::kConflict);
+    CHECK(fixture.store.remove_unused().value() == 0);
+    for (char name = '0'; name < '8'; ++name) {
+        write_host_file(fixture.host + "/share/data", std::string(1, name));
+        (void)fixture.build(fixture.recipe(name));
+    }
+    CHECK(is_there(fixture, fixture.recipe()));
+    CHECK(fixture.store.use(record).has_value());
+    used.value().lease.reset();
+    CHECK_FALSE(fixture.store.list().value()[0].in_use);
+    CHECK(fixture.store.remove(record).has_value());
+    CHECK_FALSE(is_there(fixture, fixture.recipe()));
+    CHECK(fixture.store.use(record).has_error());
+}
+
+TEST_CASE("of images nobody uses those used last stay, so many and no more", "[image][store]") {
+    ImageFixture fixture;
+    std::vector<image::ImageRecord> made;
+    for (std::size_t i = 0; i <= image::kProgramImagesKept; ++i) {
+        write_host_file(fixture.host + "/share/data", std::to_string(i));
+        made.push_back(fixture.build(fixture.recipe(static_cast<char>('0' + i))));
+        CHECK(fixture.folders() == std::min(i + 1, image::kProgramImagesKept));
+        if (i + 1 == image::kProgramImagesKept) {
+            REQUIRE(fixture.store.use(made[0]).has_value());  // so the second is the oldest
+        }
+    }
+    CHECK(is_there(fixture, fixture.recipe('0')));
+    CHECK_FALSE(is_there(fixture, fixture.recipe('1')));
+    image::Recipe large = fixture.recipe('f');
+    large.kind = image::Kind::kEnvironment;  // counted apart
+    for (std::size_t i = 0; i <= image::kEnvironmentImagesKept; ++i) {
+        write_host_file(fixture.host + "/share/data", "environment " + std::to_string(i));
+        large.fingerprint.back() = static_cast<char>('0' + i);
+        (void)fixture.build(large);
+    }
+    CHECK(fixture.folders() == image::kProgramImagesKept + image::kEnvironmentImagesKept);
+    CHECK(
+        fixture.store.remove_unused().value() ==
+        image::kProgramImagesKept + image::kEnvironmentImagesKept);
+    CHECK(fixture.folders() == 0);
+}
+
+TEST_CASE("an image is found by its digest or a beginning that only it has", "[image][store]") {
+    ImageFixture fixture;
+    const auto record = fixture.build(fixture.recipe());
+    const std::string hex = record.digest.substr(7);
+    for (const std::string& name :
+         {record.digest, hex, hex.substr(0, 12), "sha256:" + hex.substr(0, 8)}) {
+        CAPTURE(name);
+        CHECK(fixture.store.find(name, std::nullopt).has_value());
+    }
+    for (const std::string& name :
+         {std::string(),
+          std::string("sha256"),
+          hex + "0",
+          "x" + hex,
+          hex.substr(1),
+          std::string("host")}) {
+        CAPTURE(name);
+        CHECK(fixture.store.find(name, std::nullopt).error().code() == ErrorCode::kNotFound);
+    }
+    CHECK(fixture.store.find(hex, image::Kind::kEnvironment).has_error());
+}
+
+TEST_CASE("a store that is not this user's alone is refused", "[image][store]") {
+    const TemporaryDirectory scratch;
+    const std::string path = scratch.path() + "/images";
+    REQUIRE(Store::open(path).has_value());
+    for (const unsigned mode : {0750U, 0705U, 0770U, 0777U, 0720U}) {
+        CAPTURE(mode);
+        REQUIRE(::chmod(path.c_str(), mode) == 0);
+        CHECK(Store::open(path).error().code() == ErrorCode::kPermissionDenied);
+    }
+    REQUIRE(::chmod(path.c_str(), 0700) == 0);
+    CHECK(Store::open(path).has_value());
+    fs::create_symlink(path, scratch.path() + "/link");
+    CHECK(Store::open(scratch.path() + "/link").has_error());
+    write_host_file(scratch.path() + "/file", "x");
+    CHECK(Store::open(scratch.path() + "/file").has_error());
+    if (::geteuid() == 0) {
+        REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
+        CHECK(Store::open(path).error().code() == ErrorCode::kPermissionDenied);
+    }
+}
+
+}  // namespace
+}  // namespace cellkeep::test

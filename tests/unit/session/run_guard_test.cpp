@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/run_guard.hpp"
+
+#include "protocol/limits.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cerrno>
+#include <string>
+
+using cellkeep::protocol::Channel;
+using cellkeep::protocol::make_header;
+using cellkeep::protocol::Message;
+using cellkeep::sandbox::Usage;
+using namespace cellkeep::session;
+using nlohmann::json;
+using namespace std::chrono_literals;
+namespace limits = cellkeep::limits;
+
+namespace {
+
+const RunGuard::Time kStart{};
+
+Message failure(int number) {
+    return Message::make(
+        Channel::kShell,
+        make_header("execute_reply", "k", "u"),
+        json::object(),
+        {{"status", "error"}, {"ename", "OSError"}, {"evalue", "x"}},
+        {{"cellkeep", {{"error", {{"kind", "runtime"}, {"errno", number}}}}}});
+}
+
+}  // namespace
+
+TEST_CASE("what happened before a run is not the run's", "[session][guard]") {
+    RunGuard guard(10);
+    Usage usage;
+    usage.oom_kills = 3;
+    usage.process_refusals = 7;
+    guard.on_denied({"ptrace", 1});
+    guard.begin(usage, SessionLimits{}, kStart);
+    guard.on_reply(failure(EPERM));
+    CHECK_FALSE(guard.end(usage, std::nullopt, SessionLimits{}, kStart).has_value());
+}
+
+TEST_CASE("what happened during a run is", "[session][guard]") {
+    RunGuard guard(10);
+    Usage usage;
+    guard.begin(usage, SessionLimits{}, kStart);
+    guard.on_denied({"ptrace", 1});
+    guard.on_reply(failure(EPERM));
+    CHECK(
+        guard.end(usage, std::nullopt, SessionLimits{}, kStart)->reason == LimitReason::kForbidden);
+    guard.begin(usage, SessionLimits{}, kStart);
+    usage.process_refusals = 1;
+    guard.on_reply(failure(EAGAIN));
+    CHECK(
+        guard.end(usage, std::nullopt, SessionLimits{}, kStart)->reason ==
+        LimitReason::kTooManyProcesses);
+}
+
+TEST_CASE("refusals that code coped with are not told", "[session][guard]") {
+    RunGuard guard(10);
+    Usage usage;
+    guard.begin(usage, SessionLimits{}, kStart);
+    guard.on_denied({"ptrace", 1});
+    usage.process_refusals = 1;
+    CHECK_FALSE(guard.end(usage, std::nullopt, SessionLimits{}, kStart).has_value());
+}
+
+TEST_CASE("the first limit wins", "[session][guard]") {
+    const SessionLimits limits;
+    RunGuard guard(10);
+    guard.begin({}, limits, kStart);
+    (void)guard.wall_time(limits, 100ms);
+    (void)guard.cpu_time(limits);
+    guard.on_cut(Cut::kInterrupt);  // no limit: the next one counts
+    guard.on_cut(Cut::kWallTimeout);
+    guard.on_cut(Cut::kOutputLimit);
+    guard.on_reply(failure(ENOSPC));
+    const auto hit = guard.end({}, Death{Death::Kind::kOom, 0}, limits, kStart);
+    REQUIRE(hit.has_value());
+    CHECK(hit->reason == LimitReason::kWallTimeout);
+    CHECK_THAT(hit->message, Catch::Contains("0.1 s"));
+}
+
+TEST_CASE("a flood is told once for each run and once between two", "[session][guard]") {
+    const SessionLimits limits;
+    RunGuard guard(10);
+    guard.hand_out({}, limits, kStart);
+    CHECK_FALSE(guard.passes_output(limits::kOutputCutBytes, kStart));
+    CHECK(guard.passes_output(1, kStart));
+    CHECK_FALSE(guard.passes_output(1, kStart));
+    guard.begin({}, limits, kStart);
+    CHECK_FALSE(guard.passes_output(limits::kOutputCutBytes, kStart));
+    CHECK(guard.passes_output(1, kStart));
+    CHECK_FALSE(guard.passes_output(1, kStart));
+    guard.on_cut(Cut::kOutputLimit);
+    CHECK_THAT(guard.describe_cut(limits), Catch::Contains("bytes of output"));
+    CHECK(guard.end({}, std::nullopt, limits, kStart)->reason == LimitReason::kOutputLimit);
+    CHECK_FALSE(guard.passes_output(limits::kOutputCutBytes, kStart));
+    CHECK(guard.passes_output(1, kStart));
+}
+
+TEST_CASE("a run is cut at the end of its session's output budget", "[session][guard]") {
+    SessionLimits limits;
+    limits.total_output_bytes = 100;
+    RunGuard guard(10);
+    guard.begin({}, limits, kStart);
+    CHECK_FALSE(guard.passes_output(100, kStart));
+    CHECK(guard.passes_output(1, kStart));
+    guard.on_cut(Cut::kOutputLimit);
+    const auto hit = guard.end({}, std::nullopt, limits, kStart);
+    CHECK_THAT(hit->message, Catch::Contains("total_output_bytes"));
+    CHECK(guard.find_exhausted(limits)->budget == "total_output_bytes");
+    // What an interpreter says between two runs is no reason to kill it for a budget.
+    CHECK_FALSE(guard.passes_output(1000, kStart));
+}
+
+TEST_CASE(
+    "time is counted: of runs the wall's, of the session the processor's", "[session][guard]") {
+    SessionLimits limits;
+    RunGuard guard(10);
+    Usage usage;
+    usage.cpu_time = 300ms;  // of the interpreter's start
+    guard.hand_out(usage, limits, kStart);
+    guard.begin(usage, limits, kStart);
+    usage.cpu_time = 350ms;
+    (void)guard.end(usage, std::nullopt, limits, kStart + 80ms);
+    usage.cpu_time = 360ms;  // of a thread that goes on
+    guard.begin(usage, limits, kStart + 1s);
+    CHECK(guard.used().wall == 80ms);
+    CHECK(guard.used().cpu == 60ms);
+    limits.total_cpu = 100ms;
+    CHECK(guard.cpu_time(limits).time == 40ms);
+    CHECK(guard.cpu_time(limits).from_budget);
+    limits.total_wall = 100ms;
+    CHECK(guard.wall_time(limits, 30s).time == 20ms);
+    guard.on_cut(Cut::kWallTimeout);
+    CHECK_THAT(guard.describe_cut(limits), Catch::Contains("total_wall_ms"));
+}
+
+TEST_CASE("a deadline is told to people as it always was", "[session][guard]") {
+    const SessionLimits limits;
+    RunGuard guard(10);
+    guard.begin({}, limits, kStart);
+    (void)guard.wall_time(limits, 2s);
+    guard.on_cut(Cut::kWallTimeout);
+    CHECK(
+        guard.describe_cut(limits) ==
+        "The cell reached its time limit of 2 s and is being interrupted.");
+}
+
+TEST_CASE("budgets stop everybody, the breaker only agents", "[session][guard]") {
+    SessionLimits limits;
+    RunGuard guard(1);
+    CHECK_FALSE(guard.refuse_agent(limits, kStart).has_value());
+    guard.accept_agent();
+    guard.end_agent(CircuitVote::kFailure, kStart);
+    CHECK(guard.refuse_agent(limits, kStart)->kind == Refusal::Kind::kCircuitOpen);
+    CHECK(guard.circuit(kStart).state == CircuitState::kOpen);
+    CHECK_FALSE(guard.find_exhausted(limits).has_value());
+    guard.accept_client();
+    limits.executions = 2;
+    CHECK(guard.refuse_agent(limits, kStart)->kind == Refusal::Kind::kBudget);
+    CHECK(guard.find_exhausted(limits)->used == 2);
+    limits.executions.reset();
+    limits.total_artifact_bytes = 10;
+    guard.add_artifacts(10);
+    CHECK(guard.find_exhausted(limits)->budget == "total_artifact_bytes");
+}
+
+TEST_CASE("refused calls are remembered by name, so many and no more", "[session][guard]") {
+    RunGuard guard(10);
+    guard.begin({}, SessionLimits{}, kStart);
+    for (std::size_t i = 0; i < limits::kDenialsRememberedMax + 1; ++i) {
+        guard.on_denied({"call" + std::to_string(i) + ".", 1});
+        guard.on_denied({"call" + std::to_string(i) + ".", 1});
+    }
+    guard.on_reply(failure(EPERM));
+    const auto hit = guard.end({}, std::nullopt, SessionLimits{}, kStart);
+    REQUIRE(hit.has_value());
+    const std::string last = std::to_string(limits::kDenialsRememberedMax - 1);
+    const std::string beyond = std::to_string(limits::kDenialsRememberedMax);
+    CHECK_THAT(hit->message, Catch::Contains("call" + last + "."));
+    CHECK_THAT(hit->message, !Catch::Contains("call" + beyond + "."));
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/store/store.hpp"
+
+#include "tests/support/temporary_directory.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::store {
+namespace {
+
+namespace asio = boost::asio;
+using cellkeep::test::TemporaryDirectory;
+
+ExecutionRecord execution(const std::string& id, const std::string& status = "ok") {
+    ExecutionRecord record;
+    record.id = id;
+    record.session_id = "ses_1";
+    record.owner = "somebody";
+    record.status = status;
+    record.created_at = "2026-01-01T00:00:00Z";
+    record.reasoning = "why";
+    record.wall_ms = 1.5;
+    record.memory_peak_bytes = 1ULL << 40U;
+    return record;
+}
+
+struct Fixture {
+    TemporaryDirectory directory;
+    std::string path = directory.path() + "/history.db";
+    std::mutex mutex;
+    std::vector<std::string> lines;
+
+    std::unique_ptr<Store> open(StoreLimits limits = {}) {
+        auto opened = Store::open(
+            path,
+            [this](const std::string& line) {
+                const std::lock_guard lock(mutex);
+                lines.push_back(line);
+            },
+            limits);
+        REQUIRE(opened.has_value());
+        return std::move(opened).value();
+    }
+};
+
+template <typename Answer>
+Answer run(asio::awaitable<Result<Answer>> question) {
+    asio::io_context io(1);
+    std::optional<Result<Answer>> answer;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> { answer.emplace(co_await std::move(question)); },
+        [](std::exception_ptr thrown) { REQUIRE_FALSE(thrown); });
+    (void)io.run();
+    REQUIRE(answer.has_value());
+    REQUIRE(answer->has_value());
+    return answer->value();
+}
+
+TEST_CASE("what was put is found, also by the next server", "[store]") {
+    Fixture fixture;
+    {
+        const auto store = fixture.open();
+        store->put(execution("exe_1", ""));
+        store->put(execution("exe_1"));
+        const auto found = run(store->find_execution("exe_1"));
+        REQUIRE(found.has_value());
+        CHECK(found->status == "ok");
+        CHECK(found->memory_peak_bytes == 1ULL << 40U);
+        CHECK_FALSE(run(store->find_execution("exe_2")).has_value());
+        CHECK_FALSE(run(store->find_session("ses_1")).has_value());
+        store->put(execution("exe_2"));
+    }
+    const auto store = fixture.open();
+    CHECK(run(store->find_execution("exe_2"))->reasoning == "why");
+    CHECK(store->lost() == 0);
+    CHECK(store->trouble().empty());
+    CHECK(fixture.lines.empty());
+}
+
+TEST_CASE("what a dead server left unfinished is said to be interrupted", "[store]") {
+    Fixture fixture;
+    {
+        const auto store = fixture.open();
+        SessionRecord session;
+        session.id = "ses_1";
+        store->put(session);
+        store->put(execution("exe_1", ""));
+        store->put(execution("exe_2"));
+    }
+    const auto store = fixture.open();
+    const auto interrupted = run(store->find_execution("exe_1"));
+    CHECK(interrupted->status == "interrupted");
+    CHECK(interrupted->error_kind == "server_died");
+    CHECK_FALSE(interrupted->finished_at.empty());
+    CHECK(run(store->find_execution("exe_2"))->error_kind.empty());
+    CHECK(run(store->find_session("ses_1"))->reason == "server_died");
+}
+
+TEST_CASE("a session's executions are listed page by page, in order", "[store]") {
+    Fixture fixture;
+    const auto store = fixture.open();
+    for (const char* id : {"exe_b", "exe_a", "exe_c"}) {
+        store->put(execution(id));
+    }
+    store->put(execution("exe_b"));  // written again, it keeps its place
+    const auto first = run(store->list_executions("ses_1", "", 2));
+    REQUIRE(first.size() == 2);
+    CHECK(first[0].id == "exe_b");
+    CHECK(first[1].id == "exe_a");
+    const auto rest = run(store->list_executions("ses_1", "exe_a", 2));
+    REQUIRE(rest.size() == 1);
+    CHECK(rest[0].id == "exe_c");
+    CHECK(run(store->list_executions("ses_2", "", 2)).empty());
+}
+
+TEST_CASE("the oldest are forgotten past the retention", "[store]") {
+    // limits::kStoredSessionsMax, limits::kStoredExecutionsMax
+    const StoreLimits defaults;
+    CHECK(defaults.retention.sessions == limits::kStoredSessionsMax);
+    CHECK(defaults.retention.executions == limits::kStoredExecutionsMax);
+    Fixture fixture;
+    StoreLimits limits;
+    limits.retention = {2, 2};
+    const auto store = fixture.open(limits);
+    store->put(execution("exe_1"));
+    store->put(execution("exe_2"));
+    CHECK(run(store->list_executions("ses_1", "", 9)).size() == 2);
+    store->put(execution("exe_3"));
+    const auto left = run(store->list_executions("ses_1", "", 9));
+    REQUIRE(left.size() == 2);
+    CHECK(left[0].id == "exe_2");
+}
+
+TEST_CASE("what does not fit into the queue is counted and the rest written", "[store]") {
+    // limits::kStoreQueueMax, limits::kStoreQueueBytesMax
+    const StoreLimits defaults;
+    CHECK(defaults.queue_max == limits::kStoreQueueMax);
+    CHECK(defaults.queue_bytes_max == limits::kStoreQueueBytesMax);
+    Fixture fixture;
+    StoreLimits limits;
+    limits.queue_bytes_max = 4096;
+    const auto store = fixture.open(limits);
+    ExecutionRecord large = execution("exe_large");
+    large.reasoning = std::string(4096, 'r');
+    store->put(large);
+    CHECK(store->lost() == 1);
+    store->put(execution("exe_1"));
+    CHECK(run(store->find_execution("exe_1")).has_value());
+    CHECK_FALSE(run(store->find_execution("exe_large")).has_value());
+    StoreLimits none;
+    none.queue_max = 0;
+    Fixture other;
+    const auto closed = other.open(none);
+    closed->put(execution("exe_1"));
+    CHECK(closed->lost() == 1);
+}
+
+TEST_CASE("a damaged file is put aside and a new one begun", "[store]") {
+    Fixture fixture;
+    std::ofstream(fixture.path) << std::string(100'000, 'x');
+    const auto store = fixture.open();
+    CHECK(std::ifstream(fixture.path + ".damaged").good());
+    REQUIRE(fixture.lines.size() == 1);
+    CHECK(fixture.lines[0].find("put aside") != std::string::npos);
+    store->put(execution("exe_1"));
+    CHECK(run(store->find_execution("exe_1")).has_value());
+}
+
+TEST_CASE("a store that cannot be opened is an error", "[store]") {
+    const auto opened = Store::open("/nonexistent/history.db", [](const std::string&) {});
+    CHECK(opened.has_error());
+}
+
+}  // namespace
+}  // namespace cellkeep::store
