@@ -154,8 +154,9 @@ inline constexpr std::size_t kJupyterFieldBytesMax = 4096;
 
 // --- A run's output (all of one run, whoever asked for it: stream text, displays, results, errors)
 /// A run is cut, with output_limit, when what it says is more than this, or than kOutputCutFactor
-/// times the session's output_bytes if that is more, beyond kOutputBytesPerSecond. Text is truncated
-/// long before; back-pressure of slow clients is another thing and is never a reason to cut.
+/// times the session's output_bytes if that is more, beyond kOutputBytesPerSecond. Text is
+/// truncated long before; back-pressure of slow clients is another thing and is never a reason to
+/// cut.
 inline constexpr std::uint64_t kOutputCutBytes = 128ULL << 20U;
 inline constexpr std::uint64_t kOutputCutFactor = 4;
 inline constexpr std::uint64_t kOutputBytesPerSecond = 1ULL << 20U;

@@ -351,8 +351,7 @@ OneShotOrder parse_one_shot(const nlohmann::json& body, const Offer& offer, Fiel
     if (const auto seconds = reader.integer("cache_ttl_s", ttl)) {
         order.cache_ttl = std::chrono::seconds(static_cast<std::int64_t>(*seconds));
     }
-    if (order.cache_ttl.count() > 0 &&
-        order.options.network.mode != egress::NetworkMode::kNone) {
+    if (order.cache_ttl.count() > 0 && order.options.network.mode != egress::NetworkMode::kNone) {
         reader.fail("cache_ttl_s", "is for runs without a network");
     }
     reader.finish();

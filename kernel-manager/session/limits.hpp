@@ -35,8 +35,8 @@ struct SessionLimits {
     /// The circuit breaker opens after so many failing executions in a row (circuit_breaker.hpp);
     /// 0: never; nothing: as many as the server's default.
     std::optional<std::uint32_t> consecutive_failures;
-    std::chrono::seconds idle{1800};          // without activity: culled; 0: never
-    std::chrono::seconds lifetime{86'400};    // since creation: culled; 0: never
+    std::chrono::seconds idle{1800};        // without activity: culled; 0: never
+    std::chrono::seconds lifetime{86'400};  // since creation: culled; 0: never
 };
 
 /// The most a request may ask for; the operator may lower them.

@@ -5,10 +5,11 @@
 // waits here, so that a death, a deadline or an abort can answer each request exactly once.
 // Sources: live_session.cpp (the interface), live_session_executions.cpp
 // (executions of agents), live_session_requests.cpp (queue and deadlines),
-// live_session_limits.cpp (limits, budgets and refusals), live_session_control.cpp (what the server answers itself), live_session_debug.cpp (what goes to
-// the kernel past the queue), live_session_kernel.cpp (birth of the interpreter and what it says),
-// live_session_death.cpp (its death and restart), live_session_life.cpp (hand-out of a spare,
-// culling, the end), live_session_update.cpp (what may change).
+// live_session_limits.cpp (limits, budgets and refusals), live_session_control.cpp (what the server
+// answers itself), live_session_debug.cpp (what goes to the kernel past the queue),
+// live_session_kernel.cpp (birth of the interpreter and what it says), live_session_death.cpp (its
+// death and restart), live_session_life.cpp (hand-out of a spare, culling, the end),
+// live_session_update.cpp (what may change).
 #pragma once
 
 #include "kernel-manager/egress/gateway.hpp"

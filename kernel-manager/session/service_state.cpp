@@ -62,8 +62,7 @@ boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::create(
     SessionOptions options) {
     const auto self = shared_from_this();
     BOOST_OUTCOME_CO_TRY(admit(options));
-    BOOST_OUTCOME_CO_TRY(
-        options.network, grant_network(config_.gateway.get(), options.network));
+    BOOST_OUTCOME_CO_TRY(options.network, grant_network(config_.gateway.get(), options.network));
     if (!options.limits.consecutive_failures.has_value()) {
         options.limits.consecutive_failures = config_.consecutive_failures;
     }

@@ -13,8 +13,8 @@
 #include "kernel-manager/session/journal.hpp"
 #include "kernel-manager/session/kernel_state.hpp"
 #include "kernel-manager/session/limits.hpp"
-#include "kernel-manager/session/running_execution.hpp"
 #include "kernel-manager/session/refusal.hpp"
+#include "kernel-manager/session/running_execution.hpp"
 #include "kernel-manager/session/session_update.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
@@ -162,8 +162,8 @@ class Session {
     virtual std::shared_ptr<Execution> find_execution(const std::string& execution_id) const = 0;
     /// In the order in which they were accepted.
     virtual std::vector<std::shared_ptr<Execution>> list_executions() const = 0;
-    /// As interrupt(), if it is this one that runs; takes a waiting one out of the queue. kNotFound;
-    /// kConflict if it has finished.
+    /// As interrupt(), if it is this one that runs; takes a waiting one out of the queue.
+    /// kNotFound; kConflict if it has finished.
     virtual Status interrupt_execution(const std::string& execution_id) = 0;
 
     /// SIGINT to the running code. kConflict if the kernel is dead. An idle kernel is not
