@@ -53,7 +53,7 @@ Result<session::KernelCatalog> make_catalog(
         if (!may_be_missing || choice != kAutomaticImage) {
             const std::string hint = error.hint();
             return std::move(error)
-                .with_context("environment image")
+                .with_context("control private_image is absent: environment image")
                 .with_hint(
                     hint + (hint.empty() ? "" : " ") +
                     "Or accept the host's own files with --allow-degraded=private_image.");

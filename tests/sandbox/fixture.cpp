@@ -208,7 +208,10 @@ std::vector<std::string> cgroups_of(pid_t server) {
 }
 
 std::ptrdiff_t open_descriptors() {
-    (void)sandbox::network_pool().settle();  // Its own come and go until it is full.
+    // The pool begins with its first namespace, and its own come and go until it is full.
+    static const bool begun = sandbox::network_pool().take(sandbox::kNetworkPatience).has_value();
+    (void)begun;
+    (void)sandbox::network_pool().settle();
     return std::distance(
         std::filesystem::directory_iterator("/proc/self/fd"),
         std::filesystem::directory_iterator());
