@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from harness import binary, cgroups_of, wait_until
+from harness import binary, cgroups_of, image_directory, wait_until
 
 KERNEL = "cellkeep-python"
 
@@ -46,6 +46,7 @@ class JupyterHome:
         self.environment = {
             **{k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "JPY_"))},
             "HOME": str(self.path),
+            "CELLKEEP_IMAGE_DIR": image_directory(),
             "IPYTHONDIR": str(self.path / "ipython"),
             "JUPYTER_DATA_DIR": str(self.path / "data"),
             "JUPYTER_CONFIG_DIR": str(self.path / "config"),

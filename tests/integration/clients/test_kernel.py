@@ -15,7 +15,7 @@ import pytest
 from jupyter_client import BlockingKernelClient
 from jupyter_client.connect import write_connection_file
 
-from harness import binary, cgroups_of
+from harness import binary, cgroups_of, image_directory
 
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("JPY_")}
 
@@ -296,10 +296,8 @@ def test_the_notebooks_directory_can_be_seen_but_not_changed(file: Path) -> None
 
 
 def test_a_home_directory_is_not_shared(file: Path) -> None:
-    images = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    started = Launched(
-        file, "--share-cwd", "ro", HOME=str(file.parent), XDG_CACHE_HOME=images
-    )
+    home = {"HOME": str(file.parent), "CELLKEEP_IMAGE_DIR": image_directory()}
+    started = Launched(file, "--share-cwd", "ro", **home)
     client = started.attach()
     assert value(client, "__import__('os').path.exists('/notebook')") == "False"
     client.stop_channels()

@@ -32,6 +32,13 @@ def binary() -> str:
     )
 
 
+def image_directory() -> str:
+    """Where the program keeps its environment images (image_store.hpp): for a test that changes
+    HOME, and would otherwise have a whole environment packed again."""
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return os.environ.get("CELLKEEP_IMAGE_DIR") or f"{cache}/cellkeep/images"
+
+
 def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> None:
     """Looks again and again, because processes and cgroups vanish without telling a stranger."""
     deadline = time.monotonic() + seconds
