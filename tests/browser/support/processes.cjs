@@ -133,8 +133,11 @@ function jupyterHome(folder) {
         path.join(completer, 'manager.jupyterlab-settings'),
         JSON.stringify({ providerTimeout: 20_000 })
     );
+    const cache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
     return {
         HOME: home,
+        // The images that are there: packing one again takes longer than a kernel may start.
+        CELLKEEP_IMAGE_DIR: process.env.CELLKEEP_IMAGE_DIR || path.join(cache, 'cellkeep/images'),
         IPYTHONDIR: path.join(home, 'ipython'),
         JUPYTER_CONFIG_DIR: path.join(home, 'config'),
         JUPYTER_DATA_DIR: path.join(home, 'data'),
