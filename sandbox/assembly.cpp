@@ -9,6 +9,7 @@
 #include "sandbox/plan_builder.hpp"
 #include "sandbox/seccomp_policy.hpp"
 
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -58,13 +59,14 @@ Status refuse_missing(const std::vector<Control>& controls, const Policy& policy
 }
 
 Control describe_kill(const SessionCgroup& cgroup) {
-    return {
-        "kill",
-        ControlState::kApplied,
-        cgroup.can_kill() ? "cgroup.kill, pid namespace, parent death signal"
-                          : "pid namespace, parent death signal",
-        "",
-        ""};
+    std::string mechanism = "pid namespace, parent death signal";
+    if (cgroup.can_kill()) {
+        mechanism = "cgroup.kill, " + mechanism;
+    }
+    if (cgroup.worker_procs_file().empty()) {
+        mechanism += "; the workers alone by pid 1 only";
+    }
+    return {"kill", ControlState::kApplied, mechanism, "", ""};
 }
 
 bool is_missing(const std::vector<Control>& controls, std::string_view name) {
@@ -103,6 +105,11 @@ void describe_network(IsolationReport& report, bool made_beforehand) {
     for (Control& control : report.controls) {
         if (control.name == "network_namespace") {
             control.mechanism += made_beforehand ? ", made beforehand" : ", made with the session";
+            struct statvfs sys {};
+            if (::statvfs("/proc/sys/net/ipv4/tcp_rmem", &sys) != 0 ||
+                (sys.f_flag & ST_RDONLY) != 0) {
+                control.mechanism += "; sockets not bounded, /proc/sys is read-only or masked";
+            }
         }
     }
 }

@@ -24,6 +24,10 @@ namespace cellkeep::sandbox {
 namespace {
 
 constexpr std::size_t kControlFileBytesMax = 1UL << 16U;
+constexpr SessionCgroup::Uncounted kSwapUncounted{
+    "what is swapped out is not limited", "turn swap off, or boot with swapaccount=1"};
+constexpr SessionCgroup::Uncounted kSocketsUncounted{
+    "the buffers of sockets are not limited", "use cgroup v2"};
 /// A pid 1 that has just been reaped may be in its cgroup for a moment more.
 constexpr std::chrono::milliseconds kDropPatience(50);
 
@@ -105,10 +109,13 @@ void SessionCgroup::limit_v2(
         note(
             "memory_limit",
             write_control_file(unified_ + "/memory.max", std::to_string(limits.memory_bytes)))) {
-        // No file: the kernel has no swap accounting, thus (on v2) no swap to account.
+        // No file: the kernel does not account for swap (before 6.1, swapaccount=0).
         const std::string swap = unified_ + "/memory.swap.max";
         memory_v2_ = !exists(swap) || note("memory_limit", write_control_file(swap, "0"));
         memory_ = memory_v2_ ? unified_ : "";
+        if (memory_v2_ && !exists(swap) && host_has_swap()) {
+            uncounted_ = kSwapUncounted;
+        }
     }
     if (controllers.contains("pids") &&
         note(
@@ -189,6 +196,8 @@ std::string SessionCgroup::make_v1(
     return base->second + "/" + server.value() + "/" + session;
 }
 
+/// v2 charges the buffers of sockets with all the rest. v1 has a counter of their own, and it
+/// counts nothing before it has a limit (cgroup-v1/memory.rst, section 2.7.3).
 void SessionCgroup::set_up_v1(
     const ResourceLimits& limits, const CgroupLayout& layout, const std::string& session) {
     if (memory_.empty() && !layer_removed("memory_limit")) {
@@ -201,7 +210,16 @@ void SessionCgroup::set_up_v1(
              (exists(swap) && !note("memory_limit", write_control_file(swap, bytes))))) {
             memory_.clear();
         }
-        may_swap_ = !memory_.empty() && !exists(swap) && host_has_swap();
+        if (!memory_.empty() && !exists(swap) && host_has_swap()) {
+            uncounted_ = kSwapUncounted;
+        }
+        if (!memory_.empty() && !layer_removed("socket_memory") &&
+            write_control_file(
+                memory_ + "/memory.kmem.tcp.limit_in_bytes",
+                std::to_string(limits.memory_bytes / kSocketMemoryShare))
+                .has_error()) {
+            uncounted_ = kSocketsUncounted;
+        }
     }
     if (pids_.empty() && !layer_removed("process_limit")) {
         pids_ = make_v1(layout, "pids", session);
@@ -229,44 +247,6 @@ void SessionCgroup::set_up_v1(
     if (unified_.empty()) {
         freezer_ = make_v1(layout, "freezer", session);
     }
-}
-
-void SessionCgroup::describe_controls() {
-    const std::string fix = run_mode() == RunMode::kRoot
-                                ? "make the cgroup file system writable for the server"
-                                : "start the server in a delegated cgroup (systemd-run --user "
-                                  "--scope -p Delegate=yes …), with cpu among the controllers that "
-                                  "user@.service delegates, or as root";
-    const auto add = [&](const char* name, bool applied, const char* mechanism) {
-        applied = applied || layer_removed(name);  // A mutant claims what it has not.
-        Control control{
-            name, applied ? ControlState::kApplied : ControlState::kAbsent, mechanism, {}, {}};
-        if (!applied) {
-            const auto failure = failures_.find(name);
-            control.mechanism.clear();
-            control.detail = failure != failures_.end()
-                                 ? failure->second
-                                 : "no cgroup controller for it where the server runs";
-            control.fix = fix;
-        }
-        controls_.push_back(std::move(control));
-    };
-    add("memory_limit", !memory_.empty(), memory_v2_ ? "cgroup v2 memory" : "cgroup v1 memory");
-    if (may_swap_) {
-        controls_.back().state = ControlState::kDegraded;
-        controls_.back().detail = "what is swapped out is not limited";
-        controls_.back().fix = "turn swap off, or boot with swapaccount=1";
-    }
-    add("process_limit", !pids_.empty(), pids_v2_ ? "cgroup v2 pids" : "cgroup v1 pids");
-    add("cpu_limit", !cpu_.empty(), cpu_v2_ ? "cgroup v2 cpu" : "cgroup v1 cpu");
-    const bool v2_stat = cpuacct_.empty() && !unified_.empty();
-    add("cpu_accounting",
-        v2_stat || !cpuacct_.empty(),
-        v2_stat ? "cgroup v2 cpu.stat" : "cgroup v1 cpuacct");
-    const bool v2_freeze = !unified_.empty() && exists(unified_ + "/cgroup.freeze");
-    add("freeze",
-        v2_freeze || !freezer_.empty(),
-        v2_freeze ? "cgroup v2 freeze" : "cgroup v1 freezer");
 }
 
 Result<SessionCgroup> SessionCgroup::create(

@@ -36,11 +36,19 @@ struct CgroupUsage {
 
 /// The kernel's default period of cpu.max.
 inline constexpr int kCpuPeriodMicroseconds = 100'000;
+/// On cgroup v1, the buffers of a session's sockets may hold this part of its memory besides it.
+inline constexpr std::uint64_t kSocketMemoryShare = 8;
 /// Microseconds of CPU time in each period, as both versions write it.
 std::string cpu_quota_for(double cores);
 
 class SessionCgroup {
  public:
+    /// What the memory limit does not count on this host, and what would change that.
+    struct Uncounted {
+        const char* what = nullptr;
+        const char* fix = nullptr;
+    };
+
     /// Makes the directories and writes the limits as far as the host lets it; controls() tells how
     /// far.
     static Result<SessionCgroup> create(const ResourceLimits& limits, const std::string& session);
@@ -111,7 +119,7 @@ class SessionCgroup {
     bool pids_v2_ = false;
     bool cpu_v2_ = false;
     bool can_kill_ = false;
-    bool may_swap_ = false;                 // v1 without swap accounting, on a host that has swap
+    Uncounted uncounted_{};                 // of memory; nothing, if what is null
     std::vector<std::string> directories_;  // every one made, each once, a leaf after its parent
     std::vector<Control> controls_;
     std::map<std::string, std::string, std::less<>> failures_;  // control to what did not work

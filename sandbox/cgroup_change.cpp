@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <string>
 #include <utility>
 
 namespace cellkeep::sandbox {
@@ -33,9 +34,6 @@ std::string cpu_quota_for(double cores) {
 }
 
 Status SessionCgroup::change_memory(std::uint64_t bytes) {
-    if (memory_.empty()) {
-        return not_limited("memory");
-    }
     // cgroup v2 would kill to get there (cgroup-v2.rst, memory.max); v1 says EBUSY.
     const std::uint64_t used = usage().memory_bytes;
     if (used > bytes) {
@@ -53,14 +51,21 @@ Status SessionCgroup::change_memory(std::uint64_t bytes) {
 }
 
 Status SessionCgroup::change_processes(std::uint32_t processes) {
-    if (pids_.empty()) {
-        return not_limited("processes");
-    }
     // Pid 1 counts. More than that live on; none is added (pids.rst).
     return write_control_file(pids_ + "/pids.max", std::to_string(processes + 1));
 }
 
 Status SessionCgroup::change(const LimitsChange& wanted) {
+    // All that can be known beforehand, so that a refusal leaves nothing half changed.
+    if (wanted.memory_bytes && memory_.empty()) {
+        return not_limited("memory");
+    }
+    if (wanted.processes && pids_.empty()) {
+        return not_limited("processes");
+    }
+    if (wanted.cpu_cores && cpu_.empty()) {
+        return not_limited("cpu");
+    }
     if (wanted.memory_bytes) {
         BOOST_OUTCOME_TRY(change_memory(*wanted.memory_bytes));
     }
@@ -68,11 +73,11 @@ Status SessionCgroup::change(const LimitsChange& wanted) {
         BOOST_OUTCOME_TRY(change_processes(*wanted.processes));
     }
     if (wanted.cpu_cores) {
-        if (cpu_.empty()) {
-            return not_limited("cpu");
+        const std::string before = std::exchange(cpu_quota_, cpu_quota_for(*wanted.cpu_cores));
+        if (auto changed = restore_cpu_limit(); changed.has_error()) {
+            cpu_quota_ = before;
+            return changed;
         }
-        cpu_quota_ = cpu_quota_for(*wanted.cpu_cores);
-        BOOST_OUTCOME_TRY(restore_cpu_limit());
     }
     return ok();
 }

@@ -252,6 +252,9 @@ void run_child(ChildState& state) noexcept {
     }
     require(state, SetupStep::kWaitForLauncher, wait_for_launcher(state.go_fd));
     require(state, SetupStep::kBecomeGuest, become_guest());
+    if (!state.plan->enter_network) {
+        require(state, SetupStep::kSocketMemory, bound_socket_memory());
+    }
     enter_root(state);
     set_up_network(state);
     const Plan& plan = *state.plan;

@@ -158,14 +158,18 @@ int join_cgroups(ChildState& state, pid_t pid) {
     return 0;
 }
 
-/// The launcher's half after the clone. A failure leaves pid 1 waiting for a byte that never comes;
-/// it ends when go_fd closes with this process, and the server kills it besides.
-int finish(ChildState& state, pid_t pid, int pidfd, int go_fd) {
+/// The launcher's half after the clone. The server learns of pid 1 first of all. A failure leaves
+/// pid 1 waiting for a byte that never comes; it ends when go_fd closes with this process, and the
+/// server kills it besides.
+int finish(ChildState& state, pid_t pid, int pidfd, int go_fd, gid_t own_gid) {
     SetupMessage launched;
     launched.kind = SetupMessageKind::kLaunched;
     launched.report = state.report;
     if (send_setup_message(kLauncherControlFd, launched, pidfd) != 0) {
         return 1;
+    }
+    if (const int error = state.plan->privileged ? become_server_again(own_gid) : 0; error != 0) {
+        return report_failure(state, SetupStep::kCreateNamespaces, error);
     }
     if (const int error = write_maps(*state.plan, pid); error != 0) {
         return report_failure(state, SetupStep::kMapUser, error);
@@ -257,10 +261,7 @@ int launch() {
         state.go_fd = go[0];
         run_child(state);
     }
-    if (const int error = plan->privileged ? become_server_again(own_gid) : 0; error != 0) {
-        return report_failure(state, SetupStep::kCreateNamespaces, error);
-    }
-    return finish(state, pid, pidfd, go[1]);
+    return finish(state, pid, pidfd, go[1], own_gid);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ struct PrivateImage {
 /// what the server writes to or removes at its path takes it out of the session, and leaves the
 /// source alone.
 struct InputMount {
-    std::string source;  // absolute path of a regular file; its last component no symbolic link
+    std::string source;  // absolute path of a regular file without symbolic links
     std::string target;  // relative to /workspace, no "." or "..", not beneath another target
 };
 inline constexpr std::size_t kInputsMax = 64;

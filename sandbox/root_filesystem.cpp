@@ -6,6 +6,7 @@
 #include <climits>
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -51,10 +52,16 @@ int clone_tree(int directory_fd, const char* source, std::uint64_t attributes, i
     return 0;
 }
 
-/// Opened once: what is checked is what is mounted, whatever happens to the path meanwhile.
+/// Opened once: what is checked is what is mounted, whatever happens to the path meanwhile. No part
+/// of the path may be a link: the server, which may be root, would follow it anywhere.
 int clone_input(const char* source, std::uint64_t attributes, int& tree_fd) {
-    const int follow = layer_removed("input_nofollow") ? 0 : O_NOFOLLOW;
-    const int fd = ::open(source, O_PATH | O_CLOEXEC | follow);
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+    how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    if (layer_removed("input_nofollow")) {
+        how = {O_PATH | O_CLOEXEC, 0, 0};
+    }
+    const int fd = static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof(how)));
     if (fd < 0) {
         return errno;
     }

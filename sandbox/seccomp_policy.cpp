@@ -4,6 +4,7 @@
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/layer_switch.hpp"
 #include "sandbox/reported_calls.hpp"
+#include "sandbox/socket_options.hpp"
 
 #include <seccomp.h>
 
@@ -11,7 +12,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -149,28 +149,6 @@ constexpr std::array kIoctlCommands{
     static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_RECV),
     static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_SEND)};
 
-struct SocketOption {
-    int level;
-    int name;
-};
-constexpr std::array kSetOptions{
-    SocketOption{SOL_SOCKET, SO_REUSEADDR},  SocketOption{SOL_SOCKET, SO_REUSEPORT},
-    SocketOption{SOL_SOCKET, SO_BROADCAST},  SocketOption{SOL_SOCKET, SO_KEEPALIVE},
-    SocketOption{SOL_SOCKET, SO_LINGER},     SocketOption{SOL_SOCKET, SO_SNDBUF},
-    SocketOption{SOL_SOCKET, SO_RCVBUF},     SocketOption{SOL_SOCKET, SO_RCVTIMEO},
-    SocketOption{SOL_SOCKET, SO_SNDTIMEO},   SocketOption{SOL_SOCKET, SO_PASSCRED},
-    SocketOption{IPPROTO_TCP, TCP_NODELAY},  SocketOption{IPPROTO_TCP, TCP_CORK},
-    SocketOption{IPPROTO_TCP, TCP_KEEPIDLE}, SocketOption{IPPROTO_TCP, TCP_KEEPINTVL},
-    SocketOption{IPPROTO_TCP, TCP_KEEPCNT},  SocketOption{IPPROTO_TCP, TCP_DEFER_ACCEPT},
-    SocketOption{IPPROTO_TCP, TCP_QUICKACK}, SocketOption{IPPROTO_TCP, TCP_USER_TIMEOUT},
-    SocketOption{IPPROTO_IPV6, IPV6_V6ONLY}, SocketOption{IPPROTO_IP, IP_TOS},
-    SocketOption{IPPROTO_IP, IP_RECVERR}};
-constexpr std::array kGetOptions{
-    SocketOption{IPPROTO_TCP, TCP_NODELAY},
-    SocketOption{IPPROTO_TCP, TCP_INFO},
-    SocketOption{IPPROTO_TCP, TCP_MAXSEG},
-    SocketOption{IPPROTO_IPV6, IPV6_V6ONLY}};
-
 class Filter {
  public:
     Filter() : context_(seccomp_init(SCMP_ACT_ERRNO(EPERM)), &seccomp_release) {
@@ -203,6 +181,10 @@ class Filter {
             SCMP_ACT_ALLOW,
             number(name),
             careless ? std::initializer_list<scmp_arg_cmp>{} : arguments);
+    }
+    /// Says that it was done, and does nothing.
+    void ignore(std::string_view name, std::initializer_list<scmp_arg_cmp> arguments) {
+        rule(SCMP_ACT_ERRNO(0), number(name), arguments);
     }
     /// Refused as well, and told to pid 1, which answers EPERM.
     void report(std::string_view name, std::initializer_list<scmp_arg_cmp> arguments = {}) {
@@ -295,7 +277,9 @@ void allow_sockets(Filter& filter) {
     for (const SocketOption& option : kSetOptions) {
         filter.allow("setsockopt", {equals(1, option.level), equals(2, option.name)});
     }
-    filter.allow("getsockopt", {equals(1, SOL_SOCKET)});
+    for (const SocketOption& option : kIgnoredOptions) {
+        filter.ignore("setsockopt", {equals(1, option.level), equals(2, option.name)});
+    }
     for (const SocketOption& option : kGetOptions) {
         filter.allow("getsockopt", {equals(1, option.level), equals(2, option.name)});
     }

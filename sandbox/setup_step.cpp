@@ -41,6 +41,7 @@ constexpr std::array<StepText, static_cast<std::size_t>(SetupStep::kCount)> kSte
     {SetupStep::kPivotRoot, "pivot_root", "root_filesystem"},
     {SetupStep::kSealRoot, "make the root read-only", "root_filesystem"},
     {SetupStep::kLoopback, "bring up loopback", "network_namespace"},
+    {SetupStep::kSocketMemory, "bound the memory of sockets", "network_namespace"},
     {SetupStep::kProxyListener, "listen for the proxy", "network_namespace"},
     {SetupStep::kHostname, "set the host name", "uts_namespace"},
     {SetupStep::kDisableUserNamespaces, "disable nested user namespaces", "nested_user_namespaces"},

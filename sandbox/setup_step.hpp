@@ -35,6 +35,7 @@ enum class SetupStep : std::uint32_t {
     kPivotRoot,
     kSealRoot,
     kLoopback,
+    kSocketMemory,
     kProxyListener,
     kHostname,
     kDisableUserNamespaces,

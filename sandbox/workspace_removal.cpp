@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/workspace_removal.hpp"
 
+#include "protocol/support/syscall.hpp"
 #include "sandbox/workspace_access.hpp"
 
 #include <dirent.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -59,6 +61,19 @@ Result<std::optional<std::string>> remove_plain(OpenDirectory& directory, std::s
     return std::optional<std::string>();
 }
 
+/// Moves a directory that is too deep to be opened in its place up to the one that is removed:
+/// however deep a tree is, it needs kRemovedDepthMax descriptors and comes to an end.
+Status lift(const std::vector<OpenDirectory>& open, const std::string& name) {
+    BOOST_OUTCOME_TRY(const auto suffix, random_hex(8));
+    const int from = ::dirfd(open.back().stream.get());
+    const int to = ::dirfd(open.front().stream.get());
+    if (::renameat(from, name.c_str(), to, (".cellkeep-removed-" + suffix).c_str()) < 0 &&
+        errno != ENOENT) {
+        return workspace_failure(errno, "remove", name);
+    }
+    return ok();
+}
+
 Status remove_directory(int parent, const std::string& name) {
     if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) < 0 && errno != ENOENT) {
         return workspace_failure(errno, "remove", name);
@@ -86,15 +101,19 @@ Status remove_all(const Workspace& workspace, const std::string& path) {
     BOOST_OUTCOME_TRY(auto first, open_one(parent_fd.get(), top));
     open.push_back(std::move(first));
     std::size_t removed = 0;
+    bool lifted = false;
     while (!open.empty()) {
         BOOST_OUTCOME_TRY(const auto inner, remove_plain(open.back(), removed));
+        if (inner && open.size() >= kRemovedDepthMax) {
+            BOOST_OUTCOME_TRY(lift(open, *inner));
+            lifted = true;
+            continue;
+        }
+        if (!inner && open.size() == 1 && std::exchange(lifted, false)) {
+            ::rewinddir(open.front().stream.get());  // what was lifted may not have been seen
+            continue;
+        }
         if (inner) {
-            if (open.size() >= kRemovedDepthMax) {
-                return Error(
-                    ErrorCode::kLimitExceeded,
-                    "remove: more than " + std::to_string(kRemovedDepthMax) +
-                        " directories in one another");
-            }
             BOOST_OUTCOME_TRY(auto next, open_one(::dirfd(open.back().stream.get()), *inner));
             open.push_back(std::move(next));
             continue;

@@ -13,6 +13,7 @@
 namespace cellkeep::sandbox {
 
 inline constexpr std::size_t kRemovedEntriesMax = 20'000;
+/// Directories that are open at once; what is deeper is moved up first.
 inline constexpr std::size_t kRemovedDepthMax = 256;
 
 /// A file too. kNotFound; kLimitExceeded past a bound, then part of it is gone; kConflict if the

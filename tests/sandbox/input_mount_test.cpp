@@ -123,6 +123,8 @@ TEST_CASE("only a regular file is an input: no link, directory, fifo, socket, de
     make_file(at("file"), "x");
     REQUIRE(::symlink("file", at("link").c_str()) == 0);
     REQUIRE(::mkdir(at("directory").c_str(), 0755) == 0);
+    make_file(at("directory") + "/inner", "x");
+    REQUIRE(::symlink("directory", at("way").c_str()) == 0);
     REQUIRE(::mkfifo(at("fifo").c_str(), 0644) == 0);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -131,6 +133,7 @@ TEST_CASE("only a regular file is an input: no link, directory, fifo, socket, de
     REQUIRE(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
     for (const std::string& source :
          {at("link"),
+          at("way/inner"),
           at("directory"),
           at("fifo"),
           at("socket"),
@@ -142,6 +145,7 @@ TEST_CASE("only a regular file is an input: no link, directory, fifo, socket, de
         CHECK_THAT(made.error().message(), Catch::Contains("open input " + source));
     }
     CHECK(Sandbox::create(policy_with({{at("file"), "in"}})).has_value());
+    CHECK(Sandbox::create(policy_with({{at("directory/inner"), "in"}})).has_value());
 }
 
 TEST_CASE("as many inputs as there may be, none of them counted against the workspace") {

@@ -2,6 +2,7 @@
 //
 // The session's network: whose it is, what listens in it, and that there is no other way out.
 #include "protocol/support/syscall.hpp"
+#include "sandbox/cgroup.hpp"
 #include "sandbox/network_pool.hpp"
 #include "tests/sandbox/bare_sandbox.hpp"
 #include "tests/sandbox/fixture.hpp"
@@ -20,6 +21,7 @@
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 namespace cellkeep::test {
@@ -190,6 +192,49 @@ for s in held:
     connect(10);
     CHECK(waiting() == kProxyBacklog + 1);  // the kernel lets one more in (listen(2))
     require_ok(sandbox.destroy());
+}
+
+TEST_CASE("sockets hold no more than the session may have") {
+    // Both kinds of network: made beforehand, and with the session.
+    auto sandbox = make_sandbox(GENERATE(true, false) ? proxy_policy() : test_policy());
+    constexpr const char* kFill = R"(
+import socket
+listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+# What nobody accepts is charged to nobody, so little may wait there.
+held = [socket.socket() for _ in range(200)]
+for s in held:
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)
+    s.setblocking(False)
+    s.connect_ex(listener.getsockname())
+waiting, sent = 0, []
+for s in held:
+    try: sent.append(s.send(bytes(1 << 24))); waiting += 1
+    except BlockingIOError: pass
+print(waiting, max(sent) < 1 << 20)
+big = socket.socket()
+default = big.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+big.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)  # done, as far as it goes
+print(default == big.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 65536)
+)";
+    CHECK(run_python(sandbox, kFill).out == "129 True\nTrue\n");
+    // v1 counts them only if they have a limit of their own; the server's own directory has none.
+    for (const std::string& cgroup : cgroups_of(::getpid())) {
+        std::uint64_t limit = 0;
+        const auto above = std::filesystem::path(cgroup).parent_path().filename().string();
+        const bool session = above.rfind("cellkeep-", 0) == 0;
+        if (session && std::ifstream(cgroup + "/memory.kmem.tcp.limit_in_bytes") >> limit) {
+            CHECK(limit == test_policy().limits.memory_bytes / sandbox::kSocketMemoryShare);
+        }
+    }
+    require_ok(sandbox.destroy());
+    // The control: outside a buffer may be larger than that, and more connections wait.
+    const UniqueFd outside(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int wanted = 1 << 18U;
+    REQUIRE(::setsockopt(outside.get(), SOL_SOCKET, SO_RCVBUF, &wanted, sizeof(wanted)) == 0);
+    int got = 0;
+    socklen_t size = sizeof(got);
+    REQUIRE(::getsockopt(outside.get(), SOL_SOCKET, SO_RCVBUF, &got, &size) == 0);
+    CHECK(got > 131'072);
 }
 
 TEST_CASE("a network is made before its session, and used once") {
