@@ -176,8 +176,8 @@ def test_an_execution_can_be_fetched_again(server: Server, session: Session) -> 
 def test_deleting_a_session_twice(server: Server) -> None:
     session = server.create()
     assert session.delete() == 204
-    assert session.delete() == 404
-    assert server.get(session.path).status_code == 404
+    assert session.delete() == 410
+    assert server.get(session.path).status_code == 410
 
 
 def test_two_sessions_do_not_share_anything(server: Server, session: Session) -> None:

@@ -113,7 +113,7 @@ TEST_CASE(
     request.code = "while True: pass";
     SECTION("deadline") {
         request.timeout = 1ms;
-        for (int i = 0; i < 10; ++i) {
+        for (int i = 0; i < 9; ++i) {  // One more would open the circuit breaker.
             const auto result = fixture.execute(*session, request);
             REQUIRE(result.status == ExecutionStatus::kTimeout);
             REQUIRE(result.state_kept);
