@@ -108,8 +108,10 @@ inline constexpr std::uint64_t kUploadBytesMax = 1ULL << 30U;
 inline constexpr std::size_t kHttpConnectionsMax = 12'000;
 /// A client must deliver its request head within this, from its first byte.
 inline constexpr std::chrono::seconds kHttpHeadTimeout{15};
-/// Longest silence while a body is on its way.
+/// Longest silence while a body is on its way. A client may also keep the server waiting for a whole
+/// body only this long, and as much longer as what it sent takes at kHttpBodyBytesPerSecond.
 inline constexpr std::chrono::seconds kHttpBodyTimeout{30};
+inline constexpr std::uint64_t kHttpBodyBytesPerSecond = 64ULL << 10U;
 /// An idle keep-alive connection is closed after this.
 inline constexpr std::chrono::seconds kHttpIdleTimeout{120};
 /// What is still read and thrown away, after a refusal, from a client that is in the middle of a

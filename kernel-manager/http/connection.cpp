@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 namespace cellkeep::http {
@@ -164,7 +165,11 @@ asio::awaitable<bool> Connection::await_first_byte() {
 asio::awaitable<Connection::Next> Connection::refuse_head(int error_status, std::string detail) {
     Request request;
     request.method = "-";
-    Response response = to_response(make_problem(error_status, std::move(detail)));
+    Problem problem = make_problem(error_status, std::move(detail));
+    // Of an address that did not arrive whole only the server itself can be named.
+    const auto target = parse_target(std::string_view(io_->parser->get().target()));
+    problem.instance = target.has_value() ? target.value().path : "/";
+    Response response = to_response(problem);
     const bool sent = co_await send(response, /*head_only=*/false, /*keep_alive=*/false);
     record(request, response);
     co_return sent ? Next::kDrain : Next::kClose;
@@ -175,6 +180,8 @@ asio::awaitable<std::optional<Connection::Next>> Connection::read_head() {
     set_deadline(registry_->limits().head_timeout);
     io_->parser.emplace();
     io_->body_bytes = 0;
+    io_->body_waited = {};
+    io_->rest_until = Clock::time_point::max();
     io_->streamed = 0;
     io_->broken = false;
     auto& parser = *io_->parser;
@@ -246,7 +253,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     if (keep_alive && !finishing_) {
         co_return Next::kKeepAlive;
     }
-    co_return parser.is_done() ? Next::kClose : Next::kDrain;
+    co_return parser.is_done() && !io_->broken ? Next::kClose : Next::kDrain;
 }
 
 Request Connection::take_request(Response& refusal, const Route*& route) {
@@ -260,14 +267,20 @@ Request Connection::take_request(Response& refusal, const Route*& route) {
     Application::Admission admission =
         application_.admit(request, std::string_view(parser.get().target()));
     io_->continue_wanted = request.headers.find("Expect") != nullptr && !parser.is_done();
-    HandshakeView handshake = inspect_handshake(
-        request, parser.get().version() == 11 ? HttpVersion::k11 : HttpVersion::kOld);
+    const auto version = parser.get().version() == 11 ? HttpVersion::k11 : HttpVersion::kOld;
+    HandshakeView handshake = inspect_handshake(request, version);
     // A client waits for the answer before it sends more (RFC 6455, section 4.1).
     if (parser.is_done() && io_->buffer.size() == 0) {
         request.websocket = std::move(handshake.offer);
     }
-    if (admittance_ == Admittance::kServerFull) {
+    if (auto problem = check_framing(request.headers, version)) {
+        // Nobody knows where the next request begins.
+        io_->broken = true;
+        problem->instance = request.target.path;
+        refusal = to_response(*problem);
+    } else if (admittance_ == Admittance::kServerFull) {
         refusal = to_response(make_problem(503, "Too many open connections."));
+        set_instance(refusal, request.target.path);
     } else if (admission.route != nullptr && handshake.version_unknown) {
         refusal = make_version_refusal();
         set_instance(refusal, request.target.path);

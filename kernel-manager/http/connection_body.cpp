@@ -8,13 +8,17 @@
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace cellkeep::http {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
+using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -34,7 +38,34 @@ Response body_failure(const Error& error, std::uint64_t bytes_max) {
         make_problem(error.code() == ErrorCode::kTimeout ? 408 : 400, error.message()));
 }
 
+/// How long the client may keep us waiting for a body of which so much has come.
+std::chrono::milliseconds body_patience(const ConnectionLimits& limits, std::uint64_t bytes) {
+    return limits.body_timeout + std::chrono::milliseconds(static_cast<std::int64_t>(
+                                     bytes * 1000 / limits.body_bytes_per_second));
+}
+
 }  // namespace
+
+std::optional<Problem> check_framing(const Headers& headers, HttpVersion version) {
+    const std::string* coding = nullptr;
+    int codings = 0;
+    for (const auto& [name, value] : headers.all()) {
+        if (equals_ignoring_case(name, "Transfer-Encoding")) {
+            coding = &value;
+            ++codings;
+        }
+    }
+    if (codings == 0) {
+        return std::nullopt;
+    }
+    if (version != HttpVersion::k11) {
+        return make_problem(400, "HTTP/1.0 has no Transfer-Encoding.");
+    }
+    if (codings > 1 || !equals_ignoring_case(*coding, "chunked")) {
+        return make_problem(501, "The only Transfer-Encoding known is chunked.");
+    }
+    return std::nullopt;
+}
 
 class Connection::Stream : public BodyStream {
  public:
@@ -112,10 +143,21 @@ asio::awaitable<Result<std::string_view>> Connection::read_piece(std::uint64_t b
         body.data = io_->piece.data();
         body.size = io_->piece.size();
         body.more = true;
-        set_deadline(registry_->limits().body_timeout);
-        auto [error, bytes] =
-            co_await beast::http::async_read_some(*stream_, io_->buffer, parser, kAwait);
+        const auto begun = Clock::now();
+        // A trickle of bytes must not keep a connection: what is waited for is bounded as a whole.
+        const auto left = body_patience(registry_->limits(), io_->body_bytes) - io_->body_waited;
+        deadline_ = std::min(
+            begun + std::min<Clock::duration>(left, registry_->limits().body_timeout),
+            io_->rest_until);
+        timed_out_ = deadline_ <= begun;
+        auto error = boost::system::error_code(asio::error::timed_out);
+        if (!timed_out_) {
+            std::size_t bytes = 0;
+            std::tie(error, bytes) =
+                co_await beast::http::async_read_some(*stream_, io_->buffer, parser, kAwait);
+        }
         clear_deadline();
+        io_->body_waited += Clock::now() - begun;
         const std::size_t got = io_->piece.size() - body.size;
         io_->body_bytes += got;
         if (error && error != beast::http::error::need_buffer) {
@@ -141,6 +183,7 @@ asio::awaitable<bool> Connection::skip_short_rest() {
     if (!rest || *rest > kShortRestBytesMax) {
         co_return false;
     }
+    io_->rest_until = Clock::now() + registry_->limits().drain_timeout;
     for (;;) {
         const auto piece = co_await read_piece(UINT64_MAX);
         if (piece.has_error()) {

@@ -42,6 +42,7 @@ struct ConnectionLimits {
     std::uint64_t drain_bytes_max = limits::kHttpDrainBytesMax;
     std::chrono::milliseconds head_timeout = limits::kHttpHeadTimeout;
     std::chrono::milliseconds body_timeout = limits::kHttpBodyTimeout;
+    std::uint64_t body_bytes_per_second = limits::kHttpBodyBytesPerSecond;
     std::chrono::milliseconds idle_timeout = limits::kHttpIdleTimeout;
     std::chrono::milliseconds drain_timeout = limits::kHttpDrainTimeout;
     std::chrono::milliseconds stream_stall_max = limits::kHttpStreamStallMax;

@@ -29,8 +29,8 @@ class BodyStream {
     BodyStream& operator=(const BodyStream&) = delete;
     virtual ~BodyStream() = default;
     /// The next bytes, valid until the next call; empty at the end. kLimitExceeded past the route's
-    /// bound, kTimeout after a silence of limits::kHttpBodyTimeout, kProtocol if the client broke
-    /// off.
+    /// bound, kTimeout when the client is slower than limits::kHttpBodyTimeout allows, kProtocol if
+    /// the client broke off.
     virtual boost::asio::awaitable<Result<std::string_view>> read() = 0;
 };
 

@@ -6,8 +6,13 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
 
 namespace cellkeep::http::test {
 namespace {
@@ -23,6 +28,34 @@ std::size_t count(const std::string& text, const std::string& part) {
     }
     return found;
 }
+
+/// Sends a piece now and then, from a thread of its own, until the server closes or this goes.
+class Trickle {
+ public:
+    Trickle(RawClient& client, std::chrono::milliseconds pause, std::string piece = "x")
+        : thread_([this, &client, pause, piece = std::move(piece)] {
+              std::unique_lock lock(mutex_);
+              while (!stopping_ && client.send(piece)) {
+                  (void)changed_.wait_for(lock, pause, [this] { return stopping_; });
+              }
+          }) {}
+    Trickle(const Trickle&) = delete;
+    Trickle& operator=(const Trickle&) = delete;
+    ~Trickle() {
+        {
+            const std::lock_guard lock(mutex_);
+            stopping_ = true;
+        }
+        changed_.notify_all();
+        thread_.join();
+    }
+
+ private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool stopping_ = false;
+    std::thread thread_;
+};
 
 TEST_CASE("a request is answered and the connection stays open", "[http][connection]") {
     const TestServer server;
@@ -86,6 +119,46 @@ TEST_CASE("what is not HTTP gets a problem and a close", "[http][connection]") {
     CHECK_THAT(answer, StartsWith("HTTP/1.1 " + status + " "));
     CHECK_THAT(answer, Contains("application/problem+json"));
     CHECK_THAT(answer, Contains("Connection: close"));
+}
+
+TEST_CASE("a body whose end is not known ends the connection", "[http][connection]") {
+    const TestServer server;
+    const auto [version, coding, status] = GENERATE(table<std::string, std::string, std::string>({
+        {"1.1", "Transfer-Encoding: gzip", "501"},
+        {"1.1", "Transfer-Encoding: identity", "501"},
+        {"1.1", "Transfer-Encoding: xchunked", "501"},
+        {"1.1", "Transfer-Encoding: chunked, identity", "501"},
+        {"1.1", "Transfer-Encoding: gzip, chunked", "501"},
+        {"1.1", "Transfer-Encoding: chunked;x=y", "501"},
+        {"1.1", "Transfer-Encoding:", "501"},
+        {"1.1", "Transfer-Encoding: gzip\r\ntransfer-encoding: chunked", "501"},
+        {"1.1", "Transfer-Encoding: gzip\r\nContent-Length: 1", "501"},
+        {"1.0", "Connection: keep-alive\r\nTransfer-Encoding: gzip", "400"},
+        {"1.0", "Connection: keep-alive\r\nTransfer-Encoding: chunked", "400"},
+    }));
+    CAPTURE(version, coding);
+    RawClient client(server.port());
+    client.send(
+        "POST /echo HTTP/" + version + "\r\nHost: localhost\r\nAuthorization: Bearer t\r\n" +
+        coding + "\r\n\r\n" + request_text("GET", "/ok"));
+    const std::string answer = client.read_all();
+    CHECK_THAT(answer, StartsWith("HTTP/1.1 " + status + " "));
+    CHECK_THAT(answer, Contains("Connection: close"));
+    CHECK_THAT(answer, Contains("\"instance\":\"/echo\""));
+    CHECK(count(answer, "HTTP/1.1 ") == 1);
+}
+
+TEST_CASE("a refused head names its address, or the server", "[http][connection]") {
+    const TestServer server;
+    const auto [text, instance] = GENERATE(table<std::string, std::string>({
+        {"GET /ok HTTP/1.1\r\nno colon\r\n\r\n", "/ok"},
+        {"GET /ok?token=t HTTP/1.1\r\nno colon\r\n\r\n", "/ok"},
+        {"garbage\r\n\r\n", "/"},
+    }));
+    CAPTURE(text);
+    RawClient client(server.port());
+    client.send(text);
+    CHECK_THAT(client.read_all(), Contains("\"instance\":\"" + instance + "\""));
 }
 
 TEST_CASE("a head of the maximum is read and a longer one is refused", "[http][connection]") {
@@ -209,6 +282,41 @@ TEST_CASE("a body that does not come in time is a 408", "[http][connection]") {
     RawClient client(server.port());
     client.send(request_text("POST", "/echo", "Content-Length: 10\r\n") + "half");
     CHECK_THAT(client.read_all(), StartsWith("HTTP/1.1 408 "));
+}
+
+TEST_CASE("a body that trickles in is a 408 all the same", "[http][connection]") {
+    ConnectionLimits limits;
+    limits.body_timeout = std::chrono::seconds(1);
+    limits.drain_timeout = std::chrono::milliseconds(50);
+    const TestServer server(limits);
+    RawClient client(server.port());
+    client.send(request_text("POST", "/echo", "Content-Length: 1000\r\n"));
+    const Trickle trickle(client, std::chrono::milliseconds(20));
+    CHECK_THAT(client.read_all(), StartsWith("HTTP/1.1 408 "));
+}
+
+TEST_CASE("what comes fast enough may take longer than a silence", "[http][connection]") {
+    // limits::kHttpBodyBytesPerSecond
+    ConnectionLimits limits;
+    limits.body_timeout = std::chrono::seconds(2);
+    limits.body_bytes_per_second = 100;
+    const TestServer server(limits);
+    RawClient client(server.port());
+    client.send(request_text("POST", "/echo", "Content-Length: 600\r\nConnection: close\r\n"));
+    const Trickle trickle(client, std::chrono::milliseconds(500), std::string(100, 'x'));
+    CHECK_THAT(client.read_all(), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_CASE("the rest of a refused body is waited for a bounded while", "[http][connection]") {
+    ConnectionLimits limits;
+    limits.drain_timeout = std::chrono::milliseconds(300);
+    const TestServer server(limits);
+    RawClient client(server.port());
+    client.send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n");
+    const Trickle trickle(client, std::chrono::milliseconds(20));
+    const std::string answer = client.read_until("\r\n\r\n");
+    CHECK_THAT(answer, StartsWith("HTTP/1.1 401 "));
+    CHECK_THAT(answer, Contains("Connection: close"));
 }
 
 TEST_CASE("an idle connection is closed without a word", "[http][connection]") {

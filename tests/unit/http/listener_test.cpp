@@ -10,6 +10,7 @@
 namespace cellkeep::http::test {
 namespace {
 
+using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
 TEST_CASE("an address is numeric or localhost, with a port", "[http][listener]") {
@@ -70,7 +71,9 @@ TEST_CASE("one connection more than the maximum is told so", "[http][listener]")
     }
     RawClient third(server.port());
     third.send(request_text("GET", "/ok"));
-    CHECK_THAT(third.read_all(), StartsWith("HTTP/1.1 503 "));
+    const std::string refusal = third.read_all();
+    CHECK_THAT(refusal, StartsWith("HTTP/1.1 503 "));
+    CHECK_THAT(refusal, Contains("\"instance\":\"/ok\""));
 }
 
 TEST_CASE("a listener's bounds are those of the table", "[http][listener]") {
@@ -80,6 +83,7 @@ TEST_CASE("a listener's bounds are those of the table", "[http][listener]") {
     CHECK(bounds.drain_bytes_max == limits::kHttpDrainBytesMax);
     CHECK(bounds.head_timeout == limits::kHttpHeadTimeout);
     CHECK(bounds.body_timeout == limits::kHttpBodyTimeout);
+    CHECK(bounds.body_bytes_per_second == limits::kHttpBodyBytesPerSecond);
     CHECK(bounds.idle_timeout == limits::kHttpIdleTimeout);
     CHECK(bounds.drain_timeout == limits::kHttpDrainTimeout);
     CHECK(bounds.websocket_message_bytes_max == limits::kFrameBytesMax);
