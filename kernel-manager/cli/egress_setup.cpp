@@ -71,9 +71,11 @@ Result<egress::GatewayConfig> plan_egress(const ServeOptions& options) {
 }
 
 nlohmann::json to_fields(const egress::AccessRecord& record) {
-    return {
+    // Without a method there was nothing that could have been allowed.
+    const bool denied = egress::is_denial(record.reason) || record.method.empty();
+    nlohmann::json fields = {
         {"session", record.session},
-        {"decision", egress::is_denial(record.reason) ? "deny" : "allow"},
+        {"decision", denied ? "deny" : "allow"},
         {"reason", egress::code_of(record.reason)},
         {"method", record.method},
         {"host", record.target.host.text},
@@ -85,6 +87,10 @@ nlohmann::json to_fields(const egress::AccessRecord& record) {
         {"bytes_up", record.bytes_up},
         {"bytes_down", record.bytes_down},
         {"ms", record.duration.count()}};
+    if (record.suppressed > 0) {
+        fields["suppressed"] = record.suppressed;
+    }
+    return fields;
 }
 
 Result<std::shared_ptr<egress::Gateway>> make_gateway(

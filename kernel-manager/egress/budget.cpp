@@ -17,11 +17,11 @@ bool take(std::uint64_t& used, std::uint64_t most, std::uint64_t bytes) {
 
 }  // namespace
 
-bool Budget::take_request(Clock::time_point now) {
+bool MinuteAllowance::take(Clock::time_point now) {
     while (!recent_.empty() && now - recent_.front() >= kWindow) {
         recent_.pop_front();
     }
-    if (recent_.size() >= most_.requests_per_minute_max) {
+    if (recent_.size() >= most_) {
         return false;
     }
     recent_.push_back(now);

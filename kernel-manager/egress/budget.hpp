@@ -8,19 +8,35 @@
 #include "kernel-manager/egress/network_policy.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 
 namespace cellkeep::egress {
 
+/// So many of something in any 60 seconds.
+class MinuteAllowance {
+ public:
+    using Clock = std::chrono::steady_clock;
+
+    explicit MinuteAllowance(std::size_t most) : most_(most) {}
+    /// False if this would be one too many; then it does not count.
+    bool take(Clock::time_point now);
+
+ private:
+    std::size_t most_;
+    std::deque<Clock::time_point> recent_;  // at most most_
+};
+
 class Budget {
  public:
     using Clock = std::chrono::steady_clock;
 
-    explicit Budget(const ProxyLimits& most) : most_(most) {}
+    explicit Budget(const ProxyLimits& most)
+        : most_(most), requests_(most.requests_per_minute_max) {}
 
     /// False if this would be one request too many in any 60 seconds; then it does not count.
-    bool take_request(Clock::time_point now);
+    bool take_request(Clock::time_point now) { return requests_.take(now); }
     /// False if so many bytes more would be too many; then nothing is taken.
     bool take_up(std::uint64_t bytes);
     bool take_down(std::uint64_t bytes);
@@ -34,7 +50,7 @@ class Budget {
  private:
     ProxyLimits most_;
     Traffic traffic_;
-    std::deque<Clock::time_point> recent_;  // at most requests_per_minute_max
+    MinuteAllowance requests_;
 };
 
 }  // namespace cellkeep::egress

@@ -18,8 +18,10 @@ constexpr std::size_t kLingerBytesMax = 1ULL << 20U;
 
 }  // namespace
 
-ProxyConnection::ProxyConnection(std::shared_ptr<SessionProxy> owner, asio::ip::tcp::socket socket)
+ProxyConnection::ProxyConnection(
+    std::shared_ptr<SessionProxy> owner, asio::ip::tcp::socket socket, Admittance admittance)
     : owner_(std::move(owner)),
+      admittance_(admittance),
       client_(std::make_unique<SocketStream>(std::move(socket))),
       watchdog_(owner_->io().get_executor()) {
     watchdog_.on_expiry([this] {
@@ -34,16 +36,17 @@ ProxyConnection::~ProxyConnection() {
     owner_->forget(this);
 }
 
-void ProxyConnection::start(Admittance admittance) {
+void ProxyConnection::start() {
     asio::co_spawn(
-        owner_->io(),
-        [self = shared_from_this(), admittance] { return self->run(admittance); },
-        asio::detached);
+        owner_->io(), [self = shared_from_this()] { return self->run(); }, asio::detached);
 }
 
 void ProxyConnection::stop(Reason why) {
     if (!stopped_) {
         stopped_ = why;
+    }
+    if (dialing_) {
+        dialing_->cancel();
     }
     if (upstream_) {
         upstream_->close();
@@ -51,22 +54,23 @@ void ProxyConnection::stop(Reason why) {
     client_->close();
 }
 
-asio::awaitable<void> ProxyConnection::run(Admittance admittance) {
-    if (admittance == Admittance::kTooMany) {
+asio::awaitable<void> ProxyConnection::run() {
+    if (admittance_ == Admittance::kTooMany) {
         recording_ = true;
         began_at_ = Clock::now();
         Refusal full;
         full.reason = Reason::kTooManyConnections;
         full.detail = "The session has " + std::to_string(limits().connections_max) +
                       " connections to the proxy already.";
-        (void)co_await refuse(nullptr, std::move(full));
+        Refusal refusal = charge().value_or(std::move(full));
+        (void)co_await refuse(nullptr, std::move(refusal));
     } else {
         Next next = Next::kKeepAlive;
         while (next == Next::kKeepAlive && !stopped_) {
             next = co_await serve_one();
         }
     }
-    watchdog_.arm(limits().head_timeout);
+    watchdog_.arm(limits().goodbye_timeout);
     if (!stopped_ && tunnel_) {
         co_await client_->finish();
     }
@@ -115,16 +119,26 @@ ProxyConnection::Step ProxyConnection::read_head(MessageReader& reader) {
     co_return true;
 }
 
-Allowed<ProxyRequest> ProxyConnection::admit(const MessageReader& reader) {
-    record_.method = reader.head().method;
-    client_is_1_1_ = reader.head().version_1_1;
-    Budget& budget = owner_->budget();
-    if (!budget.take_request(Clock::now())) {
-        return Refusal{
-            Reason::kTooManyRequests,
-            "The session has made " + std::to_string(limits().requests_per_minute_max) +
-                " requests in the last minute."};
+/// One request of the minute's, whatever becomes of it: also for what is answered without having
+/// been understood. A refusal if there is none left.
+std::optional<Refusal> ProxyConnection::charge() {
+    owner_->budget().count_request();
+    if (owner_->budget().take_request(Clock::now())) {
+        return std::nullopt;
     }
+    return Refusal{
+        Reason::kTooManyRequests,
+        "The session has made " + std::to_string(limits().requests_per_minute_max) +
+            " requests in the last minute."};
+}
+
+Allowed<ProxyRequest> ProxyConnection::admit(const MessageReader& reader) {
+    record_.method = name_for_log(reader.head().method);
+    client_is_1_1_ = reader.head().version_1_1;
+    if (auto too_many = charge()) {
+        return *std::move(too_many);
+    }
+    const Budget& budget = owner_->budget();
     auto request =
         tunnel_ ? read_inner_request(reader.head(), *tunnel_) : read_proxy_request(reader.head());
     if (request.has_error()) {
@@ -166,10 +180,9 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::serve_one() {
             recording_ = false;  // nothing was asked
             co_return Next::kClose;
         }
-        owner_->budget().count_request();
-        co_return co_await refuse(nullptr, head.error());
+        Refusal refusal = charge().value_or(head.error());
+        co_return co_await refuse(nullptr, std::move(refusal));
     }
-    owner_->budget().count_request();
     const auto request = admit(reader);
     if (request.has_error()) {
         co_return co_await refuse(&reader, request.error());
@@ -187,8 +200,10 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::serve_one() {
 /// reader: of the request that is refused, if its head was read.
 asio::awaitable<ProxyConnection::Next> ProxyConnection::refuse(
     const MessageReader* reader, Refusal refusal) {
+    // Whoever asks too often shall at least have to connect again.
     const bool keep = reader != nullptr && reader->done() && reader->keep_alive() && !answered_ &&
-                      !stopped_ && !record_.method.empty() && record_.method != "CONNECT";
+                      !stopped_ && !record_.method.empty() && record_.method != "CONNECT" &&
+                      refusal.reason != Reason::kTooManyRequests;
     const Afterwards after = keep ? Afterwards::kKeepAlive : Afterwards::kClose;
     if (!answered_ && !stopped_) {
         record_.status = status_of(refusal.reason);
@@ -202,6 +217,9 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::refuse(
         }
     }
     finish_record(refusal.reason);
+    if (upstream_) {
+        upstream_->close();  // nothing is asked there any more
+    }
     if (!tunnel_) {
         target_.reset();
     }
@@ -220,7 +238,7 @@ asio::awaitable<void> ProxyConnection::linger() {
         co_return;  // TLS says goodbye itself: run()
     }
     client_->end_sending();
-    watchdog_.arm(limits().head_timeout);
+    watchdog_.arm(limits().goodbye_timeout);
     std::size_t thrown_away = 0;
     while (thrown_away < kLingerBytesMax) {
         const Stream::Got got = co_await client_->read_some(asio::buffer(client_buffer_));

@@ -10,6 +10,7 @@
 #include "kernel-manager/egress/message_reader.hpp"
 #include "kernel-manager/egress/proxy_request.hpp"
 #include "kernel-manager/egress/secret.hpp"
+#include "kernel-manager/egress/secret_mask.hpp"
 #include "kernel-manager/egress/session_proxy.hpp"
 #include "kernel-manager/egress/stream.hpp"
 #include "kernel-manager/egress/watchdog.hpp"
@@ -23,16 +24,21 @@
 
 namespace cellkeep::egress {
 
+/// kTooMany: is told so and nothing else.
 enum class Admittance { kServe, kTooMany };
 
 class ProxyConnection : public std::enable_shared_from_this<ProxyConnection> {
  public:
-    ProxyConnection(std::shared_ptr<SessionProxy> owner, boost::asio::ip::tcp::socket socket);
+    ProxyConnection(
+        std::shared_ptr<SessionProxy> owner,
+        boost::asio::ip::tcp::socket socket,
+        Admittance admittance);
     ProxyConnection(const ProxyConnection&) = delete;
     ProxyConnection& operator=(const ProxyConnection&) = delete;
     ~ProxyConnection();
 
-    void start(Admittance admittance);
+    void start();
+    Admittance admittance() const { return admittance_; }
     /// Where it goes now, if it was allowed to.
     const std::optional<Authority>& target() const { return target_; }
     /// Ends it now.
@@ -43,8 +49,9 @@ class ProxyConnection : public std::enable_shared_from_this<ProxyConnection> {
     using Step = boost::asio::awaitable<Allowed<bool>>;
 
     // connection.cpp
-    boost::asio::awaitable<void> run(Admittance admittance);
+    boost::asio::awaitable<void> run();
     boost::asio::awaitable<Next> serve_one();
+    std::optional<Refusal> charge();
     Step read_head(MessageReader& reader);
     Allowed<ProxyRequest> admit(const MessageReader& reader);
     boost::asio::awaitable<Next> refuse(const MessageReader* reader, Refusal refusal);
@@ -80,9 +87,11 @@ class ProxyConnection : public std::enable_shared_from_this<ProxyConnection> {
     static constexpr std::size_t kReadBytes = 32ULL << 10U;
 
     std::shared_ptr<SessionProxy> owner_;
+    Admittance admittance_;
     std::unique_ptr<Stream> client_;
     std::unique_ptr<Stream> upstream_;
     Watchdog watchdog_;
+    std::shared_ptr<Dialing> dialing_;  // null: nothing is being dialled
     std::optional<Authority> target_;
     std::optional<Authority> tunnel_;  // that ends here: requests inside it are in origin form
     std::optional<Reason> stopped_;

@@ -6,6 +6,7 @@
 #include "kernel-manager/egress/network_policy.hpp"
 #include "kernel-manager/egress/tls_stream.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace cellkeep::egress {
@@ -25,6 +26,13 @@ constexpr const char* kLastChunk = "0\r\n\r\n";
 bool expects_continue(const MessageHead& head) {
     const auto expected = values_of(head, "Expect");
     return head.version_1_1 && expected.size() == 1 && same_name(expected[0], "100-continue");
+}
+
+bool is_packed(const MessageHead& head) {
+    const auto codings = values_of(head, "Content-Encoding");
+    return std::any_of(codings.begin(), codings.end(), [](std::string_view coding) {
+        return !coding.empty() && !same_name(coding, "identity");
+    });
 }
 
 Framing request_framing(const MessageReader& reader) {
@@ -49,7 +57,9 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::forward(
     }
     if (use.value().secret != nullptr) {
         record_.secret = use.value().secret->binding.name;
-        mask_.emplace(sensitive_part(use.value().secret->value));
+    }
+    if (use.value().bound) {
+        mask_.emplace(owner_->secrets(), request.target);
     }
     const auto sent = co_await send_request(reader, request, use.value());
     if (sent.has_error()) {
@@ -60,6 +70,14 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::forward(
     if (got.has_error()) {
         co_return co_await refuse(&reader, got.error());
     }
+    if (mask_ && answer->has_body() && is_packed(answer->head())) {
+        Refusal packed;
+        packed.reason = Reason::kUpstreamProtocol;
+        packed.detail =
+            "The host packs its answer although it was asked not to, so that the secret "
+            "could come back unseen.";
+        co_return co_await refuse(&reader, std::move(packed));
+    }
     co_return co_await pass_answer(reader, *answer, request);
 }
 
@@ -68,8 +86,11 @@ ProxyConnection::Step ProxyConnection::open_upstream(const Authority& to, bool t
     asio::any_io_executor executor = owner_->io().get_executor();
     Authority copy = to;
     ProxyLimits most = limits();
+    dialing_ = std::make_shared<Dialing>(owner_->lookups());
+    std::shared_ptr<Dialing> dialing = dialing_;
     auto dialed = co_await owner_->parts().dialer->dial(
-        std::move(executor), std::move(copy), std::move(most));
+        std::move(executor), std::move(copy), std::move(most), std::move(dialing));
+    dialing_.reset();
     if (stopped_) {
         co_return Refusal{*stopped_, "The connection was ended from outside."};
     }
@@ -120,7 +141,7 @@ ProxyConnection::Step ProxyConnection::send_request(
     std::vector<std::string> dropped;
     std::vector<Field> added;
     if (use.bound) {
-        dropped = dropped_fields(owner_->secrets());
+        dropped = dropped_fields(owner_->secrets(), reader.head());
         added.push_back({"Accept-Encoding", "identity"});
     }
     if (use.secret != nullptr) {
@@ -187,10 +208,10 @@ ProxyConnection::Step ProxyConnection::pass_body_up(MessageReader& reader, const
     co_return true;
 }
 
-/// Reads once, counts, feeds; at the end of the connection the answer must be whole.
+/// Reads once, counts, feeds; at the end of the connection the answer must be whole. The caller has
+/// set the deadline.
 ProxyConnection::Step ProxyConnection::read_upstream(MessageReader& answer) {
     if (from_upstream_.empty()) {
-        watchdog_.arm(limits().idle_timeout);
         const Stream::Got got = co_await upstream_->read_some(asio::buffer(upstream_buffer_));
         const bool at_end = got.error == asio::error::eof;
         if (at_end && answer.head_done() && answer.end().has_value()) {
@@ -228,7 +249,13 @@ ProxyConnection::Step ProxyConnection::read_answer_head(
     for (int interim = 0; interim <= kInterimAnswersMax; ++interim) {
         answer =
             std::make_unique<MessageReader>(kind, limits().head_bytes_max, limits().headers_max);
+        watchdog_.arm(limits().idle_timeout);
+        bool begun = false;
         while (!answer->head_done()) {
+            // A head that comes byte by byte does not get the patience of a silence for each.
+            if (answer->fed() && !std::exchange(begun, true)) {
+                watchdog_.arm(limits().head_timeout);
+            }
             auto read = co_await read_upstream(*answer);
             if (read.has_error()) {
                 co_return read;
@@ -266,10 +293,11 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::pass_answer(
     const bool keep =
         reader.done() && reader.keep_alive() && framing.kind != Framing::Kind::kUntilClose;
     const Afterwards after = keep ? Afterwards::kKeepAlive : Afterwards::kClose;
-    std::string head = make_client_head(answer.head(), framing, after);
+    MessageHead shown = answer.head();
     if (mask_) {
-        head = mask_->mask(head);
+        shown = mask_->mask(std::move(shown));
     }
+    const std::string head = make_client_head(shown, framing, after);
     record_.status = answer.head().status;
     answered_ = true;
     watchdog_.arm(limits().idle_timeout);
@@ -326,6 +354,7 @@ ProxyConnection::Step ProxyConnection::pass_body_down(
         if (last) {
             co_return true;
         }
+        watchdog_.arm(limits().idle_timeout);
         auto read = co_await read_upstream(answer);
         if (read.has_error()) {
             co_return read;

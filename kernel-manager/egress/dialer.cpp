@@ -38,6 +38,22 @@ bool is_connected_to(const tcp::socket& socket, const tcp::endpoint& endpoint) {
     return !error && peer == endpoint;
 }
 
+Refusal cancelled() {
+    return {Reason::kSessionEnded, "The connection was ended from outside."};
+}
+
+/// A socket that can be reached through a pointer, as long as this lives.
+class InHand {
+ public:
+    InHand(tcp::socket*& where, tcp::socket& socket) : where_(where) { where_ = &socket; }
+    InHand(const InHand&) = delete;
+    InHand& operator=(const InHand&) = delete;
+    ~InHand() { where_ = nullptr; }
+
+ private:
+    tcp::socket*& where_;
+};
+
 }  // namespace
 
 Allowed<std::vector<Address>> choose_addresses(
@@ -67,13 +83,28 @@ Allowed<std::vector<Address>> choose_addresses(
     return chosen;
 }
 
+void Dialing::cancel() {
+    cancelled_ = true;
+    if (socket_ != nullptr) {
+        boost::system::error_code ignored;  // Ignored: closed is what it shall be.
+        (void)socket_->close(ignored);
+    }
+}
+
 asio::awaitable<Allowed<std::unique_ptr<Dialed>>> Dialer::dial(
-    asio::any_io_executor executor, Authority target, ProxyLimits limits) const {
+    asio::any_io_executor executor,
+    Authority target,
+    ProxyLimits limits,
+    std::shared_ptr<Dialing> dialing) const {
     std::vector<Address> found;
     if (const auto literal = address_in(target.host)) {
         found.push_back(*literal);
     } else {
-        auto resolved = co_await resolver_->resolve(target.host.text, limits.resolve_timeout);
+        auto resolved = co_await resolver_->resolve(
+            target.host.text, limits.resolve_timeout, dialing->account());
+        if (dialing->cancelled()) {
+            co_return cancelled();
+        }
         BOOST_OUTCOME_CO_TRY(found, std::move(resolved));
     }
     auto own = own_addresses();
@@ -82,30 +113,50 @@ asio::awaitable<Allowed<std::unique_ptr<Dialed>>> Dialer::dial(
     }
     const AddressRules rules(permitted_, std::move(own).value());
     BOOST_OUTCOME_CO_TRY(
-        const auto addresses, choose_addresses(target, found, rules, limits.addresses_max));
+        auto addresses, choose_addresses(target, found, rules, limits.addresses_max));
+    co_return co_await connect(
+        std::move(executor),
+        std::move(target),
+        std::move(addresses),
+        limits.connect_timeout,
+        std::move(dialing));
+}
 
+asio::awaitable<Allowed<std::unique_ptr<Dialed>>> Dialer::connect(
+    asio::any_io_executor executor,
+    Authority target,
+    std::vector<Address> addresses,
+    std::chrono::milliseconds patience,
+    std::shared_ptr<Dialing> dialing) const {
     auto dialed = std::make_unique<Dialed>(Dialed{tcp::socket(executor), Address()});
+    const InHand in_hand(dialing->socket_, dialed->socket);
     Watchdog watchdog(executor);
     watchdog.on_expiry([socket = &dialed->socket] {
         boost::system::error_code ignored;  // Ignored: closed is what it shall be.
         (void)socket->close(ignored);
     });
-    watchdog.arm(limits.connect_timeout);
+    const auto ends_at = Watchdog::Clock::now() + patience;
+    auto left = static_cast<int>(addresses.size());
     std::string why;
     for (const Address& address : addresses) {
         const tcp::endpoint endpoint(address, target.port);
         boost::system::error_code error;
         (void)dialed->socket.close(error);
         (void)dialed->socket.open(endpoint.protocol(), error);
+        const auto rest = ends_at - Watchdog::Clock::now();
+        watchdog.arm(std::chrono::duration_cast<std::chrono::milliseconds>(rest / left--));
         if (!error) {
             // Ignored: cannot fail on an open descriptor (fcntl(2)).
             (void)::fcntl(dialed->socket.native_handle(), F_SETFD, FD_CLOEXEC);
             auto [failed] = co_await dialed->socket.async_connect(endpoint, kAwait);
             error = failed;
         }
+        if (dialing->cancelled()) {
+            co_return cancelled();
+        }
         if (watchdog.expired()) {
-            co_return Refusal{
-                Reason::kConnectTimeout, to_string(target) + " did not answer in time."};
+            why.clear();
+            continue;
         }
         if (!error && is_connected_to(dialed->socket, endpoint)) {
             dialed->address = address;
@@ -115,6 +166,9 @@ asio::awaitable<Allowed<std::unique_ptr<Dialed>>> Dialer::dial(
         if (error) {
             why = error.message();
         }
+    }
+    if (why.empty()) {
+        co_return Refusal{Reason::kConnectTimeout, to_string(target) + " did not answer in time."};
     }
     co_return Refusal{Reason::kConnectFailed, to_string(target) + ": " + why + "."};
 }

@@ -34,16 +34,48 @@ Allowed<std::vector<Address>> choose_addresses(
     const AddressRules& rules,
     std::size_t addresses_max);
 
+/// One way out as its connection sees it. cancel() ends what dial() is doing for it: no socket is
+/// made afterwards, and the one that is being connected closes.
+class Dialing {
+ public:
+    explicit Dialing(std::shared_ptr<LookupAccount> account) : account_(std::move(account)) {}
+    Dialing(const Dialing&) = delete;
+    Dialing& operator=(const Dialing&) = delete;
+    ~Dialing() = default;
+
+    void cancel();
+    bool cancelled() const { return cancelled_; }
+    const std::shared_ptr<LookupAccount>& account() const { return account_; }
+
+ private:
+    friend class Dialer;
+    std::shared_ptr<LookupAccount> account_;
+    boost::asio::ip::tcp::socket* socket_ = nullptr;  // that is being connected
+    bool cancelled_ = false;
+};
+
 class Dialer {
  public:
     Dialer(std::shared_ptr<Resolver> resolver, std::vector<AddressRange> permitted)
         : resolver_(std::move(resolver)), permitted_(std::move(permitted)) {}
 
-    /// kResolve…, kAddressRefused, kConnectFailed, kConnectTimeout (for all addresses together).
+    /// kResolve…, kAddressRefused, kConnectFailed, kConnectTimeout; kSessionEnded if it was
+    /// cancelled. connect_timeout is for all addresses together: each gets its share of what is
+    /// left.
     boost::asio::awaitable<Allowed<std::unique_ptr<Dialed>>> dial(
-        boost::asio::any_io_executor executor, Authority target, ProxyLimits limits) const;
+        boost::asio::any_io_executor executor,
+        Authority target,
+        ProxyLimits limits,
+        std::shared_ptr<Dialing> dialing) const;
 
  private:
+    boost::asio::awaitable<Allowed<std::unique_ptr<Dialed>>> connect(
+        boost::asio::any_io_executor executor,
+        Authority target,
+        std::vector<Address> addresses,
+        std::chrono::milliseconds patience,
+        std::shared_ptr<Dialing> dialing) const;
+
     std::shared_ptr<Resolver> resolver_;
     std::vector<AddressRange> permitted_;
 };

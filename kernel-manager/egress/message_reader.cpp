@@ -19,6 +19,8 @@ namespace {
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr std::string_view kTokenSymbols = "!#$%&'*+-.^_`|~";  // RFC 9110, section 5.6.2
 
+constexpr std::string_view kVersionStart = "HTTP/1.";  // no method begins like that
+
 char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -159,7 +161,9 @@ Status check_head_bytes(std::string_view head, std::size_t bytes_max, std::size_
         if (lines > 0 && line.find(':') == std::string_view::npos) {
             return refuse("a line of the head has no colon");
         }
-        if (lines == 0 && (line.empty() || line.front() == ' ' || line.back() == ' ')) {
+        // Only an answer's may end so: its reason may be empty (RFC 9112, section 4).
+        const bool cut = line.ends_with(' ') && !line.starts_with(kVersionStart);
+        if (lines == 0 && (line.empty() || line.front() == ' ' || cut)) {
             return refuse("the first line is malformed");
         }
         if (++lines > fields_max + 1) {
@@ -223,6 +227,12 @@ Status MessageReader::State::parse(std::string_view bytes, std::size_t& taken) {
 
 Status MessageReader::State::take_head() {
     BOOST_OUTCOME_TRY(check_head_bytes(pending, head_bytes_max, fields_max));
+    // Some servers leave out the space before an empty reason; the library wants it.
+    constexpr std::size_t kStatusLine = std::string_view("HTTP/1.1 200").size();
+    if (kind != Kind::kRequest && pending.starts_with(kVersionStart) &&
+        pending.find("\r\n") == kStatusLine) {
+        pending.insert(kStatusLine, 1, ' ');
+    }
     std::size_t taken = 0;
     BOOST_OUTCOME_TRY(parse(pending, taken));
     const bool whole = with_parser([](auto& parser) { return parser.is_header_done(); });

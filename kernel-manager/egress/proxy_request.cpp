@@ -79,8 +79,7 @@ Allowed<bool> check_host(
 }
 
 Allowed<bool> check_method(const MessageHead& head) {
-    if (!is_among(kMethods, head.method) ||
-        std::find(kMethods.begin(), kMethods.end(), head.method) == kMethods.end()) {
+    if (!is_passed_on(head.method)) {
         return Refusal{Reason::kMethodRefused, "The method is not passed on."};
     }
     return true;
@@ -123,6 +122,18 @@ Allowed<ProxyRequest> read_tunnel(const MessageHead& head) {
 }
 
 }  // namespace
+
+bool is_passed_on(std::string_view method) {
+    return std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
+}
+
+std::string name_for_log(std::string_view method) {
+    return is_passed_on(method) || method == kTunnelMethod ? std::string(method) : "other";
+}
+
+bool is_proxys_own(std::string_view field) {
+    return is_among(kOneConnection, field) || same_name(field, "Host");
+}
 
 Allowed<ProxyRequest> read_proxy_request(const MessageHead& head) {
     if (head.method == kTunnelMethod) {

@@ -24,6 +24,14 @@ struct ProxyRequest {
     std::string origin;  // the target in origin form, of what is no tunnel
 };
 
+/// GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS.
+bool is_passed_on(std::string_view method);
+/// Of the methods above and CONNECT the method, else "other": what a guest sent is not for a log.
+std::string name_for_log(std::string_view method);
+/// Whether the proxy writes this field itself or lets none through: those of one connection, and
+/// those of the framing.
+bool is_proxys_own(std::string_view field);
+
 /// A request to the proxy: CONNECT HOST:PORT, or a method of GET, HEAD, POST, PUT, PATCH, DELETE,
 /// OPTIONS and an http:// URL. kMethodRefused, kBadTarget, kMalformed (Host missing or there
 /// twice), kHostMismatch.

@@ -26,6 +26,38 @@ constexpr std::size_t kFileBytesMax = 4ULL << 20U;
 constexpr std::size_t kNameBytesMax = 64;
 /// Fields that carry who somebody is, whatever header a secret is for.
 constexpr std::array<std::string_view, 3> kCredentials = {"Authorization", "Cookie", "X-Api-Key"};
+/// Fields by which some servers take another method or path than the request's.
+constexpr std::array<std::string_view, 5> kOverrides = {
+    "X-HTTP-Method-Override",
+    "X-HTTP-Method",
+    "X-Method-Override",
+    "X-Original-URL",
+    "X-Rewrite-URL"};
+/// A packed answer, or pieces of one, could carry the value past SecretMask.
+constexpr std::array<std::string_view, 3> kAnswerShapers = {"Accept-Encoding", "Range", "If-Range"};
+/// Variables that change what programs in the session do.
+constexpr std::array<std::string_view, 21> kTakenVariables = {
+    "BASH_ENV",
+    "CURL_CA_BUNDLE",
+    "ENV",
+    "GCONV_PATH",
+    "GIT_SSL_CAINFO",
+    "HOME",
+    "IFS",
+    "LANG",
+    "LOCPATH",
+    "LOGNAME",
+    "NODE_EXTRA_CA_CERTS",
+    "NODE_OPTIONS",
+    "PATH",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TERM",
+    "TMPDIR",
+    "USER"};
 constexpr std::array<std::string_view, 10> kKeys = {
     "name",
     "variable",
@@ -56,6 +88,27 @@ bool is_header_name(std::string_view text) {
 bool is_variable(std::string_view text) {
     return is_name(text) && text.find('-') == std::string_view::npos &&
            (text.front() < '0' || text.front() > '9');
+}
+
+template <typename Names>
+bool is_among(const Names& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_free_variable(std::string_view text) {
+    constexpr std::string_view kPython = "PYTHON";  // PYTHONPATH and its like, not PYTHON_TOKEN
+    const bool of_python =
+        text.starts_with(kPython) && !text.substr(kPython.size()).starts_with('_');
+    return !is_among(kTakenVariables, text) && !text.starts_with("LD_") && !of_python &&
+           !text.ends_with("_PROXY") && !text.ends_with("_proxy");
+}
+
+/// What the proxy writes itself, and what it takes away from requests to a bound host.
+bool can_be_set(std::string_view header) {
+    const auto is_it = [header](std::string_view name) { return same_name(name, header); };
+    return is_header_name(header) && !is_proxys_own(header) &&
+           std::none_of(kAnswerShapers.begin(), kAnswerShapers.end(), is_it) &&
+           std::none_of(kOverrides.begin(), kOverrides.end(), is_it);
 }
 
 /// "tracker-api" gives TRACKER_API_TOKEN.
@@ -102,7 +155,10 @@ Result<std::string> text_of(
 }
 
 Result<std::string> value_of(
-    const json& entry, const std::string& directory, const std::string& where) {
+    const json& entry,
+    const std::string& prefix,
+    const std::string& directory,
+    const std::string& where) {
     if (entry.contains("value") == entry.contains("value_file")) {
         return refuse(where, "needs exactly one of value and value_file");
     }
@@ -115,7 +171,9 @@ Result<std::string> value_of(
             value.pop_back();
         }
     }
-    BOOST_OUTCOME_TRY(const std::string prefix, text_of(entry, "prefix", "", where));
+    if (value.find_first_not_of('*') == std::string::npos) {
+        return refuse(where, "the value is empty, or cannot be told from an overwritten one");
+    }
     value = prefix + value;
     const bool visible =
         std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c < '\x7F'; });
@@ -144,8 +202,8 @@ Status read_scope(const json& entry, Secret& secret, const std::string& where) {
         return refuse(where + "/methods", "must be a list of methods");
     }
     for (const json& method : *methods) {
-        if (!method.is_string() || !is_name(method.get_ref<const std::string&>())) {
-            return refuse(where + "/methods", "must be a list of methods");
+        if (!method.is_string() || !is_passed_on(method.get_ref<const std::string&>())) {
+            return refuse(where + "/methods", "must be a list of methods that the proxy passes on");
         }
         secret.methods.push_back(method.get<std::string>());
     }
@@ -158,7 +216,7 @@ Result<Secret> read_secret(
         return refuse(where, "must be an object");
     }
     for (const auto& [key, value] : entry.items()) {
-        if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
+        if (!is_among(kKeys, key)) {
             return refuse(where, "has a field that no secret has");
         }
     }
@@ -173,6 +231,9 @@ Result<Secret> read_secret(
     if (!is_variable(secret.binding.variable)) {
         return refuse(where + "/variable", "is not the name of an environment variable");
     }
+    if (!is_free_variable(secret.binding.variable)) {
+        return refuse(where + "/variable", "means something else to programs in the session");
+    }
     BOOST_OUTCOME_TRY(const std::string scheme, text_of(entry, "scheme", "https", where));
     if (scheme != "https" && scheme != "http") {
         return refuse(where + "/scheme", "must be https or http");
@@ -185,11 +246,12 @@ Result<Secret> read_secret(
     }
     secret.binding.host = {authority.value().host.text, authority.value().port, false};
     BOOST_OUTCOME_TRY(secret.binding.header, text_of(entry, "header", "Authorization", where));
-    if (!is_header_name(secret.binding.header) || same_name(secret.binding.header, "Host")) {
+    if (!can_be_set(secret.binding.header)) {
         return refuse(where + "/header", "is not the name of a header that can be set");
     }
     BOOST_OUTCOME_TRY(read_scope(entry, secret, where));
-    BOOST_OUTCOME_TRY(secret.value, value_of(entry, directory, where));
+    BOOST_OUTCOME_TRY(secret.prefix, text_of(entry, "prefix", "", where));
+    BOOST_OUTCOME_TRY(secret.value, value_of(entry, secret.prefix, directory, where));
     return secret;
 }
 
@@ -228,11 +290,15 @@ Result<std::vector<Secret>> parse_secrets(std::string_view text, const std::stri
     }
     std::vector<Secret> secrets;
     std::set<std::string> names;
+    std::set<std::string> variables;
     for (const json& entry : *list) {
         const std::string where = "/secrets/" + std::to_string(secrets.size());
         BOOST_OUTCOME_TRY(Secret secret, read_secret(entry, directory, where));
         if (!names.insert(secret.binding.name).second) {
             return refuse(where + "/name", "is there twice");
+        }
+        if (!variables.insert(secret.binding.variable).second) {
+            return refuse(where + "/variable", "is another secret's too");
         }
         secrets.push_back(std::move(secret));
     }
@@ -283,47 +349,20 @@ Allowed<SecretUse> choose_secret(
     return use;
 }
 
-std::vector<std::string> dropped_fields(const std::vector<Secret>& granted) {
+std::vector<std::string> dropped_fields(
+    const std::vector<Secret>& granted, const MessageHead& request) {
     std::vector<std::string> names(kCredentials.begin(), kCredentials.end());
+    names.insert(names.end(), kOverrides.begin(), kOverrides.end());
+    names.insert(names.end(), kAnswerShapers.begin(), kAnswerShapers.end());
     for (const Secret& secret : granted) {
         names.push_back(secret.binding.header);
     }
-    // A body that is packed could carry the value past SecretMask.
-    names.emplace_back("Accept-Encoding");
+    for (const Field& field : request.fields) {
+        if (field.name.find('_') != std::string::npos) {
+            names.push_back(field.name);
+        }
+    }
     return names;
-}
-
-std::string sensitive_part(const std::string& value) {
-    constexpr std::size_t kShort = 4;  // too usual a text to be overwritten everywhere
-    const std::string last = value.substr(value.rfind(' ') + 1);
-    return last.size() < kShort ? value : last;
-}
-
-SecretMask::SecretMask(std::string value) : value_(std::move(value)) {}
-
-std::string SecretMask::mask(std::string_view text) const {
-    std::string masked(text);
-    for (std::size_t at = masked.find(value_); at != std::string::npos;
-         at = masked.find(value_, at)) {
-        masked.replace(at, value_.size(), value_.size(), '*');
-    }
-    return masked;
-}
-
-std::string SecretMask::feed(std::string_view bytes) {
-    std::string all = mask(held_ + std::string(bytes));
-    // The longest end of it that the value could begin with.
-    std::size_t keep = std::min(value_.size() - 1, all.size());
-    while (keep > 0 && all.compare(all.size() - keep, keep, value_, 0, keep) != 0) {
-        --keep;
-    }
-    held_ = all.substr(all.size() - keep);
-    all.resize(all.size() - keep);
-    return all;
-}
-
-std::string SecretMask::finish() {
-    return std::exchange(held_, {});
 }
 
 }  // namespace cellkeep::egress

@@ -19,8 +19,9 @@ namespace cellkeep::egress {
 
 struct Secret {
     SecretBinding binding;
-    bool tls = true;    // false: for http:// URLs, in the clear
-    std::string value;  // of the header, whole
+    bool tls = true;     // false: for http:// URLs, in the clear
+    std::string value;   // of the header, whole
+    std::string prefix;  // the part of the value that is no secret
     std::string path = "/";
     std::vector<std::string> methods;  // empty: all that the proxy passes on
 };
@@ -47,28 +48,11 @@ Allowed<SecretUse> choose_secret(
 /// Whether tunnels to there must end here.
 bool needs_termination(const std::vector<Secret>& granted, const Authority& target);
 
-/// The fields that do not go on to a bound host: the secrets' headers and what else carries
-/// credentials.
-std::vector<std::string> dropped_fields(const std::vector<Secret>& granted);
-
-/// What of a header's value must not come back: behind the scheme, if there is one ("Bearer …").
-std::string sensitive_part(const std::string& value);
-
-/// Overwrites a value in what a server says, wherever it appears as it stands, with as many
-/// asterisks. Holds back at most the value's length less one.
-class SecretMask {
- public:
-    /// Both live only as long as the mask needs them: in memory of this class.
-    explicit SecretMask(std::string value);
-
-    std::string feed(std::string_view bytes);
-    std::string finish();
-    /// Of a text that is whole.
-    std::string mask(std::string_view text) const;
-
- private:
-    std::string value_;
-    std::string held_;
-};
+/// The names of the fields that do not go on to a bound host: the secrets' headers and what else
+/// carries credentials; what makes another method or path of a request behind the check of the
+/// scope; what lets a server pack its answer or send a part of it, past SecretMask. Of the
+/// request's own fields those with an underscore, which many servers take for a hyphen.
+std::vector<std::string> dropped_fields(
+    const std::vector<Secret>& granted, const MessageHead& request);
 
 }  // namespace cellkeep::egress

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace cellkeep::egress {
@@ -70,6 +71,8 @@ SessionProxy::SessionProxy(
       secrets_(std::move(secrets)),
       parts_(std::move(parts)),
       budget_(parts_.limits),
+      refusals_logged_(parts_.limits.refusals_logged_per_minute_max),
+      lookups_(std::make_shared<LookupAccount>(parts_.limits.lookups_max)),
       acceptor_(io) {}
 
 SessionProxy::~SessionProxy() = default;
@@ -111,16 +114,24 @@ asio::awaitable<void> SessionProxy::accept_loop() {
         }
         // Ignored: cannot fail on an open descriptor (fcntl(2)).
         (void)::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-        const std::size_t open = connections_.size();
-        const std::size_t most = parts_.limits.connections_max;
-        if (open >= most + kRefusedAtOnceMax) {
-            continue;  // the socket closes here
-        }
-        const auto connection =
-            std::make_shared<ProxyConnection>(shared_from_this(), std::move(socket));
-        connections_.insert(connection.get());
-        connection->start(open >= most ? Admittance::kTooMany : Admittance::kServe);
+        take(std::move(socket));
     }
+}
+
+void SessionProxy::take(tcp::socket socket) {
+    // Those that are being refused must not keep the places of those that could be served.
+    const auto served = static_cast<std::size_t>(std::count_if(
+        connections_.begin(), connections_.end(), [](const ProxyConnection* connection) {
+            return connection->admittance() == Admittance::kServe;
+        }));
+    const bool full = served >= parts_.limits.connections_max;
+    if (full && connections_.size() - served >= kRefusedAtOnceMax) {
+        return;  // the socket closes here
+    }
+    const auto connection = std::make_shared<ProxyConnection>(
+        shared_from_this(), std::move(socket), full ? Admittance::kTooMany : Admittance::kServe);
+    connections_.insert(connection.get());
+    connection->start();
 }
 
 void SessionProxy::set_allow(std::vector<AllowedHost> allow) {
@@ -142,12 +153,23 @@ void SessionProxy::close() {
     for (ProxyConnection* connection : std::vector(connections_.begin(), connections_.end())) {
         connection->stop(Reason::kSessionEnded);
     }
+    if (suppressed_ > 0) {
+        AccessRecord last;
+        last.session = session_id_;
+        last.reason = Reason::kSessionEnded;
+        record(std::move(last));
+    }
 }
 
-void SessionProxy::record(const AccessRecord& record) {
+void SessionProxy::record(AccessRecord record) {
     if (is_denial(record.reason)) {
         budget_.count_denied();
+        if (!refusals_logged_.take(Budget::Clock::now())) {
+            ++suppressed_;
+            return;
+        }
     }
+    record.suppressed = std::exchange(suppressed_, 0);
     if (parts_.log) {
         parts_.log(record);
     }

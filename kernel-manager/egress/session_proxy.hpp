@@ -35,7 +35,7 @@ namespace cellkeep::egress {
 struct AccessRecord {
     std::string session;
     Reason reason = Reason::kInternal;
-    std::string method;
+    std::string method;  // one that the proxy knows, "other", or empty if no head was read
     Authority target;
     std::string address;      // that was dialled, or empty
     std::string server_name;  // of a tunnel's ClientHello
@@ -44,6 +44,7 @@ struct AccessRecord {
     std::uint64_t bytes_up = 0;
     std::uint64_t bytes_down = 0;
     std::chrono::milliseconds duration{0};
+    std::uint64_t suppressed = 0;  // refusals before it that have no record of their own
 };
 using AccessLog = std::function<void(const AccessRecord&)>;
 
@@ -89,9 +90,12 @@ class SessionProxy : public std::enable_shared_from_this<SessionProxy> {
     const ProxyParts& parts() const { return parts_; }
     const std::vector<Secret>& secrets() const { return secrets_; }
     Budget& budget() { return budget_; }
+    const std::shared_ptr<LookupAccount>& lookups() const { return lookups_; }
     bool closed() const { return closed_; }
     void forget(ProxyConnection* connection) { connections_.erase(connection); }
-    void record(const AccessRecord& record);
+    /// Counts it, and gives it to the log: of refusals refusals_logged_per_minute_max in a minute,
+    /// the others are counted in the next one's `suppressed`.
+    void record(AccessRecord record);
 
  private:
     SessionProxy(
@@ -101,6 +105,7 @@ class SessionProxy : public std::enable_shared_from_this<SessionProxy> {
         std::vector<Secret> secrets,
         ProxyParts parts);
     boost::asio::awaitable<void> accept_loop();
+    void take(boost::asio::ip::tcp::socket socket);
 
     boost::asio::io_context& io_;
     std::string session_id_;
@@ -108,6 +113,9 @@ class SessionProxy : public std::enable_shared_from_this<SessionProxy> {
     std::vector<Secret> secrets_;
     ProxyParts parts_;
     Budget budget_;
+    MinuteAllowance refusals_logged_;
+    std::uint64_t suppressed_ = 0;
+    std::shared_ptr<LookupAccount> lookups_;
     boost::asio::ip::tcp::acceptor acceptor_;
     std::set<ProxyConnection*> connections_;
     bool closed_ = false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One deadline over whatever a connection waits for. When it passes, the action given at the start
-// runs and ends what was waiting; the next arm() is a new deadline. io_context thread only.
+// runs and ends what was waiting; it runs again while nobody arms or disarms, because what waits
+// may have been between two of its steps. The next arm() is a new deadline. io_context thread only.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -72,11 +73,20 @@ class Watchdog {
                     return;
                 }
                 self->expired = true;
-                if (const auto action = std::exchange(self->action, nullptr)) {
-                    action();
+                const auto action = self->action;  // a copy: it may be replaced by stop()
+                if (!action) {
+                    return;
+                }
+                const Clock::time_point passed = self->deadline;
+                action();
+                if (self->action && self->deadline == passed) {
+                    self->deadline = Clock::now() + kRepeat;
+                    wait(self);
                 }
             });
     }
+
+    static constexpr std::chrono::milliseconds kRepeat{500};
 
     std::shared_ptr<State> state_;
 };

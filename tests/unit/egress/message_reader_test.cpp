@@ -89,6 +89,22 @@ TEST_CASE("an answer ends with its length, its chunks or its connection", "[egre
     CHECK(to_head.content_length() == 99U);
 }
 
+TEST_CASE("the reason of an answer may be empty, or missing", "[egress][message]") {
+    const std::string line = GENERATE("HTTP/1.1 200 \r\n", "HTTP/1.1 200\r\n", "HTTP/1.0 200 \r\n");
+    const std::size_t piece = GENERATE(1U, 4096U);
+    CAPTURE(line);
+    MessageReader reader(Kind::kResponse);
+    const auto rest = feed(reader, line + "Content-Length: 2\r\n\r\nok", piece);
+    REQUIRE(rest.has_value());
+    CHECK(rest.value().empty());
+    CHECK(reader.done());
+    CHECK(reader.head().status == 200);
+    CHECK(reader.head().reason.empty());
+    CHECK(reader.take_body() == "ok");
+    CHECK(refused(Kind::kRequest, line + "\r\n"));
+    CHECK(refused(Kind::kResponse, " " + line + "\r\n"));
+}
+
 TEST_CASE("a message that ends early is no message", "[egress][message]") {
     for (const char* early :
          {"HTTP/1.1 200 OK\r\nContent-Le",

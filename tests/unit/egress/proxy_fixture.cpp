@@ -25,6 +25,8 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{20};
 
+constexpr std::chrono::milliseconds kTick{5};
+
 const tcp::endpoint kAnyPort(asio::ip::address_v4::loopback(), 0);
 
 std::size_t body_length(const std::string& head) {
@@ -35,13 +37,19 @@ std::size_t body_length(const std::string& head) {
 }  // namespace
 
 asio::awaitable<Allowed<Resolver::Addresses>> FakeResolver::resolve(
-    std::string name, std::chrono::milliseconds patience) {
+    std::string name,
+    std::chrono::milliseconds patience,
+    std::shared_ptr<LookupAccount> /*account*/) {
     if (name == silent) {
         asio::steady_timer timer(co_await asio::this_coro::executor, patience);
         co_await timer.async_wait(asio::use_awaitable);
         co_return Refusal{Reason::kResolveTimeout, "No answer."};
     }
     const std::size_t time = asked[name]++;
+    while (name == held) {
+        asio::steady_timer timer(co_await asio::this_coro::executor, kTick);
+        co_await timer.async_wait(asio::use_awaitable);
+    }
     const auto found = answers.find(name);
     if (found == answers.end()) {
         co_return Refusal{Reason::kResolveFailed, "No such name."};
@@ -58,6 +66,17 @@ Wire::Wire(tcp::socket socket) : socket_(std::move(socket)) {
 void Wire::send(const std::string& bytes) {
     boost::system::error_code ignored;  // Ignored: what is read afterwards shows it.
     (void)asio::write(socket_, asio::buffer(bytes), ignored);
+}
+
+std::size_t Wire::read_into(const asio::mutable_buffer& where, boost::system::error_code& error) {
+    error.clear();
+    if (buffer_.empty() && where.size() > 0 && !fill()) {
+        error = asio::error::eof;  // or nothing came for too long
+        return 0;
+    }
+    const std::size_t bytes = asio::buffer_copy(where, asio::buffer(buffer_));
+    buffer_.erase(0, bytes);
+    return bytes;
 }
 
 bool Wire::fill() {
@@ -215,12 +234,60 @@ std::string ProxyFixture::ask(const std::string& bytes) {
     return wire.read_all();
 }
 
+void ProxyFixture::wait_until(const std::function<bool()>& is_so) {
+    struct Watch {
+        explicit Watch(asio::io_context& io) : timer(io) {}
+        asio::steady_timer timer;
+        std::promise<void> done;
+    };
+    // Nothing of this frame is touched by the proxy's thread after the wait has been given up.
+    const auto watch = std::make_shared<Watch>(io_);
+    auto future = watch->done.get_future();
+    const auto ask = [watch, is_so](
+                         const auto& again, const boost::system::error_code& error) -> void {
+        if (error) {
+            return;
+        }
+        if (is_so()) {
+            watch->done.set_value();
+            return;
+        }
+        watch->timer.expires_after(kTick);
+        watch->timer.async_wait(
+            [again](const boost::system::error_code& failed) { again(again, failed); });
+    };
+    asio::post(io_, [ask] { ask(ask, boost::system::error_code()); });
+    const bool there = future.wait_for(kPatience) == std::future_status::ready;
+    run([watch] { watch->timer.cancel(); });
+    REQUIRE(there);
+}
+
+void ProxyFixture::wait_for_connections(std::size_t count) {
+    wait_until([this, count] { return proxy_->connections() == count; });
+}
+
 std::vector<AccessRecord> ProxyFixture::wait_for_records(std::size_t count) {
     std::unique_lock lock(mutex_);
     const bool there =
         recorded_.wait_for(lock, kPatience, [&] { return records_.size() >= count; });
     REQUIRE(there);
     return records_;
+}
+
+DeafListener::DeafListener(const std::string& address, std::uint16_t port) : listener_(io_) {
+    listener_.open(tcp::v4());
+    listener_.bind(tcp::endpoint(asio::ip::make_address(address), port));
+    listener_.listen(0);
+    for (int i = 0; i < 4; ++i) {
+        waiting_.emplace_back(io_, tcp::v4());
+        waiting_.back().native_non_blocking(true);
+        const tcp::endpoint endpoint = listener_.local_endpoint();
+        // Ignored: in progress, or never done.
+        (void)::connect(
+            waiting_.back().native_handle(),
+            endpoint.data(),
+            static_cast<socklen_t>(endpoint.size()));
+    }
 }
 
 int status_in(const std::string& answer) {

@@ -6,6 +6,7 @@
 
 #include "kernel-manager/egress/session_proxy.hpp"
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -27,14 +28,21 @@ class FakeResolver final : public Resolver {
     std::map<std::string, std::vector<Addresses>> answers;  // one after another, the last stays
     std::map<std::string, std::size_t> asked;
     std::string silent;  // this name's answer does not come in time
+    std::string held;    // this one's comes when the name is no longer held
 
     boost::asio::awaitable<Allowed<Addresses>> resolve(
-        std::string name, std::chrono::milliseconds patience) override;
+        std::string name,
+        std::chrono::milliseconds patience,
+        std::shared_ptr<LookupAccount> account) override;
 };
 
-/// A connected blocking socket; every wait ends after 20 seconds.
+/// A connected blocking socket; every wait ends after 20 seconds. Also what is below a blocking
+/// asio::ssl::stream, which over a plain socket would wait for ever.
 class Wire {
  public:
+    using executor_type = boost::asio::ip::tcp::socket::executor_type;
+    using lowest_layer_type = boost::asio::ip::tcp::socket::lowest_layer_type;
+
     explicit Wire(boost::asio::ip::tcp::socket socket);
     void send(const std::string& bytes);
     /// Until `end` has come, or the peer closes.
@@ -46,8 +54,21 @@ class Wire {
     void end_sending();
     boost::asio::ip::tcp::socket& socket() { return socket_; }
 
+    executor_type get_executor() { return socket_.get_executor(); }
+    lowest_layer_type& lowest_layer() { return socket_.lowest_layer(); }
+    template <typename Buffers>
+    std::size_t read_some(const Buffers& buffers, boost::system::error_code& error) {
+        return read_into(*boost::asio::buffer_sequence_begin(buffers), error);
+    }
+    template <typename Buffers>
+    std::size_t write_some(const Buffers& buffers, boost::system::error_code& error) {
+        return socket_.write_some(buffers, error);
+    }
+
  private:
     bool fill();
+    std::size_t read_into(
+        const boost::asio::mutable_buffer& where, boost::system::error_code& error);
     boost::asio::ip::tcp::socket socket_;
     std::string buffer_;
 };
@@ -98,6 +119,10 @@ class ProxyFixture {
     std::string ask(const std::string& bytes);
     /// Waits for so many records, then gives them all.
     std::vector<AccessRecord> wait_for_records(std::size_t count);
+    /// Waits until so many connections are open.
+    void wait_for_connections(std::size_t count);
+    /// Waits until it is so, asking on the proxy's thread.
+    void wait_until(const std::function<bool()>& is_so);
     /// On the proxy's thread.
     void run(const std::function<void()>& action);
     SessionProxy& proxy() { return *proxy_; }
@@ -116,6 +141,18 @@ class ProxyFixture {
     std::condition_variable recorded_;
     std::vector<AccessRecord> records_;
     std::thread thread_;
+};
+
+/// A listener on that address that answers no SYN, because its queue is full (listen(2)).
+class DeafListener {
+ public:
+    explicit DeafListener(const std::string& address, std::uint16_t port = 0);
+    std::uint16_t port() const { return listener_.local_endpoint().port(); }
+
+ private:
+    boost::asio::io_context io_;
+    boost::asio::ip::tcp::acceptor listener_;
+    std::vector<boost::asio::ip::tcp::socket> waiting_;
 };
 
 /// The status and the code of a refusal.

@@ -3,8 +3,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <sys/socket.h>
-
 using namespace cellkeep;
 using namespace cellkeep::egress;
 using Catch::Matchers::Contains;
@@ -224,27 +222,8 @@ TEST_CASE("a name that is not told in time is a 504", "[egress][limits]") {
 }
 
 TEST_CASE("a server that does not take the connection is a 504", "[egress][limits]") {
-    // A listener whose queue is full answers no SYN (listen(2)).
-    boost::asio::io_context io;
-    using boost::asio::ip::tcp;
-    const tcp::endpoint any(boost::asio::ip::address_v4::loopback(), 0);
-    tcp::acceptor full(io);
-    full.open(tcp::v4());
-    full.bind(any);
-    full.listen(0);
-    std::vector<tcp::socket> waiting;
-    for (int i = 0; i < 4; ++i) {
-        waiting.emplace_back(io, tcp::v4());
-        waiting.back().native_non_blocking(true);
-        const tcp::endpoint endpoint = full.local_endpoint();
-        // Ignored: in progress, or never done.
-        (void)::connect(
-            waiting.back().native_handle(),
-            endpoint.data(),
-            static_cast<socklen_t>(endpoint.size()));
-    }
-    const std::string authority =
-        std::string(kName) + ":" + std::to_string(full.local_endpoint().port());
+    const DeafListener deaf("127.0.0.1");
+    const std::string authority = std::string(kName) + ":" + std::to_string(deaf.port());
     ProxyLimits limits;
     limits.connect_timeout = milliseconds(100);
     ProxyFixture fixture({.allow = {authority}, .limits = limits});

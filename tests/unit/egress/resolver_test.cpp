@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/egress/resolver.hpp"
 
+#include "kernel-manager/egress/limits.hpp"
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <catch2/catch.hpp>
 
+#include <netinet/in.h>
+#include <resolv.h>
+
+#include <future>
 #include <optional>
+#include <thread>
 
 using namespace cellkeep;
 using namespace cellkeep::egress;
@@ -16,15 +24,40 @@ Address address(const std::string& text) {
     return boost::asio::ip::make_address(text);
 }
 
+/// Looks up everything at once but "slow", which waits for the gate.
+SystemResolver::LookUp wait_at(const std::shared_future<void>& gate) {
+    return [gate](const std::string& name) {
+        if (name == "slow") {
+            gate.wait();
+        }
+        return Resolver::Addresses{address("192.0.2.1")};
+    };
+}
+
+/// RES_DNSRCH and RES_DEFNAMES of a thread that looks this name up.
+unsigned long search_options(const std::string& name) {
+    unsigned long options = 0;
+    std::thread([&] {
+        REQUIRE(::res_init() == 0);
+        set_up_lookup(name);
+        options = _res.options & static_cast<unsigned long>(RES_DNSRCH | RES_DEFNAMES);
+    }).join();
+    return options;
+}
+
 /// Runs the loop until the answer is there.
 std::optional<Allowed<Resolver::Addresses>> resolve(
-    boost::asio::io_context& io, Resolver& resolver, const std::string& name) {
+    boost::asio::io_context& io,
+    Resolver& resolver,
+    const std::string& name,
+    std::shared_ptr<LookupAccount> account = std::make_shared<LookupAccount>(kLookupsPerSessionMax),
+    std::chrono::milliseconds patience = std::chrono::seconds(20)) {
     std::optional<Allowed<Resolver::Addresses>> answer;
     io.restart();  // it may have run out of work before
     boost::asio::co_spawn(
         io,
         [&]() -> boost::asio::awaitable<void> {
-            answer = co_await resolver.resolve(name, std::chrono::seconds(20));
+            answer = co_await resolver.resolve(name, patience, account);
         },
         boost::asio::detached);
     while (!answer && io.run_one_for(std::chrono::seconds(20)) > 0) {
@@ -64,8 +97,9 @@ TEST_CASE(
         boost::asio::co_spawn(
             io,
             [&]() -> boost::asio::awaitable<void> {
-                const auto answer =
-                    co_await resolver.resolve("localhost", std::chrono::seconds(20));
+                auto account = std::make_shared<LookupAccount>(kLookupsPerSessionMax);
+                const auto answer = co_await resolver.resolve(
+                    "localhost", std::chrono::seconds(20), std::move(account));
                 ++answers;
                 if (answer.has_error()) {
                     reasons.push_back(answer.error().reason);
@@ -81,4 +115,59 @@ TEST_CASE(
     const auto again = resolve(io, resolver, "localhost");
     REQUIRE(again.has_value());
     CHECK(again->has_value());
+}
+
+TEST_CASE(
+    "of kLookupsPerSessionMax lookups none is free before the C library has given up",
+    "[egress][resolver]") {
+    const ProxyLimits limits;
+    CHECK(limits.lookups_max == kLookupsPerSessionMax);
+    CHECK(limits.lookups_max < limits::kEgressLookupsMax);
+    std::promise<void> gate;
+    boost::asio::io_context io;
+    SystemResolver resolver(io, {}, 16, wait_at(gate.get_future().share()));
+    const auto account = std::make_shared<LookupAccount>(2);
+    const std::chrono::milliseconds little(20);
+    for (int i = 0; i < 2; ++i) {
+        const auto answer = resolve(io, resolver, "slow", account, little);
+        REQUIRE(answer.has_value());
+        CHECK(answer->error().reason == Reason::kResolveTimeout);
+    }
+    const auto refused = resolve(io, resolver, "quick", account);
+    REQUIRE(refused.has_value());
+    CHECK(refused->error().reason == Reason::kResolverBusy);
+    // Another session's names do not wait for them.
+    const auto other = resolve(io, resolver, "quick");
+    REQUIRE(other.has_value());
+    CHECK(other->has_value());
+    gate.set_value();
+    const auto work = boost::asio::make_work_guard(io);  // the threads are none that it knows of
+    io.restart();
+    while (account->running > 0 && io.run_one_for(std::chrono::seconds(20)) > 0) {
+    }
+    CHECK(account->running == 0);
+    CHECK(resolve(io, resolver, "quick", account)->has_value());
+}
+
+TEST_CASE("stopping does not wait for a name server", "[egress][resolver]") {
+    std::promise<void> gate;
+    {
+        boost::asio::io_context io;
+        SystemResolver resolver(io, {}, 1, wait_at(gate.get_future().share()));
+        const auto answer = resolve(
+            io,
+            resolver,
+            "slow",
+            std::make_shared<LookupAccount>(1),
+            std::chrono::milliseconds(20));
+        REQUIRE(answer.has_value());
+        CHECK(answer->error().reason == Reason::kResolveTimeout);
+        resolver.stop();
+    }
+    gate.set_value();  // its thread finds nobody
+}
+
+TEST_CASE("only names of one label use the search list", "[egress][resolver]") {
+    CHECK(search_options("index.example") == 0);
+    CHECK(search_options("index") != 0);
 }

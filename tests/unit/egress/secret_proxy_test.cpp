@@ -13,7 +13,6 @@ using namespace cellkeep;
 using namespace cellkeep::egress;
 using Catch::Matchers::Contains;
 namespace asio = boost::asio;
-using asio::ip::tcp;
 
 namespace {
 
@@ -35,7 +34,7 @@ class TlsServer {
 
  private:
     void serve(Wire& wire) {
-        asio::ssl::stream<tcp::socket&> stream(wire.socket(), *context_);
+        asio::ssl::stream<Wire&> stream(wire, *context_);
         boost::system::error_code error;
         (void)stream.handshake(asio::ssl::stream_base::server, error);
         if (error) {
@@ -72,7 +71,7 @@ class InnerClient {
     InnerClient(ProxyFixture& fixture, const std::string& authority, const std::string& trusted)
         : wire_(fixture.connect()),
           context_(make_client_context(trusted).value()),
-          stream_(wire_.socket(), *context_) {
+          stream_(wire_, *context_) {
         wire_.send("CONNECT " + authority + " HTTP/1.1\r\nHost: " + authority + "\r\n\r\n");
         (void)wire_.read_until("\r\n\r\n");
         REQUIRE(SSL_set_tlsext_host_name(stream_.native_handle(), kName) == 1);
@@ -93,7 +92,7 @@ class InnerClient {
  private:
     Wire wire_;
     std::shared_ptr<asio::ssl::context> context_;
-    asio::ssl::stream<tcp::socket&> stream_;
+    asio::ssl::stream<Wire&> stream_;
     boost::system::error_code error_;
 };
 
@@ -134,7 +133,8 @@ TEST_CASE(
         "/v1/items",
         authority,
         "Authorization: Bearer cellkeep-placeholder\r\nauthorization: Bearer mine\r\n"
-        "Cookie: a=b\r\nX-Api-Key: c\r\nAccept-Encoding: gzip\r\n"));
+        "Cookie: a=b\r\nX-Api-Key: c\r\nAccept-Encoding: gzip\r\n"
+        "x-http-method-override: DELETE\r\nX_Original_URL: /x\r\nRange: bytes=1-2\r\n"));
     CHECK(status_in(answer) == 200);
     CHECK_THAT(
         answer,
@@ -145,7 +145,8 @@ TEST_CASE(
         server.requests[0],
         Contains("\r\nAuthorization: Bearer r3al-v4lue\r\n") &&
             Contains("Accept-Encoding: identity") && !Contains("placeholder") &&
-            !Contains("mine") && !Contains("Cookie") && !Contains("Api-Key") && !Contains("gzip"));
+            !Contains("mine") && !Contains("Cookie") && !Contains("Api-Key") && !Contains("gzip") &&
+            !Contains("DELETE") && !Contains("X_Original") && !Contains("Range"));
     const auto records = fixture.wait_for_records(2);
     CHECK(records[1].secret == "tracker");
     CHECK(records[1].reason == Reason::kAllowed);
@@ -174,6 +175,53 @@ TEST_CASE(
         CHECK(denied(client.ask(request)) == code);
     }
     CHECK(server.requests.empty());
+}
+
+TEST_CASE("a client of a tunnel that ends here need not say goodbye", "[egress][secret]") {
+    TlsServer server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    auto setup = setup_for(server);
+    setup.limits.idle_timeout = std::chrono::milliseconds(200);
+    setup.limits.goodbye_timeout = std::chrono::milliseconds(50);
+    ProxyFixture fixture(std::move(setup));
+    resolve_to_loopback(fixture);
+    const InnerClient client(fixture, authority_of(server.port()), fixture.authority().pem());
+    REQUIRE(client.trusted());
+    fixture.wait_for_connections(0);
+}
+
+TEST_CASE("an answer that the host packs does not come back", "[egress][secret]") {
+    const auto [coding, status] =
+        GENERATE(table<std::string, int>({{"gzip", 502}, {"identity", 200}}));
+    TlsServer server(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: " + coding + "\r\nContent-Length: 4\r\n\r\nr3al");
+    ProxyFixture fixture(setup_for(server));
+    resolve_to_loopback(fixture);
+    const std::string authority = authority_of(server.port());
+    InnerClient client(fixture, authority, fixture.authority().pem());
+    REQUIRE(client.trusted());
+    const std::string answer = client.ask(inner("/v1", authority));
+    CHECK(status_in(answer) == status);
+    if (status != 200) {
+        CHECK(denied(answer) == "upstream_protocol");
+        CHECK_THAT(answer, !Contains("r3al"));
+    }
+}
+
+TEST_CASE("an answer may repeat no secret of its host", "[egress][secret]") {
+    TlsServer server("HTTP/1.1 200 \r\nContent-Length: 23\r\n\r\n<r3al-v4lue><0ther-one>");
+    auto setup = setup_for(server);
+    setup.secrets.push_back(make_secret(server.port()));
+    setup.secrets[1].binding.name = "other";
+    setup.secrets[1].value = "Bearer 0ther-one";
+    setup.secrets[1].path = "/v2";
+    ProxyFixture fixture(std::move(setup));
+    resolve_to_loopback(fixture);
+    const std::string authority = authority_of(server.port());
+    InnerClient client(fixture, authority, fixture.authority().pem());
+    REQUIRE(client.trusted());
+    CHECK_THAT(
+        client.ask(inner("/v1", authority)),
+        Contains("200") && Contains("<**********><*********>"));
 }
 
 TEST_CASE("the secret of https does not go out in the clear", "[egress][secret]") {
