@@ -13,11 +13,12 @@ namespace cellkeep::cli {
 
 namespace {
 
+/// Any thread: the store's own says when it is in trouble.
 struct Log {
     std::shared_ptr<spdlog::logger> logger;
     LogFormat format = LogFormat::kJson;
 
-    Log() : logger(spdlog::stderr_logger_st("cellkeep")) { use(LogLevel::kInfo, format); }
+    Log() : logger(spdlog::stderr_logger_mt("cellkeep")) { use(LogLevel::kInfo, format); }
 
     void use(LogLevel level, LogFormat new_format) {
         format = new_format;

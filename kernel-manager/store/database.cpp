@@ -8,6 +8,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <cerrno>
 #include <exception>
+#include <sqlite3.h>
 #include <utility>
 
 namespace cellkeep::store {
@@ -36,6 +37,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET ended_at = excluded.
     reason = excluded.reason, metadata = excluded.metadata
 )";
 
+/// What has ended stays ended, whoever notes its beginning again.
 constexpr const char* kPutExecution = R"(
 INSERT INTO executions (id, session_id, owner, status, created_at, started_at, finished_at,
     code_sha256, reasoning, metadata, error_kind, error_name, error_message, wall_ms, cpu_ms,
@@ -46,6 +48,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO U
     error_name = excluded.error_name, error_message = excluded.error_message,
     wall_ms = excluded.wall_ms, cpu_ms = excluded.cpu_ms, queued_ms = excluded.queued_ms,
     memory_peak_bytes = excluded.memory_peak_bytes
+    WHERE excluded.status <> ''
 )";
 
 constexpr const char* kReadExecution =
@@ -83,11 +86,24 @@ Error store_error(const std::exception& failure) {
     return {ErrorCode::kSystem, std::string("store: ") + failure.what()};
 }
 
+/// kProtocol only where the file itself is no sound database: one that is locked, or on a disk that
+/// fails or is full, is as good as before when that is over.
+Error open_error(const SQLite::Exception& failure) {
+    const int primary = failure.getErrorCode() & 0xff;  // sqlite3_extended_errcode(3)
+    const bool damaged = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB;
+    return {
+        damaged ? ErrorCode::kProtocol : ErrorCode::kSystem,
+        std::string("store: ") + failure.what()};
+}
+
 }  // namespace
 
 struct Database::Handle {
     explicit Handle(const std::string& path)
-        : database(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE) {}
+        : database(
+              path,
+              SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
+              static_cast<int>(kBusyTimeout.count())) {}
     SQLite::Database database;
 
     void put(const SessionRecord& record) {
@@ -163,7 +179,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
         handle->database.exec(kSchema);
         return std::unique_ptr<Database>(new Database(std::move(handle)));
     } catch (const SQLite::Exception& failure) {
-        return Error(ErrorCode::kProtocol, std::string("store: ") + failure.what());
+        return open_error(failure);
     }
 }
 
@@ -248,13 +264,23 @@ Result<std::optional<ExecutionRecord>> Database::find_execution(const std::strin
 Result<std::vector<ExecutionRecord>> Database::list_executions(
     const std::string& session_id, const std::string& after, std::size_t limit) {
     try {
+        std::int64_t place = 0;
+        if (!after.empty()) {
+            SQLite::Statement cursor(
+                handle_->database, "SELECT number FROM executions WHERE id = ? AND session_id = ?");
+            cursor.bind(1, after);
+            cursor.bind(2, session_id);
+            if (!cursor.executeStep()) {
+                return Error(ErrorCode::kNotFound, "store: there is no execution " + after);
+            }
+            place = cursor.getColumn(0).getInt64();
+        }
         SQLite::Statement row(
             handle_->database,
             std::string(kReadExecution) +
-                "WHERE session_id = ?1 AND number > coalesce((SELECT number FROM executions WHERE "
-                "id = ?2), 0) ORDER BY number LIMIT ?3");
+                "WHERE session_id = ?1 AND number > ?2 ORDER BY number LIMIT ?3");
         row.bind(1, session_id);
-        row.bind(2, after);
+        row.bind(2, place);
         row.bind(3, static_cast<std::int64_t>(limit));
         std::vector<ExecutionRecord> records;
         while (row.executeStep()) {

@@ -9,6 +9,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <optional>
@@ -29,18 +31,42 @@ std::size_t bytes_of(const ExecutionRecord& record) {
            record.error_message.size();
 }
 
+/// Where a damaged file goes: no earlier one is overwritten. kLimitExceeded if there are too many.
+Result<std::string> free_damaged_name(const std::string& path) {
+    for (std::size_t number = 1; number <= kDamagedFilesMax; ++number) {
+        std::string name = path + ".damaged" + (number == 1 ? "" : "." + std::to_string(number));
+        if (::access(name.c_str(), F_OK) != 0 && errno == ENOENT) {
+            return name;
+        }
+    }
+    return Error(
+        ErrorCode::kLimitExceeded,
+        "store: " + path + " is damaged, and so were " + std::to_string(kDamagedFilesMax) +
+            " before it",
+        "Remove the .damaged files.");
+}
+
+/// What belongs to the database goes with it.
+Status put_aside(const std::string& path, const std::string& name) {
+    for (const char* suffix : {"-wal", "-shm"}) {
+        // Ignored: there need not be such a file.
+        (void)std::rename((path + suffix).c_str(), (name + suffix).c_str());
+    }
+    if (std::rename(path.c_str(), name.c_str()) != 0) {
+        return Error::from_errno(errno, "rename(" + path + ")");
+    }
+    return ok();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::open(
     const std::string& path, std::function<void(const std::string&)> log, StoreLimits limits) {
     auto database = Database::open(path);
     if (database.has_error() && database.error().code() == ErrorCode::kProtocol) {
-        log(database.error().message() + "; it is put aside as " + path + ".damaged");
-        for (const char* suffix : {"", "-wal", "-shm"}) {
-            const std::string part = path + suffix;
-            // Ignored: there need not be such a file; if it cannot be moved, opening fails again.
-            (void)std::rename(part.c_str(), (path + ".damaged" + suffix).c_str());
-        }
+        BOOST_OUTCOME_TRY(const std::string aside, free_damaged_name(path));
+        log(database.error().message() + "; it is put aside as " + aside);
+        BOOST_OUTCOME_TRY(put_aside(path, aside));
         database = Database::open(path);
     }
     BOOST_OUTCOME_TRY(auto opened, std::move(database));

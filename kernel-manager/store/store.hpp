@@ -25,6 +25,9 @@
 
 namespace cellkeep::store {
 
+/// Damaged files that are kept beside the store, each under a name of its own.
+inline constexpr std::size_t kDamagedFilesMax = 8;
+
 struct StoreLimits {
     std::size_t queue_max = limits::kStoreQueueMax;
     std::size_t queue_bytes_max = limits::kStoreQueueBytesMax;
@@ -33,8 +36,10 @@ struct StoreLimits {
 
 class Store {
  public:
-    /// Opens the file and marks what a server that died has left unfinished. log gets one line per
-    /// change of health, from any thread.
+    /// Opens the file and marks what a server that died has left unfinished. A damaged one is put
+    /// aside as PATH.damaged, PATH.damaged.2 and so on, and a new one begun; one that only cannot
+    /// be used now is left alone and an error. log gets one line per change of health, from any
+    /// thread.
     static Result<std::unique_ptr<Store>> open(
         const std::string& path,
         std::function<void(const std::string&)> log,
@@ -51,7 +56,7 @@ class Store {
     std::string trouble() const;
     std::uint64_t lost() const;
 
-    // Each sees everything that was put before it.
+    // Each sees everything that was put before it. Errors are those of Database.
     boost::asio::awaitable<Result<std::optional<SessionRecord>>> find_session(std::string id);
     boost::asio::awaitable<Result<std::optional<ExecutionRecord>>> find_execution(std::string id);
     boost::asio::awaitable<Result<std::vector<ExecutionRecord>>> list_executions(

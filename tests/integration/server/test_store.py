@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the server remembers beyond a session's life and its own: after a deletion, after SIGKILL."""
 
+import os
 import signal
 import sqlite3
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from harness import Server, cgroups_of, wait_until
 
 
@@ -30,6 +34,57 @@ def restart(server: Server) -> None:
     """Another server in the same state directory."""
     server.log.close()
     server.start()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MB of its own."""
+    mount = ("mount", "-t", "tmpfs", "-o", "size=4m,mode=0700", "small", str(tmp_path))
+    made = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"nothing can be mounted here: {made.stderr.strip()}")
+    yield tmp_path
+    subprocess.run(("umount", "--lazy", str(tmp_path)), check=True)
+
+
+def fill(disk: Path) -> Path:
+    """The file that takes what is left."""
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while file.write(b"x" * 4096):
+                pass
+        except OSError:
+            pass  # it is full
+    assert os.statvfs(disk).f_bavail == 0
+    return filler
+
+
+def test_a_full_disk_costs_rows_and_no_answers(small_disk: Path) -> None:
+    server = Server(*HOST_FILES)
+    server.state_dir = small_disk / "state"
+    with server:
+        session = server.create()
+
+        def health() -> str:
+            return server.get("/healthz").json()["status"]
+
+        def status_after_a_run() -> str:
+            # Each run is a row, and the row is what tells how the disk is.
+            assert session.execute("1", reasoning="r" * 10_000)["status"] == "ok"
+            return health()
+
+        assert session.value("1") == "1"
+        assert health() == "ok"
+        filler = fill(small_disk)
+        wait_until(lambda: status_after_a_run() == "degraded", 60, "degraded on a full disk")
+        assert server.get(f"{session.path}/executions").status_code == 200
+        filler.unlink()
+        wait_until(lambda: status_after_a_run() == "ok", 60, "ok when there is room again")
+        kept = session.execute("'kept'")
+        wait_until(lambda: (kept["id"], "ok") in stored(server), 60, "the store is written again")
+        assert "records are lost" in server.output()
+        assert "it can be written again" in server.output()
 
 
 def test_executions_of_a_deleted_session_stay_readable() -> None:

@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/log.hpp"
 
+#include "protocol/support/unique_fd.hpp"
+#include "tests/support/temporary_directory.hpp"
+
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace cellkeep::cli {
 namespace {
@@ -30,6 +42,59 @@ TEST_CASE("what looks like a secret is not written", "[cli][log]") {
             "e", {{"message", "API_KEY=q8Zr4Xw2Lk9Vt3Bn7Hs5"}, {"password", "hunter2"}}, format);
         CHECK_THAT(line, !Catch::Contains("q8Zr4") && !Catch::Contains("hunter2"));
         CHECK_THAT(line, Catch::Contains("API_KEY=[redacted:secret]"));
+    }
+}
+
+/// What is written to standard error while it lives.
+class Capture {
+ public:
+    explicit Capture(const std::string& path)
+        : path_(path), before_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) {
+        const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+        REQUIRE(file);
+        REQUIRE(::dup2(file.get(), STDERR_FILENO) >= 0);
+    }
+    Capture(const Capture&) = delete;
+    Capture& operator=(const Capture&) = delete;
+    ~Capture() {
+        (void)::dup2(before_.get(), STDERR_FILENO);  // Ignored: there is nobody to tell.
+    }
+    std::vector<std::string> lines() const {
+        std::ifstream file(path_);
+        std::vector<std::string> all;
+        for (std::string line; std::getline(file, line);) {
+            all.push_back(line);
+        }
+        return all;
+    }
+
+ private:
+    std::string path_;
+    UniqueFd before_;
+};
+
+TEST_CASE("events of several threads are whole lines", "[cli][log]") {
+    const cellkeep::test::TemporaryDirectory directory;
+    std::vector<std::string> lines;
+    {
+        const Capture capture(directory.path() + "/log");
+        std::vector<std::thread> threads;
+        for (int number = 0; number < 4; ++number) {
+            threads.emplace_back([number] {
+                for (int i = 0; i < 2000; ++i) {
+                    log_event(LogLevel::kWarning, "store", {{"thread", number}, {"line", i}});
+                }
+            });
+        }
+        for (std::thread& thread : threads) {
+            thread.join();
+        }
+        lines = capture.lines();
+    }
+    CHECK(lines.size() == 8000);
+    for (const std::string& line : lines) {
+        CAPTURE(line);
+        REQUIRE(nlohmann::json::accept(line));
     }
 }
 

@@ -7,9 +7,11 @@
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <fstream>
 #include <mutex>
 #include <optional>
+#include <sqlite3.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,7 +55,7 @@ struct Fixture {
 };
 
 template <typename Answer>
-Answer run(asio::awaitable<Result<Answer>> question) {
+Result<Answer> run_any(asio::awaitable<Result<Answer>> question) {
     asio::io_context io(1);
     std::optional<Result<Answer>> answer;
     asio::co_spawn(
@@ -62,8 +64,14 @@ Answer run(asio::awaitable<Result<Answer>> question) {
         [](std::exception_ptr thrown) { REQUIRE_FALSE(thrown); });
     (void)io.run();
     REQUIRE(answer.has_value());
-    REQUIRE(answer->has_value());
-    return answer->value();
+    return std::move(*answer);
+}
+
+template <typename Answer>
+Answer run(asio::awaitable<Result<Answer>> question) {
+    auto answer = run_any(std::move(question));
+    REQUIRE(answer.has_value());
+    return std::move(answer).value();
 }
 
 TEST_CASE("what was put is found, also by the next server", "[store]") {
@@ -85,6 +93,15 @@ TEST_CASE("what was put is found, also by the next server", "[store]") {
     CHECK(store->lost() == 0);
     CHECK(store->trouble().empty());
     CHECK(fixture.lines.empty());
+}
+
+TEST_CASE("the end of an execution is not undone by its beginning", "[store]") {
+    Fixture fixture;
+    const auto store = fixture.open();
+    store->put(execution("exe_1", ""));
+    store->put(execution("exe_1"));
+    store->put(execution("exe_1", ""));
+    CHECK(run(store->find_execution("exe_1"))->status == "ok");
 }
 
 TEST_CASE("what a dead server left unfinished is said to be interrupted", "[store]") {
@@ -117,6 +134,11 @@ TEST_CASE("a session's executions are listed page by page, in order", "[store]")
     REQUIRE(first.size() == 2);
     CHECK(first[0].id == "exe_b");
     CHECK(first[1].id == "exe_a");
+    const auto ask = [&](const std::string& session, const std::string& after) {
+        return run_any(store->list_executions(session, after, 2));
+    };
+    CHECK(ask("ses_1", "exe_never").error().code() == ErrorCode::kNotFound);
+    CHECK(ask("ses_2", "exe_a").error().code() == ErrorCode::kNotFound);
     const auto rest = run(store->list_executions("ses_1", "exe_a", 2));
     REQUIRE(rest.size() == 1);
     CHECK(rest[0].id == "exe_c");
@@ -174,6 +196,45 @@ TEST_CASE("a damaged file is put aside and a new one begun", "[store]") {
     CHECK(fixture.lines[0].find("put aside") != std::string::npos);
     store->put(execution("exe_1"));
     CHECK(run(store->find_execution("exe_1")).has_value());
+}
+
+TEST_CASE("a damaged file overwrites no earlier one", "[store]") {
+    Fixture fixture;
+    const auto content = [&](const std::string& suffix) {
+        std::ifstream file(fixture.path + suffix);
+        return std::string(1, static_cast<char>(file.get()));
+    };
+    for (std::size_t i = 0; i < kDamagedFilesMax; ++i) {
+        std::ofstream(fixture.path, std::ios::trunc)
+            << std::string(100'000, static_cast<char>('a' + i));
+        (void)fixture.open();
+    }
+    CHECK(content(".damaged") == "a");
+    CHECK(content(".damaged.2") == "b");
+    CHECK(content(".damaged." + std::to_string(kDamagedFilesMax)) == "h");
+    std::ofstream(fixture.path, std::ios::trunc) << std::string(100'000, 'x');
+    const auto refused = Store::open(fixture.path, [](const std::string&) {});
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().code() == ErrorCode::kLimitExceeded);
+    CHECK(content("") == "x");
+}
+
+TEST_CASE("a sound file that is locked is an error and stays where it is", "[store]") {
+    Fixture fixture;
+    sqlite3* other = nullptr;
+    REQUIRE(sqlite3_open(fixture.path.c_str(), &other) == SQLITE_OK);
+    REQUIRE(
+        sqlite3_exec(other, "CREATE TABLE t (a); BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) ==
+        SQLITE_OK);
+    const auto begun = std::chrono::steady_clock::now();
+    const auto locked = Store::open(fixture.path, [](const std::string&) {});
+    // Somebody who only reads a moment is waited for.
+    CHECK(std::chrono::steady_clock::now() - begun >= kBusyTimeout);
+    REQUIRE(locked.has_error());
+    CHECK(locked.error().code() == ErrorCode::kSystem);
+    CHECK_FALSE(std::ifstream(fixture.path + ".damaged").good());
+    REQUIRE(sqlite3_close(other) == SQLITE_OK);
+    CHECK(fixture.open()->trouble().empty());
 }
 
 TEST_CASE("a store that cannot be opened is an error", "[store]") {
