@@ -226,5 +226,5 @@ def test_what_is_asked_after_a_restart_waits_for_the_fresh_kernel(client: Client
 def test_a_shutdown_ends_the_session_and_is_answered(session: Session, client: Client) -> None:
     reply = ask(client, "control", "shutdown_request", {"restart": False})["content"]
     assert reply == {"status": "ok", "restart": False}
-    assert session.server.get(session.path).status_code == 404
+    assert session.server.get(session.path).status_code == 410
     assert not Path(session.info["connection_file"]).exists()
