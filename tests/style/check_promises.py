@@ -4,7 +4,8 @@
 In SPECIFICATION.md each row of a table ends with its tests, `FILE` or `FILE: NAME`, FILE below
 tests/; a row without one is a finding. In SECURITY.md a quoted name in a table's row is the name of a
 test (without its "test_"), perhaps cut with "…", and a backticked file name is a file of tests. A row of the
-table of limits names a constant, and its test has to name the constant too.
+table of limits names a constant, and its test has to name the constant too; every constant of
+protocol/limits.hpp has such a row.
 """
 
 import re
@@ -75,6 +76,15 @@ def check_specification(root: Path) -> Iterator[str]:
                 yield f"{name}:{number}: tests/{file} does not name {limit.group(1)}"
 
 
+def check_limits(root: Path) -> Iterator[str]:
+    header = (root / "protocol/limits.hpp").read_text(encoding="utf-8")
+    name = "sandbox/SPECIFICATION.md"
+    rows_of = set(re.findall(r"^\| `(k\w+)` \|", (root / name).read_text("utf-8"), re.MULTILINE))
+    for constant in re.findall(r"^inline constexpr .*?\b(k[A-Z]\w+)\s*[={]", header, re.MULTILINE):
+        if constant not in rows_of:
+            yield f"protocol/limits.hpp: {name} has no row for {constant}"
+
+
 def check_security(root: Path) -> Iterator[str]:
     name = "sandbox/SECURITY.md"
     files = {path.name: path for path in (root / "tests").rglob("*_test.cpp")}
@@ -100,7 +110,7 @@ def check_security(root: Path) -> Iterator[str]:
 
 
 def check(root: Path) -> list[str]:
-    return [*check_specification(root), *check_security(root)]
+    return [*check_specification(root), *check_limits(root), *check_security(root)]
 
 
 def main() -> int:

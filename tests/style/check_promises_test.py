@@ -11,7 +11,7 @@ CPP = 'TEST_CASE(\n    "a name that goes on "\n    "in a second literal") {}\n//
 SECURITY = "no tables\n"
 
 
-def findings(row: str, security: str = SECURITY) -> list[str]:
+def findings(row: str, security: str = SECURITY, limits: str = "") -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for path, text in {
@@ -22,6 +22,7 @@ def findings(row: str, security: str = SECURITY) -> list[str]:
             "tests/suite/CMakeLists.txt": "foreach(suite it)\n",
             "sandbox/SPECIFICATION.md": f"| promise | held by |\n|---|---|\n{row}\n",
             "sandbox/SECURITY.md": security,
+            "protocol/limits.hpp": limits,
         }.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
@@ -52,6 +53,18 @@ class PromisesTest(unittest.TestCase):
             found = findings(row)
             self.assertEqual(1, len(found), row)
             self.assertIn(why, found[0])
+
+    def test_every_limit_has_a_row(self) -> None:
+        row = "| `kSizeMax` | `sandbox/one_test.cpp` |"
+        size = "inline constexpr std::size_t kSizeMax = 1;\n"
+        self.assertEqual([], findings(row, limits=size))
+        for other in (
+            "inline constexpr std::uint64_t kTimeMax = 1ULL << 3U;\n",
+            "inline constexpr std::chrono::seconds kTimeMax{5};\n",
+        ):
+            found = findings(row, limits=size + other)
+            self.assertEqual(1, len(found), other)
+            self.assertIn("no row for kTimeMax", found[0])
 
     def test_names_in_the_tables_of_security_are_looked_up(self) -> None:
         good = "| a | `one_test.cpp`, \"a name that goes on …\" |\n"
