@@ -19,6 +19,8 @@ using nlohmann::json;
 // kJsonDepthMax levels.
 class ValueBuilder {
  public:
+    explicit ValueBuilder(RepeatedKeys keys) : keys_(keys) {}
+
     bool null() { return put(nullptr) != nullptr; }
     bool boolean(bool value) { return put(value) != nullptr; }
     bool number_integer(json::number_integer_t value) { return put(value) != nullptr; }
@@ -35,6 +37,10 @@ class ValueBuilder {
     bool end_array() { return close(); }
     // A value of null is put here at once; the one that follows replaces it and is counted.
     bool key(std::string& name) {
+        if (keys_ == RepeatedKeys::kRefused && open_.back()->contains(name)) {
+            repeated_ = true;
+            return false;
+        }
         member_ = &(*open_.back())[std::move(name)];
         return true;
     }
@@ -51,6 +57,7 @@ class ValueBuilder {
     json take() { return std::move(root_); }
     bool too_deep() const { return too_deep_; }
     bool too_many() const { return too_many_; }
+    bool repeated() const { return repeated_; }
     std::size_t error_position() const { return error_position_; }
 
  private:
@@ -98,11 +105,13 @@ class ValueBuilder {
     std::size_t error_position_ = 0;
     bool too_deep_ = false;
     bool too_many_ = false;
+    bool repeated_ = false;
+    RepeatedKeys keys_;
 };
 
 }  // namespace
 
-Result<json> parse_json(std::string_view text, std::string_view what) {
+Result<json> parse_json(std::string_view text, std::string_view what, RepeatedKeys keys) {
     // nlohmann's lexer takes a NUL byte for the end of the text and would not look at the rest.
     const auto nul = text.find('\0');
     if (nul != std::string_view::npos) {
@@ -110,8 +119,12 @@ Result<json> parse_json(std::string_view text, std::string_view what) {
             ErrorCode::kProtocol,
             std::string(what) + ": not valid JSON at byte " + std::to_string(nul + 1));
     }
-    ValueBuilder builder;
+    ValueBuilder builder(keys);
     if (!json::sax_parse(text, &builder)) {
+        if (builder.repeated()) {
+            return Error(
+                ErrorCode::kProtocol, std::string(what) + ": an object has the same key twice");
+        }
         if (builder.too_deep()) {
             return Error(
                 ErrorCode::kProtocol,

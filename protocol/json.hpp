@@ -14,11 +14,15 @@
 
 namespace cellkeep::protocol {
 
+/// What a key that an object has twice means (RFC 8259, section 4, leaves it open).
+enum class RepeatedKeys { kLastCounts, kRefused };
+
 /// JSON text to a value (RFC 8259): strict, bounded depth (limits::kJsonDepthMax), never throws.
 /// kProtocol says what and at which byte; kLimitExceeded: more than limits::kJsonValuesMax values.
 /// Invalid UTF-8, lone surrogates, NaN, numbers that do not fit a double and anything after the
-/// value are refused; of a repeated key the last one counts.
-Result<nlohmann::json> parse_json(std::string_view text, std::string_view what);
+/// value are refused; a repeated key too if keys says so.
+Result<nlohmann::json> parse_json(
+    std::string_view text, std::string_view what, RepeatedKeys keys = RepeatedKeys::kLastCounts);
 
 /// The same, and the value must be an object.
 Result<nlohmann::json> parse_json_object(std::string_view text, std::string_view what);

@@ -108,8 +108,8 @@ inline constexpr std::uint64_t kUploadBytesMax = 1ULL << 30U;
 inline constexpr std::size_t kHttpConnectionsMax = 12'000;
 /// A client must deliver its request head within this, from its first byte.
 inline constexpr std::chrono::seconds kHttpHeadTimeout{15};
-/// Longest silence while a body is on its way. A client may also keep the server waiting for a whole
-/// body only this long, and as much longer as what it sent takes at kHttpBodyBytesPerSecond.
+/// Longest silence while a body is on its way. A client may also keep the server waiting for a
+/// whole body only this long, and as much longer as what it sent takes at kHttpBodyBytesPerSecond.
 inline constexpr std::chrono::seconds kHttpBodyTimeout{30};
 inline constexpr std::uint64_t kHttpBodyBytesPerSecond = 64ULL << 10U;
 /// An idle keep-alive connection is closed after this.
@@ -124,6 +124,16 @@ inline constexpr std::chrono::seconds kHttpStreamStallMax{30};
 /// What a client may send ahead while its answer is on the way. Behind that it is no longer seen
 /// that it went, until something is written to it.
 inline constexpr std::size_t kHttpAheadBytesMax = 32ULL << 10U;
+
+// --- Principals (serve --token-file)
+/// The file's text.
+inline constexpr std::size_t kTokenFileBytesMax = 256ULL << 10U;
+/// Principals that it names: each is compared with the token of every request.
+inline constexpr std::size_t kPrincipalsMax = 256;
+inline constexpr std::size_t kPrincipalNameBytesMax = 64;
+/// A named principal's token. 32 hexadecimal digits are 128 bits: nobody finds one by trying.
+inline constexpr std::size_t kTokenBytesMin = 32;
+inline constexpr std::size_t kTokenBytesMax = 512;
 
 // --- WebSocket
 /// How often the server pings, and how long a peer may give no sign of life.

@@ -58,7 +58,7 @@ boost::asio::awaitable<Status> write_archive(
 }  // namespace
 
 Routes::Answer Routes::get_archive(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }
@@ -66,7 +66,7 @@ Routes::Answer Routes::get_archive(http::Request& request) {
     if (path.has_error()) {
         co_return bad_path(path.error());
     }
-    session->touch();
+    count_as_use(request, *session);
     const auto workspace = session->workspace();
     if (workspace.has_error()) {
         co_return http::to_response(http::problem_from(workspace.error()));

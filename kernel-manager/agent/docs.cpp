@@ -37,15 +37,13 @@ http::Response answer(const DocsFile& file) {
 
 void add_docs(http::Router& router) {
     for (const char* path : {"/docs", "/docs/page.js", "/docs/viewer.js", "/docs/viewer.css"}) {
-        http::Route route;
-        route.method = "GET";
-        route.pattern = path;
-        route.access = http::Access::kOpen;
+        http::Route route(
+            http::Access::kOpen,
+            "GET",
+            path,
+            [file = find_docs_file(path)](http::Request& /*request*/)
+                -> boost::asio::awaitable<http::Response> { co_return answer(*file); });
         route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
-        route.handler = [file = find_docs_file(path)](
-                            http::Request& /*request*/) -> boost::asio::awaitable<http::Response> {
-            co_return answer(*file);
-        };
         router.add(std::move(route));
     }
 }

@@ -57,35 +57,35 @@ http::Response list_page(
 }  // namespace
 
 void ExecutionRoutes::add_to(http::Router& router) {
-    const auto add = [&](const char* method, const char* pattern, auto member) {
-        http::Route route;
-        route.method = method;
-        route.pattern = pattern;
-        route.handler = [this, member](http::Request& request) { return (this->*member)(request); };
+    using http::Access;
+    const auto add = [&](Access access, const char* method, const char* pattern, auto member) {
+        http::Route route(access, method, pattern, [this, member](http::Request& request) {
+            return (this->*member)(request);
+        });
         const std::string_view path = pattern;
         if (route.method != "POST" || path.substr(path.rfind('/')) == "/interrupt") {
             route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
         }
         router.add(std::move(route));
     };
-    add("POST", "/v1/sessions/{id}/executions", &ExecutionRoutes::execute);
-    add("GET", "/v1/sessions/{id}/executions", &ExecutionRoutes::list);
-    add("GET", "/v1/sessions/{id}/executions/{exe}", &ExecutionRoutes::get);
-    add("GET", "/v1/sessions/{id}/executions/{exe}/events", &ExecutionRoutes::events);
-    add("POST", "/v1/sessions/{id}/executions/{exe}/interrupt", &ExecutionRoutes::interrupt);
-    add("POST", "/v1/executions", &ExecutionRoutes::execute_once);
-    add("GET", "/v1/executions/{exe}", &ExecutionRoutes::get_once);
-    add("GET", "/v1/executions/{exe}/events", &ExecutionRoutes::once_events);
-    add("POST", "/v1/executions/{exe}/interrupt", &ExecutionRoutes::interrupt_once);
-}
-
-std::shared_ptr<session::Session> ExecutionRoutes::find_session(
-    const http::Request& request) const {
-    auto session = backend_.find(request.capture("id"));
-    if (session != nullptr && !may_see(request.principal, session->info())) {
-        return nullptr;
-    }
-    return session;
+    add(Access::kChange, "POST", "/v1/sessions/{id}/executions", &ExecutionRoutes::execute);
+    add(Access::kRead, "GET", "/v1/sessions/{id}/executions", &ExecutionRoutes::list);
+    add(Access::kRead, "GET", "/v1/sessions/{id}/executions/{exe}", &ExecutionRoutes::get);
+    add(Access::kRead,
+        "GET",
+        "/v1/sessions/{id}/executions/{exe}/events",
+        &ExecutionRoutes::events);
+    add(Access::kChange,
+        "POST",
+        "/v1/sessions/{id}/executions/{exe}/interrupt",
+        &ExecutionRoutes::interrupt);
+    add(Access::kChange, "POST", "/v1/executions", &ExecutionRoutes::execute_once);
+    add(Access::kRead, "GET", "/v1/executions/{exe}", &ExecutionRoutes::get_once);
+    add(Access::kRead, "GET", "/v1/executions/{exe}/events", &ExecutionRoutes::once_events);
+    add(Access::kChange,
+        "POST",
+        "/v1/executions/{exe}/interrupt",
+        &ExecutionRoutes::interrupt_once);
 }
 
 http::Response unknown_execution(const http::Request& request) {
@@ -135,7 +135,7 @@ http::Response answer_interrupt(const http::Request& request, const Status& inte
 }
 
 ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }
@@ -156,7 +156,8 @@ ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request) {
     if (begun.has_error()) {
         co_return refuse_execution(begun.error(), session.get());
     }
-    co_await history_.note(begun.value(), request.principal.name);
+    // Whoever asked for it: the history of a session is its owner's.
+    co_await history_.note(begun.value(), session->info().owner);
     AnswerPlan plan;
     plan.execution = begun.value();
     plan.location = "/v1/sessions/" + session->id() + "/executions/" + plan.execution->id();
@@ -180,7 +181,7 @@ ExecutionRoutes::Answer ExecutionRoutes::list(http::Request& request) {
         co_return http::to_response(http::make_problem(
             400, "limit must be a number from 1 to " + std::to_string(kPageExecutionsMax) + "."));
     }
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         http::Response gone = co_await history_.answer_list(request, *limit);
         co_return gone;
@@ -189,7 +190,7 @@ ExecutionRoutes::Answer ExecutionRoutes::list(http::Request& request) {
 }
 
 ExecutionRoutes::Answer ExecutionRoutes::get(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     const auto execution = session ? session->find_execution(request.capture("exe")) : nullptr;
     if (!execution) {
         http::Response stored = co_await history_.answer_execution(request);
@@ -202,7 +203,7 @@ ExecutionRoutes::Answer ExecutionRoutes::get(http::Request& request) {
 }
 
 ExecutionRoutes::Answer ExecutionRoutes::events(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }
@@ -214,7 +215,7 @@ ExecutionRoutes::Answer ExecutionRoutes::events(http::Request& request) {
 }
 
 ExecutionRoutes::Answer ExecutionRoutes::interrupt(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }

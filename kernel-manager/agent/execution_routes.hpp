@@ -42,8 +42,6 @@ class ExecutionRoutes {
     Answer interrupt_once(http::Request& request);
     std::shared_ptr<OneShot> find_once(const http::Request& request);
 
-    std::shared_ptr<session::Session> find_session(const http::Request& request) const;
-
     session::Backend& backend_;
     History& history_;
     OneShots one_shots_;

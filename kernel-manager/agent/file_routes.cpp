@@ -73,7 +73,7 @@ http::Response removal_problem(const Error& error) {
 }  // namespace
 
 Routes::Answer Routes::list_files(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }
@@ -81,7 +81,7 @@ Routes::Answer Routes::list_files(http::Request& request) {
     if (path.has_error()) {
         co_return bad_path(path.error());
     }
-    session->touch();
+    count_as_use(request, *session);
     const auto workspace = session->workspace();
     if (workspace.has_error()) {
         co_return http::to_response(http::problem_from(workspace.error()));
@@ -98,7 +98,7 @@ Routes::Answer Routes::list_files(http::Request& request) {
 }
 
 Routes::Answer Routes::get_file(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }
@@ -106,7 +106,7 @@ Routes::Answer Routes::get_file(http::Request& request) {
     if (path.has_error()) {
         co_return bad_path(path.error());
     }
-    session->touch();
+    count_as_use(request, *session);
     const auto workspace = session->workspace();
     if (workspace.has_error()) {
         co_return http::to_response(http::problem_from(workspace.error()));
@@ -130,7 +130,7 @@ Routes::Answer Routes::get_file(http::Request& request) {
 }
 
 Routes::Answer Routes::remove_file(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }
@@ -142,7 +142,7 @@ Routes::Answer Routes::remove_file(http::Request& request) {
     if (recursive != "true" && recursive != "false") {
         co_return http::to_response(http::make_problem(400, "recursive must be true or false."));
     }
-    session->touch();
+    count_as_use(request, *session);
     const auto workspace = session->workspace();
     if (workspace.has_error()) {
         co_return http::to_response(http::problem_from(workspace.error()));

@@ -98,10 +98,6 @@ nlohmann::json stored_json(const store::ExecutionRecord& record) {
           {"queued_ms", record.queued_ms}}}};
 }
 
-bool may_see_record(const http::Principal& principal, const std::string& owner) {
-    return principal.role == http::Role::kAdmin || principal.name == owner;
-}
-
 }  // namespace
 
 Status History::on_session_created(const std::shared_ptr<session::Session>& session) {
@@ -167,7 +163,7 @@ boost::asio::awaitable<http::Response> History::answer_session(http::Request& re
     }
     const auto found = co_await store_->find_session(request.capture("id"));
     const bool known = found.has_value() && found.value().has_value() &&
-                       may_see_record(request.principal, found.value()->owner);
+                       http::may_see(request.principal, found.value()->owner);
     if (!known || found.value()->ended_at.empty()) {
         co_return unknown_session(request);
     }
@@ -189,7 +185,7 @@ boost::asio::awaitable<http::Response> History::answer_execution(http::Request& 
     const auto found = co_await store_->find_execution(request.capture("exe"));
     const std::string session_id = request.capture("id");
     const bool known = found.has_value() && found.value().has_value() &&
-                       may_see_record(request.principal, found.value()->owner) &&
+                       http::may_see(request.principal, found.value()->owner) &&
                        (session_id.empty() || session_id == found.value()->session_id) &&
                        !found.value()->status.empty();
     if (!known) {
@@ -206,7 +202,7 @@ boost::asio::awaitable<http::Response> History::answer_list(
     const std::string session_id = request.capture("id");
     const auto session = co_await store_->find_session(session_id);
     const bool known = session.has_value() && session.value().has_value() &&
-                       may_see_record(request.principal, session.value()->owner);
+                       http::may_see(request.principal, session.value()->owner);
     if (!known) {
         co_return unknown_session(request);
     }

@@ -19,8 +19,7 @@ boost::asio::awaitable<void> wait_until_gone(std::shared_ptr<session::Completion
 
 std::shared_ptr<OneShot> ExecutionRoutes::find_once(const http::Request& request) {
     auto run = one_shots_.find(request.capture("exe"));
-    const bool visible = run != nullptr && (request.principal.role == http::Role::kAdmin ||
-                                            request.principal.name == run->owner);
+    const bool visible = run != nullptr && http::may_see(request.principal, run->owner);
     return visible ? run : nullptr;
 }
 

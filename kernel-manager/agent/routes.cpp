@@ -19,38 +19,33 @@ void Routes::add_to(http::Router& router) {
     const auto bind = [this](auto member) {
         return [this, member](http::Request& request) { return (this->*member)(request); };
     };
-    const auto add = [&](const char* method, const char* pattern, auto member) {
-        http::Route route;
-        route.method = method;
-        route.pattern = pattern;
-        route.handler = bind(member);
+    using http::Access;
+    const auto add = [&](Access access, const char* method, const char* pattern, auto member) {
+        http::Route route(access, method, pattern, bind(member));
         if (route.method != "POST" && route.method != "PATCH") {
             route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
         }
         router.add(std::move(route));
     };
-    http::Route health_route{"GET", "/healthz", bind(&Routes::health)};
-    health_route.access = http::Access::kOpen;
-    health_route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
-    router.add(std::move(health_route));
-
     add_docs(router);
-    add("GET", "/", &Routes::index);
-    add("GET", "/openapi.json", &Routes::openapi);
-    add("GET", "/v1/sessions", &Routes::list_sessions);
-    add("POST", "/v1/sessions", &Routes::create_session);
-    add("GET", "/v1/sessions/{id}", &Routes::get_session);
-    add("PATCH", "/v1/sessions/{id}", &Routes::update_session);
-    add("DELETE", "/v1/sessions/{id}", &Routes::remove_session);
-    add("POST", "/v1/sessions/{id}/interrupt", &Routes::interrupt);
-    add("POST", "/v1/sessions/{id}/restart", &Routes::restart);
+    add(Access::kOpen, "GET", "/healthz", &Routes::health);
+    add(Access::kRead, "GET", "/", &Routes::index);
+    add(Access::kRead, "GET", "/openapi.json", &Routes::openapi);
+    add(Access::kRead, "GET", "/v1/sessions", &Routes::list_sessions);
+    add(Access::kChange, "POST", "/v1/sessions", &Routes::create_session);
+    add(Access::kRead, "GET", "/v1/sessions/{id}", &Routes::get_session);
+    add(Access::kChange, "PATCH", "/v1/sessions/{id}", &Routes::update_session);
+    add(Access::kChange, "DELETE", "/v1/sessions/{id}", &Routes::remove_session);
+    add(Access::kChange, "POST", "/v1/sessions/{id}/interrupt", &Routes::interrupt);
+    add(Access::kChange, "POST", "/v1/sessions/{id}/restart", &Routes::restart);
     executions_.add_to(router);
-    add("GET", "/v1/sessions/{id}/files", &Routes::list_files);
-    add("GET", "/v1/sessions/{id}/files.tar.zst", &Routes::get_archive);
-    add("GET", "/v1/sessions/{id}/files/{path...}", &Routes::get_file);
-    add("DELETE", "/v1/sessions/{id}/files/{path...}", &Routes::remove_file);
+    add(Access::kRead, "GET", "/v1/sessions/{id}/files", &Routes::list_files);
+    add(Access::kRead, "GET", "/v1/sessions/{id}/files.tar.zst", &Routes::get_archive);
+    add(Access::kRead, "GET", "/v1/sessions/{id}/files/{path...}", &Routes::get_file);
+    add(Access::kChange, "DELETE", "/v1/sessions/{id}/files/{path...}", &Routes::remove_file);
 
-    http::Route upload{"PUT", "/v1/sessions/{id}/files/{path...}", bind(&Routes::put_file)};
+    http::Route upload(
+        Access::kChange, "PUT", "/v1/sessions/{id}/files/{path...}", bind(&Routes::put_file));
     upload.body_mode = http::BodyMode::kStreamed;
     upload.body_bytes_max = limits::kUploadBytesMax;
     router.add(std::move(upload));
@@ -84,16 +79,19 @@ Routes::Answer Routes::openapi(http::Request& /*request*/) {
     co_return response;
 }
 
-bool may_see(const http::Principal& principal, const session::SessionInfo& info) {
-    return principal.role == http::Role::kAdmin || principal.name == info.owner;
-}
-
-std::shared_ptr<session::Session> Routes::find_session(const http::Request& request) const {
-    auto session = backend_.find(request.capture("id"));
-    if (session != nullptr && !may_see(request.principal, session->info())) {
+std::shared_ptr<session::Session> find_session(
+    session::Backend& backend, const http::Request& request) {
+    auto session = backend.find(request.capture("id"));
+    if (session != nullptr && !http::may_see(request.principal, session->info().owner)) {
         return nullptr;
     }
     return session;
+}
+
+void count_as_use(const http::Request& request, session::Session& session) {
+    if (http::may_change(request.principal)) {
+        session.touch();
+    }
 }
 
 Offer Routes::offer() const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The session API, /v1: sessions, executions and files as HTTP routes over a Backend. Translates
-// and checks; every decision about a session is the session service's. A principal that is not an
-// administrator sees its own sessions only; what it may not see does not exist for it (404).
+// and checks; every decision about a session is the session service's. What a principal may not see
+// (http/principal.hpp) does not exist for it (404); what a role may not do at all, its route says.
 #pragma once
 
 #include "kernel-manager/agent/execution_routes.hpp"
@@ -51,8 +51,6 @@ class Routes {
     // archive_routes.cpp
     Answer get_archive(http::Request& request);
 
-    /// The session named in the path, if the principal may see it.
-    std::shared_ptr<session::Session> find_session(const http::Request& request) const;
     Offer offer() const;
 
     session::Backend& backend_;
@@ -63,6 +61,10 @@ class Routes {
 
 /// 404 for a session that does not exist, or not for this principal.
 http::Response unknown_session(const http::Request& request);
-bool may_see(const http::Principal& principal, const session::SessionInfo& info);
+/// The session that the path names, if the principal may see it; else null.
+std::shared_ptr<session::Session> find_session(
+    session::Backend& backend, const http::Request& request);
+/// The session has been used, unless an observer only looked: a look keeps nothing alive.
+void count_as_use(const http::Request& request, session::Session& session);
 
 }  // namespace cellkeep::agent

@@ -9,6 +9,18 @@
 
 namespace cellkeep::agent {
 
+namespace {
+
+/// An observer does not learn where the key to the kernel's sockets lies.
+nlohmann::json shown(session::SessionInfo info, const http::Principal& principal) {
+    if (!http::may_change(principal)) {
+        info.connection_file.clear();
+    }
+    return to_json(info);
+}
+
+}  // namespace
+
 Routes::Answer Routes::create_session(http::Request& request) {
     ParsedBody body = parse_body(request, EmptyBody::kAllowed);
     if (body.problem) {
@@ -36,14 +48,15 @@ Routes::Answer Routes::list_sessions(http::Request& request) {
     }
     std::vector<session::SessionInfo> visible;
     for (const auto& session : backend_.list()) {
-        if (session::SessionInfo info = session->info(); may_see(request.principal, info)) {
+        if (session::SessionInfo info = session->info();
+            http::may_see(request.principal, info.owner)) {
             visible.push_back(std::move(info));
         }
     }
     const SessionPage page = take_page(std::move(visible), query);
     nlohmann::json sessions = nlohmann::json::array();
     for (const session::SessionInfo& info : page.sessions) {
-        sessions.push_back(to_json(info));
+        sessions.push_back(shown(info, request.principal));
     }
     nlohmann::json next = nullptr;
     if (!page.next.empty()) {
@@ -58,16 +71,16 @@ Routes::Answer Routes::list_sessions(http::Request& request) {
 }
 
 Routes::Answer Routes::get_session(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         http::Response gone = co_await history_.answer_session(request);
         co_return gone;
     }
-    co_return http::make_json(200, to_json(session->info()));
+    co_return http::make_json(200, shown(session->info(), request.principal));
 }
 
 Routes::Answer Routes::update_session(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }
@@ -94,7 +107,7 @@ Routes::Answer Routes::update_session(http::Request& request) {
 }
 
 Routes::Answer Routes::remove_session(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }
@@ -109,7 +122,7 @@ Routes::Answer Routes::remove_session(http::Request& request) {
 }
 
 Routes::Answer Routes::interrupt(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }
@@ -122,7 +135,7 @@ Routes::Answer Routes::interrupt(http::Request& request) {
 }
 
 Routes::Answer Routes::restart(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }

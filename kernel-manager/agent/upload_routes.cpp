@@ -51,7 +51,7 @@ http::Response describe(
 }  // namespace
 
 Routes::Answer Routes::put_file(http::Request& request) {
-    const auto session = find_session(request);
+    const auto session = find_session(backend_, request);
     if (session == nullptr) {
         co_return unknown_session(request);
     }
@@ -64,7 +64,7 @@ Routes::Answer Routes::put_file(http::Request& request) {
     if (path.has_error()) {
         co_return bad_path(path.error());
     }
-    session->touch();
+    count_as_use(request, *session);
     const auto workspace = session->workspace();
     if (workspace.has_error()) {
         co_return http::to_response(http::problem_from(workspace.error()));
@@ -120,7 +120,7 @@ Routes::Answer Routes::put_directory(
         co_return http::to_response(
             http::make_problem(400, "A directory (a path that ends with /) has no body."));
     }
-    session.touch();
+    count_as_use(request, session);
     const auto workspace = session.workspace();
     if (workspace.has_error()) {
         co_return http::to_response(http::problem_from(workspace.error()));

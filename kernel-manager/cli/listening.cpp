@@ -77,9 +77,10 @@ Result<ListenPlan> plan_listening(const ServeOptions& options) {
     return plan;
 }
 
-http::Application make_application(const ListenPlan& plan, const std::string& token) {
+http::Application make_application(
+    const ListenPlan& plan, const std::string& token, std::vector<http::NamedToken> principals) {
     http::Application application(
-        http::TokenAuth(token),
+        http::TokenAuth(token, std::move(principals)),
         plan.loopback() ? http::HostGuard(plan.allow_host) : http::HostGuard());
     application.set_base_url(plan.base_url);
     application.set_origins(plan.origins);

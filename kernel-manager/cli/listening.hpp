@@ -35,8 +35,11 @@ struct ListenPlan {
 /// kInvalidArgument says which option is wrong, or names the file that cannot be used.
 Result<ListenPlan> plan_listening(const ServeOptions& options);
 
-/// Gives the application its guards.
-http::Application make_application(const ListenPlan& plan, const std::string& token);
+/// Gives the application its guards. token: the administrator's; principals: who else may come.
+http::Application make_application(
+    const ListenPlan& plan,
+    const std::string& token,
+    std::vector<http::NamedToken> principals = {});
 
 class Listeners {
  public:

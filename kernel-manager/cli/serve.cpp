@@ -183,7 +183,7 @@ Status run_server(const ServePlan& plan) {
 
     agent::History history(store.get());
     service.add_listener(&history);
-    http::Application application = make_application(plan.listening, plan.token);
+    http::Application application = make_application(plan.listening, plan.token, plan.principals);
     session::ServiceBackend backend(service);
     agent::Routes routes(backend, history, version_text());
     routes.add_to(application.router());

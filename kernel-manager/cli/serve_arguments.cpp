@@ -5,6 +5,19 @@ namespace cellkeep::cli {
 
 namespace {
 
+void add_token_options(CLI::App& sub, ServeOptions& flags) {
+    sub.add_option(
+        "--token",
+        flags.token,
+        "The administrator's token. Default: a random one. Other users can see a command line: "
+        "prefer the environment variable CELLKEEP_TOKEN");
+    sub.add_option(
+        "--token-file",
+        flags.token_file,
+        "JSON file of mode 0600: others who may use the server, each with a role (admin, agent, "
+        "observer) and a token");
+}
+
 void add_kernel_options(CLI::App& sub, ServeOptions& flags) {
     constexpr const char* kGroup = "Kernels that Jupyter front ends start";
     sub.add_option(
@@ -81,11 +94,7 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "HOST:PORT or unix:PATH to listen on. Repeat it for several. Default: 127.0.0.1:8888, or "
         "the "
         "next free port");
-    sub->add_option(
-        "--token",
-        flags.token,
-        "The token clients must send. Default: a random one. Other users can see a command line: "
-        "prefer the environment variable CELLKEEP_TOKEN");
+    add_token_options(*sub, flags);
     sub->add_option("--max-sessions", flags.max_sessions, "Most sessions at a time. Default: 64");
     sub->add_option(
         "--state-dir",

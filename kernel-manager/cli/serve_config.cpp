@@ -66,6 +66,7 @@ bool read(const toml::node& node, std::optional<std::vector<std::string>>& targe
 template <typename Visit>
 bool any_key(const Visit& visit) {
     return visit("listen", &ServeOptions::listen) || visit("token", &ServeOptions::token) ||
+           visit("token_file", &ServeOptions::token_file) ||
            visit("max_sessions", &ServeOptions::max_sessions) ||
            visit("state_dir", &ServeOptions::state_dir) ||
            visit("allow_degraded", &ServeOptions::allow_degraded) ||

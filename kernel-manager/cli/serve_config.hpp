@@ -21,6 +21,7 @@ struct ServeOptions {
     std::optional<std::vector<std::string>>
         listen;  // HOST:PORT, unix:PATH; the file: or one string
     std::optional<std::string> token;
+    std::optional<std::string> token_file;  // JSON file (http/token_file.hpp)
     std::optional<std::size_t> max_sessions;
     std::optional<std::string> state_dir;
     std::optional<std::vector<std::string>> allow_degraded;  // control names

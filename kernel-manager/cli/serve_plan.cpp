@@ -3,6 +3,7 @@
 
 #include "kernel-manager/cli/egress_setup.hpp"
 #include "kernel-manager/cli/state_dir.hpp"
+#include "kernel-manager/http/token_file.hpp"
 #include "kernel-manager/session/options_check.hpp"
 #include "protocol/support/syscall.hpp"
 
@@ -55,6 +56,29 @@ Result<session::SessionLimits> kernel_limits(const ServeOptions& options) {
     return limits;
 }
 
+/// Who may come. The plan knows already where it listens.
+Status plan_tokens(const ServeOptions& options, ServePlan& plan) {
+    plan.token_given = options.token.has_value();
+    if (plan.token_given && options.token->empty()) {
+        return Error(ErrorCode::kInvalidArgument, "the token is empty");
+    }
+    if (options.token_file) {
+        BOOST_OUTCOME_TRY(plan.principals, http::load_token_file(*options.token_file));
+    }
+    if (!plan.listening.loopback() && !plan.token_given && plan.principals.empty()) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "listening on an address that others can reach needs a token of yours",
+            "Set CELLKEEP_TOKEN (or --token, --token-file), or listen on 127.0.0.1.");
+    }
+    if (plan.token_given) {
+        plan.token = *options.token;
+    } else {
+        BOOST_OUTCOME_TRY(plan.token, random_hex(kTokenBytes));
+    }
+    return http::check_not_among(plan.principals, plan.token);
+}
+
 /// What kernels of Jupyter front ends get.
 Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
     plan.default_kernel_name = options.default_kernel_name.value_or(plan.default_kernel_name);
@@ -85,21 +109,7 @@ Result<ServePlan> make_serve_plan(const ServeCommand& command) {
     BOOST_OUTCOME_TRY(const ServeOptions options, collect_options(command));
     ServePlan plan;
     BOOST_OUTCOME_TRY(plan.listening, plan_listening(options));
-    plan.token_given = options.token.has_value();
-    if (plan.token_given && options.token->empty()) {
-        return Error(ErrorCode::kInvalidArgument, "the token is empty");
-    }
-    if (!plan.listening.loopback() && !plan.token_given) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "listening on an address that others can reach needs a token of yours",
-            "Set CELLKEEP_TOKEN (or --token), or listen on 127.0.0.1.");
-    }
-    if (plan.token_given) {
-        plan.token = *options.token;
-    } else {
-        BOOST_OUTCOME_TRY(plan.token, random_hex(kTokenBytes));
-    }
+    BOOST_OUTCOME_TRY(plan_tokens(options, plan));
     if (options.state_dir) {
         plan.state_dir = *options.state_dir;
     } else {

@@ -8,6 +8,7 @@
 #include "kernel-manager/cli/listening.hpp"
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/egress/gateway.hpp"
+#include "kernel-manager/http/auth.hpp"
 #include "kernel-manager/jupyter/rest_kernelspecs.hpp"
 #include "kernel-manager/session/service.hpp"
 #include "protocol/connection_file.hpp"
@@ -24,6 +25,7 @@ struct ServePlan {
     ListenPlan listening;
     std::string token;
     bool token_given = false;
+    std::vector<http::NamedToken> principals;  // besides the administrator
     std::string state_dir;
     std::size_t sessions_max = 0;
     std::uint32_t consecutive_failures = 0;

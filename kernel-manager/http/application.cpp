@@ -41,6 +41,15 @@ void take_token_from_path(Target& target) {
     target.path = hidden == target.path ? std::string("/token/-") : hidden;
 }
 
+Problem read_only_problem() {
+    return make_problem(
+        403,
+        "read-only-role",
+        "This role may only read",
+        "An observer may read sessions, executions and files, and may change, run or connect to "
+        "nothing. Send the token of an agent or of the administrator.");
+}
+
 bool changes_something(const Request& request) {
     return request.method != "GET" && request.method != "HEAD" && request.method != "OPTIONS";
 }
@@ -98,6 +107,9 @@ Application::Admission Application::admit(Request& request, std::string_view tar
         response.headers.add("Allow", allow_value(match.allowed));
         return {nullptr, std::move(response)};
     }
+    if (match.route->access == Access::kChange && !may_change(request.principal)) {
+        return {nullptr, refuse(read_only_problem(), request)};
+    }
     request.captures = std::move(match.captures);
     return {match.route, {}};
 }
@@ -128,12 +140,13 @@ std::optional<Response> Application::check_caller(Request& request) const {
     auto principal = auth_.authenticate(request);
     const bool by_header = principal.has_value() && TokenAuth::uses_header(request);
     if (!principal && trust_same_user_ && request.same_user_peer) {
-        principal = Principal{"admin", Role::kAdmin};
+        principal = Principal{std::string(kAdminName), Role::kAdmin};
     }
     if (!principal) {
         return refuse(
             make_problem(
-                401, "Send the server's token: \"Authorization: Bearer TOKEN\" or ?token=TOKEN."),
+                401,
+                "Send a token of this server: \"Authorization: Bearer TOKEN\" or ?token=TOKEN."),
             request);
     }
     const bool guarded = changes_something(request) || request.headers.find("Upgrade") != nullptr;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What stands between a connection and the handlers: the Host guard, the base URL, the token, the
-// origin, the routes. It
-// decides on the head of a request alone, before a byte of the body is read. Set up at start, then
-// read-only; must outlive the listener. One io_context thread.
+// origin, the routes, what a role may do. It decides on the head of a request alone, before a byte
+// of the body is read. Set up at start, then read-only; must outlive the listener. One io_context
+// thread.
 #pragma once
 
 #include "kernel-manager/http/auth.hpp"

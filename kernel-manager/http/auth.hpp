@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who may talk to this server: one token, and a guard on the Host header. The token is compared in
-// constant time and never logged. There are no cookies, so there is nothing for a foreign page to
+// Who may talk to this server: whoever has its token or one of the token file's, and a guard on the
+// Host header. Of tokens only digests are kept; they are compared in constant time, all of them
+// whichever fits, and never logged. There are no cookies, so there is nothing for a foreign page to
 // ride on; the Host guard keeps a page whose name was rebound to 127.0.0.1 from even reaching the
 // token check.
 #pragma once
 
 #include "kernel-manager/http/request.hpp"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,19 +17,37 @@
 
 namespace cellkeep::http {
 
+/// SHA-256 (FIPS 180-4). Not keyed: tokens are long and random, so that nobody finds one by trying.
+using TokenDigest = std::array<unsigned char, 32>;
+TokenDigest digest_of_token(std::string_view token);
+/// In constant time (CRYPTO_memcmp(3)).
+bool equal_digests(const TokenDigest& left, const TokenDigest& right);
+
+/// A principal and the digest of its token.
+struct NamedToken {
+    Principal principal;
+    TokenDigest digest{};
+};
+
+/// Read-only once made: any thread.
 class TokenAuth {
  public:
-    /// The token must not be empty.
-    explicit TokenAuth(std::string token);
+    /// token: the administrator's, not empty. named: the token file's; a token shorter than
+    /// limits::kTokenBytesMin is none of theirs, whatever its digest.
+    explicit TokenAuth(std::string_view token, std::vector<NamedToken> named = {});
     /// `Authorization: Bearer T` or `token T` (scheme without case, RFC 9110, section 11.1), or
     /// ?token=T. A wrong Authorization header is not rescued by a right query; one with a scheme
     /// and nothing behind it counts as none (jupyter_server's gateway client sends "token ").
+    /// Nothing: no token, or nobody's.
     std::optional<Principal> authenticate(const Request& request) const;
     /// Whether an Authorization header is what decides.
     static bool uses_header(const Request& request);
 
  private:
-    std::string token_;
+    std::optional<Principal> find(std::string_view token) const;
+
+    TokenDigest admin_;
+    std::vector<NamedToken> named_;
 };
 
 class HostGuard {
@@ -42,8 +62,5 @@ class HostGuard {
     bool enforced_ = false;
     std::vector<std::string> names_;
 };
-
-/// Equal in constant time for equal lengths (CRYPTO_memcmp(3)).
-bool equal_secrets(std::string_view left, std::string_view right);
 
 }  // namespace cellkeep::http

@@ -72,10 +72,18 @@ std::optional<Captures> match_pattern(
 }  // namespace
 
 void Router::add(Route route) {
-    Entry entry;
-    entry.pattern = split(route.pattern);
-    entry.route = std::move(route);
-    entries_.push_back(std::move(entry));
+    CELLKEEP_CHECK(route.method == "GET" || route.access == Access::kChange);
+    std::vector<std::string> pattern = split(route.pattern);
+    entries_.push_back({std::move(route), std::move(pattern)});
+}
+
+std::vector<const Route*> Router::routes() const {
+    std::vector<const Route*> all;
+    all.reserve(entries_.size());
+    for (const Entry& entry : entries_) {
+        all.push_back(&entry.route);
+    }
+    return all;
 }
 
 Router::Match Router::match(

@@ -15,27 +15,43 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::http {
 
 using Handler = std::function<boost::asio::awaitable<Response>(Request&)>;
 
-enum class Access { kToken, kOpen };
+/// Who gets past the door; whose sessions exist for whom is principal.hpp's.
+enum class Access {
+    kOpen,    // everybody, without a token
+    kRead,    // every principal: it reads, and nothing changes by it
+    kChange,  // principals that may change something: it changes, runs or may keep something alive
+};
 enum class BodyMode { kWhole, kStreamed };
 
+/// There is no route without an access: whoever adds one has to say who may use it.
 struct Route {
+    Route(Access who, std::string verb, std::string path, Handler handle)
+        : access(who),
+          method(std::move(verb)),
+          pattern(std::move(path)),
+          handler(std::move(handle)) {}
+
+    Access access;
     std::string method;
     std::string pattern;
     Handler handler;
-    Access access = Access::kToken;
     BodyMode body_mode = BodyMode::kWhole;
     std::uint64_t body_bytes_max = limits::kHttpBodyBytesMax;
 };
 
 class Router {
  public:
+    /// A route of a method other than GET must be Access::kChange.
     void add(Route route);
+    /// What was added, in that order. Valid until the next add.
+    std::vector<const Route*> routes() const;
 
     struct Match {
         const Route* route = nullptr;  // null: 404 if allowed is empty, else 405

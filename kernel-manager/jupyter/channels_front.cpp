@@ -16,10 +16,6 @@ http::Response refuse(int status, const std::string& message) {
     return http::make_json(status, {{"message", message}, {"reason", nullptr}});
 }
 
-bool may_see(const http::Principal& principal, const session::SessionInfo& info) {
-    return principal.role == http::Role::kAdmin || principal.name == info.owner;
-}
-
 std::optional<Replay> parse_replay(const std::optional<std::string>& text) {
     if (!text.has_value()) {
         return Replay::kPlace;
@@ -79,10 +75,11 @@ ChannelsFront::ChannelsFront(
     : io_(io), backend_(backend), config_(std::move(config)) {}
 
 void ChannelsFront::add_to(http::Router& router) {
-    http::Route route;
-    route.method = "GET";
-    route.pattern = "/api/kernels/{id}/channels";
-    route.handler = [this](http::Request& request) { return open(request); };
+    // A client that may send nothing would still be counted, waited for and asked for input.
+    http::Route route(
+        http::Access::kChange, "GET", "/api/kernels/{id}/channels", [this](http::Request& request) {
+            return open(request);
+        });
     route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
     router.add(std::move(route));
 }
@@ -90,7 +87,7 @@ void ChannelsFront::add_to(http::Router& router) {
 boost::asio::awaitable<http::Response> ChannelsFront::open(http::Request& request) {
     const std::string id = request.capture("id");
     const std::shared_ptr<session::Session> session = backend_.find(id);
-    if (session == nullptr || !may_see(request.principal, session->info())) {
+    if (session == nullptr || !http::may_see(request.principal, session->info().owner)) {
         co_return refuse(404, "Kernel does not exist: " + id);
     }
     if (!request.websocket.has_value()) {

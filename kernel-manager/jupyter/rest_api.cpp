@@ -54,65 +54,60 @@ RestApi::RestApi(boost::asio::io_context& io, session::Backend& backend, RestCon
       backend_(backend),
       config_(std::move(config)),
       pending_(std::make_shared<PendingDocuments>()),
-      started_(std::chrono::system_clock::now()),
-      last_request_(started_) {}
+      started_(std::chrono::system_clock::now()) {}
 
 void RestApi::add_to(http::Application& application) {
     http::Router& router = application.router();
-    const auto add = [&](const char* method, const char* pattern, auto member) {
-        http::Route route;
-        route.method = method;
-        route.pattern = pattern;
-        route.handler = [this, member](http::Request& request) {
+    using http::Access;
+    const auto add = [&](Access access, const char* method, const char* pattern, auto member) {
+        http::Route route(access, method, pattern, [this, member](http::Request& request) {
             touch_activity(request);
             return (this->*member)(request);
-        };
+        });
         if (route.method == "GET" || route.method == "DELETE") {
             route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
         }
         router.add(std::move(route));
     };
-    add("GET", "/api/me", &RestApi::me);
-    add("GET", "/api/kernelspecs", &RestApi::list_kernelspecs);
-    add("GET", "/api/kernelspecs/{name}", &RestApi::get_kernelspec);
-    add("GET", "/api/kernels", &RestApi::list_kernels);
-    add("POST", "/api/kernels", &RestApi::create_kernel);
-    add("GET", "/api/kernels/{id}", &RestApi::get_kernel);
-    add("DELETE", "/api/kernels/{id}", &RestApi::remove_kernel);
-    add("POST", "/api/kernels/{id}/interrupt", &RestApi::interrupt_kernel);
-    add("POST", "/api/kernels/{id}/restart", &RestApi::restart_kernel);
-    add("GET", "/api/sessions", &RestApi::list_sessions);
-    add("POST", "/api/sessions", &RestApi::create_session);
-    add("GET", "/api/sessions/{id}", &RestApi::get_session);
-    add("PATCH", "/api/sessions/{id}", &RestApi::patch_session);
-    add("DELETE", "/api/sessions/{id}", &RestApi::remove_session);
-    add("GET", "/api/terminals", &RestApi::list_terminals);
-    add("POST", "/api/terminals", &RestApi::create_terminal);
+    add(Access::kRead, "GET", "/api/me", &RestApi::me);
+    add(Access::kRead, "GET", "/api/kernelspecs", &RestApi::list_kernelspecs);
+    add(Access::kRead, "GET", "/api/kernelspecs/{name}", &RestApi::get_kernelspec);
+    add(Access::kRead, "GET", "/api/kernels", &RestApi::list_kernels);
+    add(Access::kChange, "POST", "/api/kernels", &RestApi::create_kernel);
+    add(Access::kRead, "GET", "/api/kernels/{id}", &RestApi::get_kernel);
+    add(Access::kChange, "DELETE", "/api/kernels/{id}", &RestApi::remove_kernel);
+    add(Access::kChange, "POST", "/api/kernels/{id}/interrupt", &RestApi::interrupt_kernel);
+    add(Access::kChange, "POST", "/api/kernels/{id}/restart", &RestApi::restart_kernel);
+    add(Access::kRead, "GET", "/api/sessions", &RestApi::list_sessions);
+    add(Access::kChange, "POST", "/api/sessions", &RestApi::create_session);
+    add(Access::kRead, "GET", "/api/sessions/{id}", &RestApi::get_session);
+    add(Access::kChange, "PATCH", "/api/sessions/{id}", &RestApi::patch_session);
+    add(Access::kChange, "DELETE", "/api/sessions/{id}", &RestApi::remove_session);
+    add(Access::kRead, "GET", "/api/terminals", &RestApi::list_terminals);
+    add(Access::kChange, "POST", "/api/terminals", &RestApi::create_terminal);
     add_open_routes(router);
     application.add_jupyter_prefix("api");
     application.add_jupyter_prefix("kernelspecs");
 }
 
 void RestApi::add_open_routes(http::Router& router) {
-    const auto add = [&](const char* pattern, http::Access access, auto member) {
-        http::Route route;
-        route.method = "GET";
-        route.pattern = pattern;
-        route.handler = [this, member](http::Request& request) { return (this->*member)(request); };
-        route.access = access;
+    const auto add = [&](http::Access access, const char* pattern, auto member) {
+        http::Route route(access, "GET", pattern, [this, member](http::Request& request) {
+            return (this->*member)(request);
+        });
         route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
         router.add(std::move(route));
     };
     // As in Jupyter Server: the version needs no token, and looking at the status is no activity.
-    add("/api", http::Access::kOpen, &RestApi::version);
-    add("/api/status", http::Access::kToken, &RestApi::status);
+    add(http::Access::kOpen, "/api", &RestApi::version);
+    add(http::Access::kRead, "/api/status", &RestApi::status);
     // A page shows a logo with <img>, which cannot send a token; the pictures are no secret.
-    add("/kernelspecs/{name}/{file}", http::Access::kOpen, &RestApi::get_logo);
+    add(http::Access::kOpen, "/kernelspecs/{name}/{file}", &RestApi::get_logo);
 }
 
 void RestApi::touch_activity(const http::Request& request) {
-    if (!request.target.find_query("no_track_activity")) {
-        last_request_ = std::chrono::system_clock::now();
+    if (!request.target.find_query("no_track_activity") && http::may_change(request.principal)) {
+        last_requests_.insert_or_assign(request.principal.name, std::chrono::system_clock::now());
     }
 }
 
@@ -128,7 +123,12 @@ RestApi::Answer RestApi::version(http::Request& /*request*/) {
 
 RestApi::Answer RestApi::status(http::Request& request) {
     std::size_t connections = 0;
-    auto last_activity = last_request_;
+    auto last_activity = started_;
+    for (const auto& [name, time] : last_requests_) {
+        if (http::may_see(request.principal, name)) {
+            last_activity = std::max(last_activity, time);
+        }
+    }
     const auto kernels = visible_kernels(request.principal);
     for (const session::SessionInfo& info : kernels) {
         connections += info.connections;

@@ -3,9 +3,9 @@
 // The Jupyter Server REST API below /api, and /kernelspecs, as HTTP routes over a Backend: what
 // JupyterLab's gateway client, @jupyterlab/services and agent frameworks ask for. Translates only;
 // every decision about a kernel is the session service's. A kernel is a session of that service,
-// whoever made it, known here by its kernel id. A principal that is not an administrator sees its
-// own kernels only; what it may not see does not exist for it (404). Errors are problems, which
-// http::Application rewrites for Jupyter. Must outlive the listener; one io_context thread.
+// whoever made it, known here by its kernel id. What a principal may not see (http/principal.hpp)
+// does not exist for it (404). Errors are problems, which http::Application rewrites for Jupyter.
+// Must outlive the listener; one io_context thread.
 #pragma once
 
 #include "kernel-manager/http/application.hpp"
@@ -95,7 +95,8 @@ class RestApi {
         nlohmann::json kernel, std::string directory, http::Principal principal);
     boost::asio::awaitable<http::Response> make_session(
         RestSession draft, nlohmann::json kernel, http::Principal principal);
-    http::Response answer_session(int status, const RestSession& session) const;
+    http::Response answer_session(
+        int status, const RestSession& session, const http::Principal& principal) const;
     void forget_sessions_without_kernel();
 
     void add_open_routes(http::Router& router);
@@ -108,7 +109,8 @@ class RestApi {
     RestSessionTable sessions_;
     std::shared_ptr<PendingDocuments> pending_;  // a request may outlive the listener
     std::chrono::system_clock::time_point started_;
-    std::chrono::system_clock::time_point last_request_;
+    /// By principal: when one asked is no other one's business.
+    std::map<std::string, std::chrono::system_clock::time_point> last_requests_;
 };
 
 /// What a failure of the session service is to a Jupyter client: a full server is 403 "Resource

@@ -96,11 +96,13 @@ void RestApi::forget_sessions_without_kernel() {
 
 RestSession* RestApi::find_session(const http::Request& request) {
     RestSession* found = sessions_.find(request.capture("id"));
-    return found != nullptr && may_see(request.principal, found->owner) ? found : nullptr;
+    return found != nullptr && http::may_see(request.principal, found->owner) ? found : nullptr;
 }
 
-http::Response RestApi::answer_session(int status, const RestSession& session) const {
-    const auto kernel = backend_.find(session.kernel_id);
+http::Response RestApi::answer_session(
+    int status, const RestSession& session, const http::Principal& principal) const {
+    // Not backend_.find(): a kernel id that is free again may be somebody else's by now.
+    const auto kernel = find_kernel(session.kernel_id, principal);
     if (kernel == nullptr) {
         return no_such_session(session.id);
     }
@@ -115,8 +117,8 @@ RestApi::Answer RestApi::list_sessions(http::Request& request) {
     forget_sessions_without_kernel();
     nlohmann::json list = nlohmann::json::array();
     for (const RestSession& each : sessions_.all()) {
-        const auto kernel = backend_.find(each.kernel_id);
-        if (kernel != nullptr && may_see(request.principal, each.owner)) {
+        const auto kernel = find_kernel(each.kernel_id, request.principal);
+        if (kernel != nullptr && http::may_see(request.principal, each.owner)) {
             list.push_back(session_model(each, kernel->info()));
         }
     }
@@ -139,8 +141,7 @@ boost::asio::awaitable<RestApi::Started> RestApi::kernel_for(
 
 RestApi::Answer RestApi::make_session(
     RestSession draft, nlohmann::json kernel, http::Principal principal) {
-    const auto started =
-        co_await kernel_for(std::move(kernel), directory_of(draft), std::move(principal));
+    const auto started = co_await kernel_for(std::move(kernel), directory_of(draft), principal);
     if (started.has_error() && started.error().code() == ErrorCode::kNotFound) {
         co_return unknown_kernel_name(started.error().message());
     }
@@ -149,7 +150,7 @@ RestApi::Answer RestApi::make_session(
     }
     draft.kernel_id = started.value()->info().kernel_id;
     sessions_.add(draft);
-    co_return answer_session(201, draft);
+    co_return answer_session(201, draft, principal);
 }
 
 RestApi::Answer RestApi::create_session(http::Request& request) {
@@ -182,7 +183,7 @@ RestApi::Answer RestApi::create_session(http::Request& request) {
     }
     forget_sessions_without_kernel();
     if (const RestSession* existing = sessions_.find_path(draft.path, draft.owner)) {
-        co_return answer_session(201, *existing);
+        co_return answer_session(201, *existing, request.principal);
     }
     if (sessions_.all().size() + pending_->size() >= config_.sessions_max) {
         co_return failure_response(Error(
@@ -197,7 +198,7 @@ RestApi::Answer RestApi::get_session(http::Request& request) {
     if (found == nullptr) {
         co_return no_such_session(request.capture("id"));
     }
-    co_return answer_session(200, *found);
+    co_return answer_session(200, *found, request.principal);
 }
 
 RestApi::Answer RestApi::patch_session(http::Request& request) {
@@ -250,11 +251,11 @@ RestApi::Answer RestApi::patch_session(http::Request& request) {
             sessions_.all().begin(), sessions_.all().end(), [&old_kernel](const auto& each) {
                 return each.kernel_id == old_kernel;
             });
-        if (!shared) {
+        if (!shared && find_kernel(old_kernel, request.principal) != nullptr) {
             (void)backend_.remove(old_kernel);  // Ignored: it may have ended before.
         }
     }
-    co_return answer_session(200, changed);
+    co_return answer_session(200, changed, request.principal);
 }
 
 RestApi::Answer RestApi::remove_session(http::Request& request) {
@@ -264,10 +265,10 @@ RestApi::Answer RestApi::remove_session(http::Request& request) {
     }
     const RestSession gone = *found;
     sessions_.remove(gone.id);
-    const Status removed = backend_.remove(gone.kernel_id);
-    if (removed.has_error() && removed.error().code() == ErrorCode::kNotFound) {
+    if (find_kernel(gone.kernel_id, request.principal) == nullptr) {
         co_return http::to_response(http::make_problem(410, "Kernel deleted before session"));
     }
+    const Status removed = backend_.remove(gone.kernel_id);
     if (removed.has_error()) {
         co_return failure_response(removed.error());
     }

@@ -22,7 +22,7 @@ std::shared_ptr<session::Session> RestApi::find_kernel(
         return nullptr;  // the backend knows sessions by their other ids too
     }
     auto found = backend_.find(id);
-    if (found != nullptr && !may_see(principal, found->info().owner)) {
+    if (found != nullptr && !http::may_see(principal, found->info().owner)) {
         return nullptr;
     }
     return found;
@@ -31,7 +31,7 @@ std::shared_ptr<session::Session> RestApi::find_kernel(
 std::vector<session::SessionInfo> RestApi::visible_kernels(const http::Principal& principal) const {
     std::vector<session::SessionInfo> visible;
     for (const auto& each : backend_.list()) {
-        if (session::SessionInfo info = each->info(); may_see(principal, info.owner)) {
+        if (session::SessionInfo info = each->info(); http::may_see(principal, info.owner)) {
             visible.push_back(std::move(info));
         }
     }

@@ -33,8 +33,4 @@ nlohmann::json session_model(const RestSession& session, const session::SessionI
     return model;
 }
 
-bool may_see(const http::Principal& principal, const std::string& owner) {
-    return principal.role == http::Role::kAdmin || principal.name == owner;
-}
-
 }  // namespace cellkeep::jupyter

@@ -4,7 +4,6 @@
 // the kernel it uses; the kernel itself is a session of the session service. Pure functions.
 #pragma once
 
-#include "kernel-manager/http/principal.hpp"
 #include "kernel-manager/session/session.hpp"
 
 #include <nlohmann/json.hpp>
@@ -27,8 +26,5 @@ struct RestSession {
 nlohmann::json kernel_model(const session::SessionInfo& info);
 /// With the members "notebook" and "kernel".
 nlohmann::json session_model(const RestSession& session, const session::SessionInfo& kernel);
-
-/// An administrator sees every kernel, everyone else their own.
-bool may_see(const http::Principal& principal, const std::string& owner);
 
 }  // namespace cellkeep::jupyter

@@ -5,6 +5,7 @@
 
 #include "kernel-manager/agent/routes.hpp"
 #include "kernel-manager/http/application.hpp"
+#include "protocol/limits.hpp"
 #include "tests/unit/session/fake_backend.hpp"
 
 #include <functional>
@@ -17,6 +18,11 @@ namespace cellkeep::agent::test {
 using session::test::FakeBackend;
 using session::test::FakeSession;
 
+/// Tokens of the agents alice and bob and of the observer eve.
+inline const std::string kAliceToken(limits::kTokenBytesMin, 'a');
+inline const std::string kBobToken(limits::kTokenBytesMin, 'b');
+inline const std::string kEveToken(limits::kTokenBytesMin, 'e');
+
 class Api {
  public:
     explicit Api(store::Store* store = nullptr);
@@ -28,7 +34,8 @@ class Api {
         bool whole = true;    // a stream came to its end
         nlohmann::json json;  // null if the text is not JSON
     };
-    /// With the token and application/json, unless headers say otherwise.
+    /// With the token and application/json, unless headers say otherwise. Who sends an
+    /// Authorization is whose token it is, else `principal`.
     Answer ask(
         const std::string& method,
         const std::string& target,

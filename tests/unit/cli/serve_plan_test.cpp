@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/serve_plan.hpp"
 
+#include "protocol/limits.hpp"
+#include "protocol/support/syscall.hpp"
+#include "tests/support/temporary_directory.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace cellkeep::cli {
 namespace {
@@ -57,6 +63,57 @@ TEST_CASE("the operator's options reach the plan", "[cli][serve]") {
     CHECK(plan.kernel_limits.memory_mb == 128);
     CHECK(plan.kernel_limits.disk_mb == 16);
     CHECK(plan.kernel_limits.processes == 32);
+}
+
+/// A token file with one agent, whose token this is.
+struct TokenFile {
+    explicit TokenFile(const std::string& token, mode_t mode = 0600) {
+        const std::string text =
+            R"({"principals": [{"name": "robot", "role": "agent", "token": ")" + token + R"("}]})";
+        REQUIRE(write_file_atomically(path, text, mode).has_value());
+    }
+    test::TemporaryDirectory directory;
+    std::string path = directory.path() + "/tokens.json";
+};
+
+TEST_CASE("the token file's principals reach the plan", "[cli][serve]") {
+    const TokenFile file(std::string(limits::kTokenBytesMin, 'r'));
+    const auto made = make_serve_plan(
+        command_with([&file](ServeOptions& flags) { flags.token_file = file.path; }));
+    REQUIRE(made.has_value());
+    REQUIRE(made.value().principals.size() == 1);
+    CHECK(made.value().principals[0].principal.name == "robot");
+    CHECK(made.value().token == "t");
+}
+
+TEST_CASE("a token file is a token that others can be given", "[cli][serve]") {
+    const TokenFile file(std::string(limits::kTokenBytesMin, 'r'));
+    const auto made = make_serve_plan(command_with([&file](ServeOptions& flags) {
+        flags.listen = std::vector<std::string>{"0.0.0.0:0"};
+        flags.token.reset();
+        flags.token_file = file.path;
+    }));
+    REQUIRE(made.has_value());
+    CHECK(made.value().token.size() >= limits::kTokenBytesMin);
+}
+
+TEST_CASE("a token file that cannot be is refused, and no token is said", "[cli][serve]") {
+    const std::string token(limits::kTokenBytesMin, 'r');
+    const TokenFile file(token);
+    const auto own = make_serve_plan(command_with([&](ServeOptions& flags) {
+        flags.token_file = file.path;
+        flags.token = token;
+    }));
+    REQUIRE(own.has_error());
+    CHECK(own.error().message().find("/principals/0") != std::string::npos);
+    CHECK(own.error().message().find(token) == std::string::npos);
+    const TokenFile shared(token, 0644);
+    for (const std::string& path : {shared.path, file.path + ".none", file.directory.path()}) {
+        CAPTURE(path);
+        CHECK(make_serve_plan(command_with([&path](ServeOptions& flags) {
+                  flags.token_file = path;
+              })).has_error());
+    }
 }
 
 TEST_CASE("options that cannot be are refused before anything starts", "[cli][serve]") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/application.hpp"
 
+#include "protocol/limits.hpp"
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -14,15 +16,8 @@ namespace {
 
 Application make_application() {
     Application application(TokenAuth("t"), HostGuard(std::vector<std::string>()));
-    Route open;
-    open.method = "GET";
-    open.pattern = "/healthz";
-    open.access = Access::kOpen;
-    application.router().add(std::move(open));
-    Route closed;
-    closed.method = "GET";
-    closed.pattern = "/s/{id}";
-    application.router().add(std::move(closed));
+    application.router().add(Route(Access::kOpen, "GET", "/healthz", nullptr));
+    application.router().add(Route(Access::kRead, "GET", "/s/{id}", nullptr));
     return application;
 }
 
@@ -160,13 +155,45 @@ Headers headers_of(std::initializer_list<std::pair<const char*, const char*>> fi
 
 Application with_post() {
     Application application = make_application();
-    Route route;
-    route.method = "POST";
-    route.pattern = "/change";
-    application.router().add(route);
-    route.method = "GET";
-    application.router().add(route);
+    application.router().add(Route(Access::kChange, "POST", "/change", nullptr));
+    application.router().add(Route(Access::kChange, "GET", "/change", nullptr));
     return application;
+}
+
+TEST_CASE("an observer is let to what is read, and to nothing else", "[http][application]") {
+    const std::string agent(limits::kTokenBytesMin, 'a');
+    const std::string observer(limits::kTokenBytesMin, 'o');
+    Application application(
+        TokenAuth(
+            "t",
+            {{{"robot", Role::kAgent}, digest_of_token(agent)},
+             {{"watcher", Role::kObserver}, digest_of_token(observer)}}),
+        HostGuard());
+    application.router().add(Route(Access::kRead, "GET", "/s", nullptr));
+    application.router().add(Route(Access::kChange, "POST", "/s", nullptr));
+    application.router().add(Route(Access::kChange, "GET", "/socket", nullptr));
+    const auto status = [&application](
+                            const char* method, const char* target, const std::string& token) {
+        return ask(application,
+                   method,
+                   target,
+                   headers_of({{"Authorization", ("Bearer " + token).c_str()}}))
+            .status;
+    };
+    for (const std::string& token : {std::string("t"), agent}) {
+        CAPTURE(token);
+        CHECK(status("GET", "/s", token) == 0);
+        CHECK(status("POST", "/s", token) == 0);
+        CHECK(status("GET", "/socket", token) == 0);
+    }
+    CHECK(status("GET", "/s", observer) == 0);
+    CHECK(status("HEAD", "/s", observer) == 0);
+    CHECK(status("OPTIONS", "/s", observer) == 204);
+    CHECK(status("POST", "/s", observer) == 403);
+    CHECK(status("GET", "/socket", observer) == 403);
+    CHECK(status("HEAD", "/socket", observer) == 403);
+    CHECK(status("PATCH", "/s", observer) == 405);
+    CHECK(status("GET", "/nothing", observer) == 404);
 }
 
 TEST_CASE("a foreign page may change nothing and open no WebSocket", "[http][application]") {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/auth.hpp"
 
+#include "protocol/limits.hpp"
+#include "protocol/sha256.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <string>
+#include <vector>
 
 namespace cellkeep::http {
 namespace {
@@ -112,11 +116,67 @@ TEST_CASE("the Host guard keeps out every other name", "[http][auth]") {
     }
 }
 
-TEST_CASE("secrets of different length or content differ", "[http][auth]") {
-    CHECK(equal_secrets("abc", "abc"));
-    CHECK_FALSE(equal_secrets("abc", "abd"));
-    CHECK_FALSE(equal_secrets("abc", "ab"));
-    CHECK_FALSE(equal_secrets("", "a"));
+TEST_CASE("tokens of different length or content have different digests", "[http][auth]") {
+    const TokenDigest digest = digest_of_token("abc");
+    CHECK(equal_digests(digest, digest_of_token("abc")));
+    for (const char* other : {"abd", "ab", "abc ", ""}) {
+        CAPTURE(other);
+        CHECK_FALSE(equal_digests(digest, digest_of_token(other)));
+    }
+}
+
+const std::string kLong(limits::kTokenBytesMin, 'l');
+const std::string kOther(limits::kTokenBytesMin, 'o');
+
+std::vector<NamedToken> named() {
+    return {
+        {{"analyst", Role::kAgent}, digest_of_token(kLong)},
+        {{"watcher", Role::kObserver}, digest_of_token(kOther)},
+        {{"careless", Role::kAgent}, digest_of_token("short")}};
+}
+
+TEST_CASE(
+    "each token of the file is its principal's, the server's own the admin's", "[http][auth]") {
+    const TokenAuth auth("secret", named());
+    const auto analyst = auth.authenticate(with_authorization("Bearer " + kLong));
+    REQUIRE(analyst.has_value());
+    CHECK(analyst->name == "analyst");
+    CHECK(analyst->role == Role::kAgent);
+    const auto watcher = auth.authenticate(with_authorization("token " + kOther));
+    REQUIRE(watcher.has_value());
+    CHECK(watcher->role == Role::kObserver);
+    const auto admin = auth.authenticate(with_authorization("Bearer secret"));
+    REQUIRE(admin.has_value());
+    CHECK(admin->name == kAdminName);
+    CHECK(admin->role == Role::kAdmin);
+    Request query;
+    query.target = parse_target("/?token=" + kOther).value();
+    CHECK(auth.authenticate(query)->name == "watcher");
+}
+
+TEST_CASE("no part, digest or name of a named token is one", "[http][auth]") {
+    const TokenAuth auth("secret", named());
+    for (const std::string& wrong :
+         {kLong + "l",
+          kLong.substr(1),
+          "L" + kLong.substr(1),
+          protocol::sha256_hex(kLong),
+          std::string("analyst"),
+          std::string("admin")}) {
+        CAPTURE(wrong);
+        CHECK_FALSE(auth.authenticate(with_authorization("Bearer " + wrong)).has_value());
+    }
+}
+
+TEST_CASE(
+    "limits::kTokenBytesMin bounds a token that the file knows by its digest", "[http][auth]") {
+    const std::string least(limits::kTokenBytesMin, 'x');
+    const TokenAuth auth(
+        "secret",
+        {{{"a", Role::kAgent}, digest_of_token(least)},
+         {{"b", Role::kAgent}, digest_of_token(least.substr(1))}});
+    CHECK(auth.authenticate(with_authorization("Bearer " + least)).has_value());
+    CHECK_FALSE(auth.authenticate(with_authorization("Bearer " + least.substr(1))).has_value());
 }
 
 }  // namespace

@@ -17,10 +17,7 @@ Router make_router() {
              {"GET", "/s/{id}/files/{path...}"},
              {"PUT", "/s/{id}/files/{path...}"},
          }) {
-        Route route;
-        route.method = method;
-        route.pattern = pattern;
-        router.add(std::move(route));
+        router.add(Route(Access::kChange, method, pattern, nullptr));
     }
     return router;
 }

@@ -117,11 +117,7 @@ void add_stream_routes(Router& router, Log log) {
                 response.body = StreamBody{run};
                 co_return response;
             };
-            Route route;
-            route.method = "GET";
-            route.pattern = path;
-            route.handler = std::move(handler);
-            router.add(std::move(route));
+            router.add(Route(Access::kRead, "GET", path, std::move(handler)));
         };
     stream("/stream/lines", write_lines);
     stream("/stream/empty", write_nothing);
@@ -130,15 +126,10 @@ void add_stream_routes(Router& router, Log log) {
     stream("/stream/flood", [log](BodyWriter& writer) { return flood(writer, log); });
     stream(
         "/stream/hold", [held, log](BodyWriter& writer) { return hold_stream(writer, held, log); });
-    Route watching;
-    watching.method = "POST";
-    watching.pattern = "/stream/watch";
-    watching.handler = [held, log](Request& request) { return watch(request, held, log); };
-    router.add(std::move(watching));
-    Route release;
-    release.method = "GET";
-    release.pattern = "/stream/release";
-    release.handler = [held](Request& /*request*/) -> asio::awaitable<Response> {
+    router.add(Route(Access::kChange, "POST", "/stream/watch", [held, log](Request& request) {
+        return watch(request, held, log);
+    }));
+    Handler release = [held](Request& /*request*/) -> asio::awaitable<Response> {
         for (const auto& one : std::exchange(*held, {})) {
             if (const auto timer = one.lock()) {
                 timer->cancel();
@@ -146,7 +137,7 @@ void add_stream_routes(Router& router, Log log) {
         }
         co_return make_empty(204);
     };
-    router.add(std::move(release));
+    router.add(Route(Access::kChange, "GET", "/stream/release", std::move(release)));
 }
 
 }  // namespace cellkeep::http::test

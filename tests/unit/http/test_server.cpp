@@ -70,10 +70,7 @@ Answer answer_throw(Request& /*request*/) {
 Application make_application(std::shared_ptr<SocketLog> sockets) {
     Application application(TokenAuth("t"), HostGuard(std::vector<std::string>()));
     const auto add = [&application](const char* method, const char* pattern, Handler handler) {
-        Route route;
-        route.method = method;
-        route.pattern = pattern;
-        route.handler = std::move(handler);
+        Route route(Access::kChange, method, pattern, std::move(handler));
         route.body_bytes_max = 1000;
         if (route.pattern == "/stream") {
             route.body_mode = BodyMode::kStreamed;

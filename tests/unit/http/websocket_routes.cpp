@@ -144,11 +144,7 @@ Handler make_handler(Run run, Log log) {
 
 void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log) {
     const auto add = [&](const char* pattern, Run run) {
-        Route route;
-        route.method = "GET";
-        route.pattern = pattern;
-        route.handler = make_handler(run, log);
-        router.add(std::move(route));
+        router.add(Route(Access::kChange, "GET", pattern, make_handler(run, log)));
     };
     add("/echo-socket", echo);
     add("/flood-socket", flood);

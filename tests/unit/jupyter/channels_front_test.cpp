@@ -189,7 +189,7 @@ TEST_CASE("the route is where Jupyter clients look for it", "[channels][front]")
     const auto match = router.match("GET", {"api", "kernels", kKernel, "channels"});
     REQUIRE(match.route != nullptr);
     CHECK(match.captures.at("id") == kKernel);
-    CHECK(match.route->access == http::Access::kToken);
+    CHECK(match.route->access == http::Access::kChange);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "kernel-manager/http/application.hpp"
 #include "kernel-manager/jupyter/rest_api.hpp"
+#include "protocol/limits.hpp"
 #include "tests/unit/session/fake_backend.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -22,6 +23,8 @@ using session::test::FakeSession;
 
 inline constexpr const char* kSomeUuid = "01234567-89ab-4def-8123-456789abcdef";
 inline constexpr const char* kOtherUuid = "76543210-89ab-4def-8123-456789abcdef";
+/// Of the observer eve.
+inline const std::string kEveToken(limits::kTokenBytesMin, 'e');
 
 class RestFixture {
  public:
@@ -33,7 +36,8 @@ class RestFixture {
         std::string text;
         nlohmann::json json;  // null if the text is not JSON
     };
-    /// With the token, unless headers say otherwise; no Content-Type.
+    /// With the token, unless headers say otherwise; no Content-Type. Who sends an Authorization is
+    /// whose token it is, else `principal`.
     Answer ask(
         const std::string& method,
         const std::string& target,
