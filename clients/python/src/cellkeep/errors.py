@@ -80,7 +80,16 @@ class BadRequest(ProblemError):
 
 
 class Unauthorized(ProblemError):
-    """401, 403: no valid token, or not allowed with it."""
+    """401: no valid token."""
+
+
+class Forbidden(Unauthorized):
+    """403: the token is valid, and its role or the operator does not allow this.
+
+    >>> error = problem_error(403, {"type": "/problems/read-only-role", "status": 403})
+    >>> isinstance(error, Forbidden), isinstance(error, Unauthorized), error.kind
+    (True, True, 'read-only-role')
+    """
 
 
 class NotFound(ProblemError):
@@ -132,7 +141,7 @@ class ServerError(ProblemError):
 _BY_STATUS: dict[int, type[ProblemError]] = {
     400: BadRequest,
     401: Unauthorized,
-    403: Unauthorized,
+    403: Forbidden,
     404: NotFound,
     406: BadRequest,
     409: Conflict,
