@@ -44,10 +44,17 @@ Status SessionCgroup::change_memory(std::uint64_t bytes) {
     if (memory_v2_) {
         return write_control_file(memory_ + "/memory.max", value);
     }
-    BOOST_OUTCOME_TRY(write_control_file(memory_ + "/memory.limit_in_bytes", value));
-    // The sum of memory and swap may not be below memory alone, so it comes second.
+    // The sum of memory and swap may not be below memory alone: on the way down it comes second, on
+    // the way back up first.
+    const std::string alone = memory_ + "/memory.limit_in_bytes";
     const std::string both = memory_ + "/memory.memsw.limit_in_bytes";
-    return ::access(both.c_str(), F_OK) == 0 ? write_control_file(both, value) : Status(ok());
+    const bool swaps = ::access(both.c_str(), F_OK) == 0;
+    Status changed = write_control_file(alone, value);
+    if (changed.has_error() && swaps && write_control_file(both, value).has_value()) {
+        return write_control_file(alone, value);
+    }
+    BOOST_OUTCOME_TRY(std::move(changed));
+    return swaps ? write_control_file(both, value) : Status(ok());
 }
 
 Status SessionCgroup::change_processes(std::uint32_t processes) {

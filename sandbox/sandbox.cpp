@@ -4,7 +4,6 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/assembly.hpp"
 #include "sandbox/launch.hpp"
-#include "sandbox/layer_switch.hpp"
 #include "sandbox/leftovers.hpp"
 #include "sandbox/reported_calls.hpp"
 #include "sandbox/server_cgroup.hpp"
@@ -12,7 +11,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,18 +27,6 @@ namespace cellkeep::sandbox {
 namespace {
 
 constexpr std::chrono::seconds kStartPatience{10};
-
-/// A pipe belongs to who made it, and a guest who may not open it again cannot write to
-/// /dev/stderr.
-Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid) {
-    struct stat info {};
-    if (::fstat(fd.get(), &info) < 0 ||
-        (S_ISFIFO(info.st_mode) && info.st_uid != uid && !layer_removed("pipe_owner") &&
-         ::fchown(fd.get(), uid, gid) < 0)) {
-        return Error::from_errno(errno, "fchown(pipe)");
-    }
-    return ok();
-}
 
 constexpr std::chrono::milliseconds kDestroyPatience(1000);
 
@@ -67,6 +53,8 @@ struct Sandbox::State {
         std::span<const int> fds,
         std::chrono::milliseconds patience);
 
+    /// Kills everything inside; waits for nothing.
+    Status kill();
     Status destroy(std::chrono::milliseconds patience);
     /// destroy() for those who do not want to know: what it cannot end now is tried again later. It
     /// waits for nothing that destroy() has already waited for in vain.
@@ -339,10 +327,7 @@ gid_t Sandbox::file_gid() const {
     return state_->file_gid;
 }
 
-Status Sandbox::State::destroy(std::chrono::milliseconds patience) {
-    if (destroyed) {
-        return ok();
-    }
+Status Sandbox::State::kill() {
     ending = true;
     Status result = ok();
     if (frozen) {
@@ -354,7 +339,15 @@ Status Sandbox::State::destroy(std::chrono::milliseconds patience) {
     // Ignored: then it takes longer, and reaping tells.
     (void)cgroup.lift_cpu_limit().has_value();
     // cgroup.kill besides the namespace's own death: two means, and quicker for many processes.
-    auto killed = cgroup.kill();
+    Status killed = cgroup.kill();
+    return result.has_error() ? result : killed;
+}
+
+Status Sandbox::State::destroy(std::chrono::milliseconds patience) {
+    if (destroyed) {
+        return ok();
+    }
+    Status result = kill();
     auto reaped = kill_and_reap(pid1.pidfd, patience);
     // Only the pidfd is needed to try again.
     auto pidfd = reaped.has_value() ? UniqueFd() : std::move(pid1.pidfd);
@@ -362,7 +355,7 @@ Status Sandbox::State::destroy(std::chrono::milliseconds patience) {
     pid1.pidfd = std::move(pidfd);
     auto removed = reaped.has_value() ? cgroup.destroy(patience) : Status(ok());
     destroyed = reaped.has_value() && removed.has_value();
-    for (auto* step : {&killed, &reaped, &removed}) {
+    for (auto* step : {&reaped, &removed}) {
         if (result.has_value() && step->has_error()) {
             result = std::move(*step);
         }
@@ -375,6 +368,17 @@ void Sandbox::State::abandon() {
     // Ignored: whoever wants to know calls destroy() (sandbox.hpp).
     (void)destroy(patience).has_value();
     leave_behind({std::move(pid1.pidfd), {}});  // The cgroup's own destructor does the rest.
+}
+
+void Sandbox::begin_destroy() {
+    if (state_->destroyed) {
+        return;
+    }
+    // Ignored, both: destroy() does it again and tells.
+    (void)state_->kill().has_value();
+    if (state_->pid1.pidfd) {
+        (void)::syscall(SYS_pidfd_send_signal, state_->pid1.pidfd.get(), SIGKILL, nullptr, 0);
+    }
 }
 
 Status Sandbox::destroy() {

@@ -148,6 +148,10 @@ class Sandbox {
     uid_t file_uid() const;
     gid_t file_gid() const;
 
+    /// The first step of destroy(), which waits for nothing: everything inside has its SIGKILL and
+    /// nothing can be started any more. For whoever ends many sandboxes, so that they die together.
+    /// destroy() says what did not work.
+    void begin_destroy();
     /// Kills everything inside, reaps pid 1, removes the cgroup. Idempotent; after a failure (a
     /// kTimeout of a busy kernel, say) it may be called again. Blocks until the kernel has let go,
     /// at most about two seconds.

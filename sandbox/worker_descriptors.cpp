@@ -5,7 +5,10 @@
 #include "sandbox/layer_switch.hpp"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <string>
 
 namespace cellkeep::sandbox {
@@ -33,6 +36,16 @@ Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec) {
         fds.push_back(spec.link_fd.get());
     }
     return fds;
+}
+
+Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid) {
+    struct stat info {};
+    if (::fstat(fd.get(), &info) < 0 ||
+        (S_ISFIFO(info.st_mode) && info.st_uid != uid && !layer_removed("pipe_owner") &&
+         ::fchown(fd.get(), uid, gid) < 0)) {
+        return Error::from_errno(errno, "fchown(pipe)");
+    }
+    return ok();
 }
 
 }  // namespace cellkeep::sandbox

@@ -7,7 +7,10 @@
 #pragma once
 
 #include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
 #include "sandbox/sandbox.hpp"
+
+#include <sys/types.h>
 
 #include <vector>
 
@@ -16,5 +19,9 @@ namespace cellkeep::sandbox {
 /// The worker's descriptors from 1 upwards, borrowed from spec; kInvalidArgument, naming the one
 /// that may not cross.
 Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec);
+
+/// A pipe belongs to who made it, and a guest who may not open it again cannot write to
+/// /dev/stderr.
+Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid);
 
 }  // namespace cellkeep::sandbox

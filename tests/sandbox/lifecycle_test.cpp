@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 namespace cellkeep::test {
 
@@ -99,6 +100,27 @@ TEST_CASE("destroy leaves no process, no cgroup, no mount and no descriptor") {
     worker.pidfd.reset();
     CHECK(open_descriptors() == descriptors);
     require_ok(sandbox.destroy());  // idempotent
+}
+
+TEST_CASE("sandboxes that are ended together die without being waited for") {
+    auto first = make_sandbox();
+    auto second = make_sandbox();
+    std::vector<sandbox::Worker> workers;
+    for (auto* one : {&first, &second}) {
+        workers.push_back(start_inside(*one, {"/usr/bin/sh", "-c", "trap '' TERM; sleep 1000"}));
+    }
+    first.begin_destroy();
+    second.begin_destroy();
+    for (const auto& worker : workers) {
+        pollfd ended{worker.pidfd.get(), POLLIN, 0};
+        CHECK(::poll(&ended, 1, 60'000) == 1);
+    }
+    CHECK(first.usage().has_error());
+    require_ok(first.destroy());
+    require_ok(second.destroy());
+    first.begin_destroy();  // nothing is left to be killed
+    CHECK_FALSE(has_children());
+    CHECK(own_cgroups().empty());
 }
 
 TEST_CASE("a server that is killed takes its sandbox with it") {

@@ -42,6 +42,25 @@ TEST_CASE("a memory bomb is killed, counted, and leaves the sandbox usable") {
     require_ok(sandbox.destroy());
 }
 
+TEST_CASE("limits that went down can be put back") {
+    if (::geteuid() != 0) {
+        return;  // Without a memory cgroup: see rootless_test.
+    }
+    Policy policy = test_policy();
+    auto sandbox = make_sandbox(policy);
+    sandbox::LimitsChange lower;
+    lower.memory_bytes = policy.limits.memory_bytes / 2;
+    lower.processes = policy.limits.processes / 2;
+    sandbox::LimitsChange back;
+    back.memory_bytes = policy.limits.memory_bytes;
+    back.processes = policy.limits.processes;
+    for (int round = 0; round < 2; ++round) {
+        require_ok(sandbox.change_limits(lower));
+        require_ok(sandbox.change_limits(back));
+    }
+    require_ok(sandbox.destroy());
+}
+
 TEST_CASE("files in memory count against the memory limit") {
     if (::geteuid() != 0) {
         return;
