@@ -25,7 +25,7 @@ ArtifactCollector::ArtifactCollector(
     boost::asio::io_context& io,
     std::shared_ptr<WorkThread> thread,
     const sandbox::Workspace& workspace)
-    : io_(io), thread_(std::move(thread)), workspace_(workspace) {
+    : io_(io), thread_(std::move(thread)), workspace_(workspace), patience_(io) {
     const auto close_elsewhere = [thread = thread_](UniqueFd fd) {
         thread->run([shared = std::make_shared<UniqueFd>(std::move(fd))] {
             shared->reset();
@@ -48,7 +48,7 @@ void ArtifactCollector::finish(std::uint64_t bytes_max, std::function<void(Artif
         artifacts = list_artifacts(tracker_->take());
     }
     UniqueFd directory;
-    if (!artifacts.files.empty()) {
+    if (!artifacts.files.empty() && unanswered_ == 0) {
         // A duplicate: the sandbox may go while the files are read.
         directory.reset(::fcntl(workspace_.directory_fd(), F_DUPFD_CLOEXEC, 0));
     }
@@ -65,6 +65,8 @@ void ArtifactCollector::finish(std::uint64_t bytes_max, std::function<void(Artif
         std::move(artifacts),
         bytes_max,
         std::chrono::steady_clock::now() + limits::kArtifactTimeMax);
+    give_up_in_time();
+    ++unanswered_;
     // The guard keeps the io_context running until the answer is there.
     thread_->run([weak = weak_from_this(),
                   job,
@@ -75,6 +77,7 @@ void ArtifactCollector::finish(std::uint64_t bytes_max, std::function<void(Artif
         }
         boost::asio::post(work.get_executor(), [weak, number, artifacts = job->take()]() mutable {
             if (const auto self = weak.lock()) {
+                --self->unanswered_;
                 self->answer(number, std::move(artifacts));
             }
         });
@@ -82,14 +85,26 @@ void ArtifactCollector::finish(std::uint64_t bytes_max, std::function<void(Artif
     });
 }
 
+void ArtifactCollector::give_up_in_time() {
+    patience_.expires_after(limits::kArtifactTimeMax + kArtifactSlack);
+    patience_.async_wait(
+        [weak = weak_from_this(), number = number_ + 1](const boost::system::error_code& error) {
+            if (const auto self = weak.lock(); !error && self && self->number_ == number) {
+                self->answer(number, std::move(self->known_));
+            }
+        });
+}
+
 void ArtifactCollector::answer(std::uint64_t number, Artifacts artifacts) {
     if (done_ && number == number_) {
+        patience_.cancel();
         std::exchange(done_, nullptr)(std::move(artifacts));
     }
 }
 
 void ArtifactCollector::close() {
     tracker_.reset();
+    patience_.cancel();
     if (done_) {
         std::exchange(done_, nullptr)(std::move(known_));
     }

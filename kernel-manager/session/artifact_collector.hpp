@@ -11,12 +11,18 @@
 #include "sandbox/workspace.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 
 namespace cellkeep::session {
+
+/// How much later than it should the work thread may answer.
+inline constexpr std::chrono::milliseconds kArtifactSlack{200};
 
 class ArtifactCollector : public std::enable_shared_from_this<ArtifactCollector> {
  public:
@@ -32,7 +38,9 @@ class ArtifactCollector : public std::enable_shared_from_this<ArtifactCollector>
     /// An execution begins.
     void begin();
     /// It has ended: `done` is called once, at once if there is nothing to read, otherwise within
-    /// limits::kArtifactTimeMax or when close() is called. Not while busy().
+    /// limits::kArtifactTimeMax and kArtifactSlack or when close() is called. Not while busy().
+    /// Without digests if the work thread does not answer; while it still has not, nothing new is
+    /// given to it.
     void finish(std::uint64_t bytes_max, std::function<void(Artifacts)> done);
     /// Between finish() and its answer.
     bool busy() const { return static_cast<bool>(done_); }
@@ -45,14 +53,17 @@ class ArtifactCollector : public std::enable_shared_from_this<ArtifactCollector>
         std::shared_ptr<WorkThread> thread,
         const sandbox::Workspace& workspace);
     void answer(std::uint64_t number, Artifacts artifacts);
+    void give_up_in_time();
 
     boost::asio::io_context& io_;
     std::shared_ptr<WorkThread> thread_;
     sandbox::Workspace workspace_;
     std::unique_ptr<ArtifactTracker> tracker_;  // null after close()
     std::function<void(Artifacts)> done_;
-    Artifacts known_;           // what done_ gets if there is no more
-    std::uint64_t number_ = 0;  // so that a late answer cannot hit the next execution
+    Artifacts known_;  // what done_ gets if there is no more
+    boost::asio::steady_timer patience_;
+    std::size_t unanswered_ = 0;  // jobs of the work thread
+    std::uint64_t number_ = 0;    // so that a late answer cannot hit the next execution
 };
 
 }  // namespace cellkeep::session

@@ -55,13 +55,13 @@ std::string_view to_string(ExecutionStatus status);
 
 struct ExecutionError {
     std::string kind;  // "syntax", "runtime", "import", "wall_timeout", "cpu_timeout", "oom",
-                       // "disk_full", "dead", …
+                       // "disk_full", "files", "dead", …
     std::string name;  // the exception's class
     std::string message;
     std::optional<int> line;             // 1-based, in the submitted code
     std::optional<int> column;           // 1-based
     std::vector<std::string> traceback;  // plain text, no terminal colours
-    std::string hint;                    // one sentence an agent can act on; may be empty
+    std::string hint;                    // one sentence an agent can act on
 };
 
 struct Truncation {

@@ -40,11 +40,13 @@ ExecutionRecorder::ExecutionRecorder(
     std::string execution_id,
     std::string session_id,
     std::string stdin_text,
-    std::uint64_t output_bytes_max)
+    std::uint64_t output_bytes_max,
+    bool has_network)
     : stdout_(output_bytes_max, ".cellkeep/" + execution_id + "/stdout.txt"),
       stderr_(output_bytes_max, ".cellkeep/" + execution_id + "/stderr.txt"),
       stdin_text_(std::move(stdin_text)),
-      output_bytes_max_(output_bytes_max) {
+      output_bytes_max_(output_bytes_max),
+      has_network_(has_network) {
     result_.id = std::move(execution_id);
     result_.session_id = std::move(session_id);
 }
@@ -244,7 +246,12 @@ void ExecutionRecorder::classify_error(const json& reply_metadata) {
         error.kind = "disk_full";
         result_.status = ExecutionStatus::kDiskFull;
     }
-    error.hint = hint_for(error.name, error.kind);
+    error.hint = hint_of(error);
+}
+
+std::string ExecutionRecorder::hint_of(const ExecutionError& error) const {
+    return hint_for(
+        {.name = error.name, .kind = error.kind, .line = error.line, .has_network = has_network_});
 }
 
 json ExecutionRecorder::next_input() {
@@ -295,7 +302,8 @@ ExecutionResult ExecutionRecorder::finish(Cut cut) {
             .line = {},
             .column = {},
             .traceback = {},
-            .hint = "Restart the session."};
+            .hint = {}};
+        result_.error->hint = hint_of(*result_.error);
         return std::move(result_);
     }
     if (cut == Cut::kNone ||
@@ -311,17 +319,10 @@ ExecutionResult ExecutionRecorder::finish(Cut cut) {
         case Cut::kWallTimeout:
             result_.status = ExecutionStatus::kTimeout;
             result_.error->kind = "wall_timeout";
-            result_.error->hint =
-                "The time limit was reached: do less at once, or ask for a larger timeout_ms "
-                "within "
-                "the session's wall_ms.";
             break;
         case Cut::kCpuTimeout:
             result_.status = ExecutionStatus::kTimeout;
             result_.error->kind = "cpu_timeout";
-            result_.error->hint =
-                "The limit on CPU time was reached: do less at once, or create a session with a "
-                "larger cpu_ms.";
             break;
         case Cut::kOutputLimit:
             result_.status = ExecutionStatus::kOutputLimit;
@@ -331,9 +332,22 @@ ExecutionResult ExecutionRecorder::finish(Cut cut) {
         case Cut::kNone:
             result_.status = ExecutionStatus::kInterrupted;
             result_.error->kind = "interrupt";
-            result_.error->hint.clear();
             break;
     }
+    result_.error->hint = hint_of(*result_.error);
+    return std::move(result_);
+}
+
+ExecutionResult ExecutionRecorder::finish_refused(const Error& why) {
+    close_texts();
+    const bool full = why.code() == ErrorCode::kLimitExceeded;
+    result_.status = full ? ExecutionStatus::kDiskFull : ExecutionStatus::kError;
+    ExecutionError error;
+    error.kind = full ? "disk_full" : "files";
+    error.name = "FilesNotWritten";
+    error.message = why.message();
+    error.hint = hint_of(error);
+    result_.error = std::move(error);
     return std::move(result_);
 }
 
@@ -347,16 +361,12 @@ ExecutionResult ExecutionRecorder::finish_dead(const Death& death) {
     error.message = describe(death);
     error.kind = "dead";
     result_.status = ExecutionStatus::kDead;
-    error.hint =
-        "Variables and imports are gone, files in /workspace are kept; run what built the state "
-        "again.";
+    error.hint = hint_of(error);  // what a deadline's death has in common with every other
     switch (death.kind) {
         case Death::Kind::kOom:
             result_.status = ExecutionStatus::kOom;
             error.kind = "oom";
-            error.hint =
-                "Work in smaller pieces or ask for a larger memory_mb; variables are gone, files "
-                "are kept.";
+            error.hint = hint_of(error);
             break;
         case Death::Kind::kWallTimeout:
             result_.status = ExecutionStatus::kTimeout;

@@ -26,7 +26,8 @@ class ExecutionRecorder {
         std::string execution_id,
         std::string session_id,
         std::string stdin_text,
-        std::uint64_t output_bytes_max);
+        std::uint64_t output_bytes_max,
+        bool has_network = false);
 
     void on_output(const protocol::Message& message, const sandbox::Workspace* workspace);
     void on_reply(const protocol::Message& reply);
@@ -37,6 +38,9 @@ class ExecutionRecorder {
 
     /// The result of an execution that came to its idle, cut short by the server or not.
     ExecutionResult finish(Cut cut);
+    /// The result of one whose code did not run, because the files that came with it could not be
+    /// put in place.
+    ExecutionResult finish_refused(const Error& why);
     /// The result of one whose kernel died.
     ExecutionResult finish_dead(const Death& death);
 
@@ -49,6 +53,7 @@ class ExecutionRecorder {
     /// Whether the answer has room for one more output of this many bytes; takes it if so.
     bool take_room(std::size_t bytes);
     void classify_error(const nlohmann::json& reply_metadata);
+    std::string hint_of(const ExecutionError& error) const;
     void close_texts();
 
     ExecutionResult result_;
@@ -61,6 +66,7 @@ class ExecutionRecorder {
     bool replied_ = false;
     std::uint64_t output_text_bytes_ = 0;  // text in result_.outputs
     std::uint64_t output_bytes_max_;
+    bool has_network_;
     bool clear_before_next_ = false;
 };
 

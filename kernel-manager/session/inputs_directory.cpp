@@ -34,34 +34,57 @@ Error wrong_digest(const std::string& found) {
     return refuse("sha256", "the file's is " + found);
 }
 
-/// Up to buffer.size() bytes at offset; 0 at the end and for what cannot be read.
-std::size_t read_at(int fd, std::uint64_t offset, std::string& buffer) {
+/// Up to buffer.size() bytes at offset; 0 at the end.
+Result<std::size_t> read_at(int fd, std::uint64_t offset, std::string& buffer) {
     ssize_t got = 0;
     do {
         got = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(offset));
     } while (got < 0 && errno == EINTR);
-    return got > 0 ? static_cast<std::size_t>(got) : 0;
+    if (got < 0) {
+        return refuse("from", Error::from_errno(errno, "cannot be read").message());
+    }
+    return static_cast<std::size_t>(got);
+}
+
+std::string too_long() {
+    return "is longer than " + std::to_string(limits::kInputCopyBytesMax) +
+           " bytes, which an execution copies at most; create the session with it instead";
+}
+
+/// A file's contents are all of it: neither a broken disk nor a change meanwhile may make them
+/// less.
+Status check_length(std::uint64_t read, std::uint64_t expected) {
+    if (read != expected) {
+        return refuse(
+            "from",
+            "changed while it was read: " + std::to_string(read) + " bytes of " +
+                std::to_string(expected));
+    }
+    return ok();
 }
 
 /// A file that the work thread reads.
 struct Reading {
     UniqueFd fd;
+    std::uint64_t bytes = 0;  // when it was opened
     protocol::Sha256 hash;
     std::uint64_t offset = 0;
     std::string buffer;
 
-    WorkThread::Slice advance() {
+    /// True at the end.
+    Result<bool> advance() {
         buffer.resize(kReadBytes);
         for (std::size_t done = 0; done < kSliceBytes;) {
-            const std::size_t got = read_at(fd.get(), offset, buffer);
+            BOOST_OUTCOME_TRY(const std::size_t got, read_at(fd.get(), offset, buffer));
             if (got == 0) {
-                return WorkThread::Slice::kDone;
+                BOOST_OUTCOME_TRY(check_length(offset, bytes));
+                return true;
             }
             hash.update({buffer.data(), got});
             offset += got;
             done += got;
         }
-        return WorkThread::Slice::kMore;
+        return false;
     }
 };
 
@@ -108,7 +131,7 @@ Result<InputsDirectory::OpenedInput> InputsDirectory::open_file(const std::strin
     return OpenedInput{std::move(fd), sandbox::file_state(info), info.st_dev};
 }
 
-boost::asio::awaitable<std::string> InputsDirectory::digest(
+boost::asio::awaitable<Result<std::string>> InputsDirectory::digest(
     std::shared_ptr<InputsDirectory> self,
     boost::asio::io_context& io,
     std::shared_ptr<WorkThread> thread,
@@ -120,16 +143,21 @@ boost::asio::awaitable<std::string> InputsDirectory::digest(
     }
     const auto reading = std::make_shared<Reading>();
     reading->fd = std::move(input.fd);
-    const auto done = std::make_shared<Completion<std::string>>(io);
+    reading->bytes = state.bytes;
+    using Found = Result<std::string>;
+    const auto done = std::make_shared<Completion<Found>>(io);
     thread->run([reading, done, work = boost::asio::make_work_guard(io)] {
-        if (reading->advance() == WorkThread::Slice::kMore) {
+        const auto whole = reading->advance();
+        if (whole.has_value() && !whole.value()) {
             return WorkThread::Slice::kMore;
         }
+        Found found = whole.has_error() ? Found(whole.error()) : Found(reading->hash.finish());
         boost::asio::post(
-            work.get_executor(), [done, found = reading->hash.finish()] { done->set(found); });
+            work.get_executor(), [done, found = std::move(found)] { done->set(found); });
         return WorkThread::Slice::kDone;
     });
-    std::string found = co_await Completion<std::string>::wait(done);
+    Found outcome = co_await Completion<Found>::wait(done);
+    BOOST_OUTCOME_CO_TRY(std::string found, std::move(outcome));
     if (self->digests_.size() >= kInputDigestsMax) {
         self->digests_.clear();
     }
@@ -161,50 +189,74 @@ boost::asio::awaitable<Status> InputsDirectory::check(
         if (file.sha256.empty()) {
             continue;
         }
-        const std::string found = co_await digest(self, io, thread, std::move(input).value());
-        if (found != file.sha256) {
-            co_return Error(ErrorCode::kInvalidArgument, where + wrong_digest(found).message());
+        const auto found = co_await digest(self, io, thread, std::move(input).value());
+        if (found.has_error()) {
+            co_return Error(found.error().code(), where + found.error().message());
+        }
+        if (found.value() != file.sha256) {
+            co_return Error(
+                ErrorCode::kInvalidArgument, where + wrong_digest(found.value()).message());
         }
     }
     co_return ok();
 }
 
-std::vector<sandbox::InputMount> InputsDirectory::take_mounts(std::vector<InputFile>& files) const {
+std::vector<sandbox::InputMount> InputsDirectory::mounts_of(
+    const std::vector<InputFile>& files) const {
     std::vector<sandbox::InputMount> mounts;
     for (const InputFile& file : files) {
         if (!file.from.empty()) {
             mounts.push_back({path_ + "/" + file.from, file.path});
         }
     }
-    std::erase_if(files, [](const InputFile& file) { return !file.from.empty(); });
     return mounts;
 }
 
-Status InputsDirectory::copy(const InputFile& file, const sandbox::Workspace& workspace) const {
-    BOOST_OUTCOME_TRY(const auto input, open_file(file.from));
-    const std::string too_long = "is longer than " + std::to_string(limits::kInputCopyBytesMax) +
-                                 " bytes, which an execution copies at most; create the session "
-                                 "with it instead";
+Result<InputsDirectory::OpenedInput> InputsDirectory::open_for_copy(const InputFile& file) const {
+    BOOST_OUTCOME_TRY(auto input, open_file(file.from));
     if (input.state.bytes > limits::kInputCopyBytesMax) {
-        return refuse("from", too_long);
+        return refuse("from", too_long());
     }
+    return input;
+}
+
+Status InputsDirectory::check_copy(const InputFile& file) const {
+    BOOST_OUTCOME_TRY(open_for_copy(file));
+    return ok();
+}
+
+Result<InputsDirectory::Copy> InputsDirectory::begin_copy(
+    const InputFile& file, const sandbox::Workspace& workspace) const {
+    BOOST_OUTCOME_TRY(auto input, open_for_copy(file));
     BOOST_OUTCOME_TRY(auto upload, workspace.begin_upload(file.path));
-    protocol::Sha256 hash;
-    std::string buffer(kReadBytes, '\0');
-    std::uint64_t offset = 0;
-    while (const std::size_t got = read_at(input.fd.get(), offset, buffer)) {
-        offset += got;
-        if (offset > limits::kInputCopyBytesMax) {
-            return refuse("from", too_long);  // it grows while it is read
+    return Copy(std::move(input), std::move(upload), file.sha256);
+}
+
+InputsDirectory::Copy::Copy(
+    OpenedInput input, sandbox::Workspace::Upload upload, std::string sha256)
+    : input_(std::move(input)), upload_(std::move(upload)), sha256_(std::move(sha256)) {}
+
+Result<bool> InputsDirectory::Copy::advance() {
+    buffer_.resize(kReadBytes);
+    for (std::size_t done = 0; done < kSliceBytes;) {
+        BOOST_OUTCOME_TRY(const std::size_t got, read_at(input_.fd.get(), offset_, buffer_));
+        if (got == 0) {
+            BOOST_OUTCOME_TRY(check_length(offset_, input_.state.bytes));
+            // Of what was copied, whatever became of the file meanwhile.
+            if (const std::string found = hash_.finish(); !sha256_.empty() && found != sha256_) {
+                return wrong_digest(found);
+            }
+            return true;
         }
-        hash.update({buffer.data(), got});
-        BOOST_OUTCOME_TRY(upload.append({buffer.data(), got}));
+        offset_ += got;
+        done += got;
+        if (offset_ > limits::kInputCopyBytesMax) {
+            return refuse("from", too_long());  // it grows while it is read
+        }
+        hash_.update({buffer_.data(), got});
+        BOOST_OUTCOME_TRY(upload_.append({buffer_.data(), got}));
     }
-    // Of what was copied, whatever became of the file meanwhile.
-    if (const std::string found = hash.finish(); !file.sha256.empty() && found != file.sha256) {
-        return wrong_digest(found);
-    }
-    return upload.commit();
+    return false;
 }
 
 }  // namespace cellkeep::session

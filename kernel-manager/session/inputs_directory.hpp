@@ -2,12 +2,13 @@
 //
 // The operator's directory of files that sessions may have by name, read-only. Files are opened
 // beneath it, never through a link. Large ones are mounted into a session when it is made; for an
-// execution they are copied, up to limits::kInputCopyBytesMax. One thread, but for what check()
-// reads.
+// execution they are copied, up to limits::kInputCopyBytesMax each. One thread, but for what
+// check() reads and for copies.
 #pragma once
 
 #include "kernel-manager/session/execution.hpp"
 #include "kernel-manager/session/work_thread.hpp"
+#include "protocol/sha256.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/policy.hpp"
@@ -17,6 +18,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -49,11 +51,32 @@ class InputsDirectory {
         boost::asio::io_context& io,
         std::shared_ptr<WorkThread> thread,
         const std::vector<InputFile>& files);
-    /// Takes the files that come from here out of the list, as mounts.
-    std::vector<sandbox::InputMount> take_mounts(std::vector<InputFile>& files) const;
+    /// Those files of the list that come from here, as mounts.
+    std::vector<sandbox::InputMount> mounts_of(const std::vector<InputFile>& files) const;
 
-    /// Copies one into the workspace. kInvalidArgument, "from: …" or "sha256: …".
-    Status copy(const InputFile& file, const sandbox::Workspace& workspace) const;
+    /// One input on its way into a workspace, which must outlive it. Uncommitted it leaves nothing.
+    class Copy {
+     public:
+        /// Some megabytes; true at the end. kInvalidArgument, "from: …" (too long, not readable to
+        /// the length that it had) or "sha256: …"; otherwise what the workspace says.
+        Result<bool> advance();
+        Status commit() { return upload_.commit(); }
+
+     private:
+        friend class InputsDirectory;
+        Copy(OpenedInput input, sandbox::Workspace::Upload upload, std::string sha256);
+
+        OpenedInput input_;
+        sandbox::Workspace::Upload upload_;
+        std::string sha256_;
+        protocol::Sha256 hash_;
+        std::uint64_t offset_ = 0;
+        std::string buffer_;
+    };
+    /// On any thread. kInvalidArgument, "from: …".
+    Result<Copy> begin_copy(const InputFile& file, const sandbox::Workspace& workspace) const;
+    /// What begin_copy() would refuse of the input.
+    Status check_copy(const InputFile& file) const;
 
  private:
     using Version =
@@ -61,7 +84,8 @@ class InputsDirectory {
 
     InputsDirectory(std::string path, UniqueFd directory)
         : path_(std::move(path)), directory_(std::move(directory)) {}
-    static boost::asio::awaitable<std::string> digest(
+    Result<OpenedInput> open_for_copy(const InputFile& file) const;
+    static boost::asio::awaitable<Result<std::string>> digest(
         std::shared_ptr<InputsDirectory> self,
         boost::asio::io_context& io,
         std::shared_ptr<WorkThread> thread,

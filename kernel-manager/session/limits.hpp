@@ -21,8 +21,7 @@ struct SessionLimits {
     std::chrono::milliseconds cpu{30'000};
     /// Text of one execution's answer, stdout and stderr each. More is cut in the middle and saved.
     std::uint64_t output_bytes = 1'000'000;
-    /// Checked against its ceiling and reported; no artifacts are collected yet that it could
-    /// bound.
+    /// Of the files that one execution made or changed: what is read for their digests.
     std::uint64_t artifact_bytes = 5'000'000;
     /// Budgets of the session's life, all clients together; nothing: none. total_cpu is all that
     /// the session's processes use, from its hand-out on; total_wall the time that its runs take;

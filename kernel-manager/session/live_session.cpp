@@ -52,8 +52,7 @@ LiveSession::~LiveSession() {
 
 boost::asio::awaitable<Status> LiveSession::start() {
     const auto self = shared_from_this();
-    BOOST_OUTCOME_CO_TRY(write_files(setup_.options.files));
-    setup_.options.files.clear();
+    BOOST_OUTCOME_CO_TRY(write_files(std::exchange(setup_.options.files, {})));
     BOOST_OUTCOME_CO_TRY(with_context(
         workspace_.make_directory(setup_.options.working_directory), "working_directory"));
 
@@ -142,8 +141,8 @@ Status LiveSession::check_execution(const ExecutionRequest& request) const {
     if (request.timeout.has_value() && *request.timeout > session_limits.wall) {
         return Error(
             ErrorCode::kInvalidArgument,
-            "execute: timeout_ms is above the session's wall_ms of " +
-                std::to_string(session_limits.wall.count()));
+            "timeout_ms: must be at most " + std::to_string(session_limits.wall.count()) +
+                ", the session's limit wall_ms");
     }
     if (queue_.size() >= limits::kExecutionsQueuedMax) {
         return Error(
@@ -151,7 +150,16 @@ Status LiveSession::check_execution(const ExecutionRequest& request) const {
             "execute: " + std::to_string(limits::kExecutionsQueuedMax) +
                 " requests wait in this session already");
     }
-    return ok();
+    for (const InputFile& file : request.files) {
+        if (setup_.mounted.contains(file.path)) {
+            // Not even from the same input: a copy in its place would take the mount away.
+            return Error(
+                ErrorCode::kInvalidArgument,
+                "files/" + std::to_string(&file - request.files.data()) +
+                    "/path: a read-only input is mounted there");
+        }
+    }
+    return check_files(request.files, setup_.inputs.get());
 }
 
 void LiveSession::complete(TrackedExecution& tracked, ExecutionResult result) {
@@ -165,7 +173,6 @@ void LiveSession::complete(TrackedExecution& tracked, ExecutionResult result) {
         ran && !ended_by_others ? vote_of(result.status) : CircuitVote::kNone, steady_clock::now());
     execution->finish(std::move(result));
     book_.settle();
-    tell(execution);
 }
 
 ExecutionMetrics LiveSession::measure(const Current& current) const {

@@ -20,6 +20,7 @@
 #include "kernel-manager/session/death_notice.hpp"
 #include "kernel-manager/session/debug_requests.hpp"
 #include "kernel-manager/session/execution_book.hpp"
+#include "kernel-manager/session/file_writing.hpp"
 #include "kernel-manager/session/inputs_directory.hpp"
 #include "kernel-manager/session/kernel_catalog.hpp"
 #include "kernel-manager/session/kernel_process.hpp"
@@ -62,11 +63,12 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
         std::function<void(const std::string&)> log;
         /// A run ended with a limit; the execution's id is empty for a Jupyter client's.
         std::function<void(const std::string& execution_id, const LimitHit&)> log_limit;
-        /// An execution was accepted, started or finished.
-        std::function<void(const std::shared_ptr<Execution>&)> on_execution;
         /// Reads what executions leave.
         std::shared_ptr<WorkThread> work_thread;
+        /// Reads the operator's inputs, whose disk may stall: nothing else waits for it.
+        std::shared_ptr<WorkThread> inputs_thread;
         std::shared_ptr<const InputsDirectory> inputs;  // null: there is none
+        Inputs mounted;                                 // of them, in this sandbox
         /// Made in advance, for nobody: neither culled nor restarted until adopt().
         bool spare = false;
     };
@@ -91,6 +93,8 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     const SessionOptions& options() const { return setup_.options; }
     /// The first half of close(): everything is answered and told, nothing is torn down yet.
     void end_conversation(const Death& reason);
+    /// Ends everything inside without waiting; close() does the rest.
+    void kill_inside() { sandbox_.begin_destroy(); }
     /// After close(): removes what the host has not let go of yet, if anything. Blocks as
     /// sandbox::Sandbox::destroy does.
     Status remove_leftovers() { return sandbox_.destroy(); }
@@ -117,6 +121,8 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
         return guard_.refuse_agent(setup_.options.limits, std::chrono::steady_clock::now());
     }
     Result<sandbox::Workspace> workspace() override;
+    const Inputs& inputs() const override { return setup_.mounted; }
+    Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
     void touch() override;
     void close(Death reason) override;
 
@@ -129,6 +135,10 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
         bool peak_is_own = false;  // the memory's peak counts from its start
         bool replied = false;
         bool input_requested = false;
+        /// The files that come with it, while they are put in place: its code has not been sent.
+        std::shared_ptr<FileWriting> writing = nullptr;
+        std::optional<Error> refused = std::nullopt;  // why they could not be
+        bool sent = false;
         bool begun = false;              // the kernel has said busy
         bool interrupt_at_busy = false;  // a kernel ignores an interrupt before that
         Cut cut = Cut::kNone;
@@ -140,15 +150,18 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
 
     // live_session.cpp
     Status check_execution(const ExecutionRequest& request) const;
-    Status write_files(const std::vector<InputFile>& files);
     void complete(TrackedExecution& tracked, ExecutionResult result);
     ExecutionMetrics measure(const Current& current) const;
 
     // live_session_executions.cpp
     Result<std::shared_ptr<Execution>> enqueue(ExecutionRequest request, std::string digest);
-    void tell(const std::shared_ptr<Execution>& execution) const;
 
     // live_session_artifacts.cpp
+    Status write_files(std::vector<InputFile> files);
+    Status check_places(const std::vector<InputFile>& files) const;
+    void place_files();
+    void on_files_placed(std::uint64_t number);
+    void finish_unsent();
     void complete_with_artifacts(
         const std::shared_ptr<TrackedExecution>& tracked, ExecutionResult result);
 
@@ -162,6 +175,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
         std::string evalue);
     bool is_current(std::uint64_t number) const;
     void dispatch_next();
+    void send_current();
     void arm_deadlines();
     void check_cpu();
     void cut_short(Cut cut);
@@ -172,9 +186,6 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void on_reply(const protocol::Message& reply);
     void on_input_request(const protocol::Message& request);
     void finish_current();
-    void fail_current(const Death& death, const std::string& text);
-    void fail_waiting(const Death& death, const std::string& text);
-    void fail_request(PendingRequest& request, const Death& death, const std::string& text);
     void abort_followers(const protocol::Message& failed);
 
     // live_session_control.cpp
@@ -219,6 +230,9 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void on_kernel_exit(const sandbox::WorkerExit& exit);
     Death classify(const sandbox::WorkerExit& exit);
     void lose_kernel(const Death& death);
+    void fail_current(const Death& death, const std::string& text);
+    void fail_waiting(const Death& death, const std::string& text);
+    void fail_request(PendingRequest& request, const Death& death, const std::string& text);
     void restart_kernel(const protocol::Message* parent, const Death& death);
     bool may_restart(const Death& death);
     void settle_ready(const Status& status);

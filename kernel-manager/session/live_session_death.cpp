@@ -131,6 +131,61 @@ void LiveSession::lose_kernel(const Death& death) {
         death);
 }
 
+void LiveSession::fail_current(const Death& death, const std::string& text) {
+    settle_limits(death);
+    const bool sent = current_->sent;
+    if (current_->writing) {
+        current_->writing->cancel();
+    }
+    PendingRequest request = std::move(current_->request);
+    const ExecutionMetrics metrics = measure(*current_);
+    const std::optional<LimitHit> hit = std::move(current_->hit);
+    const bool replied = current_->replied;
+    current_.reset();
+    // Under the cell that it happened to. Whoever asked for the end needs no alarm.
+    const bool news = is_news(death);
+    if (news && replied) {
+        publish(messages_.stream("stderr", text + "\n", request.message.header_json()));
+    } else if (news) {
+        publish(messages_.error(request.message, "KernelDied", text));
+    }
+    if (request.execution) {
+        ExecutionResult result = request.execution->recorder.finish_dead(death);
+        result.metrics = metrics;
+        if (hit.has_value()) {
+            apply(*hit, result);
+        }
+        if (sent) {
+            complete_with_artifacts(request.execution, std::move(result));
+        } else {
+            complete(*request.execution, std::move(result));
+        }
+    } else if (!replied) {
+        fail_request(request, death, text);
+    }
+    publish(messages_.status("idle", &request.message));
+}
+
+void LiveSession::fail_waiting(const Death& death, const std::string& text) {
+    for (PendingRequest& request : queue_.take_all()) {
+        publish(messages_.status("busy", &request.message));
+        fail_request(request, death, text);
+        publish(messages_.status("idle", &request.message));
+    }
+}
+
+void LiveSession::fail_request(
+    PendingRequest& request, const Death& death, const std::string& text) {
+    if (request.execution) {
+        complete(*request.execution, request.execution->recorder.finish_dead(death));
+        return;
+    }
+    // At once: a session that is being closed lets go of its clients right after this.
+    if (find_reply_type(request.message.header().msg_type).has_value()) {
+        request.origin->deliver(messages_.error_reply(request.message, "KernelDied", text));
+    }
+}
+
 void LiveSession::restart_kernel(const Message* parent, const Death& death) {
     if (ready_) {
         ready_->set(Error(ErrorCode::kUnavailable, describe(death)));

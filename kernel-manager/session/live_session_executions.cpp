@@ -25,7 +25,6 @@ Result<std::shared_ptr<Execution>> LiveSession::begin(ExecutionRequest request) 
         return seen;
     }
     BOOST_OUTCOME_TRY(check_execution(request));
-    BOOST_OUTCOME_TRY(write_files(request.files));
     return enqueue(std::move(request), std::move(digest));
 }
 
@@ -46,8 +45,10 @@ Result<std::shared_ptr<Execution>> LiveSession::enqueue(
             execution->id(),
             setup_.id,
             std::move(request.stdin_text),
-            setup_.options.limits.output_bytes),
-        request.timeout});
+            setup_.options.limits.output_bytes,
+            setup_.proxy != nullptr),
+        request.timeout,
+        std::move(request.files)});
     Message message = Message::make(
         Channel::kShell,
         protocol::make_header("execute_request", "api-" + setup_.id, "cellkeep"),
@@ -64,18 +65,11 @@ Result<std::shared_ptr<Execution>> LiveSession::enqueue(
     guard_.accept_agent();
     book_.add(execution, request.idempotency_key, std::move(digest));
     touch();
-    tell(execution);
     dispatch_next();
     if (execution->phase() == ExecutionPhase::kQueued) {
         execution->mark_queued();
     }
     return execution;
-}
-
-void LiveSession::tell(const std::shared_ptr<Execution>& execution) const {
-    if (setup_.on_execution) {
-        setup_.on_execution(execution);
-    }
 }
 
 std::shared_ptr<Execution> LiveSession::find_execution(const std::string& execution_id) const {

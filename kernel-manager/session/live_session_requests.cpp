@@ -107,14 +107,32 @@ void LiveSession::dispatch_next() {
     current.cpu_at_start = usage.cpu_time;
     guard_.begin(usage, setup_.options.limits, current.started_at);
     current_.emplace(std::move(current));
+    const std::uint64_t number = current_->number;
     change(KernelEvent::kBusy);
     if (const auto& tracked = current_->request.execution) {
-        artifacts_->begin();
         current_->peak_is_own = sandbox_.restart_memory_peak();
+        if (!tracked->files.empty()) {
+            current_->writing = std::make_shared<FileWriting>(
+                workspace_, std::exchange(tracked->files, {}), setup_.inputs);
+        }
         tracked->execution->mark_started();
-        tell(tracked->execution);
     }
     arm_deadlines();
+    if (!is_current(number)) {
+        return;  // no time was left for it
+    }
+    if (current_->writing) {
+        place_files();
+    } else {
+        send_current();
+    }
+}
+
+void LiveSession::send_current() {
+    if (current_->request.execution) {
+        artifacts_->begin();  // what came with it is not its own
+    }
+    current_->sent = true;
     if (const Status sent = process_->send(current_->request.message); sent.has_error()) {
         // The link is closed or so full that the kernel cannot be reading: it is as good as dead.
         kill_kernel({Death::Kind::kLinkBroken, 0});
@@ -123,8 +141,9 @@ void LiveSession::dispatch_next() {
 
 void LiveSession::arm_deadlines() {
     const auto& execution = current_->request.execution;
-    const auto wall =
-        execution && execution->timeout ? *execution->timeout : setup_.options.limits.wall;
+    // The session's limit may have been lowered while it waited.
+    const auto most = setup_.options.limits.wall;
+    const auto wall = execution && execution->timeout ? std::min(*execution->timeout, most) : most;
     wall_timer_.expires_after(guard_.wall_time(setup_.options.limits, wall).time);
     wall_timer_.async_wait([weak = weak_from_this(),
                             number = current_->number](const boost::system::error_code& error) {
@@ -161,6 +180,10 @@ void LiveSession::check_cpu() {
 void LiveSession::cut_short(Cut cut) {
     current_->cut = cut;
     guard_.on_cut(cut);
+    if (current_->writing) {
+        finish_unsent();
+        return;
+    }
     if (current_->request.origin) {
         // An execution's answer says it by itself.
         publish(messages_.stream(
@@ -189,6 +212,10 @@ Status LiveSession::interrupt() {
     }
     if (current_->cut == Cut::kNone) {
         current_->cut = Cut::kInterrupt;
+    }
+    if (current_->writing) {
+        finish_unsent();
+        return ok();
     }
     // Code that survives the interrupt feels a slow client's back-pressure again after the grace.
     uncork_timer_.expires_after(limits::kInterruptGrace);
@@ -304,12 +331,18 @@ void LiveSession::finish_current() {
     const std::string& type = current.request.message.header().msg_type;
     if (current.request.execution) {
         TrackedExecution& execution = *current.request.execution;
-        ExecutionResult result = execution.recorder.finish(current.cut);
+        ExecutionResult result = current.refused.has_value()
+                                     ? execution.recorder.finish_refused(*current.refused)
+                                     : execution.recorder.finish(current.cut);
         result.metrics = measure(current);
         if (current.hit.has_value()) {
             apply(*current.hit, result);
         }
-        complete_with_artifacts(current.request.execution, std::move(result));
+        if (current.sent) {
+            complete_with_artifacts(current.request.execution, std::move(result));
+        } else {
+            complete(execution, std::move(result));
+        }
     } else if (!current.replied && find_reply_type(type).has_value()) {
         // The reply precedes the idle on the same ordered link: there will be none.
         current.request.origin->deliver(messages_.error_reply(
@@ -323,53 +356,6 @@ void LiveSession::finish_current() {
     dispatch_next();
     if (life_blocked_) {
         watch_life();
-    }
-}
-
-void LiveSession::fail_current(const Death& death, const std::string& text) {
-    settle_limits(death);
-    PendingRequest request = std::move(current_->request);
-    const ExecutionMetrics metrics = measure(*current_);
-    const std::optional<LimitHit> hit = std::move(current_->hit);
-    const bool replied = current_->replied;
-    current_.reset();
-    // Under the cell that it happened to. Whoever asked for the end needs no alarm.
-    const bool news = is_news(death);
-    if (news && replied) {
-        publish(messages_.stream("stderr", text + "\n", request.message.header_json()));
-    } else if (news) {
-        publish(messages_.error(request.message, "KernelDied", text));
-    }
-    if (request.execution) {
-        ExecutionResult result = request.execution->recorder.finish_dead(death);
-        result.metrics = metrics;
-        if (hit.has_value()) {
-            apply(*hit, result);
-        }
-        complete_with_artifacts(request.execution, std::move(result));
-    } else if (!replied) {
-        fail_request(request, death, text);
-    }
-    publish(messages_.status("idle", &request.message));
-}
-
-void LiveSession::fail_waiting(const Death& death, const std::string& text) {
-    for (PendingRequest& request : queue_.take_all()) {
-        publish(messages_.status("busy", &request.message));
-        fail_request(request, death, text);
-        publish(messages_.status("idle", &request.message));
-    }
-}
-
-void LiveSession::fail_request(
-    PendingRequest& request, const Death& death, const std::string& text) {
-    if (request.execution) {
-        complete(*request.execution, request.execution->recorder.finish_dead(death));
-        return;
-    }
-    // At once: a session that is being closed lets go of its clients right after this.
-    if (find_reply_type(request.message.header().msg_type).has_value()) {
-        request.origin->deliver(messages_.error_reply(request.message, "KernelDied", text));
     }
 }
 

@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/request_queue.hpp"
 
+#include "kernel-manager/session/file_writing.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 namespace cellkeep::session {
 
+namespace {
+
+std::size_t size_of(const PendingRequest& request) {
+    return request.message.frame().size() +
+           (request.execution ? bytes_of(request.execution->files) : 0);
+}
+
+}  // namespace
+
 RequestQueue::RequestQueue(std::size_t requests_max, std::size_t bytes_max)
     : requests_max_(requests_max), bytes_max_(bytes_max) {}
 
 Status RequestQueue::push(PendingRequest&& request) {
-    const std::size_t size = request.message.frame().size();
+    const std::size_t size = size_of(request);
     if (requests_.size() >= requests_max_) {
         return Error(
             ErrorCode::kLimitExceeded,
@@ -34,7 +45,7 @@ std::optional<PendingRequest> RequestQueue::pop() {
     }
     PendingRequest request = std::move(requests_.front());
     requests_.pop_front();
-    bytes_ -= request.message.frame().size();
+    bytes_ -= size_of(request);
     return request;
 }
 
@@ -46,7 +57,7 @@ std::vector<PendingRequest> RequestQueue::take_executions_of(std::string_view cl
         const bool matches =
             header.msg_type == "execute_request" && header.session == client_session;
         if (matches) {
-            bytes_ -= request.message.frame().size();
+            bytes_ -= size_of(request);
             taken.push_back(std::move(request));
         } else {
             kept.push_back(std::move(request));
@@ -72,7 +83,7 @@ std::optional<PendingRequest> RequestQueue::take_execution(std::string_view exec
     }
     PendingRequest request = std::move(*found);
     requests_.erase(found);
-    bytes_ -= request.message.frame().size();
+    bytes_ -= size_of(request);
     return request;
 }
 

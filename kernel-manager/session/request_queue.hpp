@@ -27,6 +27,7 @@ struct TrackedExecution {
     std::shared_ptr<Execution> execution;
     ExecutionRecorder recorder;
     std::optional<std::chrono::milliseconds> timeout;
+    std::vector<InputFile> files;  // put in place when its turn has come
 };
 
 struct PendingRequest {
@@ -54,6 +55,7 @@ class RequestQueue {
     bool holds(std::string_view msg_id) const;
 
     std::size_t size() const { return requests_.size(); }
+    /// Of the messages and of the files that come with them.
     std::size_t bytes() const { return bytes_; }
 
  private:

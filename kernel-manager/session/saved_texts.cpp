@@ -2,7 +2,6 @@
 #include "kernel-manager/session/saved_texts.hpp"
 
 #include "protocol/limits.hpp"
-#include "sandbox/workspace_removal.hpp"
 #include "sandbox/workspace_walker.hpp"
 
 #include <sys/vfs.h>
@@ -46,8 +45,13 @@ void SavedTexts::keep(const ExecutionResult& result, const sandbox::Workspace& w
         std::min(limits::kSavedTextsBytesMax, workspace_bytes(workspace) / 2);
     // The newest stays: its answer is on the way.
     while (saved_.size() > 1 && (saved_.size() > limits::kSavedTextsMax || bytes_ > most)) {
-        // Ignored: the guest may have removed it, or made it into something that we leave alone.
-        (void)sandbox::remove_all(workspace, saved_.front().directory).has_value();
+        // Our own files alone, one call each: what the guest put beside them is its own, and may be
+        // any number. Ignored: it may have removed them, or made them into something else.
+        const std::string& directory = saved_.front().directory;
+        for (const std::string& own : {directory + "/stdout.txt", directory + "/stderr.txt"}) {
+            (void)workspace.remove(own).has_value();
+        }
+        (void)workspace.remove(directory).has_value();
         bytes_ -= saved_.front().bytes;
         saved_.pop_front();
     }

@@ -13,7 +13,8 @@ namespace {
 
 /// A fault of what was asked, not of the spare that it was tried with.
 bool is_callers_fault(const Error& error) {
-    return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kLimitExceeded;
+    return error.code() == ErrorCode::kInvalidArgument ||
+           error.code() == ErrorCode::kLimitExceeded || error.message().starts_with("files/");
 }
 
 }  // namespace
@@ -71,7 +72,9 @@ boost::asio::awaitable<Status> ServiceState::hand_out(Entry& entry, const Sessio
         Entry{std::move(entry.session), std::move(entry.slot), {}}, {Death::Kind::kStartFailed, 0});
     entry.session.reset();
     if (is_callers_fault(adopted.error()) || shutting_down_) {
-        co_return std::move(adopted).error().with_context("create session");
+        co_return adopted.error().message().starts_with("files/")
+            ? std::move(adopted).error()
+            : std::move(adopted).error().with_context("create session");
     }
     log("a spare session could not be handed out: " + adopted.error().message());
     co_return ok();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/service_state.hpp"
 
+#include "kernel-manager/session/host_capacity.hpp"
 #include "kernel-manager/session/network_access.hpp"
 #include "kernel-manager/session/options_check.hpp"
 #include "protocol/support/syscall.hpp"
@@ -36,6 +37,12 @@ sandbox::Policy make_policy(
     policy.images = spec.images;
     policy.allow_degraded = config.allow_degraded;
     return policy;
+}
+
+/// An error that names a field of the request ("files/N: …") keeps its first word.
+Error not_created(Error why) {
+    return why.message().starts_with("files/") ? why
+                                               : std::move(why).with_context("create session");
 }
 
 /// UUID version 4 (RFC 9562) from random hexadecimal digits: Jupyter front ends know kernels by
@@ -101,7 +108,7 @@ boost::asio::awaitable<Status> ServiceState::check_inputs(const std::vector<Inpu
     if (!config_.inputs) {
         co_return no_inputs_directory().with_context("files");
     }
-    co_return co_await InputsDirectory::check(config_.inputs, io_, work_thread_, files);
+    co_return co_await InputsDirectory::check(config_.inputs, io_, inputs_thread_, files);
 }
 
 Status ServiceState::admit(const SessionOptions& options) const {
@@ -156,10 +163,18 @@ boost::asio::awaitable<Status> ServiceState::start(
     sandbox::Policy policy = make_policy(options.limits, *spec, config_, entry.slot.value());
     network.add_to(policy);
     if (config_.inputs) {
-        policy.inputs = config_.inputs->take_mounts(options.files);
+        policy.inputs = config_.inputs->mounts_of(options.files);
+        for (const InputFile& file : options.files) {
+            if (!file.from.empty()) {
+                setup.mounted.emplace(file.path, file.from);
+            }
+        }
     }
-    BOOST_OUTCOME_CO_TRY(
-        auto sandbox, with_context(sandbox::Sandbox::create(policy), "create session"));
+    auto made = sandbox::Sandbox::create(policy);
+    if (made.has_error()) {
+        co_return name_full_host(std::move(made).error()).with_context("create session");
+    }
+    sandbox::Sandbox sandbox = std::move(made).value();
     BOOST_OUTCOME_CO_TRY(setup.proxy, network.open(sandbox, setup.spec));
     setup.gateway = config_.gateway;
     setup.kernel_id = entry.kernel_id.value();
@@ -178,6 +193,7 @@ boost::asio::awaitable<Status> ServiceState::start(
         }
     };
     setup.work_thread = work_thread_;
+    setup.inputs_thread = inputs_thread_;
     setup.inputs = config_.inputs;
     setup.spare = spare;
     entry.session = LiveSession::create(io_, std::move(setup), std::move(sandbox));
@@ -185,7 +201,7 @@ boost::asio::awaitable<Status> ServiceState::start(
     Status started = co_await entry.session->start();
     if (started.has_error()) {
         bury(std::move(entry), {Death::Kind::kStartFailed, 0});
-        co_return std::move(started).error().with_context("create session");
+        co_return not_created(std::move(started).error());
     }
     co_return ok();
 }
@@ -304,6 +320,10 @@ void ServiceState::shutdown() {
     }
     for (const SessionPtr& session : all) {
         session->end_conversation(reason);
+    }
+    // All die at once, so that to reap them takes the time of one and not of each.
+    for (const SessionPtr& session : all) {
+        session->kill_inside();
     }
     while (!sessions_.empty()) {
         // Copied: remove() lets go of the session that holds the id.

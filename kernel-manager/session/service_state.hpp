@@ -94,6 +94,7 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
     boost::asio::io_context& io_;
     ServiceConfig config_;
     std::shared_ptr<WorkThread> work_thread_ = std::make_shared<WorkThread>();
+    std::shared_ptr<WorkThread> inputs_thread_ = std::make_shared<WorkThread>();
     std::vector<SessionListener*> listeners_;
     std::vector<Entry> sessions_;  // oldest first
     /// Of sessions that are, are being made, or are not quite gone.

@@ -184,6 +184,18 @@ class Session {
     /// For files. Valid until close().
     virtual Result<sandbox::Workspace> workspace() = 0;
 
+    /// Files of the operator's inputs directory that are mounted into the workspace, read-only, for
+    /// as long as the session lives: where they are there, and their names in the directory.
+    using Inputs = std::map<std::string, std::string>;
+    virtual const Inputs& inputs() const {
+        static const Inputs none;
+        return none;
+    }
+    /// The one that is mounted at this path. kNotFound if there is none.
+    virtual Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const {
+        return Error(ErrorCode::kNotFound, "open(" + path + "): no input is mounted there");
+    }
+
     /// Counts as activity for idle culling, as a request does.
     virtual void touch() = 0;
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/session_update.hpp"
 
+#include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::session {
 
@@ -63,6 +65,56 @@ Status check_lowering(const SessionLimits& now, const SessionLimits& wanted) {
         check_budget("total_output_bytes", now.total_output_bytes, wanted.total_output_bytes));
     BOOST_OUTCOME_TRY(check_budget(
         "total_artifact_bytes", now.total_artifact_bytes, wanted.total_artifact_bytes));
+    return ok();
+}
+
+Status lower_sandbox_limits(
+    const SessionLimits& now,
+    const SessionLimits& wanted,
+    const std::function<Status(const sandbox::LimitsChange&)>& change) {
+    struct Step {
+        const char* name;
+        sandbox::LimitsChange forward;
+        sandbox::LimitsChange back;
+    };
+    const auto memory = [](const SessionLimits& limits) {
+        sandbox::LimitsChange one;
+        one.memory_bytes = limits.memory_mb << 20U;
+        return one;
+    };
+    const auto processes = [](const SessionLimits& limits) {
+        sandbox::LimitsChange one;
+        one.processes = limits.processes;
+        return one;
+    };
+    const auto cores = [](const SessionLimits& limits) {
+        sandbox::LimitsChange one;
+        one.cpu_cores = limits.cpu_cores;
+        return one;
+    };
+    // The one that may be refused first.
+    std::vector<Step> steps;
+    if (wanted.memory_mb != now.memory_mb) {
+        steps.push_back({"memory_mb", memory(wanted), memory(now)});
+    }
+    if (wanted.processes != now.processes) {
+        steps.push_back({"processes", processes(wanted), processes(now)});
+    }
+    if (wanted.cpu_cores < now.cpu_cores) {
+        steps.push_back({"cpu_cores", cores(wanted), cores(now)});
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const Status changed = change(steps[i].forward);
+        if (changed.has_value()) {
+            continue;
+        }
+        // The one that failed too: it may consist of several. Ignored: what was in force a moment
+        // ago is allowed.
+        for (std::size_t done = i + 1; done-- > 0;) {
+            (void)change(steps[done].back).has_value();
+        }
+        return refuse(steps[i].name, "cannot be lowered now: " + changed.error().message());
+    }
     return ok();
 }
 

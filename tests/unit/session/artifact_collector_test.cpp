@@ -6,6 +6,7 @@
 #include "tests/support/temporary_workspace.hpp"
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 namespace cellkeep::session {
@@ -171,6 +172,42 @@ TEST_CASE("past kArtifactTimeMax nothing more is read", "[artifacts]") {
     auto digest = make_digest(fixture, artifacts, 1000, /*late=*/true);
     CHECK(digest.advance() == WorkThread::Slice::kDone);
     CHECK(digest.take().files[0].sha256.empty());
+}
+
+TEST_CASE("a work thread that hangs holds no answer up", "[artifacts]") {
+    CHECK(kArtifactSlack.count() > 0);
+    Fixture fixture;
+    std::promise<void> disk;
+    fixture.thread->run([arrives = disk.get_future().share()] {
+        arrives.wait();
+        return WorkThread::Slice::kDone;
+    });
+    fixture.collector->begin();
+    fixture.files.write("f", "x");
+    std::optional<Artifacts> found;
+    const auto keep = [&found](Artifacts artifacts) { found = std::move(artifacts); };
+    fixture.collector->finish(100, keep);
+    while (!found.has_value()) {
+        (void)fixture.io.run_one();
+    }
+    CHECK(found->files.at(0).path == "f");
+    CHECK(found->files.at(0).sha256.empty());
+    CHECK_FALSE(fixture.collector->busy());
+    // Nothing more is given to it: the next answer does not even wait.
+    fixture.collector->begin();
+    fixture.files.write("g", "x");
+    found.reset();
+    fixture.collector->finish(100, keep);
+    REQUIRE(found.has_value());
+    CHECK(found->files.at(0).path == "g");
+    // The late answer is nobody's, and afterwards all is as before.
+    found.reset();
+    disk.set_value();
+    (void)fixture.io.run();
+    CHECK_FALSE(found.has_value());
+    fixture.collector->begin();
+    fixture.files.write("h", "x");
+    CHECK_FALSE(fixture.collect().files.at(0).sha256.empty());
 }
 
 TEST_CASE("who waits when the workspace goes gets what is known", "[artifacts]") {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -102,6 +103,22 @@ Status FakeSession::update(const SessionUpdate& wanted) {
         info_.metadata = *wanted.metadata;
     }
     return ok();
+}
+
+Result<sandbox::Workspace::OpenedFile> FakeSession::open_input(const std::string& path) const {
+    const auto found = mounted.find(path);
+    if (found == mounted.end()) {
+        return Session::open_input(path);
+    }
+    sandbox::Workspace::OpenedFile file;
+    file.fd.reset(::open(found->second.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat info {};
+    if (!file.fd || ::fstat(file.fd.get(), &info) < 0) {
+        return Error(ErrorCode::kInvalidArgument, "from: there is no such file");
+    }
+    file.state = sandbox::file_state(info);
+    file.bytes = file.state.bytes;
+    return file;
 }
 
 Result<sandbox::Workspace> FakeSession::workspace() {

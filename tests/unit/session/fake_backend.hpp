@@ -36,6 +36,8 @@ class FakeSession : public Session {
     boost::asio::awaitable<Status> restart() override;
     Status update(const SessionUpdate& wanted) override;
     Result<sandbox::Workspace> workspace() override;
+    const Inputs& inputs() const override { return mounted; }
+    Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
     void touch() override { ++touched; }
     KernelState state() const override { return info_.state; }
     std::shared_ptr<void> connect_client() override { return nullptr; }
@@ -52,6 +54,7 @@ class FakeSession : public Session {
     bool finishes = true;  // an execution ends as soon as it begins
     std::vector<SessionUpdate> updates;
     std::optional<Error> failure;  // what every operation answers
+    Inputs mounted;                // path in the workspace: absolute path of the file
     int interrupts = 0;
     int restarts = 0;
     int touched = 0;

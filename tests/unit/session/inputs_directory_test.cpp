@@ -30,6 +30,17 @@ struct Fixture {
     }
 };
 
+Status copy(
+    const InputsDirectory& inputs, const InputFile& file, const sandbox::Workspace& workspace) {
+    BOOST_OUTCOME_TRY(auto copy, inputs.begin_copy(file, workspace));
+    for (;;) {
+        BOOST_OUTCOME_TRY(const bool whole, copy.advance());
+        if (whole) {
+            return copy.commit();
+        }
+    }
+}
+
 InputFile by_name(std::string path, std::string from, std::string sha256 = {}) {
     InputFile file;
     file.path = std::move(path);
@@ -43,10 +54,10 @@ TEST_CASE("an input is copied if it has the digest that was asked for", "[inputs
     fixture.source.write("d/in.csv", "a,b\n");
     const auto workspace = fixture.target.workspace();
     const std::string digest = protocol::sha256_hex("a,b\n");
-    CHECK(fixture.inputs->copy(by_name("x/in.csv", "d/in.csv", digest), workspace).has_value());
+    CHECK(copy(*fixture.inputs, by_name("x/in.csv", "d/in.csv", digest), workspace).has_value());
     CHECK(std::filesystem::file_size(fixture.target.path("x/in.csv")) == 4);
     const auto wrong =
-        fixture.inputs->copy(by_name("y.csv", "d/in.csv", std::string(64, '0')), workspace);
+        copy(*fixture.inputs, by_name("y.csv", "d/in.csv", std::string(64, '0')), workspace);
     REQUIRE(wrong.has_error());
     CHECK(wrong.error().message().starts_with("sha256: the file's is " + digest));
     CHECK_FALSE(std::filesystem::exists(fixture.target.path("y.csv")));
@@ -87,11 +98,20 @@ TEST_CASE("an execution copies at most kInputCopyBytesMax", "[inputs]") {
     const std::string path = fixture.source.path("big");
     REQUIRE(::truncate(path.c_str(), limits::kInputCopyBytesMax) == 0);
     const auto workspace = fixture.target.workspace();
-    CHECK(fixture.inputs->copy(by_name("big", "big"), workspace).has_value());
+    CHECK(copy(*fixture.inputs, by_name("big", "big"), workspace).has_value());
     REQUIRE(::truncate(path.c_str(), limits::kInputCopyBytesMax + 1) == 0);
     CHECK(
-        fixture.inputs->copy(by_name("big", "big"), workspace).error().code() ==
+        copy(*fixture.inputs, by_name("big", "big"), workspace).error().code() ==
         ErrorCode::kInvalidArgument);
+    CHECK(fixture.inputs->check_copy(by_name("big", "big")).has_error());
+}
+
+TEST_CASE("an input that cannot be read has no digest", "[inputs]") {
+    Fixture fixture;
+    fixture.inputs = InputsDirectory::open("/proc/self").value();  // mem: EIO at its first byte
+    const auto failed = fixture.check({by_name("x", "mem", protocol::sha256_hex(""))});
+    REQUIRE(failed.has_error());
+    CHECK(failed.error().message().starts_with("files/0/from: cannot be read"));
 }
 
 TEST_CASE("the inputs of a session are checked by their place in the list", "[inputs]") {
@@ -133,14 +153,13 @@ TEST_CASE("what comes by reference is mounted, the rest is written", "[inputs]")
     const Fixture fixture;
     InputFile written;
     written.path = "w";
-    std::vector<InputFile> files{written, by_name("d/m", "e/a")};
+    const std::vector<InputFile> files{written, by_name("d/m", "e/a")};
     CHECK(has_references(files));
-    const auto mounts = fixture.inputs->take_mounts(files);
+    const auto mounts = fixture.inputs->mounts_of(files);
     REQUIRE(mounts.size() == 1);
     CHECK(mounts[0].source.ends_with("/e/a"));
     CHECK(mounts[0].target == "d/m");
-    CHECK(files.size() == 1);
-    CHECK_FALSE(has_references(files));
+    CHECK_FALSE(has_references({written}));
 }
 
 TEST_CASE("what is no directory holds no inputs", "[inputs]") {

@@ -11,8 +11,12 @@ using cellkeep::ErrorCode;
 using cellkeep::protocol::Channel;
 using cellkeep::protocol::make_header;
 using cellkeep::protocol::Message;
+using cellkeep::session::Execution;
+using cellkeep::session::ExecutionRecorder;
+using cellkeep::session::InputFile;
 using cellkeep::session::PendingRequest;
 using cellkeep::session::RequestQueue;
+using cellkeep::session::TrackedExecution;
 
 namespace {
 
@@ -78,6 +82,34 @@ TEST_CASE("the byte bound is exact", "[session][queue]") {
     CHECK(queue.push(request("execute_request", "a", "2")).has_error());
     RequestQueue smaller(10, size - 1);
     CHECK(smaller.push(request("execute_request", "a", "1")).has_error());
+}
+
+TEST_CASE("the files of what waits count as its bytes", "[session][queue]") {
+    boost::asio::io_context io;
+    const auto with_file = [&io](std::size_t bytes) {
+        PendingRequest one = request("execute_request", "a", "1");
+        Execution::Order order;
+        order.id = "exe_1";
+        one.execution = std::make_shared<TrackedExecution>(TrackedExecution{
+            std::make_shared<Execution>(io, std::move(order)),
+            ExecutionRecorder("exe_1", "ses_1", "", 1000),
+            std::nullopt,
+            {}});
+        InputFile file;
+        file.path = "f";
+        file.bytes = std::string(bytes, 'x');
+        one.execution->files.push_back(std::move(file));
+        return one;
+    };
+    RequestQueue queue(10, 10'000);
+    REQUIRE(queue.push(with_file(6'000)).has_value());
+    CHECK(queue.bytes() > 6'000);
+    CHECK(queue.push(with_file(6'000)).has_error());
+    CHECK(queue.take_execution("exe_1").has_value());
+    CHECK(queue.bytes() == 0);
+    REQUIRE(queue.push(with_file(6'000)).has_value());
+    REQUIRE(queue.pop().has_value());
+    CHECK(queue.bytes() == 0);
 }
 
 TEST_CASE("a session's queue is bounded by the table of limits", "[session][queue]") {

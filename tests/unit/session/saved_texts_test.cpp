@@ -66,6 +66,17 @@ TEST_CASE("what the guest made of a saved text's place is left alone", "[saved]"
     CHECK(std::filesystem::exists(elsewhere.path("precious")));
 }
 
+TEST_CASE("what the guest put beside a saved text stays", "[saved]") {
+    const TemporaryWorkspace files;
+    SavedTexts texts;
+    texts.keep(saved(files, "exe_a", limits::kSavedTextsBytesMax), files.workspace());
+    files.write(".cellkeep/exe_a/mine/x", "x");
+    texts.keep(saved(files, "exe_b", 1), files.workspace());
+    CHECK_FALSE(std::filesystem::exists(files.path(".cellkeep/exe_a/stdout.txt")));
+    CHECK(std::filesystem::exists(files.path(".cellkeep/exe_a/mine/x")));
+    CHECK(texts.size() == 1);
+}
+
 TEST_CASE("a text of more than kSavedTextBytesMax is not saved, and says why", "[saved]") {
     const TemporaryWorkspace files;
     CHECK(saved_text_room(files.workspace()) <= limits::kSavedTextBytesMax);

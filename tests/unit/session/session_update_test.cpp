@@ -98,3 +98,45 @@ TEST_CASE("a merge patch replaces, adds and removes as RFC 7396 says", "[update]
 
 }  // namespace
 }  // namespace cellkeep::session
+
+TEST_CASE("limits of a sandbox are lowered together or not at all", "[session][update]") {
+    using cellkeep::sandbox::LimitsChange;
+    cellkeep::session::SessionLimits now;
+    cellkeep::session::SessionLimits wanted = now;
+    wanted.memory_mb = 100;
+    wanted.processes = 10;
+    wanted.cpu_cores = 0.5;
+    cellkeep::session::SessionLimits in_force = now;
+    std::string refused = GENERATE("", "memory_mb", "processes", "cpu_cores");
+    CAPTURE(refused);
+    const auto change = [&](const LimitsChange& one) -> cellkeep::Status {
+        const cellkeep::Error failure(cellkeep::ErrorCode::kUnavailable, "no cgroup");
+        if (one.memory_bytes) {
+            in_force.memory_mb = *one.memory_bytes >> 20U;
+            if (refused == "memory_mb" && in_force.memory_mb == 100) {
+                return failure;  // half of it may have happened
+            }
+        }
+        if (one.processes && refused == "processes" && *one.processes == 10) {
+            return failure;
+        }
+        if (one.cpu_cores && refused == "cpu_cores" && *one.cpu_cores < 1) {
+            return failure;
+        }
+        in_force.processes = one.processes.value_or(in_force.processes);
+        in_force.cpu_cores = one.cpu_cores.value_or(in_force.cpu_cores);
+        return cellkeep::ok();
+    };
+    const auto lowered = cellkeep::session::lower_sandbox_limits(now, wanted, change);
+    const auto& expected = refused.empty() ? wanted : now;
+    CHECK(lowered.has_value() == refused.empty());
+    CHECK(in_force.memory_mb == expected.memory_mb);
+    CHECK(in_force.processes == expected.processes);
+    CHECK(in_force.cpu_cores == expected.cpu_cores);
+    if (lowered.has_error()) {
+        CHECK(lowered.error().code() == cellkeep::ErrorCode::kInvalidArgument);
+        CHECK_THAT(
+            lowered.error().message(),
+            Catch::StartsWith("limits/" + refused + ": cannot be lowered now"));
+    }
+}
