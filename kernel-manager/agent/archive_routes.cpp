@@ -83,8 +83,14 @@ Routes::Answer Routes::get_archive(http::Request& request) {
     }
     const sandbox::Workspace own(
         source->directory.get(), workspace.value().file_uid(), workspace.value().file_gid());
+    // Shared: the archive is written when this request has been answered.
+    const auto inputs = [session](const std::string& name) {
+        return session->inputs().contains(name)
+                   ? std::optional(session->open_input(name))
+                   : std::optional<Result<sandbox::Workspace::OpenedFile>>();
+    };
     auto archive =
-        WorkspaceArchive::create(own, path.value(), session->info().limits.disk_mb << 20U);
+        WorkspaceArchive::create(own, path.value(), session->info().limits.disk_mb << 20U, inputs);
     if (archive.has_error()) {
         co_return http::to_response(http::problem_from(archive.error()));
     }

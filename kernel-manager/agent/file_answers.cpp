@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/agent/file_answers.hpp"
 
-#include "kernel-manager/http/problem.hpp"
+#include "kernel-manager/agent/model.hpp"
 
 #include <algorithm>
 
@@ -62,20 +62,87 @@ http::Response bad_path(const Error& error) {
         http::make_problem(400, "bad-path", "The path is not allowed", error.message()));
 }
 
-http::Response file_problem(const Error& error) {
+namespace {
+
+http::Problem to_problem(const Error& error) {
     switch (error.code()) {
         case ErrorCode::kNotFound:
-            return http::to_response(
-                http::make_problem(404, "unknown-file", "No such file", error.message()));
+            return http::make_problem(404, "unknown-file", "No such file", error.message());
         case ErrorCode::kInvalidArgument:
-            return http::to_response(
-                http::make_problem(409, "not-a-file", "This is not a plain file", error.message()));
+            return http::make_problem(
+                409, "not-a-file", "This is not a plain file", error.message());
         case ErrorCode::kLimitExceeded:
-            return http::to_response(http::make_problem(
-                413, "workspace-full", "The workspace has no room for it", error.message()));
+            return http::make_problem(
+                413, "workspace-full", "The workspace has no room for it", error.message());
         default:
-            return http::to_response(http::problem_from(error));
+            return http::problem_from(error);
     }
+}
+
+}  // namespace
+
+http::Response file_problem(const Error& error) {
+    return http::to_response(to_problem(error));
+}
+
+std::optional<http::Response> refuse_input(
+    const session::Session& session, const std::string& path) {
+    for (const auto& [place, name] : session.inputs()) {
+        if (place == path || place.starts_with(path + "/")) {
+            return http::to_response(http::make_problem(
+                409,
+                "read-only-input",
+                "A read-only input is mounted there",
+                place + " is the operator's " + name +
+                    " for as long as the session lives; use another path."));
+        }
+    }
+    return std::nullopt;
+}
+
+Result<sandbox::Workspace::OpenedFile> open_file(
+    const session::Session& session, const sandbox::Workspace& workspace, const std::string& path) {
+    return session.inputs().contains(path) ? session.open_input(path)
+                                           : workspace.open_for_reading(path);
+}
+
+nlohmann::json entry_json(const session::Session& session, sandbox::Entry entry) {
+    const bool is_input = session.inputs().contains(entry.path);
+    if (is_input) {
+        // What the workspace has there is the place of the mount.
+        if (const auto input = session.open_input(entry.path); input.has_value()) {
+            entry.kind = sandbox::EntryKind::kFile;
+            entry.bytes = input.value().bytes;
+            entry.modified = input.value().modified;
+        }
+    }
+    nlohmann::json shown = to_json(entry);
+    if (is_input) {
+        shown["read_only"] = true;
+    }
+    return shown;
+}
+
+http::Problem placement_problem(const Error& error) {
+    if (error.code() == ErrorCode::kNotFound) {
+        return http::make_problem(
+            409, "not-a-directory", "A part of the path is not a directory", error.message());
+    }
+    return to_problem(error);
+}
+
+std::optional<http::Problem> find_file_problem(const Error& error) {
+    constexpr std::string_view kFiles = "files/";
+    const std::string_view message = error.message();
+    const std::size_t colon = message.find(": ");
+    if (!message.starts_with(kFiles) || colon == std::string_view::npos ||
+        message.substr(0, colon).find('/', kFiles.size()) != std::string_view::npos) {
+        return std::nullopt;
+    }
+    http::Problem problem = placement_problem(error);
+    problem.errors.push_back(
+        {"/" + std::string(message.substr(0, colon)), std::string(message.substr(colon + 2))});
+    return problem;
 }
 
 }  // namespace cellkeep::agent

@@ -4,10 +4,14 @@
 // section 13), failures of a workspace as problems. Pure.
 #pragma once
 
+#include "kernel-manager/http/problem.hpp"
 #include "kernel-manager/http/request.hpp"
 #include "kernel-manager/http/response.hpp"
+#include "kernel-manager/session/session.hpp"
 #include "protocol/support/result.hpp"
 #include "sandbox/workspace.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <optional>
 #include <string>
@@ -32,5 +36,20 @@ http::Response bad_path(const Error& error);
 /// A path that is not a regular file, or that a link leads out of, is a conflict with what is
 /// there, not a malformed request.
 http::Response file_problem(const Error& error);
+/// An input that is mounted there, or below it: the operator's, nobody's to change. 409.
+std::optional<http::Response> refuse_input(
+    const session::Session& session, const std::string& path);
+/// A file of the workspace, or the input that is mounted there. As Workspace::open_for_reading().
+Result<sandbox::Workspace::OpenedFile> open_file(
+    const session::Session& session, const sandbox::Workspace& workspace, const std::string& path);
+/// An entry of a listing; "read_only" if it is an input.
+nlohmann::json entry_json(const session::Session& session, sandbox::Entry entry);
+
+/// As file_problem(), for what was to be written: a path that goes on below a plain file is a
+/// conflict too, not a file that is missing.
+http::Problem placement_problem(const Error& error);
+/// Of a file that came with a request ("files/N: …"), with the pointer to it; nothing for every
+/// other error.
+std::optional<http::Problem> find_file_problem(const Error& error);
 
 }  // namespace cellkeep::agent

@@ -70,6 +70,17 @@ http::Response removal_problem(const Error& error) {
     }
 }
 
+http::Response list_problem(const Error& error) {
+    if (error.code() == ErrorCode::kLimitExceeded) {
+        return http::to_response(http::make_problem(
+            413,
+            "too-many-entries",
+            "The directory is too large to be listed",
+            error.message() + "; list it in code, or take files.tar.zst."));
+    }
+    return file_problem(error);
+}
+
 }  // namespace
 
 Routes::Answer Routes::list_files(http::Request& request) {
@@ -88,11 +99,11 @@ Routes::Answer Routes::list_files(http::Request& request) {
     }
     const auto entries = workspace.value().list(path.value());
     if (entries.has_error()) {
-        co_return file_problem(entries.error());
+        co_return list_problem(entries.error());
     }
     nlohmann::json list = nlohmann::json::array();
     for (const sandbox::Entry& entry : entries.value()) {
-        list.push_back(to_json(entry));
+        list.push_back(entry_json(*session, entry));
     }
     co_return http::make_json(200, {{"path", path.value()}, {"entries", std::move(list)}});
 }
@@ -111,7 +122,7 @@ Routes::Answer Routes::get_file(http::Request& request) {
     if (workspace.has_error()) {
         co_return http::to_response(http::problem_from(workspace.error()));
     }
-    auto opened = workspace.value().open_for_reading(path.value());
+    auto opened = open_file(*session, workspace.value(), path.value());
     if (opened.has_error()) {
         co_return file_problem(opened.error());
     }
@@ -146,6 +157,9 @@ Routes::Answer Routes::remove_file(http::Request& request) {
     const auto workspace = session->workspace();
     if (workspace.has_error()) {
         co_return http::to_response(http::problem_from(workspace.error()));
+    }
+    if (auto refused = refuse_input(*session, path.value())) {
+        co_return std::move(*refused);
     }
     std::string tag;
     if (const auto state = workspace.value().state(path.value()); state.has_value()) {

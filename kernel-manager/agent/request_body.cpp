@@ -259,7 +259,7 @@ void read_session_fields(
 }
 
 void read_execution_fields(
-    ObjectReader& reader, const session::SessionLimits& limits, ExecutionOrder& order) {
+    ObjectReader& reader, const IntegerBounds& timeout_bounds, ExecutionOrder& order) {
     session::ExecutionRequest& request = order.request;
     if (auto code = reader.text("code", limits::kCodeBytesMax)) {
         request.code = std::move(*code);
@@ -277,8 +277,7 @@ void read_execution_fields(
             reader.fail("on_disconnect", "must be \"continue\" or \"interrupt\"");
         }
     }
-    const IntegerBounds bounds{1, count(limits.wall), "the session's limit wall_ms"};
-    if (const auto timeout = reader.integer("timeout_ms", bounds)) {
+    if (const auto timeout = reader.integer("timeout_ms", timeout_bounds)) {
         request.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(*timeout));
     }
 }
@@ -327,7 +326,9 @@ ExecutionOrder parse_execution(
     if (!body.is_object()) {
         return order;
     }
-    read_execution_fields(reader, running.limits, order);
+    // The session compares it with its own limit, which may have been lowered since a request that
+    // comes again with its idempotency key was first accepted.
+    read_execution_fields(reader, {1, count(session::LimitCeilings().wall), "the maximum"}, order);
     read_metadata(reader, order.request.metadata);
     read_files(reader, order.request.files, errors);
     if (const auto language = reader.text("language", kNameBytesMax);
@@ -345,7 +346,10 @@ OneShotOrder parse_one_shot(const nlohmann::json& body, const Offer& offer, Fiel
         return order;
     }
     read_session_fields(reader, offer, order.options, errors);
-    read_execution_fields(reader, order.options.limits, order.execution);
+    read_execution_fields(
+        reader,
+        {1, count(order.options.limits.wall), "the session's limit wall_ms"},
+        order.execution);
     order.execution.request.metadata = order.options.metadata;
     const IntegerBounds ttl{0, count(limits::kCacheTtlMax), "the maximum"};
     if (const auto seconds = reader.integer("cache_ttl_s", ttl)) {

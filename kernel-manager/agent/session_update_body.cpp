@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/agent/session_update_body.hpp"
 
+#include "kernel-manager/agent/file_answers.hpp"
 #include "kernel-manager/agent/network_body.hpp"
 #include "protocol/json.hpp"
 #include "protocol/limits.hpp"
@@ -10,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace cellkeep::agent {
 
@@ -149,6 +151,9 @@ session::SessionUpdate parse_session_update(
 }
 
 http::Problem refused_field(const Error& error) {
+    if (auto problem = find_file_problem(error)) {
+        return std::move(*problem);
+    }
     http::Problem problem = http::problem_from(error);
     const std::string& message = error.message();
     const std::size_t colon = message.find(": ");

@@ -69,13 +69,16 @@ Routes::Answer Routes::put_file(http::Request& request) {
     if (workspace.has_error()) {
         co_return http::to_response(http::problem_from(workspace.error()));
     }
+    if (auto refused = refuse_input(*session, path.value())) {
+        co_return std::move(*refused);
+    }
     const std::string before = tag_of(workspace.value(), path.value());
     if (auto refused = check_conditions(request.headers, before)) {
         co_return std::move(*refused);
     }
     auto begun = workspace.value().begin_upload(path.value());
     if (begun.has_error()) {
-        co_return file_problem(begun.error());
+        co_return http::to_response(placement_problem(begun.error()));
     }
     sandbox::Workspace::Upload upload = std::move(begun).value();
     for (;;) {
@@ -101,7 +104,7 @@ Routes::Answer Routes::put_file(http::Request& request) {
     }
     const Status committed = upload.commit();
     if (committed.has_error()) {
-        co_return file_problem(committed.error());
+        co_return http::to_response(placement_problem(committed.error()));
     }
     co_return describe(now.value(), path.value(), before.empty() ? 201 : 200);
 }
@@ -133,7 +136,7 @@ Routes::Answer Routes::put_directory(
     }
     const Status made = workspace.value().make_directory(path.value());
     if (made.has_error()) {
-        co_return file_problem(made.error());
+        co_return http::to_response(placement_problem(made.error()));
     }
     co_return describe(workspace.value(), path.value(), existed ? 200 : 201);
 }

@@ -48,7 +48,10 @@ struct WorkspaceArchive::Sink {
 };
 
 Result<WorkspaceArchive> WorkspaceArchive::create(
-    const sandbox::Workspace& workspace, const std::string& start, std::uint64_t bytes_max) {
+    const sandbox::Workspace& workspace,
+    const std::string& start,
+    std::uint64_t bytes_max,
+    OpenInput open_input) {
     auto sink = std::make_shared<Sink>();
     Handle handle(archive_write_new(), &archive_write_free);
     CELLKEEP_CHECK(handle != nullptr);  // fails only without memory
@@ -64,7 +67,8 @@ Result<WorkspaceArchive> WorkspaceArchive::create(
             ErrorCode::kUnavailable,
             std::string("archive: ") + (why != nullptr ? why : "not offered here"));
     }
-    return WorkspaceArchive(std::move(sink), std::move(handle), workspace, start, bytes_max);
+    return WorkspaceArchive(
+        std::move(sink), std::move(handle), workspace, start, bytes_max, std::move(open_input));
 }
 
 WorkspaceArchive::WorkspaceArchive(
@@ -72,12 +76,14 @@ WorkspaceArchive::WorkspaceArchive(
     Handle handle,
     const sandbox::Workspace& workspace,
     std::string start,
-    std::uint64_t bytes_max)
+    std::uint64_t bytes_max,
+    OpenInput open_input)
     : sink_(std::move(sink)),
       handle_(std::move(handle)),
       workspace_(workspace),
       walker_(workspace, std::move(start)),
-      bytes_left_(bytes_max) {}
+      bytes_left_(bytes_max),
+      open_input_(std::move(open_input)) {}
 
 Error WorkspaceArchive::failure(const char* operation) const {
     const char* why = archive_error_string(handle_.get());
@@ -131,9 +137,9 @@ Status WorkspaceArchive::add_file(const WalkedEntry& entry) {
         return ok();
     }
     const FileState& state = opened.value().state;
-    const auto member = make_entry(entry.path, state, AE_IFREG);
     const auto [first, fresh] = first_names_.try_emplace(state.inode, entry.path);
     if (!fresh) {
+        const auto member = make_entry(entry.path, state, AE_IFREG);
         // The same file by another name: a tmpfs gives an inode's number to nobody else.
         archive_entry_set_hardlink(member.get(), first->second.c_str());
         return add_header(member.get(), entry.path);
@@ -144,9 +150,23 @@ Status WorkspaceArchive::add_file(const WalkedEntry& entry) {
         return ok();
     }
     bytes_left_ -= state.bytes;
-    archive_entry_set_size(member.get(), static_cast<la_int64_t>(state.bytes));
-    BOOST_OUTCOME_TRY(add_header(member.get(), entry.path));
-    open_ = OpenMember{std::move(opened).value(), entry.path};
+    return begin_file(entry.path, std::move(opened).value());
+}
+
+Status WorkspaceArchive::add_input(
+    const std::string& path, Result<sandbox::Workspace::OpenedFile> opened) {
+    if (opened.has_error()) {
+        note(path, "left out: " + opened.error().message());
+        return ok();
+    }
+    return begin_file(path, std::move(opened).value());
+}
+
+Status WorkspaceArchive::begin_file(const std::string& path, sandbox::Workspace::OpenedFile file) {
+    const auto member = make_entry(path, file.state, AE_IFREG);
+    archive_entry_set_size(member.get(), static_cast<la_int64_t>(file.state.bytes));
+    BOOST_OUTCOME_TRY(add_header(member.get(), path));
+    open_ = OpenMember{std::move(file), path};
     return ok();
 }
 
@@ -218,6 +238,11 @@ Result<bool> WorkspaceArchive::advance() {
 }
 
 Status WorkspaceArchive::add(const WalkedEntry& entry) {
+    if (open_input_) {
+        if (auto opened = open_input_(entry.path)) {
+            return add_input(entry.path, std::move(*opened));
+        }
+    }
     switch (entry.state.kind) {
         case EntryKind::kDirectory:
             return add_directory(entry);

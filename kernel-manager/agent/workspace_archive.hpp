@@ -10,6 +10,7 @@
 #include "sandbox/workspace_walker.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,10 +30,17 @@ inline constexpr std::size_t kArchiveStepBytes = 64ULL << 10U;
 
 class WorkspaceArchive {
  public:
+    /// What is mounted at a path of the workspace; nothing: the workspace's own file is.
+    using OpenInput =
+        std::function<std::optional<Result<sandbox::Workspace::OpenedFile>>(const std::string&)>;
+
     /// The workspace's descriptor must stay open. Files are taken while they fit into bytes_max: a
-    /// file with holes is as long as it says.
+    /// file with holes is as long as it says. Inputs are as long as the operator made them.
     static Result<WorkspaceArchive> create(
-        const sandbox::Workspace& workspace, const std::string& start, std::uint64_t bytes_max);
+        const sandbox::Workspace& workspace,
+        const std::string& start,
+        std::uint64_t bytes_max,
+        OpenInput open_input = {});
 
     /// Goes on by one member or kArchiveStepBytes. Afterwards take() has what became of it, which
     /// may be nothing yet. False at the end.
@@ -54,11 +62,14 @@ class WorkspaceArchive {
         Handle handle,
         const sandbox::Workspace& workspace,
         std::string start,
-        std::uint64_t bytes_max);
+        std::uint64_t bytes_max,
+        OpenInput open_input);
     Status add(const sandbox::WalkedEntry& entry);
     Status add_directory(const sandbox::WalkedEntry& entry);
     Status add_link(const sandbox::WalkedEntry& entry);
     Status add_file(const sandbox::WalkedEntry& entry);
+    Status add_input(const std::string& path, Result<sandbox::Workspace::OpenedFile> opened);
+    Status begin_file(const std::string& path, sandbox::Workspace::OpenedFile file);
     Status add_header(archive_entry* entry, const std::string& path);
     Status copy_some();
     Status finish();
@@ -72,6 +83,7 @@ class WorkspaceArchive {
     std::optional<OpenMember> open_;
     std::unordered_map<std::uint64_t, std::string> first_names_;  // of files, by inode
     std::uint64_t bytes_left_;
+    OpenInput open_input_;
     std::string notes_;
     std::string buffer_;
 };

@@ -138,6 +138,55 @@ def test_inputs_are_mounted_into_a_session(input_server: Server) -> None:
     assert session.delete() == 204
 
 
+def test_mounted_inputs_are_files_that_nobody_changes(input_server: Server) -> None:
+    session = input_server.create(
+        files=[
+            {"path": "data/big.bin", "from": "d/big.bin"},
+            {"path": "data/t.txt", "text": "text"},
+        ]
+    )
+    path = session.path + "/files/data/big.bin"
+    whole = input_server.get(path)
+    assert whole.status_code == 200 and whole.content == BIG
+    part = input_server.request("GET", path, headers={"Range": "bytes=5-9"})
+    assert part.status_code == 206 and part.content == BIG[5:10]
+    tag = {"If-None-Match": whole.headers["ETag"]}
+    assert input_server.request("GET", path, headers=tag).status_code == 304
+    entries = input_server.get(session.path + "/files?path=data").json()["entries"]
+    assert [(one["path"], one["bytes"], one.get("read_only")) for one in entries] == [
+        ("data/big.bin", len(BIG), True),
+        ("data/t.txt", 4, None),
+    ]
+    members = unpack(input_server.get(session.path + "/files.tar.zst").content)
+    assert members["data/big.bin"].size == len(BIG)
+    for method, target in (("PUT", path), ("DELETE", path)):
+        refused = input_server.request(method, target, data=b"x")
+        assert refused.status_code == 409, refused.text
+        assert refused.json()["type"] == "/problems/read-only-input"
+    target = session.path + "/files/data?recursive=true"
+    assert input_server.request("DELETE", target).status_code == 409
+    over = {"code": "1", "files": [{"path": "data/big.bin", "text": "mine"}]}
+    refused = input_server.post(session.path + "/executions", over)
+    assert refused.status_code == 422, refused.text
+    assert refused.json()["errors"][0]["pointer"] == "/files/0/path"
+    # It is still there for the code, too.
+    assert session.value("len(open('data/big.bin', 'rb').read())") == str(len(BIG))
+    assert session.delete() == 204
+
+
+def test_files_without_a_place_refuse_a_session(server: Server) -> None:
+    big = {"limits": {"disk_mb": 1}, "files": [{"path": "big", "text": "x" * (2 << 20)}]}
+    refused = server.post("/v1/sessions", big)
+    assert refused.status_code == 413, refused.text
+    assert refused.json()["type"] == "/problems/workspace-full"
+    assert refused.json()["errors"][0]["pointer"] == "/files/0"
+    assert "Retry-After" not in refused.headers
+    files = [{"path": "a", "text": ""}, {"path": "a/b", "text": ""}]
+    refused = server.post("/v1/sessions", {"files": files})
+    assert refused.status_code == 409, refused.text
+    assert refused.json()["errors"][0]["pointer"] == "/files/1"
+
+
 def test_inputs_are_copied_for_an_execution(input_server: Server) -> None:
     session = input_server.create()
     digest = hashlib.sha256(b"a,b\n").hexdigest()
@@ -157,7 +206,6 @@ def test_inputs_that_are_not_as_they_should_be(input_server: Server, server: Ser
         ({"from": "d"}, "from"),
         ({"from": "../x"}, "from"),
         ({"from": "/etc/passwd"}, "from"),
-        ({"from": "small.csv", "sha256": "0" * 64}, "sha256"),
         ({"from": "small.csv", "sha256": "XY"}, "sha256"),
     ):
         body = {"files": [{"path": "x", **wanted}]}
@@ -166,6 +214,16 @@ def test_inputs_that_are_not_as_they_should_be(input_server: Server, server: Ser
         assert refused.json()["errors"][0]["pointer"] == f"/files/0/{pointer}"
         refused = input_server.post(session.path + "/executions", {"code": "1", **body})
         assert refused.status_code == 422, (wanted, refused.text)
+        assert refused.json()["errors"][0]["pointer"] == f"/files/0/{pointer}"
+    # A digest is known when the file has been read: before a session is made, and when the turn of
+    # an execution has come.
+    wrong = {"files": [{"path": "x", "from": "small.csv", "sha256": "0" * 64}]}
+    refused = input_server.post("/v1/sessions", wrong)
+    assert refused.status_code == 422, refused.text
+    assert refused.json()["errors"][0]["pointer"] == "/files/0/sha256"
+    result = session.execute("1", **wrong)
+    assert (result["status"], result["error"]["kind"]) == ("error", "files"), result
+    assert result["error"]["message"].startswith("files/0/sha256: ")
     too_large = {"code": "1", "files": [{"path": "x", "from": "d/big.bin"}]}
     assert input_server.post(session.path + "/executions", too_large).status_code == 422
     assert input_server.get(session.path + "/files").json()["entries"] == []

@@ -48,8 +48,7 @@ def test_a_limit_is_the_reason(
     assert all(word in said for word in words), said
     assert result["error"]["hint"].endswith(".")
     assert result["state"] == "kept"
-    wait_until(lambda: f'reason="{kind}"' in logged(server, session), 10, "a line in the log")
-    assert result["id"] in logged(server, session)
+    check_logged(server, session, result)
     assert session.delete() == 204
 
 
@@ -58,12 +57,60 @@ def logged(server: Server, session: Session) -> str:
     return "\n".join(line for line in lines if " limit " in line and session.info["id"] in line)
 
 
-def test_a_flood_is_cut(server: Server) -> None:
+def check_logged(server: Server, session: Session, result: dict) -> None:
+    reason = f'reason="{result["error"]["kind"]}"'
+    wait_until(lambda: reason in logged(server, session), 10, "a line in the log")
+    assert result["id"] in logged(server, session)
+
+
+@pytest.mark.parametrize(
+    ("code", "limits", "status", "kind", "words"),
+    [
+        (
+            "import time\ntime.sleep(1000)",
+            {"wall_ms": 500},
+            "timeout",
+            "wall_timeout",
+            ["0.5 s"],
+        ),
+        ("while True: pass", {"cpu_ms": 500}, "timeout", "cpu_timeout", ["0.5 s"]),
+        (
+            "blocks = []\nwhile True: blocks.append(bytearray(b'x') * (8 << 20))",
+            {"memory_mb": 256},
+            "oom",
+            "oom",
+            ["256 MB", "memory_mb"],
+        ),
+    ],
+)
+def test_a_limit_that_cuts_is_the_reason(
+    server: Server, code: str, limits: dict, status: str, kind: str, words: list[str]
+) -> None:
+    session = server.create(limits={"wall_ms": 100_000, "cpu_ms": 100_000, **limits})
+    result = session.execute(code)
+    assert (result["status"], result["error"]["kind"]) == (status, kind), result
+    said = result["error"]["message"] + " " + result["error"]["hint"]
+    assert all(word in said for word in words), said
+    check_logged(server, session, result)
+    assert session.delete() == 204
+
+
+def test_a_flood_of_bytes_is_cut(server: Server) -> None:
     # The bound of a run without a budget is that of the unit tests: reaching it takes its time.
     session = server.create(limits={"total_output_bytes": 2_000_000, "wall_ms": 100_000})
     result = session.execute("text = 'x' * (1 << 18)\nwhile True: print(text)")
     assert (result["status"], result["error"]["kind"]) == ("output_limit", "output_limit"), result
     assert "total_output_bytes" in result["error"]["message"]
+    check_logged(server, session, result)
+    assert session.delete() == 204
+
+
+def test_a_flood_of_messages_is_cut(server: Server) -> None:
+    session = server.create(limits={"wall_ms": 300_000, "cpu_ms": 300_000})
+    result = session.execute("while True: display(1)")
+    assert (result["status"], result["error"]["kind"]) == ("output_limit", "output_limit"), result
+    assert "messages" in result["error"]["message"]
+    check_logged(server, session, result)
     assert session.delete() == 204
 
 

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <filesystem>
+#include <fstream>
 
 namespace cellkeep::agent::test {
 namespace {
@@ -162,6 +163,62 @@ TEST_CASE("an archive is of a directory that is there", "[agent][files]") {
     CHECK(api.ask("GET", kFiles + ".tar.zst?path=..").status == 400);
     CHECK(api.ask("GET", kFiles + ".tar.zst?path=a").status == 404);
     CHECK(api.ask("GET", "/v1/sessions/ses_9/files.tar.zst").status == 404);
+}
+
+TEST_CASE("an input that is mounted is read like a file and cannot be changed", "[agent][files]") {
+    Api api;
+    const auto session = api.backend.add();
+    // What the workspace has is the place of the mount; the file is elsewhere.
+    (void)api.ask("PUT", kFiles + "/d/in.csv", "");
+    const std::string source = api.backend.directory() + ".input";
+    std::ofstream(source) << "0123456789";
+    session->mounted = {{"d/in.csv", source}};
+    const auto whole = api.ask("GET", kFiles + "/d/in.csv");
+    CHECK(whole.status == 200);
+    CHECK(whole.text == "0123456789");
+    const std::string tag(whole.headers.get("ETag"));
+    CHECK(api.ask("GET", kFiles + "/d/in.csv", "", {{"If-None-Match", tag}}).status == 304);
+    CHECK(api.ask("GET", kFiles + "/d/in.csv", "", {{"Range", "bytes=2-4"}}).text == "234");
+    const auto entry = api.ask("GET", kFiles + "?path=d").json["entries"][0];
+    CHECK(entry["bytes"] == 10);
+    CHECK(entry["read_only"] == true);
+    CHECK_FALSE(api.ask("GET", kFiles).json["entries"][0].contains("read_only"));
+    for (const auto& [method, target] :
+         {std::pair("PUT", "/d/in.csv"),
+          std::pair("DELETE", "/d/in.csv"),
+          std::pair("DELETE", "/d?recursive=true")}) {
+        CAPTURE(method, target);
+        const auto refused = api.ask(method, kFiles + target, "");
+        CHECK(refused.status == 409);
+        CHECK(refused.json["type"] == "/problems/read-only-input");
+    }
+    CHECK(api.ask("PUT", kFiles + "/d/in.csv.txt", "x").status == 201);
+    std::filesystem::remove(source);
+    CHECK(api.ask("GET", kFiles + "/d/in.csv").status == 409);
+}
+
+TEST_CASE("a file below a plain file is a conflict", "[agent][files]") {
+    Api api;
+    api.backend.add();
+    (void)api.ask("PUT", kFiles + "/plain", "x");
+    for (const char* path : {"/plain/below", "/plain/below/"}) {
+        const auto refused = api.ask("PUT", kFiles + path, "");
+        CHECK(refused.status == 409);
+        CHECK(refused.json["type"] == "/problems/not-a-directory");
+    }
+    CHECK(api.ask("GET", kFiles + "/plain/below").status == 404);
+}
+
+TEST_CASE("a directory of too many entries says so", "[agent][files]") {
+    Api api;
+    api.backend.add();
+    for (std::size_t i = 0; i <= sandbox::kListEntriesMax; ++i) {
+        const std::ofstream made(api.backend.directory() + "/" + std::to_string(i));
+        REQUIRE(made.good());
+    }
+    const auto refused = api.ask("GET", kFiles);
+    CHECK(refused.status == 413);
+    CHECK(refused.json["type"] == "/problems/too-many-entries");
 }
 
 }  // namespace

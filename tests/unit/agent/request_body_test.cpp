@@ -209,6 +209,16 @@ TEST_CASE("a whole execution body is taken over", "[agent][body]") {
     CHECK(order.outputs);
 }
 
+TEST_CASE("the session itself compares a timeout with its limit", "[agent][body]") {
+    FieldErrors errors;
+    session::SessionInfo lowered = running();
+    lowered.limits.wall = std::chrono::milliseconds(10);
+    const auto order = parse_execution(
+        nlohmann::json::parse(R"({"code": "", "timeout_ms": 1000})"), lowered, errors);
+    CHECK(errors.empty());
+    CHECK(order.request.timeout == std::chrono::milliseconds(1000));
+}
+
 TEST_CASE("each bad execution body is refused at its pointer", "[agent][body]") {
     const auto [body, pointer] = GENERATE(table<std::string, std::string>({
         {"[]", ""},
@@ -220,7 +230,7 @@ TEST_CASE("each bad execution body is refused at its pointer", "[agent][body]") 
         {R"({"code": "", "language": "sql"})", "/language"},
         {R"({"code": "", "stdin": 1})", "/stdin"},
         {R"({"code": "", "timeout_ms": 0})", "/timeout_ms"},
-        {R"({"code": "", "timeout_ms": 1001})", "/timeout_ms"},
+        {R"({"code": "", "timeout_ms": 86400001})", "/timeout_ms"},
         {R"({"code": "", "timeout_ms": "1"})", "/timeout_ms"},
         {R"({"code": "", "files": 1})", "/files"},
         {R"({"code": "", "files": [{"path": ".."}]})", "/files/0/path"},

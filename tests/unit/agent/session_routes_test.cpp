@@ -38,6 +38,27 @@ TEST_CASE("a refusal of the service becomes its status", "[agent][sessions]") {
     CHECK(api.backend.removed == 0);
 }
 
+TEST_CASE("a file without a place is told as one", "[agent][sessions]") {
+    const auto [code, status, kind] = GENERATE(table<ErrorCode, int, std::string>({
+        {ErrorCode::kLimitExceeded, 413, "workspace-full"},
+        {ErrorCode::kNotFound, 409, "not-a-directory"},
+        {ErrorCode::kInvalidArgument, 409, "not-a-file"},
+    }));
+    Api api;
+    api.backend.failure = Error(code, "files/3: write(a): something");
+    const auto refused = api.ask("POST", "/v1/sessions", "{}");
+    CHECK(refused.status == status);
+    CHECK(refused.json["type"] == "/problems/" + kind);
+    CHECK(refused.json["errors"][0]["pointer"] == "/files/3");
+    CHECK(refused.json["errors"][0]["message"] == "write(a): something");
+    CHECK_FALSE(refused.headers.find("Retry-After") != nullptr);
+    // What was asked for is wrong, not the place: the field inside.
+    api.backend.failure = Error(ErrorCode::kInvalidArgument, "files/3/from: there is no such file");
+    const auto field = api.ask("POST", "/v1/sessions", "{}");
+    CHECK(field.status == 422);
+    CHECK(field.json["errors"][0]["pointer"] == "/files/3/from");
+}
+
 TEST_CASE("a bad body creates nothing", "[agent][sessions]") {
     Api api;
     const auto answer = api.ask("POST", "/v1/sessions", R"({"language":"cobol","x":1})");

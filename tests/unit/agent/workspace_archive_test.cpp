@@ -184,5 +184,26 @@ TEST_CASE("the notes of an archive are at most kArchiveNotesBytesMax", "[archive
     CHECK(members.at(kArchiveNotes).bytes.size() > kArchiveNotesBytesMax - 400);
 }
 
+TEST_CASE("an archive has the inputs that are mounted", "[archive]") {
+    const TemporaryWorkspace files;
+    const TemporaryWorkspace elsewhere;
+    files.write("a", "own");
+    files.write("d/in", "");  // the place of a mount
+    files.write("d/lost", "");
+    elsewhere.write("in", std::string(100, 'i'));
+    const auto open_input = [&](const std::string& path) {
+        return path.starts_with("d/")
+                   ? std::optional(elsewhere.workspace().open_for_reading(path.substr(2)))
+                   : std::optional<Result<sandbox::Workspace::OpenedFile>>();
+    };
+    // Longer than the workspace may be, which an input may.
+    auto archive = WorkspaceArchive::create(files.workspace(), "", 10, open_input).value();
+    const Members members = unpack(pack(archive));
+    CHECK(members.at("a").bytes == "own");
+    CHECK(members.at("d/in").bytes == std::string(100, 'i'));
+    CHECK_FALSE(members.contains("d/lost"));
+    CHECK_THAT(members.at(kArchiveNotes).bytes, Catch::Contains("d/lost: left out"));
+}
+
 }  // namespace
 }  // namespace cellkeep::agent
