@@ -204,6 +204,9 @@ inline constexpr std::size_t kAnswerOutputsMax = 2000;
 inline constexpr std::size_t kExecutionHistoryMax = 256;
 inline constexpr std::size_t kExecutionHistoryBytesMax = 32ULL << 20U;
 inline constexpr std::size_t kIdempotencyKeyBytesMax = 255;
+/// Keys that are known to have run, per session and, for one-shot executions, per principal: more
+/// than there are answers, for a key whose answer is forgotten must not run again.
+inline constexpr std::size_t kIdempotencyKeysMax = 4096;
 /// Files that one answer lists as made or changed.
 inline constexpr std::size_t kArtifactsMax = 256;
 /// An answer waits no longer than this for the digests of its files.
@@ -222,9 +225,11 @@ inline constexpr std::size_t kExecutionEventsBytesMax = 8ULL << 20U;
 inline constexpr std::size_t kExecutionJournalsBytesMax = 32ULL << 20U;
 /// How often a stream of events that has nothing to say says so.
 inline constexpr std::chrono::seconds kEventHeartbeat{5};
-/// One-shot executions that are remembered after their end, of all principals together.
+/// One-shot executions that are remembered after their end, per principal.
 inline constexpr std::size_t kOneShotsMax = 256;
 inline constexpr std::size_t kOneShotsBytesMax = 64ULL << 20U;
+/// The same of all principals together: who has most loses its oldest.
+inline constexpr std::size_t kOneShotsAllBytesMax = 512ULL << 20U;
 inline constexpr std::chrono::seconds kOneShotMemory{3600};
 /// Answers kept for identical one-shot executions.
 inline constexpr std::size_t kCachedAnswersMax = 256;

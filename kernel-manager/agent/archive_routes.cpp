@@ -60,7 +60,8 @@ boost::asio::awaitable<Status> write_archive(
 Routes::Answer Routes::get_archive(http::Request& request) {
     const auto session = find_session(backend_, request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     const auto path = sandbox::parse_workspace_path(request.target.find_query("path").value_or(""));
     if (path.has_error()) {

@@ -82,6 +82,10 @@ asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream strea
             status = co_await writer.write(text);
             continue;
         }
+        if (stream.execution->result()) {
+            finished = true;  // the client named a later event than there was ever to be
+            continue;
+        }
         // Nothing can happen between the look and the wait: all is on one thread.
         timer->expires_after(stream.heartbeat);
         boost::system::error_code woken;
@@ -92,9 +96,10 @@ asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream strea
     }
     writer.watch({});
     news.reset();
-    const bool whole = status.has_value() && finished;
-    if (!whole && stream.on_disconnect) {
-        stream.on_disconnect();
+    if (stream.on_disconnect && status.has_value() && finished) {
+        stream.on_disconnect->dismiss();
+    } else if (stream.on_disconnect) {
+        stream.on_disconnect->act();
     }
     if (status.has_value() && !finished) {
         co_return Error(ErrorCode::kUnavailable, "The client has gone.");

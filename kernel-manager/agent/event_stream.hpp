@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::agent {
 
@@ -29,18 +30,39 @@ std::string_view media_type(EventFraming framing);
 std::string frame_event(
     EventFraming framing, std::uint64_t sequence, std::string_view type, std::string_view data);
 
+/// What shall be done if a stream's client goes before the stream's end: at the latest when the
+/// last holder goes, for a stream whose head could not be sent is never run.
+class DisconnectGuard {
+ public:
+    explicit DisconnectGuard(std::function<void()> action) : action_(std::move(action)) {}
+    DisconnectGuard(const DisconnectGuard&) = delete;
+    DisconnectGuard& operator=(const DisconnectGuard&) = delete;
+    ~DisconnectGuard() { act(); }
+    /// Once.
+    void act() {
+        if (const auto action = std::exchange(action_, nullptr)) {
+            action();
+        }
+    }
+    /// The client has everything.
+    void dismiss() { action_ = nullptr; }
+
+ private:
+    std::function<void()> action_;
+};
+
 struct EventStream {
     std::shared_ptr<session::Execution> execution;
     EventFraming framing = EventFraming::kServerSent;
     std::uint64_t after = 0;  // the last event that the client has
     /// The whole answer, for "finished".
     std::function<nlohmann::json(const session::Execution&)> answer;
-    /// Called if the client went before the end.
-    std::function<void()> on_disconnect;
+    /// Null: nothing happens.
+    std::shared_ptr<DisconnectGuard> on_disconnect;
     std::chrono::milliseconds heartbeat = limits::kEventHeartbeat;
 };
 
-/// Until the execution has finished and its last event is written.
+/// Until the execution has finished and its last event is written, or was said to be known already.
 boost::asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream stream);
 
 }  // namespace cellkeep::agent

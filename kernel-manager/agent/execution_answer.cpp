@@ -8,6 +8,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -81,15 +82,44 @@ std::optional<std::uint64_t> parse_sequence(std::string_view text) {
     return value;
 }
 
-/// What the client has: ?after=, else Last-Event-ID, else nothing.
+/// Last-Event-ID; 0 without one.
+std::optional<std::uint64_t> last_event(const http::Request& request) {
+    const std::string* last = request.headers.find("Last-Event-ID");
+    return last == nullptr ? std::optional<std::uint64_t>(0) : parse_sequence(*last);
+}
+
+/// What the client has: ?after= or Last-Event-ID, whichever is later. An EventSource that was
+/// opened with ?after= keeps it in its address when it comes back with the id of what it got
+/// meanwhile.
 std::optional<std::uint64_t> asked_place(const http::Request& request) {
-    if (const auto after = request.target.find_query("after")) {
-        return parse_sequence(*after);
+    const auto after = parse_sequence(request.target.find_query("after").value_or("0"));
+    const auto seen = last_event(request);
+    if (!after || !seen) {
+        return std::nullopt;
     }
-    if (const std::string* last = request.headers.find("Last-Event-ID")) {
-        return parse_sequence(*last);
-    }
-    return 0;
+    return std::max(*after, *seen);
+}
+
+http::Problem bad_place() {
+    return http::make_problem(400, "after and Last-Event-ID must be the number of an event, or 0.");
+}
+
+/// The execution as this request shall see it, whatever its phase.
+std::function<nlohmann::json(const session::Execution&)> make_view(const AnswerPlan& plan) {
+    return [outputs = plan.outputs,
+            origin = plan.origin,
+            reasoning = plan.reasoning,
+            metadata = plan.metadata](const session::Execution& execution) {
+        if (!execution.result()) {
+            return unfinished_json(execution);
+        }
+        nlohmann::json model = finished_json(execution, outputs, origin);
+        if (origin == Origin::kCache) {
+            model["reasoning"] = reasoning;
+            model["metadata"] = metadata;
+        }
+        return model;
+    };
 }
 
 }  // namespace
@@ -98,6 +128,12 @@ ChosenForm choose_form(const http::Request& request) {
     const auto chosen =
         http::choose_media_type(request.headers.get("Accept"), {kJson, kServerSent, kLines});
     ChosenForm form;
+    const auto place = last_event(request);
+    if (!place) {
+        form.problem = bad_place();
+        return form;
+    }
+    form.after = *place;
     if (!chosen) {
         form.problem = http::make_problem(
             406,
@@ -119,10 +155,11 @@ Outputs asked_outputs(const http::Request& request) {
 
 asio::awaitable<http::Response> give_answer(http::Request& request, AnswerPlan plan) {
     const auto execution = plan.execution;
+    const auto view = make_view(plan);
     auto on_abandoned = unless_others_listen(execution, std::move(plan.on_abandoned));
     http::Response response;
     if (plan.form == Form::kLater) {
-        response = http::make_json(202, to_json(*execution, plan.outputs));
+        response = http::make_json(202, view(*execution));
         response.headers.add("Preference-Applied", "respond-async");
     } else if (plan.form == Form::kWhole) {
         // A client whose going means nothing need not be watched.
@@ -134,17 +171,17 @@ asio::awaitable<http::Response> give_answer(http::Request& request, AnswerPlan p
         if (plan.settled) {
             co_await plan.settled();
         }
-        response = http::make_json(200, finished_json(*execution, plan.outputs, plan.origin));
+        response = http::make_json(200, view(*execution));
     } else {
         EventStream stream;
         stream.execution = execution;
         stream.framing =
             plan.form == Form::kLines ? EventFraming::kLines : EventFraming::kServerSent;
-        stream.on_disconnect = std::move(on_abandoned);
-        stream.answer = [outputs = plan.outputs,
-                         origin = plan.origin](const session::Execution& finished) {
-            return finished_json(finished, outputs, origin);
-        };
+        stream.after = plan.after;
+        if (on_abandoned) {
+            stream.on_disconnect = std::make_shared<DisconnectGuard>(std::move(on_abandoned));
+        }
+        stream.answer = view;
         response = stream_response(std::move(stream));
     }
     response.headers.add("Location", plan.location);
@@ -161,8 +198,7 @@ http::Response resume_events(
     }
     const auto after = asked_place(request);
     if (!after) {
-        return http::to_response(http::make_problem(
-            400, "after and Last-Event-ID must be the number of an event, or 0."));
+        return http::to_response(bad_place());
     }
     if (execution->result() && *after >= execution->events().last_sequence()) {
         return http::make_empty(204);  // an EventSource comes back until it gets this

@@ -12,7 +12,9 @@
 #include "kernel-manager/http/response.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,6 +27,7 @@ enum class Form { kWhole, kServerSent, kLines, kLater };
 /// The form that Accept and Prefer ask for; 406 if this server gives none of what is accepted.
 struct ChosenForm {
     Form form = Form::kWhole;
+    std::uint64_t after = 0;  // Last-Event-ID: the event that a stream taken up again has
     std::optional<http::Problem> problem;
 };
 ChosenForm choose_form(const http::Request& request);
@@ -35,6 +38,10 @@ struct AnswerPlan {
     Form form = Form::kWhole;
     Outputs outputs = Outputs::kOmit;
     Origin origin = Origin::kRun;
+    std::uint64_t after = 0;  // the last event that a stream's client has
+    /// Of this request: an answer from the cache has them in place of the first run's.
+    std::string reasoning;
+    nlohmann::json metadata = nlohmann::json::object();
     /// Called if the client goes before the end and nobody else listens. Empty: nothing happens.
     std::function<void()> on_abandoned;
     /// Waited for before a whole answer is given; empty: nothing to wait for.

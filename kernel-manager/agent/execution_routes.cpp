@@ -35,11 +35,7 @@ http::Response list_page(
         at = std::find_if(
             all.begin(), all.end(), [&](const auto& one) { return one->id() == *after; });
         if (at == all.end()) {
-            return http::to_response(http::make_problem(
-                400,
-                "unknown-cursor",
-                "The page cannot be found",
-                "The execution named by \"after\" is no longer remembered; list from the start."));
+            return unknown_cursor();
         }
         ++at;
     }
@@ -88,6 +84,14 @@ void ExecutionRoutes::add_to(http::Router& router) {
         &ExecutionRoutes::interrupt_once);
 }
 
+http::Response unknown_cursor() {
+    return http::to_response(http::make_problem(
+        400,
+        "unknown-cursor",
+        "The page cannot be found",
+        "The execution named by \"after\" is no longer remembered; list from the start."));
+}
+
 http::Response unknown_execution(const http::Request& request) {
     return http::to_response(http::make_problem(
         404,
@@ -104,8 +108,15 @@ http::Response refuse_execution(const Error& error, const session::Session* sess
         }
     }
     constexpr std::string_view kKey = "idempotency_key";
-    if (error.code() == ErrorCode::kInvalidArgument &&
-        error.message().compare(0, kKey.size(), kKey) == 0) {
+    const bool of_key = error.message().compare(0, kKey.size(), kKey) == 0;
+    if (of_key && error.code() == ErrorCode::kNotFound) {
+        return http::to_response(http::make_problem(
+            410,
+            "answer-forgotten",
+            "The request has run and its answer is no longer kept",
+            error.message() + ". " + error.hint()));
+    }
+    if (of_key && error.code() == ErrorCode::kInvalidArgument) {
         http::Problem problem = http::make_problem(
             422,
             "idempotency-key-reused",
@@ -137,7 +148,8 @@ http::Response answer_interrupt(const http::Request& request, const Status& inte
 ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request) {
     const auto session = find_session(backend_, request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     const ChosenForm form = choose_form(request);
     if (form.problem) {
@@ -152,14 +164,21 @@ ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request) {
     if (!errors.empty()) {
         co_return http::to_response(invalid_body(std::move(errors)));
     }
+    // Only a key can name an execution that there was before.
+    const ExecutionList known =
+        order.request.idempotency_key.empty() ? ExecutionList() : session->list_executions();
     const auto begun = session->begin(std::move(order.request));
     if (begun.has_error()) {
         co_return refuse_execution(begun.error(), session.get());
     }
-    // Whoever asked for it: the history of a session is its owner's.
-    co_await history_.note(begun.value(), session->info().owner);
     AnswerPlan plan;
     plan.execution = begun.value();
+    if (std::find(known.begin(), known.end(), plan.execution) == known.end()) {
+        // Whoever asked for it: the history of a session is its owner's.
+        co_await history_.note(plan.execution, session->info().owner);
+    } else {
+        plan.after = form.after;
+    }
     plan.location = "/v1/sessions/" + session->id() + "/executions/" + plan.execution->id();
     plan.form = form.form;
     plan.outputs = order.outputs ? Outputs::kInclude : Outputs::kOmit;
@@ -195,7 +214,8 @@ ExecutionRoutes::Answer ExecutionRoutes::get(http::Request& request) {
     if (!execution) {
         http::Response stored = co_await history_.answer_execution(request);
         if (session == nullptr && stored.status == 404) {
-            co_return unknown_session(request);
+            http::Response gone = co_await history_.answer_session(request);
+            co_return gone;
         }
         co_return stored;
     }
@@ -205,7 +225,8 @@ ExecutionRoutes::Answer ExecutionRoutes::get(http::Request& request) {
 ExecutionRoutes::Answer ExecutionRoutes::events(http::Request& request) {
     const auto session = find_session(backend_, request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     const auto execution = session->find_execution(request.capture("exe"));
     if (!execution) {
@@ -217,7 +238,8 @@ ExecutionRoutes::Answer ExecutionRoutes::events(http::Request& request) {
 ExecutionRoutes::Answer ExecutionRoutes::interrupt(http::Request& request) {
     const auto session = find_session(backend_, request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     co_return answer_interrupt(request, session->interrupt_execution(request.capture("exe")));
 }

@@ -47,6 +47,8 @@ class ExecutionRoutes {
     OneShots one_shots_;
 };
 
+/// 400 for a listing that shall go on behind an execution that is not there.
+http::Response unknown_cursor();
 /// 404 for an execution that is not known, or not to this principal.
 http::Response unknown_execution(const http::Request& request);
 /// Why nothing runs. session: whose refusal it may be; null for none.

@@ -86,7 +86,8 @@ http::Response list_problem(const Error& error) {
 Routes::Answer Routes::list_files(http::Request& request) {
     const auto session = find_session(backend_, request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     const auto path = sandbox::parse_workspace_path(request.target.find_query("path").value_or(""));
     if (path.has_error()) {
@@ -111,7 +112,8 @@ Routes::Answer Routes::list_files(http::Request& request) {
 Routes::Answer Routes::get_file(http::Request& request) {
     const auto session = find_session(backend_, request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     const auto path = sandbox::parse_workspace_path(request.capture("path"));
     if (path.has_error()) {
@@ -143,7 +145,8 @@ Routes::Answer Routes::get_file(http::Request& request) {
 Routes::Answer Routes::remove_file(http::Request& request) {
     const auto session = find_session(backend_, request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     const auto path = sandbox::parse_workspace_path(request.capture("path"));
     if (path.has_error()) {

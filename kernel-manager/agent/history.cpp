@@ -51,7 +51,7 @@ void add_result(store::ExecutionRecord& record, const session::Execution& execut
     record.started_at = time_text(execution.started_at());
     record.finished_at = time_text(execution.finished_at());
     if (result.error) {
-        record.error_kind = result.error->kind;
+        record.error_kind = error_kind(result.error->kind);
         record.error_name = clean(result.error->name);
         record.error_message = clean(result.error->message);
     }
@@ -208,6 +208,9 @@ boost::asio::awaitable<http::Response> History::answer_list(
     }
     const std::string after = request.target.find_query("after").value_or("");
     const auto found = co_await store_->list_executions(session_id, after, limit + 1);
+    if (found.has_error() && found.error().code() == ErrorCode::kNotFound) {
+        co_return unknown_cursor();
+    }
     if (found.has_error()) {
         co_return http::to_response(http::problem_from(found.error()));
     }

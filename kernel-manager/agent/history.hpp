@@ -16,18 +16,21 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace cellkeep::agent {
 
 class History : public session::SessionListener {
  public:
-    /// store: null for none; else it must outlive this and the io_context's last work.
-    explicit History(store::Store* store) : store_(store) {}
+    /// store: null for none, trouble: why there is none although there should be; else it must
+    /// outlive this and the io_context's last work.
+    explicit History(store::Store* store, std::string trouble = {})
+        : store_(store), no_store_(std::move(trouble)) {}
 
     Status on_session_created(const std::shared_ptr<session::Session>& session) override;
     void on_session_closed(const std::string& session_id) override;
 
-    /// An accepted execution: it is written now and again when it has finished.
+    /// A new execution: it is written now and again when it has finished. owner: its session's.
     boost::asio::awaitable<void> note(
         std::shared_ptr<session::Execution> execution, std::string owner);
 
@@ -35,11 +38,12 @@ class History : public session::SessionListener {
     /// 410 if there was such a session.
     boost::asio::awaitable<http::Response> answer_session(http::Request& request) const;
     boost::asio::awaitable<http::Response> answer_execution(http::Request& request) const;
+    /// 400 if the execution named by ?after= is none of its, or no longer.
     boost::asio::awaitable<http::Response> answer_list(
         http::Request& request, std::size_t limit) const;
 
     /// Why it does not remember, or empty.
-    std::string trouble() const { return store_ == nullptr ? std::string() : store_->trouble(); }
+    std::string trouble() const { return store_ == nullptr ? no_store_ : store_->trouble(); }
 
  private:
     struct Open {
@@ -52,6 +56,7 @@ class History : public session::SessionListener {
         store::ExecutionRecord record);
 
     store::Store* store_;
+    std::string no_store_;
     std::map<std::string, Open> open_;  // by session id
 };
 

@@ -7,6 +7,7 @@
 #include "protocol/json.hpp"
 #include "protocol/support/time.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace cellkeep::agent {
@@ -107,7 +108,7 @@ nlohmann::json to_json(const session::Artifact& artifact) {
 
 nlohmann::json to_json(const session::ExecutionError& error) {
     return {
-        {"kind", error.kind},
+        {"kind", error_kind(error.kind)},
         {"name", error.name},
         {"message", error.message},
         {"line", or_null(error.line)},
@@ -118,6 +119,34 @@ nlohmann::json to_json(const session::ExecutionError& error) {
 }
 
 }  // namespace
+
+const std::vector<std::string_view>& error_kinds() {
+    static const std::vector<std::string_view> kinds = {
+        "syntax",
+        "runtime",
+        "import",
+        "memory",
+        "interrupt",
+        "wall_timeout",
+        "cpu_timeout",
+        "oom",
+        "disk_full",
+        "files",
+        "output_limit",
+        "too_many_processes",
+        "too_many_open_files",
+        "file_too_large",
+        "forbidden",
+        "dead",
+        "no_reply",
+        "server_died"};
+    return kinds;
+}
+
+std::string error_kind(const std::string& kind) {
+    const auto& known = error_kinds();
+    return std::find(known.begin(), known.end(), kind) == known.end() ? "runtime" : kind;
+}
 
 nlohmann::json to_json(const session::SessionInfo& info) {
     nlohmann::json death = nullptr;

@@ -9,7 +9,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace cellkeep::agent {
+
+/// Every error.kind there is, as openapi.json lists them.
+const std::vector<std::string_view>& error_kinds();
+/// One of them: a kernel's word for an error that nobody knows is a "runtime" one.
+std::string error_kind(const std::string& kind);
 
 enum class Outputs { kOmit, kInclude };
 

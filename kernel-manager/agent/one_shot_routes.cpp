@@ -42,6 +42,8 @@ ExecutionRoutes::Answer ExecutionRoutes::execute_once(http::Request& request) {
     AnswerPlan plan;
     plan.form = form.form;
     plan.outputs = order.execution.outputs ? Outputs::kInclude : Outputs::kOmit;
+    plan.reasoning = order.execution.request.reasoning;
+    plan.metadata = order.execution.request.metadata;
     const bool interrupts = order.execution.interrupt_on_disconnect;
     const auto begun =
         co_await one_shots_.begin(std::move(order), std::move(body.value), request.principal.name);
@@ -49,8 +51,10 @@ ExecutionRoutes::Answer ExecutionRoutes::execute_once(http::Request& request) {
         co_return refuse_execution(begun.error(), nullptr);
     }
     const OneShot& run = begun.value().run;
-    if (!begun.value().cached) {
+    if (begun.value().from == OneShots::From::kRun) {
         co_await history_.note(run.execution, run.owner);
+    } else if (begun.value().from == OneShots::From::kKey) {
+        plan.after = form.after;
     }
     plan.execution = run.execution;
     plan.location = "/v1/executions/" + run.execution->id();

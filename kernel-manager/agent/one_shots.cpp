@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/agent/one_shots.hpp"
 
+#include "kernel-manager/session/execution_book.hpp"
 #include "protocol/json.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/sha256.hpp"
@@ -67,37 +68,65 @@ asio::awaitable<Result<OneShots::Begun>> OneShots::begin(
     OneShotOrder order, nlohmann::json body, const std::string& owner) {
     forget_old();
     const std::string cache_key = cache_key_of(order, body, owner);
-    const std::string& idempotency_key = order.execution.request.idempotency_key;
-    if (idempotency_key.empty()) {
+    const std::string key = order.execution.request.idempotency_key;
+    if (key.empty()) {
         co_return co_await run(std::move(order), cache_key);
     }
-    const std::string key = owner + '\n' + idempotency_key;
+    Memory& memory = owners_[owner];
     const std::string digest = protocol::sha256_hex(canonical(body));
-    if (const auto seen = keys_.find(key); seen != keys_.end()) {
-        if (seen->second.digest != digest) {
-            co_return Error(
-                ErrorCode::kInvalidArgument, "idempotency_key: it came before with another body");
-        }
-        const auto outcome = seen->second.outcome;
-        co_return co_await Outcome::wait(outcome);
+    if (const auto seen = memory.keys.find(key); seen != memory.keys.end()) {
+        co_return co_await repeat(seen->second, digest);
     }
     const auto executor = co_await asio::this_coro::executor;
     auto& io = static_cast<asio::io_context&>(executor.context());
     const auto outcome = std::make_shared<Outcome>(io);
-    keys_.emplace(key, Keyed{digest, outcome});
+    memory.keys.emplace(key, Keyed{digest, outcome, "", false});
     Result<Begun> begun = co_await run(std::move(order), cache_key);
+    Keyed& keyed = memory.keys.at(key);  // one that waits is not forgotten
     if (begun.has_error()) {
-        keys_.erase(key);  // nothing ran: the key is free again
+        memory.keys.erase(key);  // nothing ran: the key is free again
+    } else {
+        keyed.outcome = nullptr;
+        keyed.id = begun.value().run.execution->id();
+        keyed.cached = begun.value().cached;
+        memory.keys_by_age.push_back(key);
+        forget_keys(memory, bounds_.keys);
     }
     outcome->set(begun);
     co_return begun;
+}
+
+asio::awaitable<Result<OneShots::Begun>> OneShots::repeat(Keyed seen, const std::string& digest) {
+    if (seen.digest != digest) {
+        co_return Error(
+            ErrorCode::kInvalidArgument, "idempotency_key: it came before with another body");
+    }
+    if (seen.outcome != nullptr) {
+        Result<Begun> begun = co_await Outcome::wait(seen.outcome);
+        if (begun.has_value()) {
+            begun.value().from = From::kKey;
+        }
+        co_return begun;
+    }
+    const auto run = find(seen.id);
+    if (run == nullptr) {
+        co_return session::forgotten_answer(seen.id);
+    }
+    co_return Begun{*run, From::kKey, seen.cached};
+}
+
+void OneShots::forget_keys(Memory& memory, std::size_t most) {
+    while (memory.keys_by_age.size() > most) {
+        memory.keys.erase(memory.keys_by_age.front());
+        memory.keys_by_age.pop_front();
+    }
 }
 
 asio::awaitable<Result<OneShots::Begun>> OneShots::run(
     OneShotOrder order, const std::string& cache_key) {
     if (const auto hit = cache_.find(cache_key);
         !cache_key.empty() && hit != cache_.end() && Clock::now() < hit->second.until) {
-        co_return Begun{hit->second.run, true};
+        co_return Begun{hit->second.run, From::kCache, true};
     }
     const auto executor = co_await asio::this_coro::executor;
     auto& io = static_cast<asio::io_context&>(executor.context());
@@ -115,19 +144,21 @@ asio::awaitable<Result<OneShots::Begun>> OneShots::run(
         co_return begun.error();
     }
     OneShot run{begun.value(), owner, session, std::make_shared<session::Completion<bool>>(io)};
-    runs_.emplace_back(run, Clock::time_point::max());
+    runs_.emplace(run.execution->id(), Kept{run, 0, {}});
     asio::co_spawn(executor, keep(run, cache_key, order.cache_ttl), asio::detached);
-    co_return Begun{run, false};
+    co_return Begun{run, From::kRun, false};
 }
 
 asio::awaitable<void> OneShots::keep(OneShot run, std::string cache_key, std::chrono::seconds ttl) {
     const session::FinishedExecution result = co_await run.execution->wait();
-    (void)backend_.remove(result->session_id);  // Ignored: gone is what it shall be.
-    for (auto& [one, ended_at] : runs_) {
-        if (one.execution == run.execution) {
-            ended_at = Clock::now();
-        }
-    }
+    (void)backend_.remove(result->session_id);   // Ignored: gone is what it shall be.
+    Kept& kept = runs_.at(run.execution->id());  // only what has ended is forgotten
+    kept.ended_at = Clock::now();
+    kept.bytes = bytes_of(run);
+    Memory& memory = owners_[run.owner];
+    memory.finished.push_back(run.execution->id());
+    memory.bytes += kept.bytes;
+    bytes_ += kept.bytes;
     if (!cache_key.empty() && may_be_cached(*result)) {
         store_answer(run, cache_key, ttl);
     }
@@ -154,43 +185,42 @@ void OneShots::store_answer(const OneShot& run, const std::string& key, std::chr
     }
 }
 
+void OneShots::forget_oldest(Memory& memory) {
+    const auto oldest = runs_.find(memory.finished.front());
+    memory.bytes -= oldest->second.bytes;
+    bytes_ -= oldest->second.bytes;
+    runs_.erase(oldest);
+    memory.finished.pop_front();
+}
+
 void OneShots::forget_old() {
     const auto now = Clock::now();
     std::erase_if(cache_, [&](const auto& entry) { return entry.second.until <= now; });
-    const auto is_old = [&](const auto& entry) {
-        return entry.second != Clock::time_point::max() &&
-               now - entry.second > limits::kOneShotMemory;
+    const auto is_past = [&](const Memory& memory) {
+        return memory.finished.size() > bounds_.runs || memory.bytes > bounds_.bytes;
     };
-    std::erase_if(runs_, is_old);
-    std::size_t finished = 0;
-    std::uint64_t bytes = 0;
-    for (std::size_t i = runs_.size(); i-- > 0;) {
-        if (runs_[i].second == Clock::time_point::max()) {
-            continue;
+    for (auto& [owner, memory] : owners_) {
+        // The newest is kept whatever its size.
+        while (memory.finished.size() > 1 && is_past(memory)) {
+            forget_oldest(memory);
         }
-        ++finished;
-        bytes += bytes_of(runs_[i].first);
-        if (finished > limits::kOneShotsMax ||
-            (finished > 1 && bytes > limits::kOneShotsBytesMax)) {
-            runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(i));
+        while (!memory.finished.empty() &&
+               now - runs_.at(memory.finished.front()).ended_at > limits::kOneShotMemory) {
+            forget_oldest(memory);
         }
     }
-    // A key means something as long as its execution is known.
-    std::erase_if(keys_, [this](const auto& entry) {
-        const auto& outcome = entry.second.outcome;
-        if (!outcome->done()) {
-            return false;
-        }
-        const auto& value = outcome->value();
-        return value.has_value() && find(value.value().run.execution->id()) == nullptr;
-    });
+    while (bytes_ > bounds_.all_bytes) {
+        auto most =
+            std::max_element(owners_.begin(), owners_.end(), [](const auto& a, const auto& b) {
+                return a.second.bytes < b.second.bytes;
+            });
+        forget_oldest(most->second);
+    }
 }
 
 std::shared_ptr<OneShot> OneShots::find(const std::string& execution_id) {
-    for (const auto& [run, ended_at] : runs_) {
-        if (run.execution->id() == execution_id) {
-            return std::make_shared<OneShot>(run);
-        }
+    if (const auto kept = runs_.find(execution_id); kept != runs_.end()) {
+        return std::make_shared<OneShot>(kept->second.run);
     }
     for (const auto& [key, cached] : cache_) {
         if (cached.run.execution->id() == execution_id) {

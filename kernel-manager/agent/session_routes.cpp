@@ -82,7 +82,8 @@ Routes::Answer Routes::get_session(http::Request& request) {
 Routes::Answer Routes::update_session(http::Request& request) {
     const auto session = find_session(backend_, request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     // A body of either type means the same here: a merge patch (RFC 7396).
     const std::string_view type = request.headers.get("Content-Type");
@@ -109,11 +110,13 @@ Routes::Answer Routes::update_session(http::Request& request) {
 Routes::Answer Routes::remove_session(http::Request& request) {
     const auto session = find_session(backend_, request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     const Status removed = backend_.remove(session->id());
     if (removed.has_error() && removed.error().code() == ErrorCode::kNotFound) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     if (removed.has_error()) {
         co_return http::to_response(http::problem_from(removed.error()));
@@ -124,7 +127,8 @@ Routes::Answer Routes::remove_session(http::Request& request) {
 Routes::Answer Routes::interrupt(http::Request& request) {
     const auto session = find_session(backend_, request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     session->touch();
     const Status interrupted = session->interrupt();
@@ -137,7 +141,8 @@ Routes::Answer Routes::interrupt(http::Request& request) {
 Routes::Answer Routes::restart(http::Request& request) {
     const auto session = find_session(backend_, request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     session->touch();
     const Status restarted = co_await session->restart();

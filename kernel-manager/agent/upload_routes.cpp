@@ -53,7 +53,8 @@ http::Response describe(
 Routes::Answer Routes::put_file(http::Request& request) {
     const auto session = find_session(backend_, request);
     if (session == nullptr) {
-        co_return unknown_session(request);
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
     }
     std::string named = request.capture("path");
     if (named.size() > 1 && named.back() == '/') {

@@ -146,10 +146,14 @@ Result<session::ServiceConfig> service_config(const ServePlan& plan) {
     return config;
 }
 
-/// Null without one: a server that cannot remember must still serve.
-std::unique_ptr<store::Store> open_store(const ServePlan& plan, const std::string& directory) {
+struct OpenedStore {
+    std::unique_ptr<store::Store> store;  // null without one: such a server must still serve
+    std::string trouble;                  // why there is none although there should be
+};
+
+OpenedStore open_store(const ServePlan& plan, const std::string& directory) {
     if (!plan.store) {
-        return nullptr;
+        return {};
     }
     const auto log = [](const std::string& line) {
         log_event(LogLevel::kWarning, "store", {{"message", line}});
@@ -157,16 +161,18 @@ std::unique_ptr<store::Store> open_store(const ServePlan& plan, const std::strin
     auto opened = store::Store::open(directory + "/history.db", log);
     if (opened.has_error()) {
         log("it is not used: " + opened.error().message());
-        return nullptr;
+        // Whoever asks for the server's health may have no token: the log says where and why.
+        return {nullptr, "the store could not be opened; nothing is remembered"};
     }
-    return std::move(opened).value();
+    return {std::move(opened).value(), ""};
 }
 
 /// Runs until a signal stops it and everything has ended.
 Status run_server(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(StateDir state_dir, StateDir::lock(plan.state_dir));
-    const std::unique_ptr<store::Store> store = open_store(plan, state_dir.path());
+    // Before the store, whose last questions are answered into it when the store goes.
     asio::io_context io(1);
+    const OpenedStore opened = open_store(plan, state_dir.path());
     jupyter::ZmqFrontConfig zmq;
     zmq.transport = plan.transport;
     zmq.directory = state_dir.path() + "/connections";
@@ -181,7 +187,7 @@ Status run_server(const ServePlan& plan) {
     session::Service service(io, std::move(config));
     service.add_listener(zmq_front.get());
 
-    agent::History history(store.get());
+    agent::History history(opened.store.get(), opened.trouble);
     service.add_listener(&history);
     http::Application application = make_application(plan.listening, plan.token, plan.principals);
     session::ServiceBackend backend(service);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/execution_book.hpp"
 
-#include "protocol/json.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/sha256.hpp"
 
@@ -15,8 +14,6 @@ std::string digest_of(const ExecutionRequest& request) {
     digest.update_field(request.code);
     digest.update_field(request.stdin_text);
     digest.update_field(request.timeout ? std::to_string(request.timeout->count()) : "");
-    digest.update_field(request.reasoning);
-    digest.update_field(protocol::dump_json(request.metadata));
     digest.update_field(request.store_history ? "1" : "0");
     for (const InputFile& file : request.files) {
         digest.update_field(file.path);
@@ -25,6 +22,14 @@ std::string digest_of(const ExecutionRequest& request) {
         digest.update_field(file.sha256);
     }
     return digest.finish();
+}
+
+Error forgotten_answer(const std::string& execution_id) {
+    return {
+        ErrorCode::kNotFound,
+        "idempotency_key: its request has run as execution " + execution_id +
+            ", whose answer is no longer kept",
+        "Choose a new key to run it again."};
 }
 
 Result<ExecutionBook::Entry> ExecutionBook::find_key(
@@ -36,17 +41,25 @@ Result<ExecutionBook::Entry> ExecutionBook::find_key(
     if (seen->second.digest != digest) {
         return Error(
             ErrorCode::kInvalidArgument,
-            "idempotency_key: it came before with another request, execution " +
-                seen->second.execution->id(),
+            "idempotency_key: it came before with another request, execution " + seen->second.id,
             "Choose a new key for a new request.");
+    }
+    if (!seen->second.execution) {
+        return forgotten_answer(seen->second.id);
     }
     return seen->second.execution;
 }
 
 void ExecutionBook::add(const Entry& execution, const std::string& key, std::string digest) {
     entries_.push_back(execution);
-    if (!key.empty()) {
-        keys_.insert_or_assign(key, Keyed{execution, std::move(digest)});
+    if (key.empty()) {
+        return;
+    }
+    keys_.insert_or_assign(key, Keyed{execution, execution->id(), std::move(digest)});
+    keys_by_age_.push_back(key);
+    if (keys_by_age_.size() > limits::kIdempotencyKeysMax) {
+        keys_.erase(keys_by_age_.front());
+        keys_by_age_.pop_front();
     }
 }
 
@@ -76,11 +89,12 @@ void ExecutionBook::settle() {
         const auto gone = [&](const Entry& one) {
             return one->phase() == ExecutionPhase::kFinished;
         };
-        std::erase_if(keys_, [&](const auto& keyed) {
-            return std::find(entries_.begin(), oldest_kept, keyed.second.execution) !=
-                       oldest_kept &&
-                   gone(keyed.second.execution);
-        });
+        for (auto& [key, keyed] : keys_) {
+            if (keyed.execution && gone(keyed.execution) &&
+                std::find(entries_.begin(), oldest_kept, keyed.execution) != oldest_kept) {
+                keyed.execution = nullptr;
+            }
+        }
         entries_.erase(std::remove_if(entries_.begin(), oldest_kept, gone), oldest_kept);
         return;
     }

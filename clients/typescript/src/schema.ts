@@ -277,7 +277,10 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** List a directory of the workspace */
+        /**
+         * List a directory of the workspace
+         * @description 413 too-many-entries for a directory of more than 10000.
+         */
         get: operations["listFiles"];
         put?: never;
         post?: never;
@@ -309,11 +312,14 @@ export interface paths {
         get: operations["getFile"];
         /**
          * Write a file
-         * @description The body is the file's content. A path that ends in a slash, with an empty body, makes a directory.
+         * @description The body is the file's content. A path that ends in a slash, with an empty body, makes a directory. 409 not-a-directory below a plain file; 409 read-only-input where an input is mounted.
          */
         put: operations["putFile"];
         post?: never;
-        /** Remove a file, or a directory */
+        /**
+         * Remove a file, or a directory
+         * @description 409 read-only-input where an input is mounted, or above it.
+         */
         delete: operations["deleteFile"];
         options?: never;
         head?: never;
@@ -612,7 +618,7 @@ export interface components {
          */
         AllowedHost: string;
         /**
-         * @description A file to put into the workspace. Its content is given as text, as base64, or by reference to a file of the operator's inputs directory (mounted read-only for sessions and one-shot runs, copied for executions).
+         * @description A file to put into the workspace. Its content is given as text, as base64, or by reference to a file of the operator's inputs directory (mounted read-only for sessions and one-shot runs, copied for executions). The files of an execution are put in place when its turn has come; what fails then is the execution's error.
          * @example {
          *       "path": "sales.csv",
          *       "text": "item,price\ntea,3\n"
@@ -711,7 +717,7 @@ export interface components {
              *     }
              */
             metadata?: Record<string, never>;
-            /** @description The same key and body again: the first execution's answer, never a second run */
+            /** @description The same key and body again: the first execution's answer, never a second run; 410 once that answer is forgotten. reasoning and metadata may differ */
             idempotency_key?: string;
             /**
              * @description Add the list of nbformat 4 outputs to the answer
@@ -746,7 +752,7 @@ export interface components {
              *     }
              */
             metadata?: Record<string, never>;
-            /** @description The same key and body again: the first execution's answer, never a second run */
+            /** @description The same key and body again: the first execution's answer, never a second run; 410 once that answer is forgotten. reasoning and metadata may differ */
             idempotency_key?: string;
             /**
              * @description Add the list of nbformat 4 outputs to the answer
@@ -897,24 +903,9 @@ export interface components {
         ExecutionError: {
             /**
              * @description Which class of failure
-             * @example syntax
-             * @example runtime
-             * @example import
-             * @example wall_timeout
-             * @example cpu_timeout
-             * @example interrupted
-             * @example oom
-             * @example disk_full
-             * @example output_limit
-             * @example too_many_processes
-             * @example too_many_open_files
-             * @example file_too_large
-             * @example forbidden
-             * @example policy
-             * @example dead
-             * @example server_died
+             * @enum {string}
              */
-            kind: string;
+            kind: "syntax" | "runtime" | "import" | "memory" | "interrupt" | "wall_timeout" | "cpu_timeout" | "oom" | "disk_full" | "files" | "output_limit" | "too_many_processes" | "too_many_open_files" | "file_too_large" | "forbidden" | "dead" | "no_reply" | "server_died";
             /** @description The exception's class */
             name: string;
             message: string;
@@ -923,7 +914,7 @@ export interface components {
             column: number | null;
             /** @description Plain text */
             traceback: string[];
-            /** @description One sentence to act on; may be empty */
+            /** @description One sentence to act on */
             hint: string;
         };
         Truncation: {
@@ -1051,7 +1042,7 @@ export interface components {
             reasoning?: string;
             metadata?: Record<string, never>;
             error?: null | {
-                kind: string;
+                kind: components["schemas"]["ExecutionError"]["kind"];
                 name?: string;
                 message?: string;
             };
@@ -1140,6 +1131,8 @@ export interface components {
              */
             modified: string;
             media_type?: string;
+            /** @description true: an input of the operator's that is mounted there; it can be read, and neither written nor removed. Absent otherwise */
+            read_only?: boolean;
         };
         FileList: {
             path: string;
@@ -1300,7 +1293,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The session has ended; its executions may still be read */
+        /** @description The session has ended, and its executions may still be read; or (answer-forgotten) the request of the idempotency key has run and its answer is no longer kept */
         Gone: {
             headers: {
                 [name: string]: unknown;
@@ -1550,11 +1543,11 @@ export interface components {
          */
         Outputs: string;
         /**
-         * @description The number of an event: give those behind it
+         * @description The number of an event: a stream gives those behind it. With a request that runs code only where its idempotency key came before
          * @example 3
          */
         LastEventId: number;
-        /** @description As Last-Event-ID, and wins over it */
+        /** @description As Last-Event-ID; the later of the two counts */
         AfterEvent: number;
         /**
          * @description respond-async: answer 202 at once
@@ -2347,6 +2340,11 @@ export interface operations {
                  * @example respond-async
                  */
                 Prefer?: components["parameters"]["Prefer"];
+                /**
+                 * @description The number of an event: a stream gives those behind it. With a request that runs code only where its idempotency key came before
+                 * @example 3
+                 */
+                "Last-Event-ID"?: components["parameters"]["LastEventId"];
             };
             path: {
                 /**
@@ -2513,7 +2511,7 @@ export interface operations {
     followExecution: {
         parameters: {
             query?: {
-                /** @description As Last-Event-ID, and wins over it */
+                /** @description As Last-Event-ID; the later of the two counts */
                 after?: components["parameters"]["AfterEvent"];
                 /**
                  * @description true: add the list of nbformat 4 outputs
@@ -2523,7 +2521,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The number of an event: give those behind it
+                 * @description The number of an event: a stream gives those behind it. With a request that runs code only where its idempotency key came before
                  * @example 3
                  */
                 "Last-Event-ID"?: components["parameters"]["LastEventId"];
@@ -2911,6 +2909,11 @@ export interface operations {
                  * @example respond-async
                  */
                 Prefer?: components["parameters"]["Prefer"];
+                /**
+                 * @description The number of an event: a stream gives those behind it. With a request that runs code only where its idempotency key came before
+                 * @example 3
+                 */
+                "Last-Event-ID"?: components["parameters"]["LastEventId"];
             };
             path?: never;
             cookie?: never;
@@ -2967,6 +2970,7 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             421: components["responses"]["WrongHost"];
@@ -3064,7 +3068,7 @@ export interface operations {
     followOneShot: {
         parameters: {
             query?: {
-                /** @description As Last-Event-ID, and wins over it */
+                /** @description As Last-Event-ID; the later of the two counts */
                 after?: components["parameters"]["AfterEvent"];
                 /**
                  * @description true: add the list of nbformat 4 outputs
@@ -3074,7 +3078,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The number of an event: give those behind it
+                 * @description The number of an event: a stream gives those behind it. With a request that runs code only where its idempotency key came before
                  * @example 3
                  */
                 "Last-Event-ID"?: components["parameters"]["LastEventId"];

@@ -47,8 +47,8 @@ std::vector<http::NamedToken> named_tokens() {
 
 }  // namespace
 
-Api::Api(store::Store* store)
-    : history(store),
+Api::Api(store::Store* store, const std::string& trouble)
+    : history(store, trouble),
       application_(http::TokenAuth("t", named_tokens()), http::HostGuard()),
       routes_(backend, history, "9.9") {
     routes_.add_to(application_.router());
@@ -93,6 +93,9 @@ Api::Answer Api::ask(
         request.client = &client;
         const auto run = [&]() -> asio::awaitable<void> {
             response = co_await http::Application::run(*admission.route, request);
+            if (std::exchange(head_fails, false)) {
+                response.body = std::string();
+            }
             if (const auto* written_body = std::get_if<http::StreamBody>(&response.body)) {
                 const http::StreamBody kept = *written_body;
                 const Status written = co_await kept.run(client);

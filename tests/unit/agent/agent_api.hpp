@@ -25,7 +25,7 @@ inline const std::string kEveToken(limits::kTokenBytesMin, 'e');
 
 class Api {
  public:
-    explicit Api(store::Store* store = nullptr);
+    explicit Api(store::Store* store = nullptr, const std::string& trouble = {});
 
     struct Answer {
         int status = 0;
@@ -47,6 +47,8 @@ class Api {
     std::function<void()> meanwhile;
     /// The client of the next request goes as soon as it waits for something.
     bool client_goes = false;
+    /// The head of the next answer cannot be sent: a stream is not run.
+    bool head_fails = false;
     http::Principal principal{"admin", http::Role::kAdmin};
     History history;
 

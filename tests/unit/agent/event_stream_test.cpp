@@ -92,6 +92,38 @@ TEST_CASE("a stream that fell behind is told what is gone", "[agent][events]") {
                                  "{\"seq\":6,\"type\":\"finished\"") == 0);
 }
 
+TEST_CASE("a stream behind the last event there will be ends with the run", "[agent][events]") {
+    Fixture fixture;
+    EventStream stream = fixture.stream();
+    stream.heartbeat = std::chrono::milliseconds(1);
+    stream.after = 1000;
+    fixture.writer.on_write = [&](const std::string&) {
+        if (!fixture.execution->result()) {
+            fixture.execution->finish({});
+        }
+    };
+    fixture.run(std::move(stream));
+    CHECK(fixture.writer.text == "{\"type\":\"heartbeat\"}\n");
+}
+
+TEST_CASE("a stream that is never run still tells that its client went", "[agent][events]") {
+    Fixture fixture;
+    int went = 0;
+    const auto guard = [&] { return std::make_shared<DisconnectGuard>([&] { ++went; }); };
+    {
+        EventStream stream = fixture.stream();
+        stream.on_disconnect = guard();
+        const EventStream copy = stream;
+        CHECK(went == 0);
+    }
+    CHECK(went == 1);
+    fixture.execution->finish({});
+    EventStream stream = fixture.stream();
+    stream.on_disconnect = guard();
+    fixture.run(std::move(stream));
+    CHECK(went == 1);
+}
+
 TEST_CASE("an event is one line, or a block with its id", "[agent][events]") {
     CHECK(frame_event(EventFraming::kLines, 0, "heartbeat", "{}") == "{\"type\":\"heartbeat\"}\n");
     CHECK(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/execution_book.hpp"
 #include "tests/unit/agent/agent_api.hpp"
 
 #include <catch2/catch.hpp>
@@ -111,6 +112,8 @@ TEST_CASE("lines of JSON, from any event on, also later", "[agent][executions]")
     CHECK(lines(events, {}) == Types{"started", "stdout", "finished"});
     CHECK(lines(events, {{"Last-Event-ID", "1"}}) == Types{"stdout", "finished"});
     CHECK(lines(events + "?after=2", {{"Last-Event-ID", "1"}}) == Types{"finished"});
+    CHECK(lines(events + "?after=1", {{"Last-Event-ID", "2"}}) == Types{"finished"});
+    CHECK(api.ask("GET", events + "?after=1", "", {{"Last-Event-ID", "x"}}).status == 400);
     CHECK(api.ask("GET", events + "?after=3").status == 204);
     CHECK(api.ask("GET", events + "?after=-1").status == 400);
     CHECK(api.ask("GET", events + "?after=x").status == 400);
@@ -158,6 +161,49 @@ TEST_CASE("a client that goes stops the run only if it asked for that", "[agent]
     go_away(R"({"code":""})");
     CHECK(session->interrupts == 1);
     CHECK(api.ask("POST", kExecutions, R"({"code":"","on_disconnect":"x"})").status == 422);
+}
+
+TEST_CASE("a run whose answer cannot even begin is interrupted too", "[agent][executions]") {
+    Api api;
+    const auto session = api.backend.add();
+    session->finishes = false;
+    api.head_fails = true;
+    (void)api.ask(
+        "POST",
+        kExecutions,
+        R"({"code":"","on_disconnect":"interrupt"})",
+        {{"Accept", "text/event-stream"}});
+    CHECK(session->interrupts == 1);
+}
+
+TEST_CASE("a repeated request goes on behind the last event it had", "[agent][executions]") {
+    Api api;
+    const auto session = api.backend.add();
+    const auto post = [&](const char* last) {
+        return api.ask(
+            "POST",
+            kExecutions,
+            R"({"code":"","idempotency_key":"k"})",
+            {{"Accept", "text/event-stream"}, {"Last-Event-ID", last}});
+    };
+    const auto all = post("1");  // there was none before
+    CHECK(all.text.find("id: 1\n") == 0);
+    session->repeats = true;
+    const auto rest = post("1");
+    CHECK(rest.text.find("id: 2\n") == 0);
+    CHECK(rest.text.find("event: finished") != std::string::npos);
+    CHECK(session->executions.size() == 1);
+    CHECK(post("x").status == 400);
+}
+
+TEST_CASE("a key whose answer is forgotten is gone", "[agent][executions]") {
+    Api api;
+    const auto session = api.backend.add();
+    session->failure = session::forgotten_answer("exe_7");
+    const auto answer = api.ask("POST", kExecutions, R"({"code":"","idempotency_key":"k"})");
+    CHECK(answer.status == 410);
+    CHECK(answer.json["type"] == "/problems/answer-forgotten");
+    CHECK(answer.json["detail"].get<std::string>().find("exe_7") != std::string::npos);
 }
 
 TEST_CASE("one execution is interrupted, and a finished one is not", "[agent][executions]") {

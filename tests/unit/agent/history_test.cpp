@@ -44,6 +44,51 @@ TEST_CASE("a session that ended is gone, one that never was is unknown", "[agent
     CHECK(fixture.api.ask("GET", "/v1/sessions/ses_1").status == 404);
 }
 
+TEST_CASE("whatever is asked of a session that ended is gone", "[agent][history]") {
+    Remembering fixture;
+    fixture.add();
+    fixture.end();
+    const auto [method, target, body] = GENERATE(table<std::string, std::string, std::string>({
+        {"PATCH", "", R"({"metadata":{}})"},
+        {"DELETE", "", ""},
+        {"POST", "/interrupt", ""},
+        {"POST", "/restart", ""},
+        {"POST", "/executions", R"({"code":""})"},
+        {"GET", "/executions/exe_1", ""},
+        {"GET", "/executions/exe_1/events", ""},
+        {"POST", "/executions/exe_1/interrupt", ""},
+        {"GET", "/files", ""},
+        {"GET", "/files/a", ""},
+        {"PUT", "/files/a", ""},
+        {"DELETE", "/files/a", ""},
+        {"GET", "/files.tar.zst", ""},
+    }));
+    CAPTURE(method, target);
+    CHECK(fixture.api.ask(method, "/v1/sessions/ses_1" + target, body).status == 410);
+    CHECK(fixture.api.ask(method, "/v1/sessions/ses_2" + target, body).status == 404);
+}
+
+TEST_CASE("a row belongs to the owner of its session", "[agent][history]") {
+    Remembering fixture;
+    session::SessionOptions options;
+    options.owner = "agent";
+    const auto session = fixture.api.backend.add(options);
+    REQUIRE(fixture.api.history.on_session_created(session).has_value());
+    CHECK(fixture.api.ask("POST", kExecutions, R"({"code":"1"})").status == 200);  // by "admin"
+    fixture.end();
+    fixture.api.principal = {"agent", http::Role::kAgent};
+    CHECK(fixture.api.ask("GET", std::string(kExecutions) + "/exe_1").status == 200);
+}
+
+TEST_CASE("a server that should remember and cannot says so", "[agent][history]") {
+    CHECK(Api().ask("GET", "/healthz").json["status"] == "ok");
+    Api api(nullptr, "no store");
+    const auto health = api.ask("GET", "/healthz");
+    CHECK(health.status == 200);
+    CHECK(health.json["status"] == "degraded");
+    CHECK(health.json["store"] == "no store");
+}
+
 TEST_CASE("executions stay readable when their session is gone", "[agent][history]") {
     Remembering fixture;
     fixture.add();
@@ -61,7 +106,10 @@ TEST_CASE("executions stay readable when their session is gone", "[agent][histor
     CHECK(page.json["executions"][0]["id"] == "exe_1");
     CHECK(page.json["next"] == "exe_1");
     CHECK(fixture.api.ask("GET", path + "?after=exe_1").json["executions"][0]["id"] == "exe_2");
-    CHECK(fixture.api.ask("GET", path + "/exe_9").status == 404);
+    const auto lost = fixture.api.ask("GET", path + "?after=exe_9");
+    CHECK(lost.status == 400);
+    CHECK(lost.json["type"] == "/problems/unknown-cursor");
+    CHECK(fixture.api.ask("GET", path + "/exe_9").status == 410);
     CHECK(fixture.api.ask("GET", "/v1/sessions/ses_9/executions/exe_1").status == 404);
     fixture.api.principal = {"somebody else", http::Role::kAgent};
     CHECK(fixture.api.ask("GET", path + "/exe_1").status == 404);

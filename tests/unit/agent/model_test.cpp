@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/agent/model.hpp"
 
+#include "kernel-manager/agent/openapi.hpp"
+#include "kernel-manager/session/execution_recorder.hpp"
+#include "kernel-manager/session/limit_reason.hpp"
+
 #include <catch2/catch.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace cellkeep::agent {
 namespace {
@@ -58,6 +66,30 @@ TEST_CASE("an entry shows what kind of thing it is", "[agent][model]") {
     CHECK(
         to_json(sandbox::Entry{"a", sandbox::EntryKind::kDirectory, 0, {}})["kind"] == "directory");
     CHECK(to_json(sandbox::Entry{"a", sandbox::EntryKind::kOther, 0, {}})["kind"] == "other");
+}
+
+TEST_CASE("every kind of error is in the document, and no other", "[agent][model]") {
+    const auto document = nlohmann::json::parse(openapi_document());
+    const auto listed =
+        document["components"]["schemas"]["ExecutionError"]["properties"]["kind"]["enum"]
+            .get<std::vector<std::string>>();
+    const auto& known = error_kinds();
+    CHECK(std::vector<std::string>(known.begin(), known.end()) == listed);
+    const auto is_known = [](std::string_view kind) {
+        CAPTURE(kind);
+        CHECK(error_kind(std::string(kind)) == kind);
+    };
+    for (int i = 0; i <= static_cast<int>(session::LimitReason::kForbidden); ++i) {
+        is_known(to_string(static_cast<session::LimitReason>(i)));
+    }
+    for (int i = 0; i <= static_cast<int>(session::Cut::kOutputLimit); ++i) {
+        session::ExecutionRecorder recorder("exe_1", "ses_1", "", 1000);
+        is_known(recorder.finish(static_cast<session::Cut>(i)).error->kind);
+    }
+    session::ExecutionRecorder dead("exe_1", "ses_1", "", 1000);
+    is_known(dead.finish_dead({session::Death::Kind::kSignal, 11}).error->kind);
+    CHECK(error_kind("a kernel's own word") == "runtime");
+    CHECK(error_kind("") == "runtime");
 }
 
 }  // namespace

@@ -31,12 +31,14 @@ void finish(Execution& execution, std::uint64_t bytes = 0) {
 
 }  // namespace
 
-TEST_CASE("everything of a request but its key makes it another one", "[session][book]") {
+TEST_CASE("what runs makes a request another one, its reasons do not", "[session][book]") {
     ExecutionRequest request;
     request.code = "1";
     const std::string digest = digest_of(request);
     ExecutionRequest other = request;
     other.idempotency_key = "k";
+    other.reasoning = "in other words";
+    other.metadata = {{"try", 2}};
     CHECK(digest_of(other) == digest);
     other.stdin_text = "x";
     CHECK(digest_of(other) != digest);
@@ -83,10 +85,30 @@ TEST_CASE("finished ones are remembered up to the count, and their keys", "[sess
     finish(*last);
     book.settle();
     CHECK(book.find("exe_0") == nullptr);
-    CHECK(book.find_key("0", "d").value() == nullptr);
+    const auto forgotten = book.find_key("0", "d");
+    REQUIRE(forgotten.has_error());
+    CHECK(forgotten.error().code() == ErrorCode::kNotFound);
+    CHECK(forgotten.error().message().find("exe_0") != std::string::npos);
+    CHECK(book.find_key("0", "other").error().code() == ErrorCode::kInvalidArgument);
     CHECK(book.find("exe_1") != nullptr);
     CHECK(book.find("exe_waiting") == waiting);
     CHECK(book.list().size() == limits::kExecutionHistoryMax + 1);
+}
+
+TEST_CASE("keys are remembered for longer than answers, and bounded", "[session][book]") {
+    // limits::kIdempotencyKeysMax
+    static_assert(limits::kIdempotencyKeysMax > limits::kExecutionHistoryMax);
+    boost::asio::io_context io;
+    ExecutionBook book;
+    for (std::size_t i = 0; i <= limits::kIdempotencyKeysMax; ++i) {
+        const auto one = make(io, "exe_" + std::to_string(i));
+        book.add(one, std::to_string(i), "d");
+        finish(*one);
+        book.settle();
+    }
+    CHECK(book.find_key("0", "d").value() == nullptr);
+    CHECK(book.find_key("1", "d").has_error());
+    CHECK(book.list().size() == limits::kExecutionHistoryMax);
 }
 
 TEST_CASE("finished ones are remembered up to their bytes, the newest always", "[session][book]") {

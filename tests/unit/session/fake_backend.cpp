@@ -22,9 +22,14 @@ Result<std::shared_ptr<Execution>> FakeSession::begin(ExecutionRequest request) 
     if (failure) {
         return *failure;
     }
+    if (repeats) {
+        return executions.back();
+    }
     const ExecutionRequest& asked = requests.back();
     Execution::Order order;
-    order.id = "exe_" + std::to_string(executions.size() + 1);
+    // The first session's are exe_1, exe_2; another one's have its number before theirs.
+    const std::string session = info_.id == "ses_1" ? "" : info_.id.substr(4) + "_";
+    order.id = "exe_" + session + std::to_string(executions.size() + 1);
     order.session_id = info_.id;
     order.reasoning = asked.reasoning;
     order.metadata = asked.metadata;

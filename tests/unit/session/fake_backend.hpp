@@ -52,6 +52,7 @@ class FakeSession : public Session {
     std::vector<ExecutionRequest> requests;
     std::vector<std::shared_ptr<Execution>> executions;
     bool finishes = true;  // an execution ends as soon as it begins
+    bool repeats = false;  // what begins is the last one again, as with a key that came before
     std::vector<SessionUpdate> updates;
     std::optional<Error> failure;  // what every operation answers
     Inputs mounted;                // path in the workspace: absolute path of the file

@@ -97,7 +97,7 @@ class NotFound(ProblemError):
 
 
 class Ended(NotFound):
-    """410: the session has ended; ``document`` says when and why."""
+    """410: the session has ended (``document``: when and why), or an answer is forgotten."""
 
 
 class Conflict(ProblemError):
