@@ -26,6 +26,8 @@ namespace {
 constexpr const char* kListLock = "lock";
 constexpr const char* kBuildLock = "build-lock";
 constexpr const char* kUnfinished = "unfinished-";
+/// The record of a damaged image that somebody still uses: it is in no list any more.
+constexpr const char* kDamagedRecord = "damaged.json";
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 constexpr std::size_t kNameBytes = 8;
 
@@ -50,11 +52,31 @@ Result<bool> lock_file(int fd, int operation) {
 Result<UniqueFd> open_lock(const std::string& path) {
     return open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, S_IRUSR | S_IWUSR);
 }
-
 Status remove_tree(const std::string& path) {
     std::error_code error;
     fs::remove_all(path, error);
     return error ? Error::from_errno(error.value(), "remove(" + path + ")") : Status(ok());
+}
+
+/// Its lock, or nothing while somebody uses the image in that directory.
+Result<std::optional<UniqueFd>> claim_unused(const std::string& directory) {
+    BOOST_OUTCOME_TRY(UniqueFd use, open_lock(directory + "/" + kUseName));
+    BOOST_OUTCOME_TRY(const bool is_free, lock_file(use.get(), LOCK_EX | LOCK_NB));
+    return is_free ? std::optional(std::move(use)) : std::optional<UniqueFd>();
+}
+
+/// What no process can begin to use, and none does: half-made images, and damaged ones.
+Status remove_dead(const fs::path& directory) {
+    if (!directory.filename().string().starts_with(kUnfinished)) {
+        if (::access((directory / kDamagedRecord).c_str(), F_OK) != 0) {
+            return ok();
+        }
+        BOOST_OUTCOME_TRY(const auto claimed, claim_unused(directory.string()));
+        if (!claimed) {
+            return ok();
+        }
+    }
+    return remove_tree(directory.string());
 }
 
 timespec last_use(const std::string& directory) {
@@ -183,9 +205,8 @@ Result<std::vector<StoredImage>> Store::list() const {
     BOOST_OUTCOME_TRY(auto found, records());
     std::vector<StoredImage> images;
     for (ImageRecord& record : found) {
-        BOOST_OUTCOME_TRY(const UniqueFd use, open_lock(directory_of(record) + "/" + kUseName));
-        BOOST_OUTCOME_TRY(const bool is_free, lock_file(use.get(), LOCK_EX | LOCK_NB));
-        images.push_back({std::move(record), !is_free});
+        BOOST_OUTCOME_TRY(const auto unused, claim_unused(directory_of(record)));
+        images.push_back({std::move(record), !unused.has_value()});
     }
     return images;
 }
@@ -237,8 +258,13 @@ Result<ImageInUse> Store::use(const ImageRecord& record) {
     Status verified = verify(directory, now);
     if (verified.has_error()) {
         lease.reset();
-        // Ignored: another server may use it still; nobody starts to.
-        (void)discard(record).has_value();
+        if (remove(record).has_error()) {
+            // Another server uses it still; nobody shall start to. Ignored: whoever does finds
+            // this.
+            (void)::rename(
+                (directory + "/" + kRecordName).c_str(),
+                (directory + "/" + kDamagedRecord).c_str());
+        }
         return std::move(verified).error();
     }
     // Ignored: the order in which images are removed would be another.
@@ -265,6 +291,13 @@ Status Store::take_in(const std::string& built, const ImageRecord& record) {
     // The same contents, by another recipe or at another time.
     auto there = load_record(place);
     if (there.has_error() || verify(place, there.value()).has_error()) {
+        BOOST_OUTCOME_TRY(const auto claimed, claim_unused(place));
+        if (!claimed) {
+            return Error(
+                ErrorCode::kConflict,
+                "the image " + record.digest + " is damaged, and another server uses it",
+                "Stop that server, or set CELLKEEP_IMAGE_DIR to another place.");
+        }
         BOOST_OUTCOME_TRY(remove_tree(place));
         return ::rename(built.c_str(), place.c_str()) == 0
                    ? Status(ok())
@@ -289,9 +322,7 @@ Result<ImageRecord> Store::build(const Recipe& recipe, Format format, const Prog
     std::error_code error;
     for (fs::directory_iterator at(directory_, error), end; !error && at != end;
          at.increment(error)) {
-        if (at->path().filename().string().starts_with(kUnfinished)) {
-            BOOST_OUTCOME_TRY(remove_tree(at->path().string()));
-        }
+        BOOST_OUTCOME_TRY(remove_dead(at->path()));
     }
     BOOST_OUTCOME_TRY(const auto random, random_hex(kNameBytes));
     const Scratch scratch(directory_ + "/" + kUnfinished + random);
@@ -312,12 +343,11 @@ Result<ImageRecord> Store::build(const Recipe& recipe, Format format, const Prog
     return record;
 }
 
-Status Store::discard(const ImageRecord& record) {
+Status Store::remove(const ImageRecord& record) {
     BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
     const std::string directory = directory_of(record);
-    BOOST_OUTCOME_TRY(const UniqueFd use, open_lock(directory + "/" + kUseName));
-    BOOST_OUTCOME_TRY(const bool is_free, lock_file(use.get(), LOCK_EX | LOCK_NB));
-    if (!is_free) {
+    BOOST_OUTCOME_TRY(const auto claimed, claim_unused(directory));
+    if (!claimed) {
         return Error(ErrorCode::kConflict, "the image " + record.digest + " is in use");
     }
     // Out of the list at once, whatever comes in between; a build removes the rest.
@@ -329,10 +359,6 @@ Status Store::discard(const ImageRecord& record) {
     return remove_tree(trash);
 }
 
-Status Store::remove(const ImageRecord& record) {
-    return discard(record);
-}
-
 Result<std::size_t> Store::remove_unused() {
     BOOST_OUTCOME_TRY(const auto images, list());
     std::size_t removed = 0;
@@ -340,7 +366,7 @@ Result<std::size_t> Store::remove_unused() {
         if (image.in_use) {
             continue;
         }
-        const Status gone = discard(image.record);
+        const Status gone = remove(image.record);
         if (gone.has_error() && gone.error().code() != ErrorCode::kConflict) {
             return gone.error();
         }
@@ -360,7 +386,7 @@ Status Store::collect_garbage() {
             rank <= (is_environment ? kEnvironmentImagesKept : kProgramImagesKept)) {
             continue;
         }
-        const Status gone = discard(image.record);
+        const Status gone = remove(image.record);
         // Another process may have begun to use it.
         if (gone.has_error() && gone.error().code() != ErrorCode::kConflict) {
             return gone.error();

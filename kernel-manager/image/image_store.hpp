@@ -72,7 +72,6 @@ class Store {
     /// The caller holds the lock of the list, so that no name appears or goes.
     Result<std::vector<ImageRecord>> records() const;
     Status take_in(const std::string& built, const ImageRecord& record);
-    Status discard(const ImageRecord& record);
     Status collect_garbage();
 
     std::string directory_;

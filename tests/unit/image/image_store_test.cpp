@@ -197,6 +197,30 @@ TEST_CASE("an image in use is not removed, by name or by age", "[image][store]")
     CHECK(fixture.store.use(record).has_error());
 }
 
+TEST_CASE("an image that is damaged while somebody uses it is nobody else's", "[image][store]") {
+    ImageFixture fixture;
+    const auto record = fixture.build(fixture.recipe());
+    auto used = fixture.store.use(record);
+    REQUIRE(used.has_value());
+    fs::remove(fixture.tree_of(record) + "/share/data");
+    const auto refused = fixture.store.use(record);
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().code() == ErrorCode::kProtocol);
+    CHECK_FALSE(is_there(fixture, fixture.recipe()));
+    // Nobody can make it again in the same place, and what its user has of it stays.
+    const auto rebuilt =
+        fixture.store.build(fixture.recipe(), Format::kTree, [](const std::string&) {});
+    REQUIRE(rebuilt.has_error());
+    CHECK(rebuilt.error().code() == ErrorCode::kConflict);
+    CHECK(rebuilt.error().message().find("another server uses it") != std::string::npos);
+    CHECK(fs::exists(used.value().root + "/bin/tool"));
+    used.value().lease.reset();
+    const auto again = fixture.build(fixture.recipe());
+    CHECK(again.digest == record.digest);
+    CHECK(fixture.store.use(again).has_value());
+    CHECK(slurp(fixture.tree_of(again) + "/share/data") == "the first\n");
+}
+
 TEST_CASE("of images nobody uses those used last stay, so many and no more", "[image][store]") {
     ImageFixture fixture;
     std::vector<image::ImageRecord> made;
