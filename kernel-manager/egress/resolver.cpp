@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -70,6 +71,21 @@ struct SystemResolver::Lookup {
 struct SystemResolver::Answers {
     std::mutex mutex;
     asio::io_context* io = nullptr;  // null: nobody
+    // For a place in their session's account, in order; io_context thread only.
+    std::deque<std::weak_ptr<Lookup>> waiting;
+
+    /// A place of this account has become free. Everybody who waits for one looks again: who was
+    /// told may have given up in the meantime.
+    void wake(const LookupAccount* account) {
+        std::erase_if(waiting, [account](const std::weak_ptr<Lookup>& weak) {
+            const auto lookup = weak.lock();
+            const bool told = lookup && lookup->account.get() == account;
+            if (told) {
+                lookup->done.cancel();
+            }
+            return told || !lookup;
+        });
+    }
 };
 
 SystemResolver::SystemResolver(
@@ -112,15 +128,17 @@ bool SystemResolver::start(const std::string& name, const std::shared_ptr<Lookup
         if (answers->io == nullptr) {
             return;
         }
-        asio::post(*answers->io, [running, account, weak, found = std::move(found)]() mutable {
-            --*running;
-            --account->running;
-            if (const auto waiting = weak.lock()) {
-                waiting->finished = true;
-                waiting->addresses = std::move(found);
-                waiting->done.cancel();
-            }
-        });
+        asio::post(
+            *answers->io, [answers, running, account, weak, found = std::move(found)]() mutable {
+                --*running;
+                --account->running;
+                answers->wake(account.get());
+                if (const auto waiting = weak.lock()) {
+                    waiting->finished = true;
+                    waiting->addresses = std::move(found);
+                    waiting->done.cancel();
+                }
+            });
     };
     try {
         std::thread(std::move(work)).detach();
@@ -137,11 +155,17 @@ asio::awaitable<Allowed<Resolver::Addresses>> SystemResolver::resolve(
     if (const auto found = fixed_.find(name); found != fixed_.end()) {
         co_return Addresses(1, found->second);
     }
-    if (*running_ >= lookups_max_ || account->running >= account->most) {
-        co_return Refusal{Reason::kResolverBusy, "Too many names are being looked up."};
-    }
     const auto lookup = std::make_shared<Lookup>(io_, std::move(account));
     lookup->done.expires_after(patience);
+    const LookupAccount& of_session = *lookup->account;
+    while (of_session.running >= of_session.most &&
+           std::chrono::steady_clock::now() < lookup->done.expiry()) {
+        answers_->waiting.push_back(lookup);
+        (void)co_await lookup->done.async_wait(kAwait);  // Ignored: what there is now counts.
+    }
+    if (*running_ >= lookups_max_ || of_session.running >= of_session.most) {
+        co_return Refusal{Reason::kResolverBusy, "Too many names are being looked up."};
+    }
     if (!start(name, lookup)) {
         co_return Refusal{Reason::kResolverBusy, "No more names can be looked up."};
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness import Server, Session
+from harness import Server, Session, wait_until
 from outside import Outside
 
 # A raw client: exactly these bytes to the proxy, and what comes back.
@@ -109,6 +109,39 @@ except urllib.error.HTTPError as refusal:
     assert (status, code) == (403, "not_allowed")
     assert problem["host"] == "other.test" and problem["port"] == outside.http
     assert problem["status"] == 403 and problem["hint"]
+
+
+def test_refusals_do_not_fill_the_log(session: Session, server: Server) -> None:
+    said = ran(
+        session,
+        """
+import socket
+codes = []
+for _ in range(100):
+    with socket.create_connection(("127.0.0.1", 3128), timeout=60) as proxy:
+        proxy.sendall(b"M" * 5000 + b" http://other.test/ HTTP/1.1\\r\\nHost: other.test\\r\\n\\r\\n")
+        proxy.shutdown(socket.SHUT_WR)
+        codes.append(proxy.makefile("rb").read().split()[1])
+print(codes.count(b"405"))
+""",
+    )
+    assert said == "100\n"
+    assert session.delete() == 204
+
+    def lines_of_session() -> list[dict]:
+        return [line for line in egress_lines(server) if line["session"] == session.info["id"]]
+
+    # What the log says comes a moment after what the API says.
+    def ended() -> bool:
+        return any(line["reason"] == "session_ended" for line in lines_of_session())
+
+    wait_until(ended, 60, "the last line of the session")
+    lines = lines_of_session()
+    refused = [line for line in lines if line["method"] == "other"]
+    suppressed = sum(line.get("suppressed", 0) for line in lines)
+    assert suppressed > 0 and len(refused) + suppressed == 100
+    assert {line["method"] for line in lines} == {"other", ""}
+    assert {line["decision"] for line in lines} == {"deny"}
 
 
 def test_no_other_spelling_leads_anywhere(session: Session, outside: Outside) -> None:

@@ -133,7 +133,7 @@ TEST_CASE(
         REQUIRE(answer.has_value());
         CHECK(answer->error().reason == Reason::kResolveTimeout);
     }
-    const auto refused = resolve(io, resolver, "quick", account);
+    const auto refused = resolve(io, resolver, "quick", account, little);
     REQUIRE(refused.has_value());
     CHECK(refused->error().reason == Reason::kResolverBusy);
     // Another session's names do not wait for them.
@@ -147,6 +147,33 @@ TEST_CASE(
     }
     CHECK(account->running == 0);
     CHECK(resolve(io, resolver, "quick", account)->has_value());
+}
+
+TEST_CASE("a name waits for a place among its session's", "[egress][resolver]") {
+    std::promise<void> gate;
+    boost::asio::io_context io;
+    SystemResolver resolver(io, {}, 16, wait_at(gate.get_future().share()));
+    const auto account = std::make_shared<LookupAccount>(1);
+    std::size_t answers = 0;
+    for (const char* name : {"slow", "quick", "other"}) {
+        boost::asio::co_spawn(
+            io,
+            [&, name]() -> boost::asio::awaitable<void> {
+                auto shared = account;
+                const auto answer =
+                    co_await resolver.resolve(name, std::chrono::seconds(20), std::move(shared));
+                CHECK(answer.has_value());
+                ++answers;
+            },
+            boost::asio::detached);
+    }
+    (void)io.poll();
+    CHECK(account->running == 1);
+    CHECK(answers == 0);
+    gate.set_value();
+    while (answers < 3 && io.run_one_for(std::chrono::seconds(20)) > 0) {
+    }
+    CHECK(answers == 3);
 }
 
 TEST_CASE("stopping does not wait for a name server", "[egress][resolver]") {
