@@ -23,6 +23,8 @@ Status LiveSession::write_files(std::vector<InputFile> files) {
 
 Status LiveSession::check_places(const std::vector<InputFile>& files) const {
     for (std::size_t i = 0; i < files.size(); ++i) {
+        BOOST_OUTCOME_TRY(with_context(
+            sandbox::parse_workspace_path(files[i].path), "files/" + std::to_string(i) + "/path"));
         const auto mounted = setup_.mounted.find(files[i].path);
         // The mount itself is in the list that the session was made with.
         if (mounted != setup_.mounted.end() && files[i].from != mounted->second) {
