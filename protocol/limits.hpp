@@ -173,7 +173,7 @@ inline constexpr std::uint64_t kOutputCutBytes = 128ULL << 20U;
 inline constexpr std::uint64_t kOutputCutFactor = 4;
 inline constexpr std::uint64_t kOutputBytesPerSecond = 1ULL << 20U;
 /// The same of messages: so many at once, and so many a second for as long as it runs.
-inline constexpr std::uint64_t kOutputCutMessages = 50'000;
+inline constexpr std::uint64_t kOutputCutMessages = 200'000;
 inline constexpr std::uint64_t kOutputMessagesPerSecond = 1000;
 /// Different system calls that are remembered as refused to one run.
 inline constexpr std::size_t kDenialsRememberedMax = 16;

@@ -3,7 +3,6 @@
 // Known ways out of a sandbox, each tried inside, with the same attempt outside as the positive
 // control: it shows that this kernel has the door and that the probe finds it. Numbers are those of
 // the table in sandbox/SECURITY.md, section 8.
-#include "protocol/support/syscall.hpp"
 #include "tests/sandbox/fixture.hpp"
 
 #include <catch2/catch.hpp>
@@ -366,33 +365,6 @@ TEST_CASE("29 no huge pages, which no limit of the session counts") {
         {{"syscall", text(SYS_memfd_create), "0", text(MFD_HUGETLB)}, "EPERM", "EFAULT"},
         {{"syscall", text(SYS_memfd_create), "0", "0"}, "EFAULT", "EFAULT"},
     });
-}
-
-TEST_CASE("30 the peer of a socket is told by its ids, not by a handle to it") {
-    // By number: 77 is SO_PEERPIDFD (Linux 6.5), 59 SO_PEERGROUPS, 31 SO_PEERSEC.
-    for (const char* option : {"77", "59", "31", "26"}) {
-        check_all({{{"syscall", text(SYS_getsockopt), "-1", "1", option}, "EPERM", "EBADF"}});
-    }
-    auto sandbox = make_sandbox();
-    constexpr const char* kAsk = R"(
-import socket, struct
-left, right = socket.socketpair()
-ids = struct.unpack("iII", left.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-print(ids[1] > 0, left.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE))
-try: print(left.getsockopt(socket.SOL_SOCKET, 77))
-except OSError as error: print(error.strerror)
-)";
-    CHECK(run_python(sandbox, kAsk).out == "True 1\nOperation not permitted\n");
-    require_ok(sandbox.destroy());
-    // The control: where the kernel has the option, it gives whoever may ask a descriptor.
-    auto pair = make_socket_pair(SOCK_STREAM);
-    REQUIRE(pair.has_value());
-    int peer = -1;
-    socklen_t size = sizeof(peer);
-    const int answered =
-        ::getsockopt(pair.value().first.get(), SOL_SOCKET, 77, &peer, &size) == 0 ? 0 : errno;
-    const UniqueFd handle(peer);
-    CHECK((answered == 0 || answered == ENOPROTOOPT));
 }
 
 TEST_CASE("without sendfile Python still copies files and sends them") {

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 #include <filesystem>
 #include <functional>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace cellkeep::test {
 
@@ -190,6 +193,36 @@ TEST_CASE("pid 1 holds its two sockets, its notes and nothing else of the host")
                      "/1/oom_score_adj",
                      "workers' cgroup"});
     require_ok(sandbox.destroy());
+}
+
+TEST_CASE("30 the peer of a socket is told by its ids, not by a handle to it") {
+    // By number: 77 is SO_PEERPIDFD (Linux 6.5), 59 SO_PEERGROUPS, 31 SO_PEERSEC.
+    auto sandbox = make_sandbox();
+    for (const char* option : {"77", "59", "31", "26"}) {
+        const std::vector<std::string> ask{
+            "syscall", std::to_string(SYS_getsockopt), "-1", "1", option};
+        CHECK(probe_inside(sandbox, ask) == "EPERM");
+        CHECK(probe_outside(ask) == "EBADF");
+    }
+    constexpr const char* kAsk = R"(
+import socket, struct
+left, right = socket.socketpair()
+ids = struct.unpack("iII", left.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+print(ids[1] > 0, left.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE))
+try: print(left.getsockopt(socket.SOL_SOCKET, 77))
+except OSError as error: print(error.strerror)
+)";
+    CHECK(run_python(sandbox, kAsk).out == "True 1\nOperation not permitted\n");
+    require_ok(sandbox.destroy());
+    // The control: where the kernel has the option, it gives whoever may ask a descriptor.
+    auto pair = make_socket_pair(SOCK_STREAM);
+    REQUIRE(pair.has_value());
+    int peer = -1;
+    socklen_t size = sizeof(peer);
+    const int answered =
+        ::getsockopt(pair.value().first.get(), SOL_SOCKET, 77, &peer, &size) == 0 ? 0 : errno;
+    const UniqueFd handle(peer);
+    CHECK((answered == 0 || answered == ENOPROTOOPT));
 }
 
 }  // namespace cellkeep::test
