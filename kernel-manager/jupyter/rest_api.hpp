@@ -91,6 +91,10 @@ class RestApi {
     Answer patch_session(http::Request& request);
     Answer remove_session(http::Request& request);
     RestSession* find_session(const http::Request& request);
+    /// The kernel of a document, if it lives and the principal may see it: a kernel id that is free
+    /// again may be somebody else's by now.
+    std::shared_ptr<session::Session> kernel_of(
+        const RestSession& session, const http::Principal& principal) const;
     boost::asio::awaitable<Started> kernel_for(
         nlohmann::json kernel, std::string directory, http::Principal principal);
     boost::asio::awaitable<http::Response> make_session(

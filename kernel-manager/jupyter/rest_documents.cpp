@@ -99,10 +99,15 @@ RestSession* RestApi::find_session(const http::Request& request) {
     return found != nullptr && http::may_see(request.principal, found->owner) ? found : nullptr;
 }
 
+std::shared_ptr<session::Session> RestApi::kernel_of(
+    const RestSession& session, const http::Principal& principal) const {
+    auto kernel = backend_.find(session.kernel_id);
+    return kernel != nullptr && http::may_see(principal, kernel->info().owner) ? kernel : nullptr;
+}
+
 http::Response RestApi::answer_session(
     int status, const RestSession& session, const http::Principal& principal) const {
-    // Not backend_.find(): a kernel id that is free again may be somebody else's by now.
-    const auto kernel = find_kernel(session.kernel_id, principal);
+    const auto kernel = kernel_of(session, principal);
     if (kernel == nullptr) {
         return no_such_session(session.id);
     }
@@ -117,7 +122,7 @@ RestApi::Answer RestApi::list_sessions(http::Request& request) {
     forget_sessions_without_kernel();
     nlohmann::json list = nlohmann::json::array();
     for (const RestSession& each : sessions_.all()) {
-        const auto kernel = find_kernel(each.kernel_id, request.principal);
+        const auto kernel = kernel_of(each, request.principal);
         if (kernel != nullptr && http::may_see(request.principal, each.owner)) {
             list.push_back(session_model(each, kernel->info()));
         }
@@ -211,7 +216,8 @@ RestApi::Answer RestApi::patch_session(http::Request& request) {
         co_return failure_response(body.error());
     }
     RestSession changed = *find_session(request);
-    const std::string old_kernel = changed.kernel_id;
+    const RestSession before = changed;
+    const std::string& old_kernel = before.kernel_id;
     if (const Status read = read_session_fields(body.value(), changed); read.has_error()) {
         co_return failure_response(read.error());
     }
@@ -251,7 +257,7 @@ RestApi::Answer RestApi::patch_session(http::Request& request) {
             sessions_.all().begin(), sessions_.all().end(), [&old_kernel](const auto& each) {
                 return each.kernel_id == old_kernel;
             });
-        if (!shared && find_kernel(old_kernel, request.principal) != nullptr) {
+        if (!shared && kernel_of(before, request.principal) != nullptr) {
             (void)backend_.remove(old_kernel);  // Ignored: it may have ended before.
         }
     }
@@ -265,7 +271,7 @@ RestApi::Answer RestApi::remove_session(http::Request& request) {
     }
     const RestSession gone = *found;
     sessions_.remove(gone.id);
-    if (find_kernel(gone.kernel_id, request.principal) == nullptr) {
+    if (kernel_of(gone, request.principal) == nullptr) {
         co_return http::to_response(http::make_problem(410, "Kernel deleted before session"));
     }
     const Status removed = backend_.remove(gone.kernel_id);
