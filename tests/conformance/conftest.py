@@ -18,7 +18,7 @@ def server() -> Iterator[Server]:
 def session(server: Server) -> Iterator[Session]:
     created = server.create()
     yield created
-    assert created.delete() in (204, 404)
+    assert created.delete() in (204, 410)
 
 
 @pytest.fixture

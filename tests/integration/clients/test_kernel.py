@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,8 +46,14 @@ class Launched:
         client = BlockingKernelClient(connection_file=str(self.file))
         client.load_connection_file()
         client.start_channels()
-        client.wait_for_ready(timeout=60)
-        return client
+        end = time.monotonic() + 60
+        while True:
+            try:
+                client.wait_for_ready(timeout=60)
+                return client
+            except RuntimeError:  # a heartbeat that took a second, as on a busy machine
+                if self.process.poll() is not None or time.monotonic() > end:
+                    raise
 
     def refusal(self) -> str:
         """What it says when it does not start."""
@@ -56,12 +63,13 @@ class Launched:
         assert error.startswith("cellkeep: ") and error.count("\n") <= 3, error
         return error
 
-    def finish(self) -> None:
+    def finish(self, warning: str = "") -> None:
         if self.process.poll() is None:
             tree = psutil.Process(self.process.pid).children(recursive=True)
             self.process.terminate()
             said, error = self.process.communicate(timeout=30)
-            assert (self.process.returncode, said, error) == (0, "", "")
+            assert (self.process.returncode, said) == (0, ""), error
+            assert warning in error and error.count("\n") == bool(warning), error
             _, alive = psutil.wait_procs(tree, timeout=0)
             assert not alive
         assert cgroups_of(self.process.pid) == []
@@ -251,7 +259,7 @@ def test_an_ordinary_user_can_have_it() -> None:
         assert value(client, "6 * 7") == "42"
         assert value(client, "open('/notebook/private').read()") == "mine"
         client.stop_channels()
-        started.finish()
+        started.finish("no environment image" if "private_image" in missing else "")
 
 
 def value(client: BlockingKernelClient, expression: str) -> str:
