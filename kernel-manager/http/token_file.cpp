@@ -225,8 +225,11 @@ Result<std::vector<NamedToken>> parse_token_file(std::string_view text) {
 }
 
 Result<std::vector<NamedToken>> load_token_file(const std::string& path) {
-    BOOST_OUTCOME_TRY(const std::string text, with_context(read_private(path), path));
-    return with_context(parse_token_file(text), path);
+    auto text = read_private(path);
+    if (text.has_error()) {
+        return std::move(text).error().with_context(path);
+    }
+    return with_context(parse_token_file(text.value()), path);
 }
 
 Status check_not_among(const std::vector<NamedToken>& named, std::string_view token) {
