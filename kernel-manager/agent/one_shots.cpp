@@ -135,7 +135,7 @@ asio::awaitable<Result<OneShots::Begun>> OneShots::run(
     if (created.has_error()) {
         co_return created.error();
     }
-    const std::shared_ptr<session::Session> session = created.value();
+    const std::shared_ptr<session::Session>& session = created.value();
     // Here the key is this registry's business.
     order.execution.request.idempotency_key.clear();
     const auto begun = session->begin(std::move(order.execution.request));

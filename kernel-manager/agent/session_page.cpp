@@ -99,9 +99,10 @@ std::optional<http::Problem> parse_page_query(const http::Target& target, PageQu
                     "start.");
             }
         } else if (name == "state") {
-            const auto state = std::find_if(kStates.begin(), kStates.end(), [&](KernelState one) {
-                return to_string(one) == value;
-            });
+            const auto state =
+                std::find_if(kStates.begin(), kStates.end(), [&wanted = value](KernelState one) {
+                    return to_string(one) == wanted;
+                });
             if (state == kStates.end()) {
                 return http::make_problem(
                     400, "state must be starting, idle, busy, restarting or dead.");

@@ -70,6 +70,10 @@ class SystemResolver final : public Resolver {
         std::map<std::string, Address> fixed,
         std::size_t lookups_max,
         LookUp look_up);
+    SystemResolver(const SystemResolver&) = delete;
+    SystemResolver& operator=(const SystemResolver&) = delete;
+    SystemResolver(SystemResolver&&) = delete;
+    SystemResolver& operator=(SystemResolver&&) = delete;
     ~SystemResolver() override;
 
     boost::asio::awaitable<Allowed<Addresses>> resolve(

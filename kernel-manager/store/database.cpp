@@ -106,7 +106,7 @@ struct Database::Handle {
               static_cast<int>(kBusyTimeout.count())) {}
     SQLite::Database database;
 
-    void put(const SessionRecord& record) {
+    void put(const SessionRecord& record) const {
         SQLite::Statement statement(database, kPutSession);
         int at = 1;
         for (const std::string* field :
@@ -122,7 +122,7 @@ struct Database::Handle {
         (void)statement.exec();
     }
 
-    void put(const ExecutionRecord& record) {
+    void put(const ExecutionRecord& record) const {
         SQLite::Statement statement(database, kPutExecution);
         int at = 1;
         for (const std::string* field :
@@ -148,7 +148,7 @@ struct Database::Handle {
         (void)statement.exec();
     }
 
-    void forget(const char* table, std::size_t kept) {
+    void forget(const char* table, std::size_t kept) const {
         const std::string name(table);
         SQLite::Statement statement(
             database,

@@ -146,7 +146,7 @@ void Store::write(const std::vector<Record>& records) {
     set_trouble(written.has_error() ? written.error().message() : std::string());
 }
 
-void Store::set_trouble(std::string trouble) {
+void Store::set_trouble(const std::string& trouble) {
     {
         const std::lock_guard lock(mutex_);
         if (trouble.empty() == trouble_.empty()) {

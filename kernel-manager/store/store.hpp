@@ -73,7 +73,7 @@ class Store {
     boost::asio::awaitable<Answer> ask(std::function<Answer(Database&)> question);
     void work();
     void write(const std::vector<Record>& records);
-    void set_trouble(std::string trouble);
+    void set_trouble(const std::string& trouble);
 
     std::unique_ptr<Database> database_;
     std::function<void(const std::string&)> log_;
