@@ -85,11 +85,11 @@ ProxyConnection::Step ProxyConnection::open_upstream(const Authority& to, bool t
     watchdog_.disarm();  // the dialer has deadlines of its own
     asio::any_io_executor executor = owner_->io().get_executor();
     Authority copy = to;
-    ProxyLimits most = limits();
+    const ProxyLimits most = limits();
     dialing_ = std::make_shared<Dialing>(owner_->lookups());
     std::shared_ptr<Dialing> dialing = dialing_;
     auto dialed = co_await owner_->parts().dialer->dial(
-        std::move(executor), std::move(copy), std::move(most), std::move(dialing));
+        std::move(executor), std::move(copy), most, std::move(dialing));
     dialing_.reset();
     if (stopped_) {
         co_return Refusal{*stopped_, "The connection was ended from outside."};

@@ -140,7 +140,7 @@ asio::awaitable<ProxyConnection::Next> ProxyConnection::terminate() {
 }
 
 asio::awaitable<void> ProxyConnection::relay() {
-    using namespace asio::experimental::awaitable_operators;
+    using asio::experimental::awaitable_operators::operator&&;
     watchdog_.arm(limits().idle_timeout);
     co_await (pump(*client_, *upstream_, /*up=*/true) && pump(*upstream_, *client_, /*up=*/false));
     finish_record(stopped_.value_or(Reason::kAllowed));

@@ -142,7 +142,7 @@ struct TlsAuthority::State {
         std::chrono::steady_clock::time_point made_at;
     };
 
-    Result<Owned<X509>> make_leaf(const Host& host);
+    Result<Owned<X509>> make_leaf(const Host& host) const;
 
     std::size_t certificates_max = 0;
     Owned<EVP_PKEY> key;
@@ -184,7 +184,7 @@ std::size_t TlsAuthority::kept() const {
     return state_->leaves.size();
 }
 
-Result<Owned<X509>> TlsAuthority::State::make_leaf(const Host& host) {
+Result<Owned<X509>> TlsAuthority::State::make_leaf(const Host& host) const {
     // A common name has at most 64 characters (RFC 5280, appendix A.1) and is not looked at.
     Owned<X509> leaf = begin_certificate(*leaf_key, kLeafSeconds, "a bound host");
     const std::string names = (host.address ? "IP:" : "DNS:") + host.text;

@@ -18,6 +18,10 @@ namespace cellkeep::egress {
 class TlsStream final : public Stream {
  public:
     TlsStream(SocketStream::Socket socket, std::shared_ptr<boost::asio::ssl::context> context);
+    TlsStream(const TlsStream&) = delete;
+    TlsStream& operator=(const TlsStream&) = delete;
+    TlsStream(TlsStream&&) = delete;
+    TlsStream& operator=(TlsStream&&) = delete;
     ~TlsStream() override;
 
     /// The server's side of the handshake; `hello`: what the client has sent already.

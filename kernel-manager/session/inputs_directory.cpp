@@ -146,14 +146,18 @@ boost::asio::awaitable<Result<std::string>> InputsDirectory::digest(
     reading->bytes = state.bytes;
     using Found = Result<std::string>;
     const auto done = std::make_shared<Completion<Found>>(io);
-    thread->run([reading, done, work = boost::asio::make_work_guard(io)] {
+    // The thread hands its part of done over: its timer may only go where io runs.
+    thread->run([reading, told = done, work = boost::asio::make_work_guard(io)]() mutable {
         const auto whole = reading->advance();
         if (whole.has_value() && !whole.value()) {
             return WorkThread::Slice::kMore;
         }
         Found found = whole.has_error() ? Found(whole.error()) : Found(reading->hash.finish());
+        const auto executor = work.get_executor();
         boost::asio::post(
-            work.get_executor(), [done, found = std::move(found)] { done->set(found); });
+            executor, [told = std::move(told), found = std::move(found), held = std::move(work)] {
+                told->set(found);
+            });
         return WorkThread::Slice::kDone;
     });
     Found outcome = co_await Completion<Found>::wait(done);

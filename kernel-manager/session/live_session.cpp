@@ -12,8 +12,6 @@
 namespace cellkeep::session {
 
 using nlohmann::json;
-using protocol::Channel;
-using protocol::Message;
 using std::chrono::steady_clock;
 using std::chrono::system_clock;
 

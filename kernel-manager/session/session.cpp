@@ -10,7 +10,7 @@ boost::asio::awaitable<Result<ExecutionResult>> Session::execute(ExecutionReques
     if (begun.has_error()) {
         co_return begun.error();
     }
-    const std::shared_ptr<Execution> execution = begun.value();
+    const std::shared_ptr<Execution>& execution = begun.value();
     const FinishedExecution finished = co_await execution->wait();
     co_return *finished;
 }
