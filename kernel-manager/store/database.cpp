@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <array>
 #include <cerrno>
 #include <exception>
 #include <sqlite3.h>
@@ -56,23 +57,29 @@ constexpr const char* kReadExecution =
     "reasoning, metadata, error_kind, error_name, error_message, wall_ms, cpu_ms, queued_ms, "
     "memory_peak_bytes FROM executions ";
 
+/// Its columns that are text, in their order in the table.
+template <typename Record>
+auto texts_of(Record& record) {
+    return std::array{
+        &record.id,
+        &record.session_id,
+        &record.owner,
+        &record.status,
+        &record.created_at,
+        &record.started_at,
+        &record.finished_at,
+        &record.code_sha256,
+        &record.reasoning,
+        &record.metadata,
+        &record.error_kind,
+        &record.error_name,
+        &record.error_message};
+}
+
 ExecutionRecord read_execution(SQLite::Statement& row) {
     ExecutionRecord record;
     int column = 0;
-    for (std::string* field :
-         {&record.id,
-          &record.session_id,
-          &record.owner,
-          &record.status,
-          &record.created_at,
-          &record.started_at,
-          &record.finished_at,
-          &record.code_sha256,
-          &record.reasoning,
-          &record.metadata,
-          &record.error_kind,
-          &record.error_name,
-          &record.error_message}) {
+    for (std::string* field : texts_of(record)) {
         *field = row.getColumn(column++).getString();
     }
     record.wall_ms = row.getColumn(column++).getDouble();
@@ -125,20 +132,7 @@ struct Database::Handle {
     void put(const ExecutionRecord& record) const {
         SQLite::Statement statement(database, kPutExecution);
         int at = 1;
-        for (const std::string* field :
-             {&record.id,
-              &record.session_id,
-              &record.owner,
-              &record.status,
-              &record.created_at,
-              &record.started_at,
-              &record.finished_at,
-              &record.code_sha256,
-              &record.reasoning,
-              &record.metadata,
-              &record.error_kind,
-              &record.error_name,
-              &record.error_message}) {
+        for (const std::string* field : texts_of(record)) {
             statement.bind(at++, *field);
         }
         statement.bind(at++, record.wall_ms);

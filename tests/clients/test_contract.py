@@ -42,7 +42,8 @@ OPAQUE_QUERY = {"after"}
 OPAQUE_HEADERS = {"If-Match", "If-None-Match", "If-Range", "Range"}
 
 # Leaves nothing behind: no folder beside the tests.
-hypothesis.configuration.set_hypothesis_home_dir(tempfile.gettempdir() + "/cellkeep-hypothesis")
+HYPOTHESIS_HOME = tempfile.TemporaryDirectory(prefix="cellkeep-hypothesis-")  # gone at the exit
+hypothesis.configuration.set_hypothesis_home_dir(HYPOTHESIS_HOME.name)
 load_all_checks()
 schema = schemathesis.openapi.from_dict(json.loads(DOCUMENT.read_text(encoding="utf-8")))
 # Query parameters and headers that nobody knows are ignored, as everywhere in HTTP.
