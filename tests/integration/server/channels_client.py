@@ -13,6 +13,18 @@ V1 = "v1.kernel.websocket.jupyter.org"
 PATIENCE_SECONDS = 60
 
 
+def types(messages: list[dict]) -> list[str]:
+    return [message["header"]["msg_type"] for message in messages]
+
+
+def states(messages: list[dict]) -> list[str]:
+    return [
+        message["content"]["execution_state"]
+        for message in messages
+        if message["header"]["msg_type"] == "status"
+    ]
+
+
 def pack_v1(channel: str, message: dict, buffers: list[bytes]) -> bytes:
     names = ("header", "parent_header", "metadata", "content")
     parts = [channel.encode(), *(json.dumps(message[name]).encode() for name in names), *buffers]

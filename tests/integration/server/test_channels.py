@@ -1,66 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """/api/kernels/{id}/channels: what clients over WebSocket rely on."""
 
-import asyncio
 import base64
 import json
-import threading
 from collections.abc import Iterator
 
 import pytest
 import requests
 import websocket
-import websockets.asyncio.client
 
-from channels_client import V1, ChannelsClient, pack_v1, unpack_v1
+from channels_client import ChannelsClient, pack_v1, states, types
 from harness import TOKEN, Server, Session
-
-MANY = 100_000
-# One message each: text of a stream would be joined.
-FLOOD = f"""
-from IPython.display import publish_display_data
-for number in range({MANY}):
-    publish_display_data({{"text/plain": str(number)}})
-"""
-
-
-def numbers(messages: list[dict]) -> list[int]:
-    return [
-        int(message["content"]["data"]["text/plain"])
-        for message in messages
-        if message["header"]["msg_type"] == "display_data"
-    ]
-
-
-def types(messages: list[dict]) -> list[str]:
-    return [message["header"]["msg_type"] for message in messages]
-
-
-def states(messages: list[dict]) -> list[str]:
-    return [
-        message["content"]["execution_state"]
-        for message in messages
-        if message["header"]["msg_type"] == "status"
-    ]
-
-
-@pytest.fixture
-def session(server: Server) -> Iterator[Session]:
-    """With time for a flood, also on a machine that is busy with other things."""
-    created = server.create(limits={"wall_ms": 300_000, "cpu_ms": 300_000})
-    yield created
-    assert created.delete() in (204, 404, 410)
 
 
 @pytest.fixture(params=[True, False], ids=["v1", "legacy"])
 def client(request: pytest.FixtureRequest, session: Session) -> Iterator[ChannelsClient]:
     with ChannelsClient(session, v1=request.param).connect() as connected:
         yield connected
-
-
-def pause(seconds: float) -> None:
-    """The subject of a test: a client that takes nothing for so long."""
-    threading.Event().wait(seconds)
 
 
 def test_a_cell_runs(client: ChannelsClient) -> None:
@@ -136,57 +92,6 @@ def test_a_busy_kernel_accepts_connections_and_tells_about_itself(session: Sessi
         runner.receive_until("execute_reply", request)
 
 
-def test_none_of_many_messages_is_lost_to_a_client_that_pauses(client: ChannelsClient) -> None:
-    request = client.execute(FLOOD)
-    client.receive_until("execute_input", request)
-    pause(2)
-    assert numbers(client.receive_until_idle(request)) == list(range(MANY))
-
-
-def read_half_of_the_flood(client: ChannelsClient) -> tuple[str, list[int]]:
-    request = client.execute(FLOOD)
-    seen: list[int] = []
-    while len(seen) < MANY // 2:
-        seen += numbers([client.receive()])
-    return request, seen
-
-
-def test_none_of_many_messages_is_lost_or_doubled_by_reconnecting(client: ChannelsClient) -> None:
-    request, seen = read_half_of_the_flood(client)
-    client.socket.close()
-    client.connect()
-    messages = client.receive_until_idle(request)
-    assert types(messages).count("execute_reply") == 1
-    assert seen + numbers(messages) == list(range(MANY))
-
-
-def test_none_of_many_messages_is_lost_with_the_connection(client: ChannelsClient) -> None:
-    """A reset takes the last proofs of receipt with it: only what they were for may come again."""
-    request, seen = read_half_of_the_flood(client)
-    client.socket.shutdown()  # the TCP connection, with what lies unread in it
-    client.connect()
-    messages = client.receive_until_idle(request)
-    assert types(messages).count("execute_reply") == 1
-    rest = numbers(messages)
-    assert seen == list(range(MANY // 2))
-    assert rest == list(range(rest[0], MANY))
-    assert MANY // 2 - 1000 < rest[0] <= MANY // 2
-
-
-def test_coming_back_again_and_again_loses_and_doubles_nothing(session: Session) -> None:
-    client = ChannelsClient(session).connect()
-    request = client.execute(FLOOD.replace(str(MANY), "10_000"))
-    seen: list[int] = []
-    while len(seen) < 9_000:
-        for _ in range(1000):
-            seen += numbers([client.receive()])
-        client.socket.close()
-        client.connect()
-    seen += numbers(client.receive_until_idle(request))
-    assert seen == list(range(10_000))
-    client.socket.close()
-
-
 def test_answers_wait_for_a_client_that_comes_back(session: Session) -> None:
     client = ChannelsClient(session).connect()
     request = client.execute("while True: pass")
@@ -201,42 +106,12 @@ def test_answers_wait_for_a_client_that_comes_back(session: Session) -> None:
         assert types(messages).count("error") == 1
 
 
-def test_a_slow_client_and_a_fast_one(session: Session) -> None:
-    with ChannelsClient(session).connect() as fast, ChannelsClient(session).connect() as slow:
-        request = fast.execute(FLOOD.replace(str(MANY), "20_000"))
-        assert numbers(fast.receive_until_idle(request)) == list(range(20_000))
-        # The fast one has everything before the slow one has read a single message.
-        assert numbers(slow.receive_until_idle(request)) == list(range(20_000))
-
-
 def test_the_newest_of_two_sockets_of_one_client_wins(session: Session) -> None:
     first = ChannelsClient(session).connect()
     with ChannelsClient(session, session_id=first.session_id).connect() as second:
         code, reason = first.close_frame()
         assert code == 1000 and reason
         assert second.run("1")[-1]["content"]["execution_state"] == "idle"
-
-
-def test_a_reader_of_everything_gets_everything_in_both_libraries(session: Session) -> None:
-    """The same through asyncio, with a library that reads ahead."""
-    client = ChannelsClient(session)
-
-    async def read(url: str) -> list[dict]:
-        headers = {"Authorization": f"token {TOKEN}"}
-        async with websockets.asyncio.client.connect(
-            url, subprotocols=[V1], additional_headers=headers, max_size=None
-        ) as socket:
-            content = {"code": FLOOD, "silent": False}
-            message = client.message("execute_request", content)
-            await socket.send(pack_v1("shell", message, []))
-            messages: list[dict] = []
-            while "execute_reply" not in types(messages[-1:]):
-                messages.append(unpack_v1(await socket.recv()))
-            return messages
-
-    url = session.server.url.replace("http", "ws", 1)
-    path = f"/api/kernels/{session.info['kernel_id']}/channels"
-    assert numbers(asyncio.run(read(url + path))) == list(range(MANY))
 
 
 def test_what_was_missed_can_be_asked_for(session: Session) -> None:
