@@ -3,6 +3,7 @@
 
 #include "sandbox/denial_watch.hpp"
 #include "sandbox/descriptor_kind.hpp"
+#include "sandbox/init_socket.hpp"
 #include "sandbox/layer_switch.hpp"
 #include "sandbox/start_request.hpp"
 #include "sandbox/worker_birth.hpp"
@@ -40,85 +41,38 @@ struct Slot {
     EventMessage event;
 };
 
+/// A kill of everything that is not over yet: somebody inside may take long to die.
+struct Sweep {
+    bool pending = false;
+    bool answers = false;  // a reply is owed, to this request
+    std::uint32_t sequence = 0;
+    bool tells = false;  // an event is owed
+};
+
 struct Init {
     const ChildState* child = nullptr;
+    Sweep sweep;
     int signal_fd = -1;
     DenialWatch denials;
     std::array<Slot, kWorkersMax> slots{};
-    std::array<int, kStartFdsMax> fds{-1, -1, -1};
-    std::size_t fd_count = 0;
-    alignas(RequestHeader) std::array<char, kRequestBytesMax> request{};
+    ReceivedRequest request;
 };
 
 void close_received(Init& init) {
-    for (std::size_t i = 0; i < init.fd_count; ++i) {
-        (void)::close(init.fds[i]);  // Ignored: the worker has its own copy.
+    for (std::size_t i = 0; i < init.request.fd_count; ++i) {
+        (void)::close(init.request.fds[i]);  // Ignored: the worker has its own copy.
     }
-    init.fd_count = 0;
-}
-
-int send_message(int socket, const void* bytes, std::size_t size, int fd, int flags) {
-    iovec part{const_cast<void*>(bytes), size};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (fd >= 0) {
-        message.msg_control = control;
-        message.msg_controllen = sizeof(control);
-        cmsghdr* header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        std::memcpy(CMSG_DATA(header), &fd, sizeof(int));
-    }
-    while (::sendmsg(socket, &message, MSG_NOSIGNAL | flags) < 0) {
-        if (errno != EINTR) {
-            return errno;
-        }
-    }
-    return 0;
-}
-
-/// The size of the request, 0 if the server is gone or broke the protocol (which is the same to
-/// us).
-std::size_t receive_request(Init& init) {
-    iovec part{init.request.data(), init.request.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kStartFdsMax)]{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    ssize_t got = -1;
-    do {
-        got = ::recvmsg(init.child->control_fd, &message, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
-    if (got < static_cast<ssize_t>(sizeof(RequestHeader)) ||
-        (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
-        return 0;
-    }
-    init.fd_count = 0;
-    const cmsghdr* header = CMSG_FIRSTHDR(&message);
-    if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-        const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        if (count > kStartFdsMax) {
-            return 0;  // The buffer's alignment may have room for one more.
-        }
-        init.fd_count = count;
-        std::memcpy(init.fds.data(), CMSG_DATA(header), init.fd_count * sizeof(int));
-    }
-    return static_cast<std::size_t>(got);
+    init.request.fd_count = 0;
 }
 
 /// The server has asked the same before it sent them (worker_descriptors.cpp).
 bool may_cross(const Init& init) {
-    if (init.fd_count < kStartFdsMin) {
+    if (init.request.fd_count < kStartFdsMin) {
         return false;
     }
-    for (std::size_t i = 0; i < init.fd_count; ++i) {
-        const bool fits =
-            i < kStartFdsMin ? is_output(init.fds[i]) : is_socket_pair_end(init.fds[i]);
+    for (std::size_t i = 0; i < init.request.fd_count; ++i) {
+        const bool fits = i < kStartFdsMin ? is_output(init.request.fds[i])
+                                           : is_socket_pair_end(init.request.fds[i]);
         if (!fits && !layer_removed("received_descriptors")) {
             return false;
         }
@@ -193,7 +147,9 @@ int start_worker(Init& init, const Start& start, Slot& slot, int& pidfd, SetupSt
     const pid_t pid = error != 0 ? -1 : fork_with_pidfd(&pidfd);
     if (pid == 0) {
         const Newborn newborn{
-            std::span(init.fds).first(init.fd_count), init.child->worker_cgroup_fd, failure[1]};
+            std::span(init.request.fds).first(init.request.fd_count),
+            init.child->worker_cgroup_fd,
+            failure[1]};
         become_worker(newborn, start);
     }
     if (pid < 0 && error == 0) {
@@ -216,6 +172,15 @@ int start_worker(Init& init, const Start& start, Slot& slot, int& pidfd, SetupSt
     return error;
 }
 
+bool has_ended_slots(const Init& init) {
+    for (const Slot& slot : init.slots) {
+        if (slot.state == SlotState::kEnded) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void flush_events(Init& init) {
     for (Slot& slot : init.slots) {
         if (slot.state == SlotState::kEnded &&
@@ -223,6 +188,13 @@ void flush_events(Init& init) {
                 init.child->events_fd, &slot.event, sizeof(slot.event), -1, MSG_DONTWAIT) == 0) {
             slot = Slot{};
         }
+    }
+    // After the exits that it is about.
+    if (init.sweep.tells && !init.sweep.pending && !has_ended_slots(init)) {
+        EventMessage swept;
+        swept.kind = EventKind::kSwept;
+        init.sweep.tells =
+            send_message(init.child->events_fd, &swept, sizeof(swept), -1, MSG_DONTWAIT) != 0;
     }
 }
 
@@ -235,14 +207,34 @@ void note_exit(Init& init, pid_t pid, int wait_status) {
     }
 }
 
-void reap(Init& init, int flags) {
+void reply_to(Init& init, const ReplyMessage& reply) {
+    // Ignored: if the server is gone, the next poll says so.
+    (void)send_message(init.child->control_fd, &reply, sizeof(reply), -1, 0);
+}
+
+/// Nobody but pid 1 is left.
+void finish_sweep(Init& init) {
+    init.sweep.pending = false;
+    if (init.sweep.answers) {
+        init.sweep.answers = false;
+        flush_events(init);
+        reply_to(init, {init.sweep.sequence, 0, SetupStep::kServe});
+    }
+}
+
+void reap(Init& init) {
     while (true) {
         int wait_status = 0;
-        const pid_t pid = ::waitpid(-1, &wait_status, flags);
+        const pid_t pid = ::waitpid(-1, &wait_status, WNOHANG);
         if (pid > 0) {
             note_exit(init, pid, wait_status);
-        } else if (pid == 0 || errno != EINTR) {
-            return;  // Nobody has ended, or nobody is left.
+        } else if (pid == 0) {
+            return;  // Nobody else has ended.
+        } else if (errno != EINTR) {
+            if (init.sweep.pending) {
+                finish_sweep(init);
+            }
+            return;
         }
     }
 }
@@ -253,9 +245,12 @@ void handle_start(Init& init, const RequestHeader& header, std::size_t size) {
     ReplyMessage reply{header.sequence, 0, SetupStep::kDecodeStart};
     int pidfd = -1;
     Slot* slot = free_slot(init);
-    if (slot == nullptr) {
+    if (init.sweep.pending) {
+        reply.error = EBUSY;
+        reply.step = SetupStep::kServe;
+    } else if (slot == nullptr) {
         reply.error = EAGAIN;
-    } else if (!may_cross(init) || !decode_start(init.request.data(), size, start)) {
+    } else if (!may_cross(init) || !decode_start(init.request.bytes.data(), size, start)) {
         reply.error = EINVAL;
     } else {
         slot->event.worker_id = header.worker_id;
@@ -268,8 +263,7 @@ void handle_start(Init& init, const RequestHeader& header, std::size_t size) {
         *slot = Slot{};
         reply.error = sent;
         reply.step = SetupStep::kServe;
-        // Ignored: if the server is gone, the next poll says so.
-        (void)send_message(init.child->control_fd, &reply, sizeof(reply), -1, 0);
+        reply_to(init, reply);
     }
     if (pidfd >= 0) {
         (void)::close(pidfd);  // Ignored: the server has its own.
@@ -278,21 +272,24 @@ void handle_start(Init& init, const RequestHeader& header, std::size_t size) {
 
 /// Everything but pid 1: kill(-1) takes the whole pid namespace and no fork escapes it, because a
 /// fork fails in a process with a fatal signal pending; orphans come to pid 1, so "no child left"
-/// is all.
-void handle_kill_all(Init& init, const RequestHeader& header) {
-    ReplyMessage reply{header.sequence, 0, SetupStep::kServe};
+/// is all. It is not waited for here: a process with many mappings may take seconds to die.
+void handle_kill(Init& init, const RequestHeader& header) {
     if (::kill(-1, SIGKILL) < 0 && errno != ESRCH) {
-        reply.error = errno;
-    } else {
-        reap(init, 0);
+        // Not one of them could be killed: pid 1 itself can be, and takes them along.
+        ::_exit(1);
     }
-    flush_events(init);
-    // Ignored: if the server is gone, the next poll says so.
-    (void)send_message(init.child->control_fd, &reply, sizeof(reply), -1, 0);
+    init.sweep.pending = true;
+    if (header.kind == RequestKind::kKillAll) {
+        init.sweep.answers = true;
+        init.sweep.sequence = header.sequence;
+    } else {
+        init.sweep.tells = true;
+    }
+    reap(init);
 }
 
 void handle_request(Init& init) {
-    const std::size_t size = receive_request(init);
+    const std::size_t size = receive_request(init.child->control_fd, init.request);
     if (size == 0 && layer_removed("control_end_of_file")) {
         (void)::pause();  // Ignored: a mutant's.
     }
@@ -300,29 +297,20 @@ void handle_request(Init& init) {
         ::_exit(0);  // The kernel ends everything else in the pid namespace.
     }
     RequestHeader header;
-    std::memcpy(&header, init.request.data(), sizeof(header));
+    std::memcpy(&header, init.request.bytes.data(), sizeof(header));
     if (header.kind == RequestKind::kStart) {
         handle_start(init, header, size);
     } else {
-        handle_kill_all(init, header);
+        handle_kill(init, header);
     }
     close_received(init);
 }
 
 bool has_unsent(const Init& init) {
-    for (const Slot& slot : init.slots) {
-        if (slot.state == SlotState::kEnded) {
-            return true;
-        }
-    }
-    return false;
+    return has_ended_slots(init) || (init.sweep.tells && !init.sweep.pending);
 }
 
 }  // namespace
-
-int send_setup_message(int control_fd, const SetupMessage& message, int fd) {
-    return send_message(control_fd, &message, sizeof(message), fd, 0);
-}
 
 void serve(const ChildState& state) noexcept {
     static Init init;
@@ -353,7 +341,7 @@ void serve(const ChildState& state) noexcept {
             signalfd_siginfo ignored;
             // Ignored: it only says that someone ended, reap() finds out who.
             (void)!::read(init.signal_fd, &ignored, sizeof(ignored));
-            reap(init, WNOHANG);
+            reap(init);
         }
         if (watched[0].revents != 0) {
             handle_request(init);

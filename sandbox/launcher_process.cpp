@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -116,8 +117,9 @@ Status wait_until_readable(int fd, std::chrono::steady_clock::time_point deadlin
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
             deadline - std::chrono::steady_clock::now());
         pollfd watched{fd, POLLIN, 0};
+        // Without patience it still looks.
         const int ready =
-            left.count() <= 0 ? 0 : ::poll(&watched, 1, static_cast<int>(left.count()));
+            ::poll(&watched, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
         if (ready > 0) {
             return ok();
         }

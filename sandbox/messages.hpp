@@ -80,7 +80,9 @@ struct SetupMessage {
     ChildReport report;                     // kFailed, kReady
 };
 
-enum class RequestKind : std::uint32_t { kStart, kKillAll };
+/// kKillAll is answered, and of kSweep an event tells, when nobody but pid 1 is left. Until then
+/// kStart answers EBUSY.
+enum class RequestKind : std::uint32_t { kStart, kKillAll, kSweep };
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
 /// argument_count arguments, environment_count variables. Carries kStartFdsMin to kStartFdsMax
@@ -109,7 +111,7 @@ struct ReplyMessage {
     SetupStep step = SetupStep::kServe;  // where it failed
 };
 
-enum class EventKind : std::uint32_t { kExited, kDenied };
+enum class EventKind : std::uint32_t { kExited, kDenied, kSwept };
 
 struct EventMessage {
     EventKind kind = EventKind::kExited;

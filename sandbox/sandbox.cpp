@@ -2,14 +2,12 @@
 #include "sandbox/sandbox.hpp"
 
 #include "protocol/support/syscall.hpp"
-#include "sandbox/assembly.hpp"
-#include "sandbox/launch.hpp"
 #include "sandbox/leftovers.hpp"
 #include "sandbox/reported_calls.hpp"
+#include "sandbox/sandbox_state.hpp"
 #include "sandbox/server_cgroup.hpp"
 #include "sandbox/worker_descriptors.hpp"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,7 +16,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <span>
 #include <utility>
 
@@ -28,85 +25,7 @@ namespace {
 
 constexpr std::chrono::seconds kStartPatience{10};
 
-constexpr std::chrono::milliseconds kDestroyPatience(1000);
-
 }  // namespace
-
-struct Sandbox::State {
-    Launched pid1;
-    SessionCgroup cgroup;
-    IsolationReport isolation;
-    uid_t file_uid = 0;
-    gid_t file_gid = 0;
-    WorkerId last_worker = 0;
-    std::uint32_t last_sequence = 0;
-    bool frozen = false;
-    bool death_told = false;
-    bool ending = false;     // destroy() was called: no more requests
-    bool destroyed = false;  // destroy() has succeeded
-
-    /// Sends a request and waits for its own reply; older replies (of requests that timed out) are
-    /// dropped.
-    Result<std::pair<ReplyMessage, std::vector<UniqueFd>>> ask(
-        RequestHeader header,
-        const std::string& text,
-        std::span<const int> fds,
-        std::chrono::milliseconds patience);
-
-    /// Kills everything inside; waits for nothing.
-    Status kill();
-    Status destroy(std::chrono::milliseconds patience);
-    /// destroy() for those who do not want to know: what it cannot end now is tried again later. It
-    /// waits for nothing that destroy() has already waited for in vain.
-    void abandon();
-};
-
-Result<std::pair<ReplyMessage, std::vector<UniqueFd>>> Sandbox::State::ask(
-    RequestHeader header,
-    const std::string& text,
-    std::span<const int> fds,
-    std::chrono::milliseconds patience) {
-    header.sequence = ++last_sequence;
-    header.text_bytes = static_cast<std::uint32_t>(text.size());
-    std::string request(sizeof(header), '\0');
-    std::memcpy(request.data(), &header, sizeof(header));
-    request += text;
-    const auto sent = send_with_fds(
-        pid1.control.get(), std::as_bytes(std::span(request.data(), request.size())), fds);
-    if (sent.has_error()) {
-        // The socket does not block (launch.cpp).
-        return sent.error().errno_value() == EAGAIN
-                   ? Error(ErrorCode::kUnavailable, "the sandbox's pid 1 does not take requests")
-                   : sent.error();
-    }
-    const auto deadline = std::chrono::steady_clock::now() + patience;
-    while (true) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-            deadline - std::chrono::steady_clock::now());
-        pollfd watched{pid1.control.get(), POLLIN, 0};
-        const int ready =
-            left.count() <= 0 ? 0 : ::poll(&watched, 1, static_cast<int>(left.count()));
-        if (ready == 0) {
-            return Error(ErrorCode::kTimeout, "the sandbox's pid 1 did not answer in time");
-        }
-        if (ready < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            return Error::from_errno(errno, "poll(sandbox control)");
-        }
-        ReplyMessage reply;
-        BOOST_OUTCOME_TRY(
-            auto received,
-            receive_with_fds(pid1.control.get(), std::as_writable_bytes(std::span(&reply, 1))));
-        if (received.bytes != sizeof(reply)) {
-            return Error(ErrorCode::kUnavailable, "the sandbox is dead");
-        }
-        if (reply.sequence == header.sequence) {
-            return std::pair(reply, std::move(received.fds));
-        }
-    }
-}
 
 Sandbox::Sandbox(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Sandbox::Sandbox(Sandbox&& other) noexcept = default;
@@ -184,6 +103,11 @@ Result<Worker> Sandbox::start(WorkerSpec spec) {
         (void)::syscall(SYS_pidfd_send_signal, state_->pid1.pidfd.get(), SIGKILL, nullptr, 0);
     }
     BOOST_OUTCOME_TRY(auto reply, std::move(answer));
+    if (reply.first.step == SetupStep::kServe && reply.first.error == EBUSY) {
+        return Error(
+            ErrorCode::kUnavailable,
+            "start: the processes that were killed before have not all ended yet");
+    }
     if (reply.first.error != 0) {
         const std::string object = reply.first.step == SetupStep::kExec ? "(" + spec.argv[0] + ")"
                                    : reply.first.step == SetupStep::kWorkerDirectory
@@ -225,6 +149,11 @@ Result<std::optional<SandboxEvent>> Sandbox::next_event() {
         event.denial = {system_call_name(message.system_call), message.count};
         return std::optional(event);
     }
+    if (message.kind == EventKind::kSwept) {
+        BOOST_OUTCOME_TRY(state_->cgroup.restore_cpu_limit());
+        event.kind = SandboxEvent::Kind::kSwept;
+        return std::optional(event);
+    }
     event.worker.id = message.worker_id;
     event.worker.signaled = WIFSIGNALED(message.wait_status);
     event.worker.status =
@@ -232,20 +161,19 @@ Result<std::optional<SandboxEvent>> Sandbox::next_event() {
     return std::optional(event);
 }
 
+Status Sandbox::begin_sweep() {
+    BOOST_OUTCOME_TRY(state_->kill_workers());
+    RequestHeader header;
+    header.kind = RequestKind::kSweep;
+    Status asked = with_context(state_->send(header, "", {}), "sweep");
+    if (asked.has_error()) {
+        BOOST_OUTCOME_TRY(state_->cgroup.restore_cpu_limit());  // no event will do it
+    }
+    return asked;
+}
+
 Status Sandbox::kill_workers(std::chrono::milliseconds patience) {
-    if (state_->ending) {
-        return Error(ErrorCode::kConflict, "kill_workers: the sandbox is destroyed");
-    }
-    if (state_->frozen) {
-        BOOST_OUTCOME_TRY(thaw());
-    }
-    // A task dies when it next runs, and so does pid 1's work, which has the session's quota.
-    // Ignored: then it takes longer, and patience is the judge.
-    (void)state_->cgroup.lift_cpu_limit().has_value();
-    // Two means: the kernel's, which needs nothing of pid 1's and catches every fork, and pid 1's
-    // own, which also reaps.
-    // Ignored: then pid 1 does it alone.
-    (void)state_->cgroup.kill_workers().has_value();
+    BOOST_OUTCOME_TRY(state_->kill_workers());
     RequestHeader header;
     header.kind = RequestKind::kKillAll;
     const auto reply = with_context(state_->ask(header, "", {}, patience), "kill_workers");
@@ -327,49 +255,6 @@ gid_t Sandbox::file_gid() const {
     return state_->file_gid;
 }
 
-Status Sandbox::State::kill() {
-    ending = true;
-    Status result = ok();
-    if (frozen) {
-        // A frozen v1 task does not die until it is thawed (freezer-subsystem.rst).
-        result = cgroup.thaw();
-        frozen = result.has_error();
-    }
-    // A task dies when it next runs, and one over its quota may have to wait long for that.
-    // Ignored: then it takes longer, and reaping tells.
-    (void)cgroup.lift_cpu_limit().has_value();
-    // cgroup.kill besides the namespace's own death: two means, and quicker for many processes.
-    Status killed = cgroup.kill();
-    return result.has_error() ? result : killed;
-}
-
-Status Sandbox::State::destroy(std::chrono::milliseconds patience) {
-    if (destroyed) {
-        return ok();
-    }
-    Status result = kill();
-    auto reaped = kill_and_reap(pid1.pidfd, patience);
-    // Only the pidfd is needed to try again.
-    auto pidfd = reaped.has_value() ? UniqueFd() : std::move(pid1.pidfd);
-    pid1 = Launched{};
-    pid1.pidfd = std::move(pidfd);
-    auto removed = reaped.has_value() ? cgroup.destroy(patience) : Status(ok());
-    destroyed = reaped.has_value() && removed.has_value();
-    for (auto* step : {&reaped, &removed}) {
-        if (result.has_value() && step->has_error()) {
-            result = std::move(*step);
-        }
-    }
-    return result;
-}
-
-void Sandbox::State::abandon() {
-    const auto patience = ending ? std::chrono::milliseconds(0) : kDestroyPatience;
-    // Ignored: whoever wants to know calls destroy() (sandbox.hpp).
-    (void)destroy(patience).has_value();
-    leave_behind({std::move(pid1.pidfd), {}});  // The cgroup's own destructor does the rest.
-}
-
 void Sandbox::begin_destroy() {
     if (state_->destroyed) {
         return;
@@ -381,8 +266,8 @@ void Sandbox::begin_destroy() {
     }
 }
 
-Status Sandbox::destroy() {
-    auto result = state_->destroy(kDestroyPatience);
+Status Sandbox::destroy(std::chrono::milliseconds patience) {
+    auto result = state_->destroy(patience);
     (void)clear_leftovers();  // Ignored: what is left is tried again.
     return result;
 }

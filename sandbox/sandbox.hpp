@@ -66,13 +66,16 @@ struct Denial {
 };
 
 struct SandboxEvent {
-    enum class Kind { kWorkerExited, kSandboxDied, kDenied } kind = Kind::kWorkerExited;
+    /// kSwept: of what begin_sweep() has killed nothing is left, and every exit has been told.
+    enum class Kind { kWorkerExited, kSandboxDied, kDenied, kSwept } kind = Kind::kWorkerExited;
     WorkerExit worker;  // for kWorkerExited
     /// For kDenied. Queued before the call returns inside, so whatever the guest says after its
     /// EPERM arrives later than this can be read. Only a guest that is refused more than
     /// kDenialReportsBurst calls at once (sandbox/messages.hpp) is told about late and summed up.
     Denial denial;
 };
+
+inline constexpr std::chrono::milliseconds kDestroyPatience{1000};
 
 /// Counters since the sandbox was made. A counter whose control is absent stays 0.
 struct Usage {
@@ -109,7 +112,8 @@ class Sandbox {
     /// Forks a worker from pid 1 and execs it. At most 32 workers live at once, argv and env have
     /// at most 512 entries each and 96 KiB together (kLimitExceeded beyond; sandbox/messages.hpp).
     /// An exec that fails is reported here, by step. kUnavailable if pid 1 does not even take the
-    /// request. After kTimeout the sandbox is dead: its kSandboxDied follows.
+    /// request, and while something that was killed has not ended yet. After kTimeout the sandbox
+    /// is dead: its kSandboxDied follows.
     Result<Worker> start(WorkerSpec spec);
 
     /// Readable when next_event() has something. Level-triggered; valid until destroy().
@@ -117,8 +121,12 @@ class Sandbox {
     /// The next event, or nothing. Never blocks. After kSandboxDied there are no more events.
     Result<std::optional<SandboxEvent>> next_event();
 
-    /// SIGKILL to one worker and all its descendants inside, keeping pid 1 (used before a restart).
-    /// Returns when the cgroup holds only pid 1, or kTimeout.
+    /// SIGKILL to every worker and all their descendants, keeping pid 1 (used before a restart),
+    /// and returns: some may take seconds to die (of a process with many mappings, say, the kernel
+    /// takes those down first). kSwept tells of the end; until then start() fails. kUnavailable if
+    /// pid 1 does not take the request. May be called again at any time.
+    Status begin_sweep();
+    /// The same for those who have the time: returns when only pid 1 is left, or kTimeout.
     Status kill_workers(std::chrono::milliseconds patience);
 
     /// The socket that listens at 127.0.0.1:kProxyPort inside: non-blocking, close-on-exec, the
@@ -154,8 +162,8 @@ class Sandbox {
     void begin_destroy();
     /// Kills everything inside, reaps pid 1, removes the cgroup. Idempotent; after a failure (a
     /// kTimeout of a busy kernel, say) it may be called again. Blocks until the kernel has let go,
-    /// at most about two seconds.
-    Status destroy();
+    /// at most about twice the patience.
+    Status destroy(std::chrono::milliseconds patience = kDestroyPatience);
 
  private:
     struct State;

@@ -97,7 +97,9 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void kill_inside() { sandbox_.begin_destroy(); }
     /// After close(): removes what the host has not let go of yet, if anything. Blocks as
     /// sandbox::Sandbox::destroy does.
-    Status remove_leftovers() { return sandbox_.destroy(); }
+    Status remove_leftovers(std::chrono::milliseconds patience) {
+        return sandbox_.destroy(patience);
+    }
 
     const std::string& id() const override { return setup_.id; }
     const std::string& kernel_id() const { return setup_.kernel_id; }
@@ -228,6 +230,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void begin_restart();
     void stay_dead(const Status& status, const protocol::Message* parent, const Death& death);
     void on_kernel_exit(const sandbox::WorkerExit& exit);
+    void on_swept();
     Death classify(const sandbox::WorkerExit& exit);
     void lose_kernel(const Death& death);
     void fail_current(const Death& death, const std::string& text);
@@ -250,8 +253,10 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     KernelState state_ = KernelState::kStarting;
     std::unique_ptr<KernelProcess> process_;
     std::optional<Death> kill_reason_;  // why we killed the present process
-    std::optional<Death> death_;        // of the last process, while there is none
-    std::string ready_probe_id_;        // msg_id of our first kernel_info_request
+    /// The present process has ended, and what it has left running is being killed.
+    std::optional<sandbox::WorkerExit> ended_;
+    std::optional<Death> death_;  // of the last process, while there is none
+    std::string ready_probe_id_;  // msg_id of our first kernel_info_request
     std::optional<nlohmann::json> kernel_info_;
     std::shared_ptr<Completion<Status>> ready_;           // of the present process
     std::shared_ptr<Completion<Status>> restart_waiter_;  // of whoever asked for a restart

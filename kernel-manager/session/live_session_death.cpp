@@ -12,8 +12,8 @@ using protocol::Message;
 
 namespace {
 
-/// How long leftovers of a killed interpreter may take to go.
-constexpr std::chrono::milliseconds kKillPatience{250};
+/// How long leftovers of an interpreter that has ended may take to go.
+constexpr std::chrono::seconds kSweepPatience{10};
 /// How long pid 1 may take to report the exit of an interpreter that was killed.
 constexpr std::chrono::milliseconds kExitReportPatience{5000};
 
@@ -23,19 +23,25 @@ void LiveSession::kill_kernel(Death why) {
     if (!process_) {
         return;
     }
+    if (ended_.has_value() && why.kind != Death::Kind::kRequested) {
+        return;  // it has died of something else, and nothing runs any more
+    }
     if (!kill_reason_.has_value()) {
         kill_reason_ = why;
     }
-    // The interpreter alone and without waiting; what it started is swept when its exit is
-    // reported.
-    if (process_->send_signal(SIGKILL).has_error()) {
-        (void)sandbox_.kill_workers(kKillPatience);
+    if (ended_.has_value()) {
+        return;
     }
+    // The interpreter alone; what it started is swept when its exit is reported. It may have ended
+    // already: then that is on its way.
+    (void)process_->send_signal(SIGKILL);
     kill_timer_.expires_after(kExitReportPatience);
     kill_timer_.async_wait(
         [weak = weak_from_this(), worker = process_->id()](const boost::system::error_code& error) {
             const auto self = weak.lock();
             if (!error && self && self->process_ && self->process_->id() == worker) {
+                // Fails if pid 1 does not take it: then the next start does, too.
+                (void)self->sandbox_.begin_sweep();
                 self->lose_kernel({Death::Kind::kSandboxDied, 0});
             }
         });
@@ -58,15 +64,33 @@ void LiveSession::on_kernel_exit(const sandbox::WorkerExit& exit) {
         return;  // an earlier interpreter
     }
     // What the interpreter left running goes first: it holds the same link and could talk for ever.
-    // A failure to see the last of them go leaves them to the next kill or to the sandbox's end.
-    (void)sandbox_.kill_workers(kKillPatience);
+    // How long that takes is up to the guest, so nobody waits here.
+    ended_ = exit;
+    if (sandbox_.begin_sweep().has_error()) {
+        on_swept();  // the next start says what is wrong
+        return;
+    }
+    kill_timer_.expires_after(kSweepPatience);
+    kill_timer_.async_wait(
+        [weak = weak_from_this(), worker = exit.id](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (!error && self && self->ended_.has_value() && self->ended_->id == worker) {
+                self->on_swept();
+            }
+        });
+}
+
+void LiveSession::on_swept() {
+    if (!ended_.has_value() || !process_) {
+        return;  // of a sweep that nobody waits for any more
+    }
     draining_ = true;
     process_->drain_all();
     draining_ = false;
     if (closed_ || !process_) {
         return;
     }
-    lose_kernel(classify(exit));
+    lose_kernel(classify(*ended_));
 }
 
 Death LiveSession::classify(const sandbox::WorkerExit& exit) {
@@ -89,6 +113,7 @@ Death LiveSession::classify(const sandbox::WorkerExit& exit) {
 void LiveSession::lose_kernel(const Death& death) {
     const auto self = shared_from_this();  // an answer may let go of the session
     process_.reset();
+    ended_.reset();
     for (auto* timer : {&start_timer_, &wall_timer_, &cpu_timer_, &uncork_timer_, &kill_timer_}) {
         timer->cancel();
     }

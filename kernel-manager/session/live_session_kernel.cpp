@@ -281,10 +281,17 @@ void LiveSession::take_sandbox_events() {
         if (!event.value().has_value()) {
             return;
         }
-        if (event.value()->kind == sandbox::SandboxEvent::Kind::kDenied) {
-            guard_.on_denied(event.value()->denial);
-        } else {
-            on_kernel_exit(event.value()->worker);
+        switch (event.value()->kind) {
+            case sandbox::SandboxEvent::Kind::kDenied:
+                guard_.on_denied(event.value()->denial);
+                break;
+            case sandbox::SandboxEvent::Kind::kSwept:
+                on_swept();
+                break;
+            case sandbox::SandboxEvent::Kind::kWorkerExited:
+            case sandbox::SandboxEvent::Kind::kSandboxDied:  // told above
+                on_kernel_exit(event.value()->worker);
+                break;
         }
     }
 }

@@ -93,7 +93,7 @@ bool LiveSession::is_current(std::uint64_t number) const {
 
 void LiveSession::dispatch_next() {
     if (current_.has_value() || !process_ || !kernel_info_.has_value() || closed_ || draining_ ||
-        kill_reason_.has_value() || artifacts_->busy()) {
+        kill_reason_.has_value() || ended_.has_value() || artifacts_->busy()) {
         return;
     }
     auto next = queue_.pop();

@@ -18,7 +18,11 @@ namespace {
 
 /// What the host has not let go of (a slow death, a busy cgroup) is tried again this much later,
 /// then twice that, and so on.
-constexpr std::chrono::milliseconds kBurialRetryFirst{500};
+/// How long everybody else may wait for the end of a session. Nearly all are gone within this; one
+/// that takes longer (that is up to its guest) is looked at again later.
+constexpr std::chrono::milliseconds kBurialPatience{100};
+constexpr std::chrono::milliseconds kBurialRetryPatience{0};
+constexpr std::chrono::milliseconds kBurialRetryFirst{100};
 constexpr std::chrono::milliseconds kBurialRetryMost{60'000};
 
 sandbox::Policy make_policy(
@@ -274,7 +278,8 @@ Status ServiceState::remove(const std::string& id, Death reason) {
 
 void ServiceState::bury(Entry entry, Death reason) {
     entry.session->end_conversation(reason);
-    const Status left = entry.session->remove_leftovers();
+    const Status left = entry.session->remove_leftovers(
+        shutting_down_ ? sandbox::kDestroyPatience : kBurialPatience);
     if (left.has_value()) {
         return;
     }
@@ -294,7 +299,7 @@ void ServiceState::retry_burials() {
             return;
         }
         std::erase_if(self->not_gone_, [](const Entry& entry) {
-            return entry.session->remove_leftovers().has_value();
+            return entry.session->remove_leftovers(kBurialRetryPatience).has_value();
         });
         if (self->not_gone_.empty()) {
             self->burial_delay_.reset();
@@ -334,7 +339,7 @@ void ServiceState::shutdown() {
         pool_->stop();
     }
     std::erase_if(not_gone_, [](const Entry& entry) {
-        return entry.session->remove_leftovers().has_value();
+        return entry.session->remove_leftovers(sandbox::kDestroyPatience).has_value();
     });
 }
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a Sandbox owns, how it talks to pid 1 and how it ends. A part of sandbox.cpp.
+#pragma once
+
+#include "sandbox/assembly.hpp"
+#include "sandbox/launch.hpp"
+#include "sandbox/messages.hpp"
+#include "sandbox/sandbox.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::sandbox {
+
+struct Sandbox::State {
+    Launched pid1;
+    SessionCgroup cgroup;
+    IsolationReport isolation;
+    uid_t file_uid = 0;
+    gid_t file_gid = 0;
+    WorkerId last_worker = 0;
+    std::uint32_t last_sequence = 0;
+    bool frozen = false;
+    bool death_told = false;
+    bool ending = false;     // destroy() was called: no more requests
+    bool destroyed = false;  // destroy() has succeeded
+
+    Status send(RequestHeader& header, const std::string& text, std::span<const int> fds);
+    /// Sends a request and waits for its own reply; older replies (of requests that timed out) are
+    /// dropped.
+    Result<std::pair<ReplyMessage, std::vector<UniqueFd>>> ask(
+        RequestHeader header,
+        const std::string& text,
+        std::span<const int> fds,
+        std::chrono::milliseconds patience);
+
+    /// Kills everything inside but pid 1, as far as that goes without pid 1; waits for nothing.
+    Status kill_workers();
+    /// Kills everything inside; waits for nothing.
+    Status kill();
+    Status destroy(std::chrono::milliseconds patience);
+    /// destroy() for those who do not want to know: what it cannot end now is tried again later. It
+    /// waits for nothing that destroy() has already waited for in vain.
+    void abandon();
+};
+
+}  // namespace cellkeep::sandbox

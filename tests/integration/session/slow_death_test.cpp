@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Processes that take long to die: how long is up to the guest (one with many mappings takes
+// seconds), so nobody else may wait for them.
+#include "tests/integration/session/session_fixture.hpp"
+#include "tests/support/held_process.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+using cellkeep::Result;
+using cellkeep::session::Death;
+using cellkeep::session::ExecutionRequest;
+using cellkeep::session::ExecutionResult;
+using cellkeep::session::ExecutionStatus;
+using cellkeep::session::Session;
+using cellkeep::test::HeldProcess;
+using cellkeep::test::ServiceFixture;
+
+namespace {
+
+std::vector<pid_t> children_of(pid_t pid) {
+    const std::string name = std::to_string(pid);
+    std::ifstream list("/proc/" + name + "/task/" + name + "/children");
+    std::vector<pid_t> children;
+    for (pid_t child = 0; list >> child;) {
+        children.push_back(child);
+    }
+    return children;
+}
+
+std::string name_of(pid_t pid) {
+    std::ifstream comm("/proc/" + std::to_string(pid) + "/comm");
+    std::string name;
+    std::getline(comm, name);
+    return name;
+}
+
+/// As in /proc/PID/stat (proc_pid_stat(5)); '?' if there is no such process.
+char state_of(pid_t pid) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    std::string line;
+    std::getline(stat, line);
+    const std::size_t end = line.rfind(") ");
+    return end == std::string::npos ? '?' : line[end + 2];
+}
+
+/// The first descendant of this process with the name; 0: there is none.
+pid_t find_descendant(const std::string& name) {
+    std::vector<pid_t> left = children_of(::getpid());
+    while (!left.empty()) {
+        const pid_t pid = left.back();
+        left.pop_back();
+        if (name_of(pid) == name) {
+            return pid;
+        }
+        const auto more = children_of(pid);
+        left.insert(left.end(), more.begin(), more.end());
+    }
+    return 0;
+}
+
+/// A process of the session's that cannot be got rid of before it is released.
+HeldProcess hold_one(ServiceFixture& fixture, Session& session) {
+    const auto started =
+        fixture.execute(session, "import subprocess\nchild = subprocess.Popen(['sleep', '1000'])");
+    REQUIRE(started.status == ExecutionStatus::kOk);
+    auto held = HeldProcess::hold(find_descendant("sleep"));
+    REQUIRE(held.has_value());
+    return std::move(held).value();
+}
+
+ExecutionRequest code(std::string text) {
+    ExecutionRequest request;
+    request.code = std::move(text);
+    return request;
+}
+
+}  // namespace
+
+TEST_CASE("nobody waits for what a dead interpreter has left running", "[session]") {
+    ServiceFixture fixture;
+    const auto neighbour = fixture.open();
+    const auto session = fixture.open();
+    HeldProcess held = hold_one(fixture, *session);
+    std::optional<Result<ExecutionResult>> died;
+    fixture.spawn(session->execute(code("import os; os._exit(3)")), died);
+    while (state_of(held.pid()) != 'Z') {
+        CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+    }
+    // The server has seen the exit and begun to kill; it has nothing to wait for with its thread.
+    CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+    CHECK_FALSE(died.has_value());
+    held.release();
+    fixture.run_until([&died] { return died.has_value(); });
+    REQUIRE(died->has_value());
+    CHECK(died->value().status == ExecutionStatus::kDead);
+    CHECK(to_string(died->value().death.value()) == "exited(3)");
+    CHECK(fixture.execute(*session, "'again'").status == ExecutionStatus::kOk);
+}
+
+TEST_CASE("nobody waits for the last process of a session that was ended", "[session]") {
+    ServiceFixture fixture;
+    const auto neighbour = fixture.open();
+    const auto session = fixture.open();
+    HeldProcess held = hold_one(fixture, *session);
+    const auto sandboxes = children_of(::getpid());
+    REQUIRE(fixture.service.remove(session->id()).has_value());
+    CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+    CHECK(find_descendant("sleep") != 0);
+    held.release();
+    fixture.run_until([&] { return children_of(::getpid()).size() < sandboxes.size(); });
+    CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+}
