@@ -42,7 +42,7 @@ int clone_tree(int directory_fd, const char* source, std::uint64_t attributes, i
     if (layer_removed("nosuid_mounts")) {
         attr.attr_set &= ~static_cast<std::uint64_t>(MOUNT_ATTR_NOSUID);
     }
-    attr.propagation = MS_PRIVATE;
+    attr.propagation = layer_removed("private_mounts") ? 0 : MS_PRIVATE;
     if (::mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0) {
         const int error = errno;
         (void)::close(fd);  // Ignored: the first failure is the one to report.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a Catch2 XML report, perhaps cut off, and prints how many test cases failed and the first."""
+"""Reads a Catch2 XML report, perhaps cut off, and prints how many test cases failed, and which."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ def main() -> None:
             failed.append(unescape(name.group(1)))
     if not text.strip():
         failed.append("the tests did not start")
-    print(f"{len(failed):6d}  {failed[0] if failed else 'NONE'}")
+    print(f"{len(failed):6d}  {' | '.join(failed) if failed else 'NONE'}")
 
 
 if __name__ == "__main__":

@@ -3,15 +3,19 @@
 // Layers that stand behind others, so that no attempt from inside would notice their absence: each
 // is looked at by itself.
 #include "protocol/support/syscall.hpp"
+#include "sandbox/worker_birth.hpp"
 #include "tests/sandbox/bare_sandbox.hpp"
 #include "tests/sandbox/fixture.hpp"
+#include "tests/support/held_process.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/nsfs.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -60,6 +64,31 @@ int in_child(const std::function<int()>& run) {
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/// Ends as a program that asks for descriptor 50, which it has without close-on-exec and was not
+/// given: 1 if there is none.
+int ask_for_stray_descriptor(bool as_worker) {
+    char program[] = "/usr/bin/readlink";
+    char quiet[] = "-q";
+    char path[] = "/proc/self/fd/50";
+    char directory[] = "/";
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0 || ::dup2(null, STDIN_FILENO) < 0 || ::dup2(null, 50) < 0) {
+        return 100;
+    }
+    sandbox::Start start;
+    start.directory = directory;
+    start.arguments = {program, quiet, path};
+    if (as_worker) {
+        const std::array<int, 2> outputs{
+            ::fcntl(null, F_DUPFD_CLOEXEC, 10), ::fcntl(null, F_DUPFD_CLOEXEC, 10)};
+        const int failure = ::fcntl(null, F_DUPFD_CLOEXEC, 10);
+        sandbox::become_worker({outputs, -1, failure}, start);
+    }
+    (void)::dup2(null, STDOUT_FILENO);
+    (void)::execve(program, start.arguments.data(), start.environment.data());
+    return 101;
 }
 
 }  // namespace
@@ -255,6 +284,33 @@ TEST_CASE("the shared-memory directory holds no programs") {
     const Ran ran = run_inside(
         sandbox, {"/usr/bin/sh", "-c", "cp /usr/bin/true /dev/shm/ && /dev/shm/true; echo $?"});
     CHECK(ran.out == "126\n");
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("a worker closes what it was not given, also what would outlive the exec") {
+    REQUIRE(in_child([] { return ask_for_stray_descriptor(false); }) == 0);
+    CHECK(in_child([] { return ask_for_stray_descriptor(true); }) == 1);
+}
+
+TEST_CASE("no group can be dropped in either of a session's user namespaces") {
+    auto sandbox = make_sandbox();
+    const auto worker = start_inside(sandbox, {"/usr/bin/sleep", "1000"});
+    const std::string path = "/proc/" + std::to_string(pid_of(worker.pidfd.get())) + "/ns/user";
+    const auto flag_in = [&path](bool outer) {
+        return in_child([&] {
+            int user = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+            if (outer) {
+                user = ::ioctl(user, NS_GET_PARENT);
+            }
+            if (user < 0 || ::setns(user, CLONE_NEWUSER) < 0) {
+                return 100;
+            }
+            const std::string flag = slurp("/proc/self/setgroups");
+            return flag == "deny\n" ? 1 : flag == "allow\n" ? 0 : 101;
+        });
+    };
+    CHECK(flag_in(false) == 1);
+    CHECK(flag_in(true) == 1);
     require_ok(sandbox.destroy());
 }
 
