@@ -161,6 +161,8 @@ Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationRepor
     }
     if (network.descriptor && policy.network == NetworkMode::kProxy) {
         launched.value().listener = std::move(network.listener);
+    } else if (network.listener) {
+        stop_listening(std::move(network.listener));
     }
     IsolationReport report = report_of(launched.value().report, server_controls, cgroup, image);
     describe_network(report, inputs.enter_network);

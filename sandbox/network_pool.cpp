@@ -86,6 +86,11 @@ Result<NetworkNamespace> make_network_namespace() {
     return made;
 }
 
+void stop_listening(UniqueFd listener) {
+    // Ignored: ENOTCONN of a socket that does not listen.
+    (void)::shutdown(listener.get(), SHUT_RDWR);
+}
+
 NetworkPool::NetworkPool(Maker maker) : owner_(::getpid()), maker_(std::move(maker)) {}
 
 NetworkPool::~NetworkPool() {

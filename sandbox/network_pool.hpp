@@ -28,11 +28,15 @@ inline constexpr std::size_t kNetworksReadyMax = 4;
 /// How long a sandbox waits for one before it makes its own.
 inline constexpr std::chrono::milliseconds kNetworkPatience{2000};
 
-/// Loopback is up in it, and a socket listens at kProxyPort: whoever does not want that closes it.
+/// Loopback is up in it, and a socket listens at kProxyPort: whoever does not want that stops it.
 struct NetworkNamespace {
     UniqueFd descriptor;  // nsfs
     UniqueFd listener;    // non-blocking
 };
+
+/// Nobody can connect any more when this returns. A close alone is not enough: a child that another
+/// thread is starting holds a copy of every descriptor until its exec, and listens meanwhile.
+void stop_listening(UniqueFd listener);
 
 /// By the launcher (network_setup.hpp), in some milliseconds.
 Result<NetworkNamespace> make_network_namespace();

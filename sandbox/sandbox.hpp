@@ -132,7 +132,8 @@ class Sandbox {
     /// The socket that listens at 127.0.0.1:kProxyPort inside: non-blocking, close-on-exec, the
     /// caller's from now on. Invalid for NetworkMode::kNone and the second time. What it accepts
     /// are sockets of the session's network namespace; no socket of the host's ever goes in.
-    /// Closing it takes the way out away for good: nothing can listen there for the server again.
+    /// stop_listening() (sandbox/network_pool.hpp) takes the way out away for good: nothing can
+    /// listen there for the server again.
     UniqueFd take_proxy_listener();
 
     Status freeze();

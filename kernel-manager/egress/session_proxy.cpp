@@ -149,6 +149,8 @@ void SessionProxy::close() {
         return;
     }
     boost::system::error_code ignored;  // Ignored: closed is what it shall be.
+    // At once also for a copy that a child holds which is just being started.
+    (void)::shutdown(acceptor_.native_handle(), SHUT_RDWR);
     (void)acceptor_.close(ignored);
     for (ProxyConnection* connection : std::vector(connections_.begin(), connections_.end())) {
         connection->stop(Reason::kSessionEnded);

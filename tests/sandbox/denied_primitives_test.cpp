@@ -156,6 +156,9 @@ TEST_CASE("9 CVE-2021-22555: no packet-filter tables, no socket filters, no zero
 TEST_CASE("10 CVE-2020-14386 and CVE-2017-7308: no packet and no raw sockets") {
     check_all({
         {{"socket", text(AF_PACKET), text(SOCK_RAW), "0"}, "EPERM", "ok"},
+        {{"syscall", text(SYS_socketpair), text(AF_INET), text(SOCK_STREAM), "0", "0"},
+         "EPERM",
+         "EFAULT"},
         {{"socket", text(AF_PACKET), text(SOCK_DGRAM), "0"}, "EPERM", "ok"},
         {{"socket", text(AF_INET), text(SOCK_RAW), "1"}, "EPERM", "ok"},
         {{"socket", text(AF_INET6), text(SOCK_RAW), "58"}, "EPERM", "ok"},

@@ -143,7 +143,7 @@ TEST_CASE("a session without a proxy has no listener, and nobody listens at its 
     auto with_proxy = make_sandbox(proxy_policy());
     CHECK(probe_inside(with_proxy, {"connect_tcp", std::to_string(kProxyPort)}) == "ok");
     // A server that lets go of it takes the way out away.
-    with_proxy.take_proxy_listener().reset();
+    sandbox::stop_listening(with_proxy.take_proxy_listener());
     CHECK(probe_inside(with_proxy, {"connect_tcp", std::to_string(kProxyPort)}) == "ECONNREFUSED");
     require_ok(sandbox.destroy());
     require_ok(with_proxy.destroy());
