@@ -8,7 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from harness import Server, Session, wait_until
+from modes import ModeServer
 from outside import Outside
+
+pytestmark = pytest.mark.both_modes
 
 # A raw client: exactly these bytes to the proxy, and what comes back.
 RAW = """
@@ -29,11 +32,11 @@ def get(target, host):
 
 
 @pytest.fixture(scope="module")
-def server(outside: Outside) -> Iterator[Server]:
+def server(mode: str, outside: Outside) -> Iterator[Server]:
     denied = ["--egress-resolve", "private.test=10.1.2.3"]
     denied += ["--egress-resolve", "metadata.test=169.254.169.254"]
     denied += ["--egress-resolve", "mapped.test=::ffff:127.0.0.1"]
-    with Server(*outside.arguments(), *denied) as running:
+    with ModeServer(mode, *outside.arguments(), *denied) as running:
         yield running
 
 
@@ -321,8 +324,8 @@ def test_a_session_gets_no_more_than_the_operator_allows(server: Server, outside
     assert once.json()["stdout"] == "(200, '')\n", once.text
 
 
-def test_without_the_operators_word_there_is_no_network() -> None:
-    with Server() as alone:
+def test_without_the_operators_word_there_is_no_network(mode: str) -> None:
+    with ModeServer(mode) as alone:
         refused = alone.post("/v1/sessions", {"network": {"mode": "allowlist", "allow": []}})
         assert refused.status_code == 403
         assert "--allow-egress" in refused.json()["detail"]

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from harness import Server, Session
+from modes import ModeServer, give_to
 from outside import Outside
+
+pytestmark = pytest.mark.both_modes
 
 VALUE = "r3al-v4lue-of-the-operator"
 
 
 @pytest.fixture(scope="module")
-def server(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder: Path = tmp_path_factory.mktemp("secrets")
+def server(mode: str, outside: Outside, folder: Path) -> Iterator[Server]:
     token = folder / "token"
     token.write_text(VALUE + "\n", encoding="utf-8")
     token.chmod(0o600)
@@ -30,7 +32,8 @@ def server(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     }
     secrets.write_text(json.dumps({"secrets": [tracker]}), encoding="utf-8")
     secrets.chmod(0o600)
-    with Server(*outside.arguments(), "--secrets", str(secrets)) as running:
+    give_to(mode, token, secrets)
+    with ModeServer(mode, *outside.arguments(), "--secrets", str(secrets)) as running:
         yield running
 
 
@@ -115,9 +118,10 @@ def test_a_secret_must_be_offered_and_its_host_allowed(server: Server, outside: 
         assert VALUE not in refused.text
 
 
-def test_a_secrets_file_that_others_can_read_refuses_the_server(tmp_path: Path) -> None:
-    secrets = tmp_path / "secrets.json"
+def test_a_secrets_file_that_others_can_read_refuses_the_server(mode: str, folder: Path) -> None:
+    secrets = folder / "readable.json"
     secrets.write_text('{"secrets": []}', encoding="utf-8")
     secrets.chmod(0o644)
+    give_to(mode, secrets)
     with pytest.raises(AssertionError, match="chmod 600"):
-        Server("--allow-egress", "a.test", "--secrets", str(secrets)).start()
+        ModeServer(mode, "--allow-egress", "a.test", "--secrets", str(secrets)).start()

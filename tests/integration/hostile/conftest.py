@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
 
 from attacker import Attacker  # noqa: E402
 from harness import Server  # noqa: E402
-from modes import MODES, make_server  # noqa: E402
+from modes import MODES, ModeServer  # noqa: E402
 
 
 @pytest.fixture(scope="session", params=MODES)
@@ -21,7 +21,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def server(mode: str) -> Iterator[Server]:
-    with make_server(mode) as running:
+    with ModeServer(mode, "--log-format", "text") as running:
         yield running
 
 

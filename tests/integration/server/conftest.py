@@ -1,17 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures: one server per test file, one session per test, clients that are closed again."""
+"""Fixtures: one server per test file and mode, one session per test, clients that are closed again."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from harness import Client, Server, Session
+from modes import ModeServer, choose_modes, open_folder
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    choose_modes(metafunc)
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("--log-format", "text") as running:
+def server(mode: str) -> Iterator[Server]:
+    with ModeServer(mode, "--log-format", "text") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def folder(mode: str) -> Iterator[Path]:
+    """A directory that the server's user owns and can reach."""
+    with open_folder(mode) as path:
+        yield path
 
 
 @pytest.fixture

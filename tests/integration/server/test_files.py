@@ -11,27 +11,29 @@ from pathlib import Path
 import pytest
 import requests
 from harness import Server, Session
+from modes import ModeServer
+
+pytestmark = pytest.mark.both_modes
 
 BIG = bytes(range(256)) * 200_000
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("inputs")
+def inputs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "d").mkdir()
     (folder / "d" / "big.bin").write_bytes(BIG)
     (folder / "small.csv").write_text("a,b\n", encoding="utf-8")
     secret = tmp_path_factory.mktemp("elsewhere") / "secret"
     secret.write_text("not for you", encoding="utf-8")
     (folder / "link").symlink_to(secret)
-    for path in (folder, folder / "d", folder / "d" / "big.bin", folder / "small.csv"):
+    for path in (folder / "d", folder / "d" / "big.bin", folder / "small.csv"):
         path.chmod(0o755)
     return folder
 
 
 @pytest.fixture(scope="module")
-def input_server(inputs: Path) -> Iterator[Server]:
-    with Server("--log-format", "text", "--inputs", str(inputs)) as running:
+def input_server(mode: str, inputs: Path) -> Iterator[Server]:
+    with ModeServer(mode, "--log-format", "text", "--inputs", str(inputs)) as running:
         yield running
 
 

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The private environment image: no inode of the host's is seen from inside."""
+"""The private environment image: no inode of the host's is seen from inside. An ordinary user's is of
+copies, and made here for the test."""
 
 import json
 import os
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from harness import Server, Session, binary
+from modes import ModeServer, open_folder, prefix_of
 
-# Every regular file and directory inside, by device and inode; not the sandbox's own file systems.
+# To pack an ordinary user's image takes its time.
+pytestmark = [pytest.mark.both_modes, pytest.mark.timeout(400)]
+
+# Every file and directory, by device and inode.
 WALK = """
 import os, json
 found = set()
@@ -19,8 +25,28 @@ for top in ("/usr", "/etc", "/opt"):
         for name in [*folders, *files]:
             about = os.lstat(os.path.join(folder, name))
             found.add((about.st_dev, about.st_ino))
-print(json.dumps([len(found), sorted({device for device, inode in found})]))
 """
+
+Image = Callable[..., subprocess.CompletedProcess]
+
+
+@pytest.fixture(scope="module")
+def images(mode: str) -> Iterator[Path | None]:
+    """Where an ordinary user's images are; root's are where they always are."""
+    if not prefix_of(mode):
+        yield None
+        return
+    with open_folder(mode) as folder:
+        place = folder / "images"
+        command = [*prefix_of(mode, place), binary(), "image", "build"]
+        subprocess.run(command, cwd="/", check=True, capture_output=True, timeout=300)
+        yield place
+
+
+@pytest.fixture(scope="module")
+def server(mode: str, images: Path | None) -> Iterator[Server]:
+    with ModeServer(mode, "--log-format", "text", images=images) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -28,44 +54,56 @@ def inside(server: Server) -> Session:
     return server.create()
 
 
+@pytest.fixture(scope="module")
+def image(mode: str, images: Path | None) -> Image:
+    def run(*arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [*prefix_of(mode, images), binary(), *arguments],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
 def control(info: dict) -> dict:
     return next(c for c in info["isolation"]["controls"] if c["name"] == "private_image")
 
 
-def image(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [binary(), "image", *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
-def test_the_digest_is_recorded_with_the_session(inside: Session) -> None:
-    listed = json.loads(image("list", "--json").stdout)
+def test_the_digest_is_recorded_with_the_session(
+    mode: str, inside: Session, image: Image
+) -> None:
+    listed = json.loads(image("image", "list", "--json").stdout)
     digest = inside.info["environment"]["digest"]
     used = [entry for entry in listed if entry["digest"] == digest]
     assert used and used[0]["kind"] == "environment" and used[0]["in_use"]
     assert control(inside.info)["state"] == "applied"
     assert digest in control(inside.info)["mechanism"]
-    doctor = json.loads(
-        subprocess.run([binary(), "doctor", "--json"], capture_output=True, check=False).stdout
-    )
+    if mode == "ordinary_user":
+        assert "private copy " + digest in control(inside.info)["mechanism"]
+    doctor = json.loads(image("doctor", "--json").stdout)
     row = next(c for c in doctor["controls"] if c["name"] == "private_image")
     assert row["state"] == "applied" and digest in row["mechanism"]
 
 
 def test_no_file_inside_is_the_hosts(inside: Session) -> None:
-    walked = inside.execute(WALK)
+    walked = inside.execute(WALK + "json.dump(sorted(found), open('seen.json', 'w'))")
     assert walked["status"] == "ok", walked
-    count, devices = json.loads(walked["stdout"])
-    assert count > 1000
-    of_host = {os.lstat(path).st_dev for path in ("/", "/usr", "/etc", binary())}
+    seen = {tuple(one) for one in inside.server.get(inside.path + "/files/seen.json").json()}
+    assert len(seen) > 1000
+    of_host: dict = {}
+    exec(WALK, of_host)  # the same walk outside
+    assert len(of_host["found"]) > 1000
+    assert not seen & of_host["found"]
+    # Cellkeep's own programs are copies, too.
+    kernel = Path(binary()).with_name("cellkeep-kernel-python").stat()
+    assert (kernel.st_dev, kernel.st_ino) not in seen
     if "erofs" in control(inside.info)["mechanism"]:
-        # The copies of Cellkeep's own programs lie on the host's file system: compared by inode.
-        programs = "__import__('os').stat('/opt/cellkeep/bin/cellkeep-kernel-python')"
-        own = inside.value(f"({programs}.st_dev, {programs}.st_ino)")
-        kernel = Path(binary()).with_name("cellkeep-kernel-python").stat()
-        assert own != repr((kernel.st_dev, kernel.st_ino))
-        usr = inside.value("__import__('os').stat('/usr').st_dev")
-        assert int(usr) not in of_host and int(usr) in devices
+        devices = {os.lstat(path).st_dev for path in ("/", "/usr", "/etc", binary())}
+        assert int(inside.value("__import__('os').stat('/usr').st_dev")) not in devices
     for path in ("/usr/bin/python3", "/usr/bin/bash", "/etc/ssl/certs/ca-certificates.crt"):
         about = os.stat(path)
         seen = inside.value(f"(lambda s: (s.st_dev, s.st_ino))(__import__('os').stat({path!r}))")
@@ -103,8 +141,8 @@ def test_programs_and_compilers_work_inside(inside: Session) -> None:
         assert word in done["stdout"], done["stdout"]
 
 
-def test_an_image_in_use_cannot_be_removed(inside: Session) -> None:
-    refused = image("remove", inside.info["environment"]["digest"])
+def test_an_image_in_use_cannot_be_removed(inside: Session, image: Image) -> None:
+    refused = image("image", "remove", inside.info["environment"]["digest"])
     assert refused.returncode == 1
     assert "in use" in refused.stderr
     assert inside.value("6 * 7") == "42"
@@ -120,23 +158,24 @@ def test_an_image_in_use_cannot_be_removed(inside: Session) -> None:
     ],
 )
 def test_an_image_that_cannot_be_had_refuses_the_server(
-    tmp_path: Path, arguments: tuple[str, ...], words: str
+    folder: Path, image: Image, arguments: tuple[str, ...], words: str
 ) -> None:
-    command = [binary(), "serve", "--listen", "127.0.0.1:0", "--state-dir", str(tmp_path / "s")]
-    done = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
+    state = ["--state-dir", str(folder / "state")]
+    done = image("serve", "--listen", "127.0.0.1:0", *state, *arguments)
     assert done.returncode == 1
     assert words in done.stderr
 
 
 @pytest.mark.parametrize("command", [("remove",), ("remove", "--unused", "x"), (), ("nonsense",)])
-def test_a_wrong_image_command_is_refused(command: tuple[str, ...]) -> None:
-    assert image(*command).returncode == 2
+def test_a_wrong_image_command_is_refused(image: Image, command: tuple[str, ...]) -> None:
+    assert image("image", *command).returncode == 2
 
 
-def test_the_hosts_own_files_only_if_the_operator_says_so() -> None:
-    with Server("--image", "host", "--allow-degraded", "private_image") as server:
+def test_the_hosts_own_files_only_if_the_operator_says_so(
+    mode: str, images: Path | None
+) -> None:
+    host = ("--image", "host", "--allow-degraded", "private_image")
+    with ModeServer(mode, *host, images=images) as server:
         session = server.create()
         row = control(session.info)
         assert row["state"] == "absent" and row["detail"] and row["fix"]

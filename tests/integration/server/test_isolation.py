@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What code in a session can see and reach, asked from inside. Each probe has a positive control."""
 
+import os
 import socket
+import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
 from harness import Server, Session
+from modes import prefix_of, states_of
+
+pytestmark = pytest.mark.both_modes
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +32,74 @@ def attempt(session: Session, statement: str) -> str:
     result = session.execute(code)
     assert result["status"] == "ok", result
     return result["stdout"].strip()
+
+
+# What an ordinary user without a cgroup of their own gives up (SECURITY.md, section 10).
+WITHOUT_CGROUPS = {
+    "memory_limit": ("degraded", "RLIMIT_DATA"),
+    "process_limit": ("degraded", "RLIMIT_NPROC"),
+    "cpu_limit": ("absent", ""),
+    "cpu_accounting": ("absent", ""),
+    "freeze": ("absent", ""),
+}
+
+
+def owns_its_cgroup(mode: str) -> bool:
+    """Whether that mode's user may make cgroups beneath the test's own v2 one."""
+    own = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    name = next((line[3:] for line in own if line.startswith("0::")), None)
+    roots = [Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup")]
+    root = next((one for one in roots if (one / "cgroup.controllers").exists()), None)
+    if name is None or root is None:
+        return False
+    test = [*prefix_of(mode), "test", "-w", str(root / name.lstrip("/"))]
+    return subprocess.run(test, cwd="/").returncode == 0
+
+
+def test_the_report_says_what_the_mode_gives_up(mode: str, inside: Session) -> None:
+    rows = {row["name"]: row for row in inside.info["isolation"]["controls"]}
+    expected = {}
+    if mode == "ordinary_user":
+        if not owns_its_cgroup(mode):
+            expected |= WITHOUT_CGROUPS
+        # The user that this suite makes up has no home for an image.
+        if prefix_of(mode) or rows["private_image"]["state"] != "applied":
+            expected["private_image"] = ("absent", "")
+    missing = states_of(inside.info["isolation"])
+    assert {name: (state, rows[name]["mechanism"]) for name, state in missing.items()} == expected
+    assert inside.info["isolation"]["complete"] == (not expected)
+    for name in expected:
+        assert rows[name]["detail"] and rows[name]["fix"], rows[name]
+
+
+def test_the_guest_is_who_the_mode_says(mode: str, server: Server, inside: Session) -> None:
+    # Seen from the host: as root a user of each session's own, as an ordinary user that user.
+    def users(of: Session) -> set[int]:
+        host = {int(Path(f"/proc/{pid}").stat().st_uid) for pid in guests_of(server, of)}
+        assert len(host) == 1, host
+        return host
+
+    other = server.create()
+    own = os.stat(f"/proc/{server.process.pid}").st_uid
+    if mode == "root":
+        assert own == 0 and 0 not in users(inside) | users(other)
+        assert users(inside).isdisjoint(users(other))
+    else:
+        assert own != 0 and users(inside) == users(other) == {own}
+    assert other.delete() == 204
+
+
+def guests_of(server: Server, session: Session) -> list[int]:
+    """The session's processes but pid 1, which is undumpable: its files are root's."""
+    inside = session.value("__import__('os').readlink('/proc/self/ns/pid')").strip("'")
+    found = []
+    for process in server.children():
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+        number = next(line for line in status.splitlines() if line.startswith("NSpid:"))
+        same = os.readlink(f"/proc/{process.pid}/ns/pid") == inside
+        if same and not number.endswith("\t1"):
+            found.append(process.pid)
+    return found
 
 
 def test_it_is_not_root_and_cannot_become_root(inside: Session) -> None:

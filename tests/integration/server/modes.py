@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two ways of running the server that this host can show: as root and as an ordinary user.
+
+A test that is marked `both_modes`, or whose file is, runs once for each; any other runs as the test's
+own user, and so does one that is marked `both_modes(False)`, because it takes long and is not about
+the wall.
+"""
+
+import contextlib
+import functools
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import Server, Session, binary
+
+NOBODY = 65534
+AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+# An ordinary user without a home: no place for a private image, so that mode shows the host's files.
+AS_NOBODY += ["env", "-u", "CELLKEEP_IMAGE_DIR", "-u", "XDG_CACHE_HOME", "HOME=/nonexistent"]
+MODES = ["root", "ordinary_user"] if os.geteuid() == 0 else ["ordinary_user"]
+
+
+def choose_modes(metafunc: pytest.Metafunc) -> None:
+    """The parameter `mode` of every test that depends on it; for pytest_generate_tests."""
+    if "mode" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("both_modes")
+        both = marker is not None and marker.args != (False,)
+        metafunc.parametrize("mode", MODES if both else MODES[:1], scope="module")
+
+
+def prefix_of(mode: str, images: Path | None = None) -> list[str]:
+    """What to put before a command to run it as that mode's user, its images kept there if anywhere."""
+    prefix = AS_NOBODY if mode == "ordinary_user" and os.geteuid() == 0 else []
+    return [*prefix, *([] if images is None else ["env", f"CELLKEEP_IMAGE_DIR={images}"])]
+
+
+def doctor(mode: str, *before: str) -> dict:
+    """`cellkeep doctor --json` as that mode's user; `before` precedes even the change of user."""
+    prefix = prefix_of(mode)
+    if prefix and subprocess.run([*prefix, "test", "-x", binary()], cwd="/").returncode != 0:
+        pytest.skip(f"an ordinary user cannot reach {binary()}")
+    answer = subprocess.run(
+        [*before, *prefix, binary(), "doctor", "--json"], cwd="/", capture_output=True, timeout=60
+    )
+    assert answer.returncode in (0, 1), answer.stderr.decode()
+    return json.loads(answer.stdout)
+
+
+def states_of(report: dict) -> dict[str, str]:
+    """The state of each control that is not applied."""
+    return {
+        row["name"]: row["state"] for row in report["controls"] if row["state"] != "applied"
+    }
+
+
+def has(session: Session, control: str) -> bool:
+    """Whether the session's own report says that the control is applied."""
+    names = {row["name"] for row in session.info["isolation"]["controls"]}
+    assert control in names, control
+    return control not in states_of(session.info["isolation"])
+
+
+@functools.cache
+def missing_controls(mode: str) -> tuple[str, ...]:
+    return tuple(states_of(doctor(mode)))
+
+
+@contextlib.contextmanager
+def open_folder(mode: str) -> Iterator[Path]:
+    """A directory of that mode's user that every user may look into, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="ck-it-") as name:
+        os.chmod(name, 0o755)
+        give_to(mode, Path(name))
+        yield Path(name)
+
+
+def give_to(mode: str, *paths: Path) -> None:
+    if prefix_of(mode):
+        for path in paths:
+            os.chown(path, NOBODY, NOBODY)
+
+
+class ModeServer(Server):
+    """A server of that mode's user, with exactly those controls waived that doctor misses."""
+
+    def __init__(self, mode: str, *arguments: str, images: Path | None = None) -> None:
+        missing = [
+            name for name in missing_controls(mode) if images is None or name != "private_image"
+        ]
+        super().__init__(*(f"--allow-degraded={name}" for name in missing), *arguments)
+        self.prefix = prefix_of(mode, images)
+        give_to(mode, Path(self.folder.name))
