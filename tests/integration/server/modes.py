@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two ways of running the server that this host can show: as root and as an ordinary user.
 
-A test that is marked `both_modes`, or whose file is, runs once for each; any other runs as the test's
-own user, and so does one that is marked `both_modes(False)`, because it takes long and is not about
-the wall.
+A test that is marked `both_modes`, or whose file is, runs once for each; any other runs as the
+test's own user, and so does one that is marked `both_modes(False)`, because it takes long and is
+not about the wall.
 """
 
 import contextlib
@@ -19,9 +19,10 @@ import pytest
 
 from harness import Server, Session, binary
 
-NOBODY = 65534
+# Nobody else's, so that what the kernel counts for this user is this test's.
+NOBODY = 64_000 + os.getpid() % 1_000
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-# An ordinary user without a home: no place for a private image, so that mode shows the host's files.
+# Without a home there is no place for a private image, so that mode shows the host's files.
 AS_NOBODY += ["env", "-u", "CELLKEEP_IMAGE_DIR", "-u", "XDG_CACHE_HOME", "HOME=/nonexistent"]
 MODES = ["root", "ordinary_user"] if os.geteuid() == 0 else ["ordinary_user"]
 
@@ -35,7 +36,7 @@ def choose_modes(metafunc: pytest.Metafunc) -> None:
 
 
 def prefix_of(mode: str, images: Path | None = None) -> list[str]:
-    """What to put before a command to run it as that mode's user, its images kept there if anywhere."""
+    """What to put before a command to run it as that mode's user, with its images there."""
     prefix = AS_NOBODY if mode == "ordinary_user" and os.geteuid() == 0 else []
     return [*prefix, *([] if images is None else ["env", f"CELLKEEP_IMAGE_DIR={images}"])]
 

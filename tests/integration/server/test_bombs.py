@@ -88,8 +88,8 @@ BOMBS = {
 }
 
 # Without a memory cgroup RLIMIT_DATA bounds what each process has for itself and nothing that is
-# shared; without a pids cgroup the refusal is not counted, and is an error like any other. A host is
-# not filled to show what nothing bounds: it is twice the limit that can be had (SECURITY.md, 10).
+# shared; without a pids cgroup the refusal is not counted, and is an error like any other. A host
+# is not filled to show what nothing bounds: twice the limit can be had (SECURITY.md, section 10).
 TWICE = "import mmap, os\nkept = []\nwhile len(kept) < 16:\n    {}"
 WEAKER = {
     "forks": ("process_limit", BOMBS["forks"][0], {}, "runtime"),

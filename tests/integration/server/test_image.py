@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The private environment image: no inode of the host's is seen from inside. An ordinary user's is of
-copies, and made here for the test."""
+"""The private environment image: no inode of the host's is seen from inside.
+
+An ordinary user's is of copies, and made here for the test.
+"""
 
 import json
 import os
