@@ -53,10 +53,10 @@ def probe_outside(*arguments: object) -> str:
     return outcome_of(ended.returncode, ended.stdout)
 
 
-def python_outside(code: str, **more: object) -> str:
+def python_outside(code: str, *before: str, **more: object) -> str:
     """What the program prints as the test's own user: root's word counts as the control."""
     ended = subprocess.run(
-        [PYTHON, "-c", code],
+        [*before, PYTHON, "-c", code],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -7,6 +7,10 @@ what does not exist.
 """
 
 import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -40,8 +44,8 @@ def in_child(call):
     return word
 """
 
-# question: (program, what it prints inside, what it prints outside or None; !X is anything but X)
-CASES: dict[str, tuple[str, str, str | None]] = {
+# question: (program, what it prints inside, what it prints outside; !X is anything but X)
+CASES: dict[str, tuple[str, str, str]] = {
     "socket families": (
         "import socket\n"
         "print(sorted({f for f in range(1, 46) for t in (1, 2, 5)\n"
@@ -121,16 +125,16 @@ CASES: dict[str, tuple[str, str, str | None]] = {
         "!False True True",
     ),
     "no process answers a signal but its own": (
-        "me = {int(p) for p in os.listdir('/proc') if p.isdigit()} | {1}\n"
-        "print([p for p in range(2, 6000) if p not in me and attempt(lambda: os.kill(p, 0)) == 'ok'])",
+        "me = ({int(p) for p in os.listdir('/proc') if p.isdigit()} | {1}) - {BYSTANDER}\n"
+        "print([p for p in (*range(2, 6000), BYSTANDER)\n"
+        "    if p not in me and attempt(lambda: os.kill(p, 0)) == 'ok'])",
         "[]",
-        None,
+        "![]",
     ),
     "a process group or session of others is not there": (
-        "print([attempt(lambda: os.killpg(g, 0)) for g in (4000, 4001)],\n"
-        "    attempt(lambda: os.getsid(4000)))",
-        "['ESRCH', 'ESRCH'] ESRCH",
-        None,
+        "print(attempt(lambda: os.killpg(BYSTANDER, 0)), attempt(lambda: os.getsid(BYSTANDER)))",
+        "ESRCH ESRCH",
+        "ok ok",
     ),
     "typing into a terminal by its own input": (
         "import fcntl\n"
@@ -146,7 +150,7 @@ CASES: dict[str, tuple[str, str, str | None]] = {
     "its working directory is inside": (
         "print(os.getcwd(), os.path.realpath('/proc/self/cwd'), os.readlink('/proc/self/root'))",
         "/workspace /workspace /",
-        None,
+        "/tmp /tmp /",
     ),
     "no descriptor leads to a directory": (
         "import stat\n"
@@ -154,7 +158,7 @@ CASES: dict[str, tuple[str, str, str | None]] = {
         "    sorted(int(f) for f in os.listdir('/proc/self/fd'))[:-1]\n"
         "    if attempt(lambda: os.stat(f'/proc/self/fd/{fd}/..')) not in ('ENOTDIR', 'ENOENT')])",
         "[]",
-        None,
+        "['ok']",
     ),
     "two processes of it share no group with the host": (
         "print(os.getresuid(), os.getresgid(), os.getgroups() in ([], [1000], [65534]))",
@@ -190,7 +194,7 @@ CASES: dict[str, tuple[str, str, str | None]] = {
         "print(r.getrlimit(r.RLIMIT_CORE), r.getrlimit(r.RLIMIT_RTPRIO),\n"
         "    r.getrlimit(r.RLIMIT_MSGQUEUE)[1] < 1 << 20, r.getrlimit(r.RLIMIT_NOFILE)[1] <= 1 << 16)",
         "(0, 0) (0, 0) True True",
-        None,
+        "!(0, 0) (0, 0) True True",
     ),
     "the host's name": (
         "import socket\nprint(socket.gethostname())",
@@ -201,14 +205,14 @@ CASES: dict[str, tuple[str, str, str | None]] = {
         "print({n: (os.major(d), os.minor(d)) for n in sorted(os.listdir('/dev'))\n"
         "    if (d := os.lstat('/dev/' + n).st_rdev)})",
         "{'full': (1, 7), 'null': (1, 3), 'random': (1, 8), 'urandom': (1, 9), 'zero': (1, 5)}",
-        None,
+        "!{'full': (1, 7), 'null': (1, 3), 'random': (1, 8), 'urandom': (1, 9), 'zero': (1, 5)}",
     ),
     "no socket of the host in any directory": (
         "import subprocess\n"
-        "print(subprocess.run(['find', '/', '-path', '/proc', '-prune', '-o', '-type', 's', '-print'],\n"
+        "print(subprocess.run(['find', TOP, '-path', '/proc', '-prune', '-o', '-type', 's', '-print'],\n"
         "    capture_output=True, text=True).stdout.split())",
         "[]",
-        None,
+        "![]",
     ),
     "nothing of /sys": (
         "print(attempt(lambda: os.listdir('/sys')))",
@@ -220,13 +224,13 @@ CASES: dict[str, tuple[str, str, str | None]] = {
         "    if attempt(socket.if_nameindex) == 'ok' else ['lo'],\n"
         "    sum(1 for _ in open('/proc/net/dev')) if os.path.exists('/proc/net/dev') else 3)",
         "['lo'] 3",
-        None,
+        "!['lo'] 3",
     ),
     "no foreign abstract names": (
         "print(len([l for l in open('/proc/net/unix') if '@' in l])\n"
         "    if os.path.exists('/proc/net/unix') else 0)",
         "0",
-        None,
+        "!0",
     ),
     "every name and address is out of reach": (
         "import socket\n"
@@ -239,7 +243,7 @@ CASES: dict[str, tuple[str, str, str | None]] = {
         "    {knock(10, (a, 80)) for a in ('fd00:ec2::254', '2001:db8::1', '::ffff:10.0.0.1')}\n"
         "        <= {'ENETUNREACH'}, knock(2, ('127.0.0.1', 22)), knock(10, ('::1', 22)))",
         "True True ECONNREFUSED ECONNREFUSED",
-        None,
+        "False False ECONNREFUSED ECONNREFUSED",
     ),
     "no interface can be configured": (
         # Of an interface that nobody has: the control runs as root on the host, whose own would be
@@ -265,15 +269,43 @@ CASES: dict[str, tuple[str, str, str | None]] = {
 }
 
 
-def with_constants(code: str, probe: str) -> str:
+# The control of a question about addresses runs where all of them are this machine's own: nobody
+# else's door is knocked at.
+ROUTED = (
+    "ip link set lo up && ip route add local default dev lo && "
+    'ip -6 route add local default dev lo && exec "$@"'
+)
+BEFORE = {"every name and address is out of reach": ("unshare", "--net", "sh", "-c", ROUTED, "sh")}
+
+
+def with_constants(code: str, probe: str, bystander: int, top: str) -> str:
     constants = {
         "PROBE": probe,
+        "BYSTANDER": bystander,
+        "TOP": top,
         "EXECVEAT": int(call_number("execveat")),
         "KEYCTL": int(call_number("keyctl")),
         "SYSLOG": int(call_number("syslog")),
     }
     lines = [f"{name} = {value!r}\n" for name, value in constants.items()]
     return HELPERS + "".join(lines) + code
+
+
+@pytest.fixture(scope="module")
+def bystander() -> Iterator[int]:
+    """A process of the host's with a process session of its own."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True) as process:
+        yield process.pid
+        process.stdin.close()
+
+
+@pytest.fixture
+def folder_with_a_socket(tmp_path: Path) -> Iterator[Path]:
+    """And an abstract name besides."""
+    with socket.socket(socket.AF_UNIX) as named, socket.socket(socket.AF_UNIX) as abstract:
+        named.bind(str(tmp_path / "socket"))
+        abstract.bind(f"\0cellkeep-probes-{os.getpid()}")
+        yield tmp_path
 
 
 def check(printed: str, expected: str) -> None:
@@ -284,18 +316,27 @@ def check(printed: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("question", CASES)
-def test_inside_the_answer_is_the_walls(attacker: Attacker, question: str) -> None:
+def test_inside_the_answer_is_the_walls(
+    attacker: Attacker, bystander: int, question: str
+) -> None:
     code, inside, _ = CASES[question]
-    check(attacker.python(with_constants(code, "/workspace/probe")), inside)
+    check(attacker.python(with_constants(code, "/workspace/probe", bystander, "/")), inside)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the controls need root")
-@pytest.mark.parametrize("question", [q for q, case in CASES.items() if case[2] is not None])
-def test_outside_the_answer_is_the_hosts(question: str) -> None:
+@pytest.mark.parametrize("question", CASES)
+def test_outside_the_answer_is_the_hosts(
+    question: str, bystander: int, folder_with_a_socket: Path
+) -> None:
     code, _, outside = CASES[question]
-    printed = python_outside(with_constants(code, probe_program()))
+    program = with_constants(code, probe_program(), bystander, str(folder_with_a_socket))
+    # What a guest must not have; the question leaves the last descriptor out, listdir's own inside.
+    folders = [os.open("/", os.O_RDONLY) for _ in range(2)]
+    printed = python_outside(program, *BEFORE.get(question, ()), pass_fds=folders)
+    for folder in folders:
+        os.close(folder)
     assert "Traceback" not in printed
-    check(printed, str(outside))
+    check(printed, outside)
 
 
 def test_pid_1_outlives_every_signal(victim: Attacker) -> None:
