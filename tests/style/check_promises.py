@@ -5,7 +5,10 @@ In SPECIFICATION.md each row of a table ends with its tests, `FILE` or `FILE: NA
 tests/; a row without one is a finding. In SECURITY.md a quoted name in a table's row is the name of a
 test (without its "test_"), perhaps cut with "…", and a backticked file name is a file of tests. A row of the
 table of limits names a constant, and its test has to name the constant too; every constant of
-protocol/limits.hpp has such a row.
+protocol/limits.hpp has such a row. In a table with the column "rootless" every test runs as an ordinary
+user, too, unless it is marked `…` (root), and one that is marked does not; a row that says "yes" or
+"weaker" there has at least one that does. "yes" under "cgroup v2" takes a case of tests/sandbox, which
+scripts/test-vm runs.
 """
 
 import re
@@ -14,7 +17,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-REFERENCE = re.compile(r"`([\w./-]+\.(?:cpp|py))(?:: ([^`]+))?`")
+from modes_of_tests import has_mode, runs_rootless
+
+REFERENCE = re.compile(r"`([\w./-]+\.(?:cpp|py))(?:: ([^`]+))?`( \(root\))?")
 CASE = re.compile(r'(?:TEST_CASE|SECTION)\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 QUOTED = re.compile(r'"([^"]{12,})"')
@@ -56,6 +61,37 @@ def rows(text: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
+def check_modes(root: Path) -> Iterator[str]:
+    name = "sandbox/SPECIFICATION.md"
+    head: list[str] = []
+    lines = (root / name).read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
+        if number < len(lines) and lines[number].startswith("|---"):
+            head = cells
+        elif line.startswith("| ") and "rootless" in head:
+            row = dict(zip(head, cells, strict=False))
+            yield from (f"{name}:{number}: {what}" for what in modes_of_row(root, row))
+
+
+def modes_of_row(root: Path, row: dict[str, str]) -> Iterator[str]:
+    found = REFERENCE.findall(row.get("held by", ""))
+    found = [one for one in found if has_mode(one[0]) and (root / "tests" / one[0]).is_file()]
+    claim = row["rootless"].split(":")[0].split(",")[0]
+    if claim not in ("yes", "weaker", "no", "any"):
+        yield f"rootless is {claim!r}, not yes, weaker, no or any"
+    rootless = [one for one in found if runs_rootless(root / "tests" / one[0], one[1])]
+    for one in found:
+        if (one in rootless) == bool(one[2]):
+            what = "runs as an ordinary user, too" if one[2] else "runs as root only: (root)"
+            yield f"tests/{one[0]}: {one[1]!r} {what}"
+    if (claim in ("yes", "weaker")) != bool(rootless):
+        yield f"rootless is {claim!r}, with {len(rootless)} tests that run so"
+    in_vm = any(one[0].startswith("sandbox/") for one in found)
+    if row.get("cgroup v2", "").startswith("yes") and not in_vm:
+        yield "no case of tests/sandbox, which is what runs with cgroup v2 alone"
+
+
 def check_specification(root: Path) -> Iterator[str]:
     name = "sandbox/SPECIFICATION.md"
     text = (root / name).read_text(encoding="utf-8")
@@ -64,7 +100,7 @@ def check_specification(root: Path) -> Iterator[str]:
         if not found:
             yield f"{name}:{number}: no test; name one as `FILE: NAME`, FILE below tests/"
         limit = re.match(r"\| `(k\w+)` \|", row)
-        for file, case in found:
+        for file, case, _ in found:
             path = root / "tests" / file
             if not path.is_file():
                 yield f"{name}:{number}: there is no tests/{file}"
@@ -110,7 +146,12 @@ def check_security(root: Path) -> Iterator[str]:
 
 
 def check(root: Path) -> list[str]:
-    return [*check_specification(root), *check_limits(root), *check_security(root)]
+    return [
+        *check_specification(root),
+        *check_modes(root),
+        *check_limits(root),
+        *check_security(root),
+    ]
 
 
 def main() -> int:

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """PATCH of a session that lives: limits in force at once, metadata, what may not change."""
 
+import pytest
+
 from harness import Server, Session
+from modes import has
+
+pytestmark = pytest.mark.both_modes
 
 
 def patch(server: Server, session: Session, body: dict) -> object:
@@ -11,6 +16,13 @@ def patch(server: Server, session: Session, body: dict) -> object:
         json=body,
         headers={"Content-Type": "application/merge-patch+json"},
     )
+
+
+def assert_refused(session: Session, answer: object, limit: str, value: int) -> None:
+    """An rlimit of processes that live cannot be lowered from outside."""
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["errors"][0]["pointer"] == f"/limits/{limit}"
+    assert session.fetch()["limits"][limit] == value
 
 
 def test_a_lower_limit_is_in_force_at_once(server: Server, session: Session) -> None:
@@ -30,12 +42,19 @@ def test_memory_goes_down_live_or_not_at_all(server: Server, session: Session) -
     assert session.fetch()["limits"]["wall_ms"] == 30000  # all or nothing
     session.execute("del block")
     changed = patch(server, session, {"limits": {"memory_mb": 200}})
+    if not has(session, "memory_limit"):
+        assert_refused(session, changed, "memory_mb", 512)
+        return
     assert changed.status_code == 200, changed.text
     assert session.execute("block = bytearray(b'x') * (300 << 20)")["status"] in ("oom", "error")
 
 
 def test_processes_and_cpu_go_down_live(server: Server, session: Session) -> None:
+    before = session.fetch()["limits"]["processes"]
     changed = patch(server, session, {"limits": {"processes": 16, "cpu_cores": 0.5}})
+    if not has(session, "process_limit"):
+        assert_refused(session, changed, "processes", before)
+        return
     assert changed.status_code == 200, changed.text
     done = session.execute(
         "import subprocess\nrunning = []\n"
