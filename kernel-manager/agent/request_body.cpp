@@ -36,8 +36,7 @@ std::uint64_t count(std::chrono::seconds time) {
 
 /// Budgets may be null: none.
 void read_budgets(ObjectReader& reader, session::SessionLimits& limits) {
-    constexpr auto kLongest = static_cast<std::uint64_t>(
-        std::chrono::milliseconds(std::chrono::hours(24 * 365 * 100)).count());
+    constexpr auto kLongest = static_cast<std::uint64_t>(session::kLimitTimeMax.count());
     const auto read = [&reader](const char* name, auto& target, std::uint64_t most) {
         using Target = typename std::remove_reference_t<decltype(target)>::value_type;
         const nlohmann::json* value = reader.any(name);

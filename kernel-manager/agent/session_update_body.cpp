@@ -3,6 +3,7 @@
 
 #include "kernel-manager/agent/file_answers.hpp"
 #include "kernel-manager/agent/network_body.hpp"
+#include "kernel-manager/session/options_check.hpp"
 #include "protocol/json.hpp"
 #include "protocol/limits.hpp"
 
@@ -69,7 +70,10 @@ class LimitsPatch {
 
     /// 0 is never, and more than any other time.
     void lower_end(const char* name, std::chrono::seconds& limit) {
-        const std::uint64_t most = limit.count() == 0 ? INT64_MAX : plain(limit);
+        const std::uint64_t most =
+            limit.count() == 0
+                ? plain(std::chrono::duration_cast<std::chrono::seconds>(session::kLimitTimeMax))
+                : plain(limit);
         if (const auto wanted =
                 reader_.integer(name, {limit.count() == 0 ? 0U : 1U, most, kInForce})) {
             limit = std::chrono::seconds(static_cast<std::int64_t>(*wanted));
@@ -79,7 +83,10 @@ class LimitsPatch {
     /// Nothing is none, and more than any number.
     template <typename T>
     void lower_budget(const char* name, std::optional<T>& limit) {
-        constexpr std::uint64_t kMost = std::is_same_v<T, std::uint64_t> ? UINT64_MAX : INT64_MAX;
+        constexpr std::uint64_t kMost =
+            std::is_same_v<T, std::uint64_t>
+                ? UINT64_MAX
+                : static_cast<std::uint64_t>(session::kLimitTimeMax.count());
         const nlohmann::json* value = reader_.any(name);
         if (value == nullptr || (value->is_null() && !limit)) {
             return;

@@ -59,7 +59,7 @@ Status check_limits(const SessionLimits& asked, const LimitCeilings& most) {
     BOOST_OUTCOME_TRY(
         check_range("artifact_bytes", asked.artifact_bytes, std::uint64_t{0}, most.artifact_bytes));
     constexpr std::uint64_t kAny = UINT64_MAX;
-    constexpr std::int64_t kLongest = Ms(std::chrono::hours(24 * 365 * 100)).count();
+    constexpr std::int64_t kLongest = kLimitTimeMax.count();
     BOOST_OUTCOME_TRY(
         check_range("executions", asked.executions.value_or(1), std::uint64_t{1}, kAny));
     BOOST_OUTCOME_TRY(check_range(

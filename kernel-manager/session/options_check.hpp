@@ -8,11 +8,16 @@
 #include "kernel-manager/session/session.hpp"
 #include "protocol/support/result.hpp"
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <string_view>
 
 namespace cellkeep::session {
+
+/// The longest that a budget of time, or the end of a session, may be: far below what overflows
+/// where it is added to a clock's now.
+inline constexpr std::chrono::milliseconds kLimitTimeMax = std::chrono::hours(24 * 365 * 100);
 
 Status check_limits(const SessionLimits& asked, const LimitCeilings& most);
 /// A UUID in its usual form (RFC 9562, section 4), in either case; empty is a wish for none.

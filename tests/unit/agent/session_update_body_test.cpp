@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/agent/session_update_body.hpp"
 
+#include "kernel-manager/session/options_check.hpp"
 #include "protocol/limits.hpp"
 #include "tests/unit/agent/agent_api.hpp"
 
@@ -102,6 +103,28 @@ TEST_CASE("a budget may not be taken away", "[agent][update]") {
     CHECK(api.ask("PATCH", kSession, R"({"limits":{"executions":4}})").status == 422);
     CHECK(api.ask("PATCH", kSession, R"({"limits":{"executions":2}})").status == 200);
     CHECK(api.ask("PATCH", kSession, R"({"limits":{"total_cpu_ms":null}})").status == 200);
+}
+
+TEST_CASE("where nothing is in force, a time is at most what a clock can hold", "[agent][update]") {
+    Api api;
+    session::SessionOptions options;
+    options.limits.idle = std::chrono::seconds(0);
+    options.limits.lifetime = std::chrono::seconds(0);
+    api.backend.add(options);
+    const auto [name, most] = GENERATE(table<std::string, std::int64_t>({
+        {"total_wall_ms", session::kLimitTimeMax.count()},
+        {"total_cpu_ms", session::kLimitTimeMax.count()},
+        {"idle_s", session::kLimitTimeMax.count() / 1000},
+        {"lifetime_s", session::kLimitTimeMax.count() / 1000},
+    }));
+    CAPTURE(name);
+    const auto asked = [&](std::int64_t value) {
+        const nlohmann::json body = {{"limits", {{name, value}}}};
+        return api.ask("PATCH", kSession, body.dump()).status;
+    };
+    CHECK(asked(INT64_MAX) == 422);
+    CHECK(asked(most + 1) == 422);
+    CHECK(asked(most) == 200);
 }
 
 TEST_CASE("metadata has its bound after the patch, too", "[agent][update]") {
