@@ -53,7 +53,9 @@ Budgets::Allowance RunGuard::cpu_time(const SessionLimits& limits) {
 }
 
 bool RunGuard::passes_output(std::uint64_t bytes, Time now) {
-    budgets_.add_output(bytes);
+    if (running_) {
+        budgets_.add_output(bytes);  // not the interpreter's own start, nor what others ask it
+    }
     const auto passed = meter_.add(bytes, now);
     if (!passed.has_value() || passed_.has_value()) {
         return false;

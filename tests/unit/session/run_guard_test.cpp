@@ -115,6 +115,19 @@ TEST_CASE("a run is cut at the end of its session's output budget", "[session][g
     CHECK(guard.find_exhausted(limits)->budget == "total_output_bytes");
     // What an interpreter says between two runs is no reason to kill it for a budget.
     CHECK_FALSE(guard.passes_output(1000, kStart));
+    CHECK(guard.used().output_bytes == 101);
+}
+
+TEST_CASE("what is said before the first run costs nothing of a budget", "[session][guard]") {
+    SessionLimits limits;
+    limits.total_output_bytes = 1;
+    RunGuard guard(10);
+    guard.hand_out({}, limits, kStart);
+    CHECK_FALSE(guard.passes_output(2000, kStart));  // the description of itself
+    CHECK_FALSE(guard.find_exhausted(limits).has_value());
+    guard.begin({}, limits, kStart);
+    CHECK_FALSE(guard.passes_output(1, kStart));
+    CHECK(guard.passes_output(1, kStart));
 }
 
 TEST_CASE(
