@@ -23,7 +23,8 @@ export async function use(session: Session): Promise<string> {
     }
     // @ts-expect-error: no such option
     await session.run('1', { timeout: 1 });
-    return result.text;
+    const inputs: string[] = (await session.files()).filter((one) => one.read_only === true).map((one) => one.path);
+    return result.text + inputs.join();
 }
 """
 
@@ -87,9 +88,30 @@ def test_a_strict_caller_gets_the_types(packed: Path) -> None:
     run("node", compiler, *options.split(), "caller.ts", cwd=packed)
 
 
-def test_the_packed_client_does_what_it_says(packed: Path) -> None:
+def test_the_packed_client_does_what_it_says(
+    packed: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     shutil.copytree(SOURCE / "test", packed / "test", dirs_exist_ok=True)
-    with Server("--log-format", "text") as server:
+    inputs = tmp_path_factory.mktemp("inputs")
+    (inputs / "big.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with Server("--log-format", "text", "--inputs", str(inputs)) as server:
         run(
             "node", "--test", "test/", cwd=packed, CELLKEEP_URL=server.url, CELLKEEP_TOKEN=TOKEN
         )
+
+
+def test_the_example_of_the_readme_is_true(packed: Path) -> None:
+    """As it stands there, but for the address and the token; under the strict compiler, too."""
+    text = (SOURCE / "README.md").read_text(encoding="utf-8")
+    (example,) = (part.partition("```")[0] for part in text.split("```ts\n")[1:])
+    options = "--strict --target es2022 --module nodenext --lib es2022,dom,dom.asynciterable --types node"
+    with Server("--log-format", "text") as server:
+        for written, ours in (("http://127.0.0.1:8888", server.url), ("secret", TOKEN)):
+            assert example.count(f"'{written}'") == 1
+            example = example.replace(f"'{written}'", f"'{ours}'")
+        (packed / "readme.ts").write_text(example, encoding="utf-8")
+        types = ("--typeRoots", MODULES / "@types")
+        run("node", MODULES / "typescript/bin/tsc", *options.split(), *types, "readme.ts", cwd=packed)
+        assert run("node", "readme.js", cwd=packed) == "ok 16\n"
+        assert (packed / "p.png").read_bytes().startswith(b"\x89PNG")
+        assert server.get("/v1/sessions").json()["sessions"] == []

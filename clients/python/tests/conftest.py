@@ -11,8 +11,10 @@ from cellkeep import Client, Session
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("--log-format", "text") as running:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    inputs = tmp_path_factory.mktemp("inputs")
+    (inputs / "big.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with Server("--log-format", "text", "--inputs", str(inputs)) as running:
         kept = {name: os.environ.get(name) for name in ("CELLKEEP_URL", "CELLKEEP_TOKEN")}
         os.environ.update(CELLKEEP_URL=running.url, CELLKEEP_TOKEN=TOKEN)
         yield running

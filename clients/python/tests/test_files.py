@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cellkeep import Client, NotFound, Session
+from cellkeep import Client, NotFound, ProblemError, Session
 
 PAYLOAD = bytes(range(256)) * 8192  # 2 MiB
 
@@ -57,6 +57,17 @@ def test_what_an_execution_made_is_listed_and_can_be_fetched(session: Session) -
     changed = session.run("open('out.csv', 'a').write('3,4\\n')")
     assert [one.change for one in changed.artifacts] == ["modified"]
     assert session.run("1").artifacts == ()
+
+
+def test_a_mounted_input_is_marked_as_read_only(client: Client) -> None:
+    with client.create(files={"in/big.csv": {"from": "big.csv"}}) as session:
+        session.upload("mine", "in/mine.csv")
+        listed = {entry.path: entry.read_only for entry in session.files("in")}
+        assert listed == {"in/big.csv": True, "in/mine.csv": False}
+        assert session.read_text("in/big.csv") == "a,b\n1,2\n"
+        with pytest.raises(ProblemError) as refused:
+            session.upload("other", "in/big.csv")
+        assert refused.value.kind == "read-only-input"
 
 
 def test_the_whole_workspace_comes_as_one_archive(session: Session, tmp_path: Path) -> None:

@@ -208,6 +208,15 @@ test('files go in and out, with progress, and on after a broken connection', asy
     });
 });
 
+test('a mounted input is marked as read-only', async () => {
+    await within({ files: [{ path: 'in/big.csv', from: 'big.csv' }] }, async (session) => {
+        await session.upload('mine', 'in/mine.csv');
+        const listed = (await session.files('in')).map((one) => [one.path, one.read_only]);
+        assert.deepEqual(listed, [['in/big.csv', true], ['in/mine.csv', undefined]]);
+        await assert.rejects(session.upload('other', 'in/big.csv'), (error) => error.kind === 'read-only-input');
+    });
+});
+
 test('sessions are listed, changed, restarted; runs need none', async () => {
     const client = new Client();
     await within({ metadata: { task: 'T-1' } }, async (session) => {

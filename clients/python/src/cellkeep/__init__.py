@@ -29,13 +29,13 @@ from .errors import (
     TooLarge,
     Unauthorized,
 )
+from .images import Image
 from .models import (
     Artifact,
     ErrorInfo,
     Event,
     ExecutionInfo,
     FileEntry,
-    Image,
     Limits,
     Metrics,
     Result,

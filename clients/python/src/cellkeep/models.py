@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypedDict
 
 from .errors import ExecutionFailed
-
-#: Image types in the order in which one is chosen when an output offers several.
-IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
-_TEXT_IMAGES = ("image/svg+xml",)
+from .images import Image, images_of
 
 Json = dict[str, Any]
 
@@ -34,36 +29,9 @@ class Limits(TypedDict, total=False):
     total_cpu_ms: int | None
     total_output_bytes: int | None
     total_artifact_bytes: int | None
+    consecutive_failures: int
     idle_s: int
     lifetime_s: int
-
-
-@dataclass(frozen=True)
-class Image:
-    """A picture that the code showed."""
-
-    media_type: str
-    data: bytes = field(repr=False)
-
-    @property
-    def extension(self) -> str:
-        """The usual ending of a file that holds it.
-
-        >>> Image("image/svg+xml", b"<svg/>").extension
-        '.svg'
-        """
-        return "." + self.media_type.partition("/")[2].partition("+")[0].replace("jpeg", "jpg")
-
-    def save(self, path: str | Path) -> Path:
-        """Writes the picture and gives its path."""
-        target = Path(path)
-        target.write_bytes(self.data)
-        return target
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        if self.media_type in _TEXT_IMAGES:
-            return {self.media_type: self.data.decode()}
-        return {self.media_type: base64.b64encode(self.data).decode()}
 
 
 @dataclass(frozen=True)
@@ -139,16 +107,6 @@ class Metrics:
     cpu_ms: float
     memory_peak_bytes: int
     queued_ms: float
-
-
-def _images_of(bundle: Mapping[str, Any]) -> Iterator[Image]:
-    for media_type in IMAGE_TYPES:
-        if media_type in bundle:
-            text = bundle[media_type]
-            text = text if isinstance(text, str) else "".join(text)
-            data = text.encode() if media_type in _TEXT_IMAGES else base64.b64decode(text)
-            yield Image(media_type, data)
-            return
 
 
 def _text(value: object) -> str:
@@ -243,7 +201,7 @@ class Result:
         """Every picture shown, in order; the last expression's own comes last."""
         bundles = [entry.get("data") or {} for entry in self.displays]
         bundles.append(self.result or {})
-        return tuple(image for bundle in bundles for image in _images_of(bundle))
+        return tuple(image for bundle in bundles for image in images_of(bundle))
 
     def raise_for_status(self) -> Result:
         """Itself if the code ended well, otherwise :class:`cellkeep.ExecutionFailed`."""
@@ -302,7 +260,7 @@ class Event:
     def images(self) -> tuple[Image, ...]:
         """The picture of a ``display``, ``update_display`` or ``result`` event."""
         bundle = self.data.get("data")
-        return tuple(_images_of(bundle)) if isinstance(bundle, Mapping) else ()
+        return tuple(images_of(bundle)) if isinstance(bundle, Mapping) else ()
 
     @property
     def result(self) -> Result | None:
@@ -346,16 +304,32 @@ class ExecutionInfo:
 
 @dataclass(frozen=True)
 class FileEntry:
+    """A file or directory of the workspace.
+
+    >>> FileEntry.from_wire({"path": "big.parquet", "kind": "file", "bytes": 9, "read_only": True,
+    ...                      "modified": "2026-11-22T04:30:00.123Z"}).read_only
+    True
+    """
+
     path: str
+    #: ``file``, ``directory`` or ``other``.
     kind: str
     bytes: int
     modified: str
     media_type: str | None
+    #: An input of the operator's that is mounted there: to be read, neither written nor removed.
+    read_only: bool = False
 
     @classmethod
     def from_wire(cls, raw: Mapping[str, Any]) -> FileEntry:
-        media_type = raw.get("media_type")
-        return cls(raw["path"], raw["kind"], int(raw["bytes"]), raw["modified"], media_type)
+        return cls(
+            path=raw["path"],
+            kind=raw["kind"],
+            bytes=int(raw["bytes"]),
+            modified=raw["modified"],
+            media_type=raw.get("media_type"),
+            read_only=bool(raw.get("read_only", False)),
+        )
 
 
 @dataclass(frozen=True)
