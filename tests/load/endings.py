@@ -9,14 +9,17 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from harness import TOKEN, Server, wait_until
-from table import Table
+from harness import TOKEN, Server, cgroups_of, wait_until
+from table import Table, listed
 
 from cellkeep import AsyncClient, CellkeepError, Client
 
+#: What an execution may have come to that the server's end stopped.
+STOPPED = {"interrupted", "dead"}
 LOOP = "import threading\nfor n in range(100000): threading.Event().wait(0.05)"
 
 
@@ -48,33 +51,50 @@ def fill_and_work(table: Table, trial: str, folder: Path, began: float) -> None:
             except OSError:
                 pass  # ENOSPC: as meant.
         answers = [session.run(f"{n} + 1") for n in range(20)]
+        # The store is written by a thread of its own, in batches.
+        wait_until(lambda: "store" in server.get("/healthz").json(), 30, "/healthz says it is full")
         health = server.get("/healthz").json()
         filler.unlink()
         after = session.run("'after'")
         good = all(one.text == str(n + 1) for n, one in enumerate(answers)) and after.ok
-        told = health["status"] + (f" ({health['store']})" if "store" in health else "")
+        good = good and health["status"] == "degraded"
         table.add(
             trial,
-            f"{sum(one.ok for one in answers)} of 20 executions ok, health then: {told}",
+            f"{sum(one.ok for one in answers)} of 20 executions ok, health then: "
+            f"{health['status']} ({health['store']})",
             good,
             began,
         )
 
 
-async def begin(client: AsyncClient, count: int) -> list[asyncio.Task[str]]:
+@dataclass
+class Told:
+    """What became of one execution, as its client heard it on its stream."""
+
+    path: str
+    #: A status; or, where the connection was cut before one came, the name of the client's error.
+    heard: str
+    cut_off: bool
+
+
+async def begin(client: AsyncClient, count: int) -> list[asyncio.Task[Told]]:
     """So many executions, running; what each comes to."""
     sessions = [await client.create() for _ in range(count)]
     heard = [asyncio.Event() for _ in sessions]
 
-    async def one(number: int) -> str:
-        events = sessions[number].stream("print('on', flush=True)\n" + LOOP)
+    async def one(number: int) -> Told:
+        session = sessions[number]
+        events = session.stream("print('on', flush=True)\n" + LOOP)
+        path = ""
         try:
             async for event in events:
+                if event.type == "started":
+                    path = f"/v1/sessions/{session.id}/executions/{event.data['id']}"
                 if event.type == "stdout":
                     heard[number].set()
         except (CellkeepError, OSError) as error:
-            return type(error).__name__
-        return (await events.result()).status
+            return Told(path, type(error).__name__, True)
+        return Told(path, (await events.result()).status, False)
 
     tasks = [asyncio.create_task(one(number)) for number in range(count)]
     for event in heard:
@@ -82,16 +102,33 @@ async def begin(client: AsyncClient, count: int) -> list[asyncio.Task[str]]:
     return tasks
 
 
+def next_on(server: Server) -> Server:
+    """Another server on the state that this one left."""
+    second = Server("--log-format", "text")
+    second.folder.cleanup()
+    second.folder, second.state_dir = server.folder, server.state_dir
+    return second
+
+
+def stored_status(server: Server, path: str) -> str:
+    """What the store says became of an execution of a server before this one."""
+    answer = server.get(path).json()
+    if answer.get("phase") != "finished":
+        return f"not finished: {answer}"
+    return f"{answer['status']} ({(answer.get('error') or {}).get('kind')})"
+
+
 def terminate(table: Table, count: int) -> None:
-    """SIGTERM while executions run: each client is told, soon, and the server ends with status 0."""
+    """SIGTERM while executions run: each client is told, soon, on its stream, or finds it in the store
+    of the next server, and never two different things; the server ends with status 0."""
     began = time.monotonic()
     server = Server("--log-format", "text").start()
 
-    async def main() -> Counter[str]:
+    async def main() -> list[Told]:
         async with AsyncClient(server.url, TOKEN, retries=1) as client:
             tasks = await begin(client, count)
             server.process.send_signal(signal.SIGTERM)
-            return Counter(await asyncio.gather(*tasks))
+            return await asyncio.gather(*tasks)
 
     children = server.children()
     told = asyncio.run(main())
@@ -99,12 +136,19 @@ def terminate(table: Table, count: int) -> None:
     seconds = time.monotonic() - began
     server.assert_nothing_left(children)
     server.log.close()
-    server.folder.cleanup()
+    with next_on(server) as second:
+        stored = [stored_status(second, one.path) for one in told]
+    heard = Counter(one.heard for one in told)
+    # The loop cannot end by itself: it was stopped, and that is what both say.
+    good = [
+        after.partition(" ")[0] in STOPPED and (one.cut_off or after.startswith(one.heard + " "))
+        for one, after in zip(told, stored, strict=True)
+    ]
     table.add(
         f"SIGTERM under {count} running executions",
-        f"exit status {status}; clients were told: "
-        + ", ".join(f"{number} x {what}" for what, number in told.items()),
-        status == 0 and sum(told.values()) == count and "ok" not in told and seconds < 300,
+        f"exit status {status} after {seconds:.0f} s; clients were told: {listed(heard)}; "
+        f"after the restart: {listed(Counter(stored))}",
+        status == 0 and len(good) == count and all(good) and seconds < 300,
         began,
     )
 
@@ -126,21 +170,17 @@ def kill(table: Table, count: int) -> None:
     )
     orphans = sum(alive(child) for child in children)
     server.log.close()
-    told: Counter[str] = Counter()
-    second = Server("--log-format", "text")
-    second.folder.cleanup()
-    second.folder, second.state_dir = server.folder, server.state_dir
-    with second, Client(second.url, TOKEN) as client:
-        for session, one in zip(sessions, running, strict=True):
-            answer = second.get(f"/v1/sessions/{session.id}/executions/{one.id}")
-            error = answer.json().get("error") or {}
-            told[f"{answer.json().get('status')} ({error.get('kind')})"] += 1
-    leftovers = [path for path in Path("/sys/fs/cgroup").rglob(f"cellkeep-{server.process.pid}-*")]
+    with next_on(server) as second:
+        told = Counter(
+            stored_status(second, f"/v1/sessions/{session.id}/executions/{one.id}")
+            for session, one in zip(sessions, running, strict=True)
+        )
+    leftovers = cgroups_of(server.process.pid)
     table.add(
         f"SIGKILL under {count} running executions",
         f"{len(children)} processes, {orphans} orphans, {len(leftovers)} cgroups left; after the restart: "
-        + ", ".join(f"{number} x {what}" for what, number in told.items()),
-        orphans == 0 and told == Counter({"interrupted (server_died)": count}),
+        f"{listed(told)}",
+        orphans == 0 and not leftovers and told == Counter({"interrupted (server_died)": count}),
         began,
     )
 

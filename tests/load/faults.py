@@ -88,7 +88,7 @@ async def vanish(table: Table, client: AsyncClient, count: int) -> None:
     )
 
 
-async def half_open(table: Table, client: AsyncClient, count: int) -> None:
+async def never_read(table: Table, client: AsyncClient, count: int) -> None:
     """Clients that ask for much and never read; an honest one beside them."""
     began = time.monotonic()
     async with await client.create() as loud, await client.create() as session:
@@ -103,7 +103,7 @@ async def half_open(table: Table, client: AsyncClient, count: int) -> None:
         for connection in silent:
             reset(connection)
     table.add(
-        f"{count} half-open connections that never read",
+        f"{count} clients that ask for much and never read",
         f"{len(seconds)} executions beside them, {milliseconds(seconds)}",
         len(seconds) > 0,
         began,

@@ -4,13 +4,16 @@
 import argparse
 import asyncio
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration/server"))
 
 from endings import disk_full, kill, terminate
-from faults import half_open, idle, slow_loris, vanish
-from harness import TOKEN, Server
+from faults import idle, never_read, slow_loris, vanish
+from harness import TOKEN, Server, cgroups_of
+from health import HealthWatch
+from lost_peers import lose_peers
 from table import Table, head
 from workload import run_load
 
@@ -20,21 +23,35 @@ from cellkeep import AsyncClient
 async def misbehave(table: Table, server: Server, options: argparse.Namespace) -> None:
     async with AsyncClient(server.url, TOKEN, timeout=120) as client:
         await vanish(table, client, options.vanishing)
-        await half_open(table, client, options.half_open)
+        await never_read(table, client, options.silent)
         await idle(table, server, client, options.connections)
         if not options.short:
             await slow_loris(table, client, 50, 50)
 
 
 async def short_load(table: Table, server: Server, options: argparse.Namespace) -> None:
-    """The slow-loris trial is all waiting: the load goes on beside it."""
+    """The slow-loris trial and the one of lost peers are all waiting: the load goes on beside them."""
     async with AsyncClient(server.url, TOKEN, timeout=120) as client:
         await asyncio.gather(
             slow_loris(table, client, 5, 5),
             run_load(
                 table, server.url, TOKEN, options.sessions, options.clients, options.seconds
             ),
+            asyncio.to_thread(lose_peers, table, 4),
         )
+
+
+def check_nothing_left(table: Table, server: Server) -> None:
+    """While the server goes on: its sessions have ended, and so has all that was theirs."""
+    began = time.monotonic()
+    sessions = server.get("/v1/sessions").json()["sessions"]
+    cgroups, processes = cgroups_of(server.process.pid), server.children()
+    table.add(
+        "what is left of the sessions",
+        f"{len(sessions)} sessions, {len(cgroups)} cgroups, {len(processes)} processes",
+        not (sessions or cgroups or processes),
+        began,
+    )
 
 
 def main() -> int:
@@ -51,22 +68,26 @@ def main() -> int:
         if getattr(options, name) is None:
             setattr(options, name, value)
     options.vanishing = 5 if options.short else 50
-    options.half_open = 10 if options.short else 100
+    options.silent = 10 if options.short else 100
     few = 2 if options.short else 20
 
     print(head(), flush=True)
     table = Table()
     most = str(options.sessions + 16)
     with Server("--log-format", "text", "--max-sessions", most) as server:
-        if options.short:
-            asyncio.run(short_load(table, server, options))
-        else:
-            asyncio.run(
-                run_load(
-                    table, server.url, TOKEN, options.sessions, options.clients, options.seconds
+        with HealthWatch(server.url) as health:
+            if options.short:
+                asyncio.run(short_load(table, server, options))
+            else:
+                asyncio.run(
+                    run_load(
+                        table, server.url, TOKEN, options.sessions, options.clients, options.seconds
+                    )
                 )
-            )
-        asyncio.run(misbehave(table, server, options))
+                lose_peers(table, 20)
+            asyncio.run(misbehave(table, server, options))
+        health.report(table)
+        check_nothing_left(table, server)
     disk_full(table)
     terminate(table, few)
     kill(table, few)

@@ -4,6 +4,7 @@
 import os
 import platform
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 
@@ -40,6 +41,10 @@ def head() -> str:
         f"load average {one:.1f} (1 min) {five:.1f} (5 min) at the start\n\n"
         "| trial | measured | held | took |\n|---|---|---|---:|"
     )
+
+
+def listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{number} x {what}" for what, number in counts.items())
 
 
 def percentile(values: list[float], part: float) -> float:
