@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The example programs under notebooks/ and in README.md do what they say."""
 
+import json
 import os
 import subprocess
 import sys
@@ -44,6 +45,20 @@ def test_csv_normalization(environment: dict[str, str], tmp_path: Path) -> None:
     second = [line for line in said.splitlines() if line.startswith("second ")]
     assert len(second) == 4 and all(line.endswith(": the same") for line in second)
     assert said.endswith('2024-02-01,Bo,-7.25\n2024-12-24,"C ""Cy"" D",0.0\n')
+
+
+def test_the_readme_s_first_session_with_curl(environment: dict[str, str], tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = [part for part in text.split("```sh\n") if part.startswith("url=http://127.0.0.1:8888 ")]
+    script = block.partition("```")[0].replace("Bearer secret", f"Bearer {TOKEN}")
+    script = script.replace("http://127.0.0.1:8888", environment["CELLKEEP_URL"].rstrip("/"))
+    done = subprocess.run(
+        ["bash", "-euc", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second, file, third = (json.loads(line) for line in done.stdout.splitlines())
+    assert (first["status"], second["result"]) == ("ok", {"text/plain": "42"})
+    assert (file["path"], third["stdout"]) == ("sales.csv", "item,price\ntea,3\n\n")
 
 
 def test_the_readme_s_tool(environment: dict[str, str], tmp_path: Path) -> None:

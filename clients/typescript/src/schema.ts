@@ -517,7 +517,7 @@ export interface components {
              */
             lifetime_s?: number;
         };
-        /** @description Limits may only go down. */
+        /** @description Limits may only go down; disk_mb and consecutive_failures cannot change. */
         LimitsUpdate: {
             /** @description CPU time per wall time, in cores */
             cpu_cores?: number;
@@ -533,18 +533,16 @@ export interface components {
             output_bytes?: number;
             /** @description Bytes hashed of the files that one execution made or changed */
             artifact_bytes?: number;
-            /** @description Budget: executions in the session's life (null: none) */
-            executions?: number;
-            /** @description Budget: duration of all executions together (null: none) */
-            total_wall_ms?: number;
-            /** @description Budget: CPU time of all executions together (null: none) */
-            total_cpu_ms?: number;
-            /** @description Budget: output of all executions together (null: none) */
-            total_output_bytes?: number;
-            /** @description Budget: bytes of the artifacts of all executions together (null: none) */
-            total_artifact_bytes?: number;
-            /** @description Failing executions in a row after which the circuit breaker opens; 0: never */
-            consecutive_failures?: number;
+            /** @description Budget: executions in the session's life (null: where there is none) */
+            executions?: number | null;
+            /** @description Budget: duration of all executions together (null: where there is none) */
+            total_wall_ms?: number | null;
+            /** @description Budget: CPU time of all executions together (null: where there is none) */
+            total_cpu_ms?: number | null;
+            /** @description Budget: output of all executions together (null: where there is none) */
+            total_output_bytes?: number | null;
+            /** @description Budget: bytes of the artifacts of all executions together (null: where there is none) */
+            total_artifact_bytes?: number | null;
             /** @description Seconds without activity after which the session ends */
             idle_s?: number;
             /** @description Seconds after which the session ends */
@@ -613,7 +611,7 @@ export interface components {
             secrets?: string[];
         };
         /**
-         * @description HOST[:PORT] or *.DOMAIN[:PORT]; port 443 if there is none. HOST is a name (RFC 1123), an IPv4 address or an IPv6 address in brackets.
+         * @description HOST[:PORT] or *.DOMAIN[:PORT]; port 443 if there is none. HOST is a name (RFC 1123, at most 253 characters), an IPv4 address, or an IPv6 address in brackets that embeds no IPv4 address; DOMAIN is a name of two labels or more.
          * @example packages.example.org:443
          */
         AllowedHost: string;
@@ -642,7 +640,7 @@ export interface components {
         } | {
             path: components["schemas"]["WorkspacePath"];
             /** @description Path in the inputs directory */
-            from: string;
+            from: components["schemas"]["WorkspacePath"];
             /** @description What the file must hash to */
             sha256?: string;
         };
@@ -680,11 +678,14 @@ export interface components {
         };
         SessionUpdate: {
             limits?: components["schemas"]["LimitsUpdate"];
-            /** @description The new allowlist of a session that was made with one */
+            /** @description The new allowlist of a session that was made with one; without allow it stays as it is */
             network?: {
-                /** @constant */
-                mode?: "allowlist";
-                allow: components["schemas"]["AllowedHost"][];
+                /**
+                 * @description What it is: it cannot change
+                 * @enum {string}
+                 */
+                mode?: "none" | "allowlist";
+                allow?: components["schemas"]["AllowedHost"][];
             };
             /** @description JSON merge patch (RFC 7396) of the session's metadata; null empties it */
             metadata?: Record<string, never> | null;
@@ -845,7 +846,10 @@ export interface components {
             language: string;
             environment: {
                 name: string;
-                /** @description sha256:… of what the environment was locked to */
+                /**
+                 * @description sha256:… of every file of the environment that the session sees (`cellkeep image list` shows it); without a private image that of the lock file that the environment was made from; `unlocked` if it has none. It is part of the key of cached answers
+                 * @example sha256:b5e3372130f6c75233ebfcf080558c705975337dc59777c6fd658f6098606e21
+                 */
                 digest: string;
             };
             limits: components["schemas"]["Limits"];
@@ -1140,7 +1144,10 @@ export interface components {
         };
         /** @description RFC 9457 */
         Problem: {
-            /** @example /problems/unknown-session */
+            /**
+             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-execution`, `unknown-file`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `budget-exhausted`, `circuit-open`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
+             * @example /problems/unknown-session
+             */
             type: string;
             title: string;
             status: number;
@@ -1211,7 +1218,7 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "type": "/problems/egress-forbidden",
+                 *       "type": "/problems/forbidden",
                  *       "title": "This is not allowed",
                  *       "status": 403,
                  *       "detail": "The operator does not allow it.",
@@ -1320,7 +1327,7 @@ export interface components {
                 /**
                  * @example {
                  *       "type": "/problems/precondition-failed",
-                 *       "title": "A precondition failed",
+                 *       "title": "A condition does not hold",
                  *       "status": 412,
                  *       "detail": "If-Match or If-None-Match does not hold.",
                  *       "instance": "/v1/sessions"
@@ -1329,7 +1336,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body, the file or the workspace is too large */
+        /** @description The body, the file or the workspace is too large; a request that needs no body may bring 1024 bytes of one */
         TooLarge: {
             headers: {
                 [name: string]: unknown;
@@ -1347,7 +1354,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body is not application/json */
+        /** @description The body is not application/json, or has a Content-Encoding */
         UnsupportedMediaType: {
             headers: {
                 [name: string]: unknown;
@@ -1358,7 +1365,7 @@ export interface components {
                  *       "type": "/problems/unsupported-media-type",
                  *       "title": "The body has an unsupported type",
                  *       "status": 415,
-                 *       "detail": "The body is not application/json.",
+                 *       "detail": "Send the body as Content-Type: application/json.",
                  *       "instance": "/v1/sessions"
                  *     }
                  */
@@ -1377,6 +1384,24 @@ export interface components {
                  *       "title": "The range lies outside the file",
                  *       "status": 416,
                  *       "detail": "The range lies outside the file.",
+                 *       "instance": "/v1/sessions"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Expect names something other than 100-continue */
+        ExpectationFailed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "type": "/problems/expectation-failed",
+                 *       "title": "The expectation cannot be met",
+                 *       "status": 417,
+                 *       "detail": "the only expectation known is 100-continue",
                  *       "instance": "/v1/sessions"
                  *     }
                  */
@@ -1420,6 +1445,24 @@ export interface components {
                  *           "message": "must be at least 64"
                  *         }
                  *       ]
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description A WebSocket handshake of another version than 13 */
+        UpgradeRequired: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "type": "/problems/upgrade-required",
+                 *       "title": "Another protocol version is required",
+                 *       "status": 426,
+                 *       "detail": "This server speaks version 13 of the WebSocket protocol.",
+                 *       "instance": "/v1/sessions"
                  *     }
                  */
                 "application/problem+json": components["schemas"]["Problem"];
@@ -1475,6 +1518,42 @@ export interface components {
                  *       "title": "The server failed",
                  *       "status": 500,
                  *       "detail": "The server failed.",
+                 *       "instance": "/v1/sessions"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description A Transfer-Encoding other than chunked */
+        NotImplemented: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "type": "/problems/not-offered",
+                 *       "title": "This server does not offer it",
+                 *       "status": 501,
+                 *       "detail": "The only Transfer-Encoding known is chunked.",
+                 *       "instance": "/v1/sessions"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Neither HTTP/1.1 nor HTTP/1.0 */
+        VersionNotSupported: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "type": "/problems/http-version",
+                 *       "title": "This HTTP version is not supported",
+                 *       "status": 505,
+                 *       "detail": "Only HTTP/1.0 and HTTP/1.1 are spoken here.",
                  *       "instance": "/v1/sessions"
                  *     }
                  */
@@ -1619,11 +1698,15 @@ export type ResponsePreconditionFailed = components['responses']['PreconditionFa
 export type ResponseTooLarge = components['responses']['TooLarge'];
 export type ResponseUnsupportedMediaType = components['responses']['UnsupportedMediaType'];
 export type ResponseRangeNotSatisfiable = components['responses']['RangeNotSatisfiable'];
+export type ResponseExpectationFailed = components['responses']['ExpectationFailed'];
 export type ResponseWrongHost = components['responses']['WrongHost'];
 export type ResponseInvalid = components['responses']['Invalid'];
+export type ResponseUpgradeRequired = components['responses']['UpgradeRequired'];
 export type ResponseLimitReached = components['responses']['LimitReached'];
 export type ResponseHeadTooLarge = components['responses']['HeadTooLarge'];
 export type ResponseServerFailed = components['responses']['ServerFailed'];
+export type ResponseNotImplemented = components['responses']['NotImplemented'];
+export type ResponseVersionNotSupported = components['responses']['VersionNotSupported'];
 export type ResponseUnavailable = components['responses']['Unavailable'];
 export type ResponseTimedOut = components['responses']['TimedOut'];
 export type ParameterSessionId = components['parameters']['SessionId'];
@@ -1670,10 +1753,16 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     index: {
@@ -1716,10 +1805,16 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     openapi: {
@@ -1743,10 +1838,16 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     listSessions: {
@@ -1783,10 +1884,16 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     createSession: {
@@ -1818,7 +1925,7 @@ export interface operations {
                      *       "language": "python",
                      *       "environment": {
                      *         "name": "default",
-                     *         "digest": "sha256:9f…"
+                     *         "digest": "sha256:b5e3372130f6c75233ebfcf080558c705975337dc59777c6fd658f6098606e21"
                      *       },
                      *       "limits": {
                      *         "cpu_cores": 1,
@@ -1886,13 +1993,16 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["LimitReached"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     getSession: {
@@ -1925,7 +2035,7 @@ export interface operations {
                      *       "language": "python",
                      *       "environment": {
                      *         "name": "default",
-                     *         "digest": "sha256:9f…"
+                     *         "digest": "sha256:b5e3372130f6c75233ebfcf080558c705975337dc59777c6fd658f6098606e21"
                      *       },
                      *       "limits": {
                      *         "cpu_cores": 1,
@@ -1991,10 +2101,16 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     deleteSession: {
@@ -2025,10 +2141,15 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     updateSession: {
@@ -2066,7 +2187,7 @@ export interface operations {
                      *       "language": "python",
                      *       "environment": {
                      *         "name": "default",
-                     *         "digest": "sha256:9f…"
+                     *         "digest": "sha256:b5e3372130f6c75233ebfcf080558c705975337dc59777c6fd658f6098606e21"
                      *       },
                      *       "limits": {
                      *         "cpu_cores": 1,
@@ -2136,11 +2257,14 @@ export interface operations {
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             422: components["responses"]["Invalid"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     interruptSession: {
@@ -2173,10 +2297,14 @@ export interface operations {
             409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     restartSession: {
@@ -2209,7 +2337,7 @@ export interface operations {
                      *       "language": "python",
                      *       "environment": {
                      *         "name": "default",
-                     *         "digest": "sha256:9f…"
+                     *         "digest": "sha256:b5e3372130f6c75233ebfcf080558c705975337dc59777c6fd658f6098606e21"
                      *       },
                      *       "limits": {
                      *         "cpu_cores": 1,
@@ -2278,12 +2406,16 @@ export interface operations {
             409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             429: components["responses"]["LimitReached"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     listExecutions: {
@@ -2325,10 +2457,16 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     execute: {
@@ -2411,12 +2549,15 @@ export interface operations {
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["LimitReached"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     getExecution: {
@@ -2502,10 +2643,16 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     followExecution: {
@@ -2565,10 +2712,16 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
             410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     interruptExecution: {
@@ -2606,10 +2759,14 @@ export interface operations {
             409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     listFiles: {
@@ -2659,10 +2816,15 @@ export interface operations {
             409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     getFile: {
@@ -2741,11 +2903,17 @@ export interface operations {
             409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
             412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             416: components["responses"]["RangeNotSatisfiable"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     putFile: {
@@ -2812,10 +2980,14 @@ export interface operations {
             410: components["responses"]["Gone"];
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     deleteFile: {
@@ -2855,10 +3027,15 @@ export interface operations {
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     getArchive: {
@@ -2894,10 +3071,16 @@ export interface operations {
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     executeOnce: {
@@ -2973,13 +3156,16 @@ export interface operations {
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["LimitReached"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     getOneShot: {
@@ -3059,10 +3245,16 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     followOneShot: {
@@ -3116,10 +3308,16 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
     interruptOneShot: {
@@ -3151,10 +3349,14 @@ export interface operations {
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
         };
     };
 }

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the contract share: the document, the server it is held against, and the few good
+requests that a server may refuse all the same."""
+
+import json
+import os
+import re
+import tempfile
+import uuid
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import hypothesis
+import pytest
+import schemathesis
+from harness import TOKEN, Server
+from schemathesis.checks import CHECKS, load_all_checks
+from schemathesis.core.parameters import ParameterLocation
+
+DOCUMENT = Path(__file__).parents[2] / "kernel-manager/agent/openapi.json"
+#: The long form: every boundary value and so many random requests for each operation (README.md).
+LONG = "CELLKEEP_CONTRACT_EXAMPLES" in os.environ
+EXAMPLES = int(os.environ.get("CELLKEEP_CONTRACT_EXAMPLES", "4"))
+TIMEOUT = pytest.mark.timeout(3600 if LONG else 300)
+SETTINGS = hypothesis.settings(
+    derandomize=not LONG,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+
+# Leaves nothing behind: no folder beside the tests.
+HYPOTHESIS_HOME = tempfile.TemporaryDirectory(prefix="cellkeep-hypothesis-")  # gone at the exit
+hypothesis.configuration.set_hypothesis_home_dir(HYPOTHESIS_HOME.name)
+load_all_checks()
+POSITIVE = CHECKS.get_one("positive_data_acceptance")
+NEGATIVE = CHECKS.get_one("negative_data_rejection")
+GOOD = "Positive test case"
+AFTER_THE_END = CHECKS.get_one("use_after_free")
+HISTORY = "/v1/sessions/{id}/executions"
+
+
+def read_document() -> dict:
+    return json.loads(DOCUMENT.read_text(encoding="utf-8"))
+
+
+def make_schema(document: dict) -> schemathesis.BaseSchema:
+    schema = schemathesis.openapi.from_dict(document)
+    # Query parameters and headers that nobody knows are ignored, as everywhere in HTTP.
+    schema.config.generation.update(allow_extra_parameters=False)
+    # Good data are accepted: no 403, 429 or 5xx either, which the library lets pass.
+    accepted = schema.config.checks.positive_data_acceptance
+    accepted.expected_statuses = ["2xx", "3xx", "404", "409"]
+    # Bad data may also be too long.
+    rejected = schema.config.checks.negative_data_rejection
+    rejected.expected_statuses = [*rejected.expected_statuses, "413", "416", "431"]
+    return schema
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An answer to a good request: in good form, and yet refused for what no document can know."""
+
+    status: int
+    kind: str
+    #: Which operations, and for a 422 which fields with which words: regular expressions.
+    operation: str = ".*"
+    pointer: str = ""
+    message: str = ""
+
+    def is_of(self, operation: str, answer: dict) -> bool:
+        if answer.get("status") != self.status or answer.get("type") != f"/problems/{self.kind}":
+            return False
+        if not re.fullmatch(self.operation, operation):
+            return False
+        return self.status != 422 or bool(answer.get("errors"))
+
+    def explains(self, error: dict) -> bool:
+        return bool(
+            re.fullmatch(self.pointer, error["pointer"]) and re.search(self.message, error["message"])
+        )
+
+
+MAY_BE_REFUSED = (
+    # Limits that would go up, or above what the operator offers.
+    Refusal(
+        422,
+        "invalid-request",
+        r"PATCH /v1/sessions/\{id\}",
+        r"/limits/\w+",
+        r"may only go down|the server's ceiling",
+    ),
+    # An address in brackets: no pattern that anybody would read holds the grammar of IPv6.
+    Refusal(
+        422,
+        "invalid-request",
+        r"(POST|PATCH) .*",
+        r"/network/allow/\d+",
+        r"not an IPv6 address|embeds an IPv4 address",
+    ),
+    # Hosts that the operator does not allow, and secrets nobody has named.
+    Refusal(403, "forbidden", r"(POST|PATCH) .*"),
+    # A file by reference that the operator has not, or whose digest is another's; twice one path.
+    Refusal(
+        422,
+        "invalid-request",
+        r"POST .*",
+        r"/files(/\d+.*)?",
+        r"there is no such file|is not a plain file|sha256: the file's is",
+    ),
+    # A session that a request before has ended.
+    Refusal(410, "session-ended", r".* /v1/sessions/\{id\}.*"),
+    # What goes together is said in words there.
+    Refusal(
+        422,
+        "invalid-request",
+        r"POST /v1/executions",
+        r"/cache_ttl_s",
+        r"is for runs without a network",
+    ),
+    # Cursors of no page.
+    Refusal(400, "unknown-cursor", r"GET /v1/sessions|GET /v1/sessions/\{id\}/executions"),
+    # Names whose characters are few and whose bytes are many.
+    Refusal(400, "bad-path", r".*files.*"),
+    # Versions of no file, ranges behind its end.
+    Refusal(412, "precondition-failed", r"(GET|PUT) /v1/sessions/\{id\}/files/\{path\}"),
+    Refusal(416, "range-not-satisfiable", r"GET /v1/sessions/\{id\}/files/\{path\}"),
+)
+
+
+def may_be_refused(case: schemathesis.Case, response: schemathesis.Response) -> bool:
+    """Whether the answer is such a refusal: in a 422 every field's error is one."""
+    if not 400 <= response.status_code < 500 or "json" not in response.headers["content-type"][0]:
+        return False
+    answer = response.json()
+    operation = f"{case.method} {case.operation.path}"
+    known = [refusal for refusal in MAY_BE_REFUSED if refusal.is_of(operation, answer)]
+    errors = answer.get("errors") or []
+    return bool(known) and all(any(one.explains(error) for one in known) for error in errors)
+
+
+def is_history(case: schemathesis.Case, response: schemathesis.Response) -> bool:
+    """What ran in a session can be read when the session is gone: StoredExecution in the document."""
+    json_body = response.status_code == 200 and "json" in response.headers["content-type"][0]
+    if not json_body or case.operation.path not in (HISTORY, HISTORY + "/{exe}"):
+        return False
+    return "executions" in response.json() or response.json().get("stored") is True
+
+
+def is_good_after_all(case: schemathesis.Case) -> bool:
+    """Made as a good one. After a parameter in its path was exchanged the library judges it again, then
+    with the path in percent codes: those of a long name are more than 255 characters."""
+    return case.meta is not None and case.meta.phase.data.description == GOOD
+
+
+def validate(case: schemathesis.Case, response: schemathesis.Response, **more: object) -> None:
+    """All of the library's checks, but for a good request that may be refused, and for history."""
+    excluded = [POSITIVE] if may_be_refused(case, response) else []
+    if is_history(case, response):
+        excluded.append(AFTER_THE_END)
+    if is_good_after_all(case):
+        excluded.append(NEGATIVE)
+    case.validate_response(response, excluded_checks=excluded, **more)
+
+
+class Running:
+    """The server, with one session, one file and one execution that requests may name."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.other = self.create()
+        self.session = self.create()
+        self.requests: Counter[str] = Counter()
+        self.replace()
+
+    def create(self):  # noqa: ANN201 - harness.Session
+        # Code that fails is what is sent here: the circuit breaker would answer instead.
+        return self.server.create(limits={"consecutive_failures": 0, "memory_mb": 256})
+
+    def replace(self) -> None:
+        """Makes sure that what is named is there: a DELETE before may have been good."""
+        if self.server.get(self.session.path).status_code != 200:
+            self.session = self.create()
+        self.execution = self.session.execute("1")["id"]
+        self.server.request("PUT", self.session.path + "/files/known.txt", data=b"known")
+        page = self.server.get("/v1/sessions?limit=1").json()
+        assert page["next"], page
+        self.cursors = {
+            "/v1/sessions": page["next"],
+            HISTORY: self.execution,
+        }
+
+    def renew(self) -> None:
+        """After limits went down: what is left may be too little for the next request."""
+        self.session.delete()
+        self.session = self.create()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("inputs")
+    (folder / "known.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    arguments = ("--max-sessions", "40", "--inputs", str(folder), "--allow-egress", "*.example.org")
+    with Server("--log-format", "text", *arguments) as server:
+        yield Running(server)
+
+
+def make_kind(case: schemathesis.Case, running: Running) -> None:
+    """Half of the requests name what is there, and none asks for what the document cannot know."""
+    known = {"id": running.session.info["id"], "exe": running.execution, "path": "known.txt"}
+    assert case.meta is not None
+    marker = zlib.crc32(repr(case.path_parameters).encode(errors="replace")) % 2
+    for name, value in known.items():
+        bad = case.meta.is_negative_at(ParameterLocation.PATH)  # and has to stay so
+        if name in (case.path_parameters or {}) and not bad and (marker or name == "id"):
+            case.path_parameters[name] = value
+    cursor = running.cursors.get(case.operation.path)
+    bad = case.meta.is_negative_at(ParameterLocation.QUERY)
+    if cursor is not None and not bad and marker and "after" in (case.query or {}):
+        case.query["after"] = cursor
+    tame(case)
+
+
+def tame(case: schemathesis.Case) -> None:
+    """What would try something else, or for too long."""
+    # The token is in the header; a second one in the query is not what is tried here. Of two places in
+    # one stream the query's counts.
+    (case.query or {}).pop("token", None)
+    if "after" in (case.query or {}):
+        (case.headers or {}).pop("Last-Event-ID", None)
+    if isinstance(case.body, dict):
+        # Only while they are good: a bad one must stay as bad as it was made.
+        if isinstance(case.body.get("idempotency_key"), str):
+            key = case.body["idempotency_key"]
+            case.body["idempotency_key"] = uuid.uuid4().hex if len(key) <= 255 else key
+        timeout = case.body.get("timeout_ms")
+        number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+        if number and 1000 < timeout <= 86_400_000 and timeout == int(timeout):
+            case.body["timeout_ms"] = 1000
+
+
+def headers() -> dict[str, str]:
+    return {"Authorization": f"Bearer {TOKEN}"}
