@@ -102,6 +102,25 @@ TEST_CASE("a flood is told once for each run and once between two", "[session][g
     CHECK(guard.passes_output(1, kStart));
 }
 
+TEST_CASE("a run may send so many messages at once and is cut for one more", "[session][guard]") {
+    const SessionLimits limits;
+    RunGuard guard(10);
+    guard.hand_out({}, limits, kStart);
+    guard.begin({}, limits, kStart);
+    for (std::uint64_t i = 0; i < limits::kOutputCutMessages; ++i) {
+        REQUIRE_FALSE(guard.passes_output(1, kStart));
+    }
+    CHECK(guard.passes_output(1, kStart));
+    guard.on_cut(Cut::kOutputLimit);
+    const auto hit = guard.end({}, std::nullopt, limits, kStart);
+    REQUIRE(hit.has_value());
+    CHECK(hit->reason == LimitReason::kOutputLimit);
+    CHECK_THAT(
+        hit->message,
+        Catch::Contains("in " + std::to_string(limits::kOutputCutMessages + 1) + " messages") &&
+            Catch::Contains("limit " + std::to_string(limits::kOutputCutMessages)));
+}
+
 TEST_CASE("a run is cut at the end of its session's output budget", "[session][guard]") {
     SessionLimits limits;
     limits.total_output_bytes = 100;
