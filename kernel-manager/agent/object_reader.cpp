@@ -183,9 +183,13 @@ void ObjectReader::finish() {
     if (!value_.is_object()) {
         return;
     }
+    std::string names;
+    for (const auto& name : known_) {
+        names += (names.empty() ? "" : ", ") + name;
+    }
     for (const auto& [name, field] : value_.items()) {
         if (known_.find(name) == known_.end()) {
-            fail(name, "is not a field that this server knows");
+            fail(name, "is not a field that this server knows; here it knows " + names);
         }
     }
 }

@@ -104,5 +104,19 @@ TEST_CASE("what is not an object is one error", "[agent][object_reader]") {
     CHECK(errors[0].message == "must be an object");
 }
 
+TEST_CASE("who sends an unknown field is told which there are", "[agent][object_reader]") {
+    const auto value = nlohmann::json::parse(R"({"code":"1","timeout":5})");
+    FieldErrors errors;
+    ObjectReader reader(value, "", errors);
+    CHECK(reader.text("code", 10) == "1");
+    CHECK_FALSE(reader.integer("timeout_ms", {1, 10, "max"}).has_value());
+    reader.finish();
+    REQUIRE(errors.size() == 1);
+    CHECK(errors[0].pointer == "/timeout");
+    CHECK(
+        errors[0].message ==
+        "is not a field that this server knows; here it knows code, timeout_ms");
+}
+
 }  // namespace
 }  // namespace cellkeep::agent
