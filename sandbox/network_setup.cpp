@@ -49,6 +49,26 @@ int be_ourselves_again() {
                : 0;
 }
 
+/// Root of a container with a user namespace of its own counts as an ordinary user, as in
+/// host_mode.cpp: the initial user namespace maps every id to itself (user_namespaces(7)).
+bool is_root_of_the_host() {
+    if (::geteuid() != 0) {
+        return false;
+    }
+    const int fd = ::open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    char text[128]{};
+    const ssize_t size = ::read(fd, text, sizeof(text) - 1);
+    (void)::close(fd);  // Ignored: it was only read.
+    unsigned inside = 1;
+    unsigned outside = 1;
+    unsigned count = 0;
+    return size > 0 && std::sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 &&
+           inside == 0 && outside == 0 && count == 0xffff'ffffU;
+}
+
 /// One user namespace for one network namespace, with this user's ids mapped to themselves: whoever
 /// makes a user namespace has to exist in the one above it (user_namespaces(7)).
 int make_owner() {
@@ -133,7 +153,7 @@ int make_proxy_listener(int& listener_fd) {
 int make_network(int control_fd, SetupStep& step) {
     step = SetupStep::kMakeNetwork;
     // Root's namespaces belong to the host's user namespace.
-    int error = ::geteuid() != 0 ? make_owner() : ::unshare(CLONE_NEWNET) < 0 ? errno : 0;
+    int error = !is_root_of_the_host() ? make_owner() : ::unshare(CLONE_NEWNET) < 0 ? errno : 0;
     if (error != 0) {
         return error;
     }

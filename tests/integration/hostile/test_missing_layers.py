@@ -177,3 +177,30 @@ def test_the_servers_keys_are_there_exactly_if_the_keyring_is_reported_absent(
         attacker = Attacker(server)
         found = attacker.probe("find_key", -3, "cellkeep-trace")
         assert found == ("ENOKEY" if joined else "ok")
+
+
+@pytest.mark.parametrize("user", ["root", "ordinary_user"])
+def test_root_of_a_container_counts_as_an_ordinary_user(user: str) -> None:
+    """Root of a user namespace that is not the host's, as in a container without the host's root."""
+    before = [*prefix_of(user, Path("/proc/nothing")), "unshare", "--user", "--map-root-user"]
+    said = doctor("root", *before)
+    assert said["mode"] == "rootless"
+    now = states_of(said)
+    # No image has been made for it; an ordinary user's root has no cgroup either.
+    assert set(now) <= {*NO_CGROUPS, "private_image"}
+    server = Server("--log-format", "text", *(f"--allow-degraded={name}" for name in now))
+    server.prefix = before
+    give_to(user, Path(server.folder.name))
+    with server:
+        attacker = Attacker(server, limits=LIMITS)
+        assert states_of(attacker.session.info["isolation"]) == now
+        agree(attacker)
+
+
+def test_where_user_namespaces_are_used_up_it_is_said() -> None:
+    # The sysctl of a namespace below: the host's own stays.
+    used_up = 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"'
+    nested = ["unshare", "--user", "--map-root-user", "sh", "-c", used_up, "sh"]
+    said = doctor("root", *prefix_of("ordinary_user"), *nested)
+    row = next(row for row in said["controls"] if row["name"] == "user_namespace")
+    assert row["state"] == "absent" and "max_user_namespaces" in row["fix"], row
