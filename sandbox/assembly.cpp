@@ -114,6 +114,25 @@ void describe_network(IsolationReport& report, bool made_beforehand) {
     }
 }
 
+/// The failed step's own control is the one that is missing. Where the step has none, or there was
+/// no step yet, everything that was not reached is missing for that.
+void tell_failure(IsolationReport& report, const LaunchFailure& failure, const Error& error) {
+    const std::string_view failed = step_control(failure.step);
+    for (std::size_t i = 0; i < kChildControlCount; ++i) {
+        Control& control = report.controls[i];
+        if (failed.empty() && control.state != ControlState::kApplied) {
+            control.detail = error.message();
+            control.fix = error.hint();
+        }
+    }
+    for (Control& control : report.controls) {
+        if (control.name == failed) {
+            control.detail = error.message();
+            control.fix = fix_for(control.name, failure.error);
+        }
+    }
+}
+
 }  // namespace
 
 Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationReport* reached) {
@@ -147,15 +166,9 @@ Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationRepor
     auto launched = launch(plan, policy.launcher, network.descriptor, &failure);
     if (launched.has_error()) {
         if (reached != nullptr) {
-            // The failed step's own control is the one that is missing.
             ChildReport partial = failure.report;
             *reached = report_of(partial, server_controls, cgroup, image);
-            for (Control& control : reached->controls) {
-                if (control.name == step_control(failure.step)) {
-                    control.detail = launched.error().message();
-                    control.fix = fix_for(control.name, failure.error);
-                }
-            }
+            tell_failure(*reached, failure, launched.error());
         }
         return std::move(launched).error().with_context("make the sandbox");
     }

@@ -65,7 +65,10 @@ std::string object_of(const Plan& plan, const SetupMessage& message) {
 Error failure_of(const Plan& plan, const SetupMessage& message) {
     const std::string step = step_name(message.step) + object_of(plan, message);
     const std::string control = step_control(message.step);
-    const bool missing_path = message.step == SetupStep::kCloneReadOnlyPath;
+    // Of a path that is not there the host is not to blame.
+    const bool missing_path =
+        message.step == SetupStep::kCloneReadOnlyPath &&
+        (message.error == ENOENT || message.error == ENOTDIR || message.error == EACCES);
     if (control.empty() || missing_path) {
         return Error::from_errno(message.error, step);
     }

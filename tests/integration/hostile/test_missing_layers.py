@@ -65,6 +65,7 @@ HOPELESS: dict[str, tuple[list[str], str]] = {
         "user_namespace",
     ),
     "container that refuses mounts": (["pivot_root=EPERM"], "root_filesystem"),
+    "kernel before mount_setattr": (["mount_setattr=ENOSYS"], "root_filesystem"),
     "limits that cannot be set": (["prlimit64=EPERM"], "rlimits"),
     "privileges that cannot be given up": (["prctl=EINVAL/0:38"], "no_new_privileges"),
 }
@@ -204,3 +205,12 @@ def test_where_user_namespaces_are_used_up_it_is_said() -> None:
     said = doctor("root", *prefix_of("ordinary_user"), *nested)
     row = next(row for row in said["controls"] if row["name"] == "user_namespace")
     assert row["state"] == "absent" and "max_user_namespaces" in row["fix"], row
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_fails_before_any_control_is_said_of_all_of_them(mode: str) -> None:
+    # The launcher cannot be started: a clone as posix_spawn(3) makes it.
+    withheld = ["clone3=ENOSYS", "clone=EPERM/0&0x4100"]
+    said = doctor(mode, *WITHHOLD, *withheld, "--")
+    details = [row["detail"] for row in said["controls"] if "namespace" in row["name"]]
+    assert all("Operation not permitted" in detail for detail in details), details
