@@ -131,13 +131,18 @@ Result<InputsDirectory::OpenedInput> InputsDirectory::open_file(const std::strin
     return OpenedInput{std::move(fd), sandbox::file_state(info), info.st_dev};
 }
 
+InputsDirectory::Version InputsDirectory::version_of(
+    const sandbox::FileState& state, std::uint64_t device) {
+    return {device, state.inode, state.bytes, state.modified, state.changed};
+}
+
 boost::asio::awaitable<Result<std::string>> InputsDirectory::digest(
     std::shared_ptr<InputsDirectory> self,
     boost::asio::io_context& io,
     std::shared_ptr<WorkThread> thread,
     OpenedInput input) {
     const sandbox::FileState& state = input.state;
-    const Version version(input.device, state.inode, state.bytes, state.modified, state.changed);
+    const Version version = version_of(state, input.device);
     if (const auto known = self->digests_.find(version); known != self->digests_.end()) {
         co_return known->second;
     }
@@ -214,6 +219,33 @@ std::vector<sandbox::InputMount> InputsDirectory::mounts_of(
         }
     }
     return mounts;
+}
+
+Status InputsDirectory::check_mounted(
+    const std::vector<InputFile>& files, const sandbox::Workspace& workspace) const {
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        if (files[i].from.empty() || files[i].sha256.empty()) {
+            continue;
+        }
+        open_how how{};
+        how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+        // A mount is what is looked for here.
+        how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+        const UniqueFd fd(static_cast<int>(::syscall(
+            SYS_openat2, workspace.directory_fd(), files[i].path.c_str(), &how, sizeof(how))));
+        struct stat info {};
+        if (!fd || ::fstat(fd.get(), &info) < 0) {
+            return Error::from_errno(errno, "files/" + std::to_string(i) + "/path");
+        }
+        const auto known = digests_.find(version_of(sandbox::file_state(info), info.st_dev));
+        if (known == digests_.end() || known->second != files[i].sha256) {
+            return Error(
+                ErrorCode::kInvalidArgument,
+                "files/" + std::to_string(i) +
+                    "/from: changed while the session was made; try again");
+        }
+    }
+    return ok();
 }
 
 Result<InputsDirectory::OpenedInput> InputsDirectory::open_for_copy(const InputFile& file) const {

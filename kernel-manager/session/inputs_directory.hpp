@@ -53,6 +53,10 @@ class InputsDirectory {
         const std::vector<InputFile>& files);
     /// Those files of the list that come from here, as mounts.
     std::vector<sandbox::InputMount> mounts_of(const std::vector<InputFile>& files) const;
+    /// Whether what was mounted there, by its path, is what check() has read the digest of: the
+    /// file may have been replaced or written to meanwhile. kInvalidArgument: "files/N/from: …".
+    Status check_mounted(
+        const std::vector<InputFile>& files, const sandbox::Workspace& workspace) const;
 
     /// One input on its way into a workspace, which must outlive it. Uncommitted it leaves nothing.
     class Copy {
@@ -82,6 +86,7 @@ class InputsDirectory {
     using Version =
         std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
 
+    static Version version_of(const sandbox::FileState& state, std::uint64_t device);
     InputsDirectory(std::string path, UniqueFd directory)
         : path_(std::move(path)), directory_(std::move(directory)) {}
     Result<OpenedInput> open_for_copy(const InputFile& file) const;

@@ -179,6 +179,10 @@ boost::asio::awaitable<Status> ServiceState::start(
         co_return name_full_host(std::move(made).error()).with_context("create session");
     }
     sandbox::Sandbox sandbox = std::move(made).value();
+    if (config_.inputs) {
+        BOOST_OUTCOME_CO_TRY(
+            config_.inputs->check_mounted(options.files, sandbox::Workspace(sandbox)));
+    }
     BOOST_OUTCOME_CO_TRY(setup.proxy, network.open(sandbox, setup.spec));
     setup.gateway = config_.gateway;
     setup.kernel_id = entry.kernel_id.value();

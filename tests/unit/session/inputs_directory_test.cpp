@@ -92,6 +92,42 @@ TEST_CASE("nothing outside the inputs directory can be named", "[inputs]") {
     }
 }
 
+TEST_CASE("what is mounted has to be what was checked", "[inputs]") {
+    Fixture fixture;
+    const auto workspace = fixture.target.workspace();
+    fixture.source.write("in", "right");
+    fixture.source.write("other", "wrong");
+    // A link of the same file stands for the mount.
+    const auto mount = [&](const char* name) {
+        std::filesystem::remove(fixture.target.path("x"));
+        std::filesystem::create_hard_link(fixture.source.path(name), fixture.target.path("x"));
+    };
+    mount("in");
+    const std::vector<InputFile> files = {by_name("x", "in", protocol::sha256_hex("right"))};
+    CHECK(fixture.inputs->check_mounted(files, workspace).has_error());  // nobody has read it yet
+    REQUIRE(fixture.check(files).has_value());
+    CHECK(fixture.inputs->check_mounted(files, workspace).has_value());
+    SECTION("another file of the same length") {
+        mount("other");
+    }
+    SECTION("another file whose digest is known, too") {
+        mount("other");
+        const std::vector<InputFile> others = {
+            by_name("x", "other", protocol::sha256_hex("wrong"))};
+        REQUIRE(fixture.check(others).has_value());
+        CHECK(fixture.inputs->check_mounted(others, workspace).has_value());
+    }
+    SECTION("the same file, written to") {
+        std::ofstream(fixture.source.path("in"), std::ios::app) << "!";
+    }
+    SECTION("nothing") {
+        std::filesystem::remove(fixture.target.path("x"));
+    }
+    const auto changed = fixture.inputs->check_mounted(files, workspace);
+    REQUIRE(changed.has_error());
+    CHECK(changed.error().message().find("files/0/") != std::string::npos);
+}
+
 TEST_CASE("an execution copies at most kInputCopyBytesMax", "[inputs]") {
     const Fixture fixture;
     fixture.source.write("big", "");
