@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <string>
 #include <utility>
 
@@ -101,14 +102,18 @@ NetworkNamespace take_network() {
     return network.has_value() ? std::move(network).value() : NetworkNamespace();
 }
 
-void describe_network(IsolationReport& report, bool made_beforehand) {
+/// missing: the errno of a bound on its sockets that could not be set, as far as it is known.
+void describe_network(IsolationReport& report, bool made_beforehand, int missing) {
     for (Control& control : report.controls) {
         if (control.name == "network_namespace") {
             control.mechanism += made_beforehand ? ", made beforehand" : ", made with the session";
             struct statvfs sys {};
-            if (::statvfs("/proc/sys/net/ipv4/tcp_rmem", &sys) != 0 ||
+            if (missing == EROFS || ::statvfs("/proc/sys/net/ipv4/tcp_rmem", &sys) != 0 ||
                 (sys.f_flag & ST_RDONLY) != 0) {
                 control.mechanism += "; sockets not bounded, /proc/sys is read-only or masked";
+            } else if (missing != 0) {
+                control.mechanism +=
+                    "; waiting connections not bounded, this kernel gives only root somaxconn";
             }
         }
     }
@@ -178,7 +183,7 @@ Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationRepor
         stop_listening(std::move(network.listener));
     }
     IsolationReport report = report_of(launched.value().report, server_controls, cgroup, image);
-    describe_network(report, inputs.enter_network);
+    describe_network(report, inputs.enter_network, network.missing);
     Assembled assembled{
         std::move(launched).value(),
         std::move(cgroup),

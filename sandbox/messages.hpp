@@ -75,7 +75,7 @@ enum class SetupMessageKind : std::uint32_t {
 struct SetupMessage {
     SetupMessageKind kind = SetupMessageKind::kFailed;
     SetupStep step = SetupStep::kReadPlan;  // kFailed
-    std::int32_t error = 0;                 // kFailed: an errno
+    std::int32_t error = 0;                 // kFailed: an errno; kNetwork: of a bound, or 0
     std::uint32_t index = 0;                // kFailed: which path, link or file of the plan
     ChildReport report;                     // kFailed, kReady
 };

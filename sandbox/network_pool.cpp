@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kMakePatience{5};
 
 /// One answer of the launcher's, which must carry a descriptor and be of this kind.
 Result<UniqueFd> await_descriptor(
-    int control, SetupMessageKind kind, std::chrono::steady_clock::time_point deadline) {
+    int control, SetupMessageKind kind, std::chrono::steady_clock::time_point deadline, int& note) {
     SetupMessage message;
     BOOST_OUTCOME_TRY(wait_until_readable(control, deadline));
     BOOST_OUTCOME_TRY(
@@ -38,6 +38,7 @@ Result<UniqueFd> await_descriptor(
     if (message.kind != kind || received.fds.size() != 1) {
         return Error(ErrorCode::kProtocol, "the launcher did not answer with a network");
     }
+    note = message.error;
     return std::move(received.fds[0]);
 }
 
@@ -45,9 +46,11 @@ Result<NetworkNamespace> await_network(int control) {
     const auto deadline = std::chrono::steady_clock::now() + kMakePatience;
     NetworkNamespace network;
     BOOST_OUTCOME_TRY(
-        network.descriptor, await_descriptor(control, SetupMessageKind::kNetwork, deadline));
+        network.descriptor,
+        await_descriptor(control, SetupMessageKind::kNetwork, deadline, network.missing));
+    int none = 0;
     BOOST_OUTCOME_TRY(
-        network.listener, await_descriptor(control, SetupMessageKind::kListener, deadline));
+        network.listener, await_descriptor(control, SetupMessageKind::kListener, deadline, none));
     return network;
 }
 

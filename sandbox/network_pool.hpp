@@ -32,6 +32,7 @@ inline constexpr std::chrono::milliseconds kNetworkPatience{2000};
 struct NetworkNamespace {
     UniqueFd descriptor;  // nsfs
     UniqueFd listener;    // non-blocking
+    int missing = 0;      // the errno of a bound on its sockets that could not be set
 };
 
 /// Nobody can connect any more when this returns. A close alone is not enough: a child that another

@@ -87,8 +87,9 @@ int make_owner() {
     return error;
 }
 
-int send_descriptor(int control_fd, SetupMessageKind kind, int fd) {
+int send_descriptor(int control_fd, SetupMessageKind kind, int fd, int error) {
     SetupMessage message;
+    message.error = error;
     message.kind = kind;
     return send_setup_message(control_fd, message, fd);
 }
@@ -108,7 +109,8 @@ int bring_up_loopback() {
     return error;
 }
 
-int bound_socket_memory() {
+int bound_socket_memory(int& missing) {
+    missing = 0;
     if (layer_removed("socket_memory")) {
         return 0;
     }
@@ -120,8 +122,11 @@ int bound_socket_memory() {
              {"/proc/sys/net/ipv4/tcp_wmem", "4096 65536 131072"},
              {"/proc/sys/net/ipv4/tcp_max_tw_buckets", "1024"}}) {
         const int error = write_own(path, value);
-        // Read-only or masked in most containers; the isolation report says so (assembly.cpp).
-        if (error != 0 && error != EROFS && error != ENOENT) {
+        // Read-only or masked in most containers, and older kernels (6.1) show an ordinary user no
+        // somaxconn; the isolation report says so (assembly.cpp).
+        if (error == EROFS || error == ENOENT) {
+            missing = error;
+        } else if (error != 0) {
             return error;
         }
     }
@@ -166,16 +171,18 @@ int make_network(int control_fd, SetupStep& step) {
         return error;
     }
     step = SetupStep::kSocketMemory;
-    if ((error = bound_socket_memory()) != 0) {
+    int missing = 0;
+    if ((error = bound_socket_memory(missing)) != 0) {
         return error;
     }
     step = SetupStep::kProxyListener;
     int listener_fd = -1;
     if ((error = make_proxy_listener(listener_fd)) != 0 ||
-        (error = send_descriptor(control_fd, SetupMessageKind::kNetwork, network_fd)) != 0) {
+        (error = send_descriptor(control_fd, SetupMessageKind::kNetwork, network_fd, missing)) !=
+            0) {
         return error;
     }
-    return send_descriptor(control_fd, SetupMessageKind::kListener, listener_fd);
+    return send_descriptor(control_fd, SetupMessageKind::kListener, listener_fd, 0);
 }
 
 int enter_network(int network_fd, bool privileged) {

@@ -13,8 +13,9 @@ int bring_up_loopback();
 
 /// Bounds what the sockets of this process's network namespace may hold: what waits in a connection
 /// that nobody has accepted yet is charged to no cgroup. Before the root changes: it needs the
-/// host's /proc. Where /proc/sys is read-only or masked nothing is bounded, and that is no error.
-int bound_socket_memory();
+/// host's /proc. Where /proc/sys is read-only, masked or lacks one of them that is no error:
+/// missing is its errno, or 0.
+int bound_socket_memory(int& missing);
 
 /// The socket at 127.0.0.1:kProxyPort of the network namespace that this process is in.
 int make_proxy_listener(int& listener_fd);

@@ -99,7 +99,9 @@ Status sweep_cgroups() {
             const std::string path = directory + "/" + name;
             if (names_dead_server(name)) {
                 remove_empty(path);
-            } else if (!name.starts_with(kServerPrefix)) {
+            } else {
+                // Also a living server's: in a delegated cgroup it has stepped aside into one of
+                // its own, and so has whatever server it started.
                 pending.push_back(path);
             }
         }
