@@ -102,7 +102,7 @@ NetworkNamespace take_network() {
     return network.has_value() ? std::move(network).value() : NetworkNamespace();
 }
 
-/// missing: the errno of a bound on its sockets that could not be set, as far as it is known.
+/// missing: the errno of a bound on its sockets that could not be set, or 0.
 void describe_network(IsolationReport& report, bool made_beforehand, int missing) {
     for (Control& control : report.controls) {
         if (control.name == "network_namespace") {
@@ -183,7 +183,10 @@ Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationRepor
         stop_listening(std::move(network.listener));
     }
     IsolationReport report = report_of(launched.value().report, server_controls, cgroup, image);
-    describe_network(report, inputs.enter_network, network.missing);
+    describe_network(
+        report,
+        inputs.enter_network,
+        inputs.enter_network ? network.missing : launched.value().report.socket_bounds);
     Assembled assembled{
         std::move(launched).value(),
         std::move(cgroup),

@@ -253,8 +253,7 @@ void run_child(ChildState& state) noexcept {
     require(state, SetupStep::kWaitForLauncher, wait_for_launcher(state.go_fd));
     require(state, SetupStep::kBecomeGuest, become_guest());
     if (!state.plan->enter_network) {
-        int missing = 0;  // told by the server, which sees the same /proc/sys
-        require(state, SetupStep::kSocketMemory, bound_socket_memory(missing));
+        require(state, SetupStep::kSocketMemory, bound_socket_memory(state.report.socket_bounds));
     }
     enter_root(state);
     set_up_network(state);

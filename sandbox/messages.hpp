@@ -62,6 +62,7 @@ inline constexpr std::int32_t kControlNotReached = -1;
 struct ChildReport {
     std::array<std::int32_t, kChildControlCount> outcome{};
     std::int32_t landlock_abi = 0;
+    std::int32_t socket_bounds = 0;  // of a network made here: the errno of one that is missing
 };
 
 enum class SetupMessageKind : std::uint32_t {

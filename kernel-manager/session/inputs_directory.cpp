@@ -174,11 +174,12 @@ boost::asio::awaitable<Result<std::string>> InputsDirectory::digest(
     co_return found;
 }
 
-boost::asio::awaitable<Status> InputsDirectory::check(
+boost::asio::awaitable<Result<InputsDirectory::Checked>> InputsDirectory::check(
     std::shared_ptr<InputsDirectory> self,
     boost::asio::io_context& io,
     std::shared_ptr<WorkThread> thread,
     const std::vector<InputFile>& files) {
+    Checked checked;
     std::size_t mounts = 0;
     for (std::size_t i = 0; i < files.size(); ++i) {
         const InputFile& file = files[i];
@@ -198,6 +199,7 @@ boost::asio::awaitable<Status> InputsDirectory::check(
         if (file.sha256.empty()) {
             continue;
         }
+        checked.emplace(i, version_of(input.value().state, input.value().device));
         const auto found = co_await digest(self, io, thread, std::move(input).value());
         if (found.has_error()) {
             co_return Error(found.error().code(), where + found.error().message());
@@ -207,7 +209,7 @@ boost::asio::awaitable<Status> InputsDirectory::check(
                 ErrorCode::kInvalidArgument, where + wrong_digest(found.value()).message());
         }
     }
-    co_return ok();
+    co_return checked;
 }
 
 std::vector<sandbox::InputMount> InputsDirectory::mounts_of(
@@ -222,7 +224,9 @@ std::vector<sandbox::InputMount> InputsDirectory::mounts_of(
 }
 
 Status InputsDirectory::check_mounted(
-    const std::vector<InputFile>& files, const sandbox::Workspace& workspace) const {
+    const std::vector<InputFile>& files,
+    const Checked& checked,
+    const sandbox::Workspace& workspace) {
     for (std::size_t i = 0; i < files.size(); ++i) {
         if (files[i].from.empty() || files[i].sha256.empty()) {
             continue;
@@ -237,8 +241,9 @@ Status InputsDirectory::check_mounted(
         if (!fd || ::fstat(fd.get(), &info) < 0) {
             return Error::from_errno(errno, "files/" + std::to_string(i) + "/path");
         }
-        const auto known = digests_.find(version_of(sandbox::file_state(info), info.st_dev));
-        if (known == digests_.end() || known->second != files[i].sha256) {
+        const auto right = checked.find(i);
+        if (right == checked.end() ||
+            right->second != version_of(sandbox::file_state(info), info.st_dev)) {
             return Error(
                 ErrorCode::kInvalidArgument,
                 "files/" + std::to_string(i) +

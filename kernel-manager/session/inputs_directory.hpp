@@ -43,10 +43,16 @@ class InputsDirectory {
     /// kInvalidArgument, "from: …", if there is no such plain file, or not beneath the directory.
     Result<OpenedInput> open_file(const std::string& name) const;
 
+    /// One version of one file: device, inode, size, times.
+    using Version =
+        std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
+    /// By their place in the list, the versions whose digests were found right.
+    using Checked = std::map<std::size_t, Version>;
+
     /// Whether a session may be made with these files: they are there, and those that name a digest
     /// have it. The work thread reads them. kInvalidArgument: "files/N/from: …", "files/N/sha256:
     /// …".
-    static boost::asio::awaitable<Status> check(
+    static boost::asio::awaitable<Result<Checked>> check(
         std::shared_ptr<InputsDirectory> self,
         boost::asio::io_context& io,
         std::shared_ptr<WorkThread> thread,
@@ -55,8 +61,10 @@ class InputsDirectory {
     std::vector<sandbox::InputMount> mounts_of(const std::vector<InputFile>& files) const;
     /// Whether what was mounted there, by its path, is what check() has read the digest of: the
     /// file may have been replaced or written to meanwhile. kInvalidArgument: "files/N/from: …".
-    Status check_mounted(
-        const std::vector<InputFile>& files, const sandbox::Workspace& workspace) const;
+    static Status check_mounted(
+        const std::vector<InputFile>& files,
+        const Checked& checked,
+        const sandbox::Workspace& workspace);
 
     /// One input on its way into a workspace, which must outlive it. Uncommitted it leaves nothing.
     class Copy {
@@ -83,9 +91,6 @@ class InputsDirectory {
     Status check_copy(const InputFile& file) const;
 
  private:
-    using Version =
-        std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
-
     static Version version_of(const sandbox::FileState& state, std::uint64_t device);
     InputsDirectory(std::string path, UniqueFd directory)
         : path_(std::move(path)), directory_(std::move(directory)) {}

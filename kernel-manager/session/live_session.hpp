@@ -230,7 +230,11 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void begin_restart();
     void stay_dead(const Status& status, const protocol::Message* parent, const Death& death);
     void on_kernel_exit(const sandbox::WorkerExit& exit);
+    void await_end();
+    void tell_end();
+    void give_up_on_end();
     void on_swept();
+    Death coming_death() const;
     Death classify(const sandbox::WorkerExit& exit);
     void lose_kernel(const Death& death);
     void fail_current(const Death& death, const std::string& text);
@@ -253,10 +257,13 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     KernelState state_ = KernelState::kStarting;
     std::unique_ptr<KernelProcess> process_;
     std::optional<Death> kill_reason_;  // why we killed the present process
-    /// The present process has ended, and what it has left running is being killed.
-    std::optional<sandbox::WorkerExit> ended_;
-    std::optional<Death> death_;  // of the last process, while there is none
-    std::string ready_probe_id_;  // msg_id of our first kernel_info_request
+    /// The present process has ended of this, and what it has left running is being killed.
+    std::optional<Death> ended_;
+    /// Whether there will be another process, once that was told or decided.
+    std::optional<bool> restarts_after_;
+    std::optional<protocol::Message> told_;  // whose cell has been told of the end
+    std::optional<Death> death_;             // of the last process, while there is none
+    std::string ready_probe_id_;             // msg_id of our first kernel_info_request
     std::optional<nlohmann::json> kernel_info_;
     std::shared_ptr<Completion<Status>> ready_;           // of the present process
     std::shared_ptr<Completion<Status>> restart_waiter_;  // of whoever asked for a restart

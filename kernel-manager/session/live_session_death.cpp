@@ -12,10 +12,11 @@ using protocol::Message;
 
 namespace {
 
-/// How long leftovers of an interpreter that has ended may take to go.
-constexpr std::chrono::seconds kSweepPatience{10};
-/// How long pid 1 may take to report the exit of an interpreter that was killed.
-constexpr std::chrono::milliseconds kExitReportPatience{5000};
+/// How long the cell of an interpreter that is ending waits with its answer, because what comes
+/// last belongs to it, and the next interpreter is then mostly there.
+constexpr std::chrono::milliseconds kTellPatience{250};
+/// How long a killed interpreter, or what one has left running, may take to go.
+constexpr std::chrono::seconds kEndPatience{10};
 
 }  // namespace
 
@@ -23,28 +24,21 @@ void LiveSession::kill_kernel(Death why) {
     if (!process_) {
         return;
     }
-    if (ended_.has_value() && why.kind != Death::Kind::kRequested) {
-        return;  // it has died of something else, and nothing runs any more
+    if (ended_.has_value()) {
+        // It has died of something else, and only what is to come can still be asked for.
+        if (why.kind == Death::Kind::kRequested) {
+            ended_ = why;
+            restarts_after_.reset();
+        }
+        return;
     }
     if (!kill_reason_.has_value()) {
         kill_reason_ = why;
     }
-    if (ended_.has_value()) {
-        return;
-    }
-    // The interpreter alone; what it started is swept when its exit is reported. It may have ended
-    // already: then that is on its way.
+    // The interpreter alone; what it started is swept when its exit is reported. Fails if it has
+    // ended already: then that is on its way.
     (void)process_->send_signal(SIGKILL);
-    kill_timer_.expires_after(kExitReportPatience);
-    kill_timer_.async_wait(
-        [weak = weak_from_this(), worker = process_->id()](const boost::system::error_code& error) {
-            const auto self = weak.lock();
-            if (!error && self && self->process_ && self->process_->id() == worker) {
-                // Fails if pid 1 does not take it: then the next start does, too.
-                (void)self->sandbox_.begin_sweep();
-                self->lose_kernel({Death::Kind::kSandboxDied, 0});
-            }
-        });
+    await_end();
 }
 
 void LiveSession::begin_restart() {
@@ -60,24 +54,75 @@ void LiveSession::begin_restart() {
 }
 
 void LiveSession::on_kernel_exit(const sandbox::WorkerExit& exit) {
-    if (!process_ || process_->id() != exit.id) {
+    if (!process_ || process_->id() != exit.id || ended_.has_value()) {
         return;  // an earlier interpreter
+    }
+    ended_ = classify(exit);
+    // Of a run that is over, whatever they say.
+    for (auto* timer : {&start_timer_, &wall_timer_, &cpu_timer_, &uncork_timer_}) {
+        timer->cancel();
     }
     // What the interpreter left running goes first: it holds the same link and could talk for ever.
     // How long that takes is up to the guest, so nobody waits here.
-    ended_ = exit;
     if (sandbox_.begin_sweep().has_error()) {
         on_swept();  // the next start says what is wrong
         return;
     }
-    kill_timer_.expires_after(kSweepPatience);
+    await_end();
+}
+
+void LiveSession::await_end() {
+    kill_timer_.expires_after(kTellPatience);
     kill_timer_.async_wait(
-        [weak = weak_from_this(), worker = exit.id](const boost::system::error_code& error) {
+        [weak = weak_from_this(), worker = process_->id()](const boost::system::error_code& error) {
             const auto self = weak.lock();
-            if (!error && self && self->ended_.has_value() && self->ended_->id == worker) {
-                self->on_swept();
+            if (error || !self || !self->process_ || self->process_->id() != worker) {
+                return;
             }
+            self->tell_end();
+            if (self->closed_ || !self->process_) {
+                return;
+            }
+            self->kill_timer_.expires_after(kEndPatience);
+            self->kill_timer_.async_wait([weak, worker](const boost::system::error_code& late) {
+                const auto still = weak.lock();
+                if (!late && still && still->process_ && still->process_->id() == worker) {
+                    still->give_up_on_end();
+                }
+            });
         });
+}
+
+Death LiveSession::coming_death() const {
+    return ended_.has_value() ? *ended_
+                              : kill_reason_.value_or(Death{Death::Kind::kSandboxDied, 0});
+}
+
+void LiveSession::tell_end() {
+    if (ended_.has_value()) {  // or somebody could still be talking
+        draining_ = true;
+        process_->drain_all();
+        draining_ = false;
+    }
+    if (closed_ || !process_ || !current_.has_value()) {
+        return;
+    }
+    const Death death = coming_death();
+    restarts_after_ = may_restart(death);
+    told_ = current_->request.message;
+    const std::string text =
+        describe_end(death, *restarts_after_ ? Aftermath::kRestarted : Aftermath::kLeftDead);
+    fail_current(death, text);
+    if (death.kind != Death::Kind::kRequested) {
+        fail_waiting(death, text);  // who asks from now on knows, and waits for the fresh one
+    }
+}
+
+void LiveSession::give_up_on_end() {
+    // Fails if pid 1 does not take it: then the next start does, too.
+    (void)sandbox_.begin_sweep();
+    restarts_after_ = false;
+    lose_kernel(coming_death());
 }
 
 void LiveSession::on_swept() {
@@ -90,7 +135,7 @@ void LiveSession::on_swept() {
     if (closed_ || !process_) {
         return;
     }
-    lose_kernel(classify(*ended_));
+    lose_kernel(*ended_);
 }
 
 Death LiveSession::classify(const sandbox::WorkerExit& exit) {
@@ -114,27 +159,29 @@ void LiveSession::lose_kernel(const Death& death) {
     const auto self = shared_from_this();  // an answer may let go of the session
     process_.reset();
     ended_.reset();
+    const std::optional<bool> decided = std::exchange(restarts_after_, std::nullopt);
+    std::optional<Message> parent = std::exchange(told_, std::nullopt);
+    const bool told = parent.has_value();
     for (auto* timer : {&start_timer_, &wall_timer_, &cpu_timer_, &uncork_timer_, &kill_timer_}) {
         timer->cancel();
     }
     ignore_congestion_ = false;
     change(KernelEvent::kDied);
     death_ = death;
-    const bool restarts = !closed_ && may_restart(death);
+    const bool restarts = !closed_ && (decided.has_value() ? *decided : may_restart(death));
     const std::string text = describe_end(
         death,
         closed_    ? Aftermath::kEnded
         : restarts ? Aftermath::kRestarted
                    : Aftermath::kLeftDead);
     fail_debug_requests(text);
-    std::optional<Message> parent;
     if (current_.has_value()) {
         parent = current_->request.message;
         fail_current(death, text);
-    } else if (is_news(death) && !setup_.spare) {
+    } else if (is_news(death) && !setup_.spare && !told) {
         publish(messages_.stream("stderr", text + "\n", last_parent_header_));
     }
-    if (death.kind != Death::Kind::kRequested || closed_) {
+    if (closed_ || !restarts || (death.kind != Death::Kind::kRequested && !told)) {
         fail_waiting(death, text);
     }
     if (adopted_) {

@@ -17,7 +17,7 @@ using std::chrono::system_clock;
 
 boost::asio::awaitable<Status> LiveSession::adopt(std::string kernel_id, SessionOptions options) {
     const auto self = shared_from_this();
-    if (closed_ || !process_ || state_ != KernelState::kIdle) {
+    if (closed_ || !process_ || ended_.has_value() || state_ != KernelState::kIdle) {
         co_return Error(ErrorCode::kConflict, "hand out: the spare is not ready");
     }
     setup_.spare = false;

@@ -233,6 +233,9 @@ Status LiveSession::send_interrupt() {
     // The code's last words must reach us even if a slow client has stopped the reading.
     ignore_congestion_ = true;
     process_->resume_reading();
+    if (ended_.has_value()) {
+        return ok();  // by itself; its answer is on its way
+    }
     if (!current_->begun) {
         current_->interrupt_at_busy = true;
         return ok();

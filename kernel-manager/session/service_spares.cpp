@@ -4,12 +4,20 @@
 #include "kernel-manager/session/service_state.hpp"
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
+#include <chrono>
 #include <utility>
 
 namespace cellkeep::session {
 
 namespace {
+
+/// Who asks for a session while one that has ended is still on its way out waits for its place.
+constexpr std::chrono::seconds kRoomPatience{2};
+constexpr std::chrono::milliseconds kRoomLook{5};
 
 /// A fault of what was asked, not of the spare that it was tried with.
 bool is_callers_fault(const Error& error) {
@@ -89,7 +97,7 @@ boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::make_spar
     BOOST_OUTCOME_CO_TRY(admit(options));
     Entry entry;
     BOOST_OUTCOME_CO_TRY(entry.slot, claim_slot());
-    Status started = co_await start(entry, std::move(options), true);
+    Status started = co_await start(entry, std::move(options), {}, true);
     BOOST_OUTCOME_CO_TRY(std::move(started));
     spare_slots_.emplace(entry.session->id(), std::move(entry.slot));
     co_return entry.session;
@@ -104,9 +112,24 @@ void ServiceState::discard_spare(const SessionPtr& spare) {
     bury(std::move(entry), {Death::Kind::kRequested, 0});
 }
 
+boost::asio::awaitable<void> ServiceState::wait_for_burials() {
+    boost::asio::steady_timer timer(io_);
+    const auto deadline = std::chrono::steady_clock::now() + kRoomPatience;
+    while (slots_->size() >= config_.sessions_max && !not_gone_.empty() && !shutting_down_ &&
+           std::chrono::steady_clock::now() < deadline) {
+        timer.expires_after(kRoomLook);
+        boost::system::error_code ignored;  // nobody cancels it
+        co_await timer.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
+        if (finish_burials(std::chrono::milliseconds(0))) {
+            pool_->fill();
+        }
+    }
+}
+
 boost::asio::awaitable<Status> ServiceState::make_room() {
     while (slots_->size() >= config_.sessions_max) {
-        if (pool_->give_way()) {
+        co_await wait_for_burials();
+        if (slots_->size() < config_.sessions_max || pool_->give_way()) {
             continue;
         }
         if (!pool_->is_making()) {

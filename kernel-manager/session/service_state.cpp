@@ -16,14 +16,14 @@ namespace cellkeep::session {
 
 namespace {
 
-/// What the host has not let go of (a slow death, a busy cgroup) is tried again this much later,
-/// then twice that, and so on.
 /// How long everybody else may wait for the end of a session. Nearly all are gone within this; one
 /// that takes longer (that is up to its guest) is looked at again later.
 constexpr std::chrono::milliseconds kBurialPatience{100};
+/// What the host has not let go of (a slow death, a busy cgroup) is tried again this much later,
+/// then twice that, and so on.
+constexpr std::chrono::milliseconds kBurialRetryFirst{20};
+constexpr std::chrono::milliseconds kBurialRetryMost{1000};
 constexpr std::chrono::milliseconds kBurialRetryPatience{0};
-constexpr std::chrono::milliseconds kBurialRetryFirst{100};
-constexpr std::chrono::milliseconds kBurialRetryMost{60'000};
 
 sandbox::Policy make_policy(
     const SessionLimits& asked,
@@ -77,8 +77,8 @@ boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::create(
     if (!options.limits.consecutive_failures.has_value()) {
         options.limits.consecutive_failures = config_.consecutive_failures;
     }
-    Status inputs = co_await check_inputs(options.files);
-    BOOST_OUTCOME_CO_TRY(std::move(inputs));
+    auto inputs = co_await check_inputs(options.files);
+    BOOST_OUTCOME_CO_TRY(const auto checked, std::move(inputs));
     Entry entry;
     BOOST_OUTCOME_CO_TRY(entry.kernel_id, claim_kernel_id(options.kernel_id));
     if (!has_references(options.files)) {  // those are mounted when a sandbox is made
@@ -89,7 +89,7 @@ boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::create(
         Status room = co_await make_room();
         BOOST_OUTCOME_CO_TRY(std::move(room));
         BOOST_OUTCOME_CO_TRY(entry.slot, claim_slot());
-        Status started = co_await start(entry, std::move(options), false);
+        Status started = co_await start(entry, std::move(options), checked, false);
         BOOST_OUTCOME_CO_TRY(std::move(started));
     }
     const SessionPtr session = entry.session;
@@ -105,9 +105,10 @@ boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::create(
     co_return session;
 }
 
-boost::asio::awaitable<Status> ServiceState::check_inputs(const std::vector<InputFile>& files) {
+boost::asio::awaitable<Result<InputsDirectory::Checked>> ServiceState::check_inputs(
+    const std::vector<InputFile>& files) {
     if (!has_references(files)) {
-        co_return ok();
+        co_return InputsDirectory::Checked();
     }
     if (!config_.inputs) {
         co_return no_inputs_directory().with_context("files");
@@ -155,7 +156,7 @@ Result<Claim<std::uint32_t>> ServiceState::claim_slot() {
 }
 
 boost::asio::awaitable<Status> ServiceState::start(
-    Entry& entry, SessionOptions options, bool spare) {
+    Entry& entry, SessionOptions options, InputsDirectory::Checked checked, bool spare) {
     const KernelSpec* spec = config_.catalog.find(options.language);
     CELLKEEP_CHECK(spec != nullptr);  // admit() has looked
     BOOST_OUTCOME_CO_TRY(const auto id, random_hex(12));
@@ -179,10 +180,8 @@ boost::asio::awaitable<Status> ServiceState::start(
         co_return name_full_host(std::move(made).error()).with_context("create session");
     }
     sandbox::Sandbox sandbox = std::move(made).value();
-    if (config_.inputs) {
-        BOOST_OUTCOME_CO_TRY(
-            config_.inputs->check_mounted(options.files, sandbox::Workspace(sandbox)));
-    }
+    BOOST_OUTCOME_CO_TRY(
+        InputsDirectory::check_mounted(options.files, checked, sandbox::Workspace(sandbox)));
     BOOST_OUTCOME_CO_TRY(setup.proxy, network.open(sandbox, setup.spec));
     setup.gateway = config_.gateway;
     setup.kernel_id = entry.kernel_id.value();
@@ -290,9 +289,19 @@ void ServiceState::bury(Entry entry, Death reason) {
     log("the end of session " + entry.session->id() + " takes longer: " + left.error().message());
     // Its number is its user on the host: nobody gets that while something of it may be left.
     not_gone_.push_back(std::move(entry));
-    if (!shutting_down_) {
+    // One timer for all: a stream of slow ends must not put it off.
+    if (!shutting_down_ && not_gone_.size() == 1) {
+        burial_delay_.reset();
         retry_burials();
     }
+}
+
+bool ServiceState::finish_burials(std::chrono::milliseconds patience) {
+    const std::size_t before = not_gone_.size();
+    std::erase_if(not_gone_, [patience](const Entry& entry) {
+        return entry.session->remove_leftovers(patience).has_value();
+    });
+    return not_gone_.size() < before;
 }
 
 void ServiceState::retry_burials() {
@@ -302,12 +311,10 @@ void ServiceState::retry_burials() {
         if (error || !self) {
             return;
         }
-        std::erase_if(self->not_gone_, [](const Entry& entry) {
-            return entry.session->remove_leftovers(kBurialRetryPatience).has_value();
-        });
-        if (self->not_gone_.empty()) {
-            self->burial_delay_.reset();
-        } else {
+        if (self->finish_burials(kBurialRetryPatience)) {
+            self->pool_->fill();  // there is room again
+        }
+        if (!self->not_gone_.empty()) {
             self->retry_burials();
         }
     });
@@ -342,9 +349,7 @@ void ServiceState::shutdown() {
     if (pool_) {
         pool_->stop();
     }
-    std::erase_if(not_gone_, [](const Entry& entry) {
-        return entry.session->remove_leftovers(sandbox::kDestroyPatience).has_value();
-    });
+    (void)finish_burials(sandbox::kDestroyPatience);  // what is left is the next server's to sweep
 }
 
 void ServiceState::log(const std::string& line) const {

@@ -75,12 +75,16 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
 
     /// Whether such a session may be made now.
     Status admit(const SessionOptions& options) const;
-    boost::asio::awaitable<Status> check_inputs(const std::vector<InputFile>& files);
+    boost::asio::awaitable<Result<InputsDirectory::Checked>> check_inputs(
+        const std::vector<InputFile>& files);
     Result<Claim<std::string>> claim_kernel_id(const std::string& wanted);
     boost::asio::awaitable<Status> make_room();
+    /// Of a full server: until a session that has ended gives its place free, or a while.
+    boost::asio::awaitable<void> wait_for_burials();
     Result<Claim<std::uint32_t>> claim_slot();
     /// Makes and starts a session in the entry's place; an entry that failed is buried.
-    boost::asio::awaitable<Status> start(Entry& entry, SessionOptions options, bool spare);
+    boost::asio::awaitable<Status> start(
+        Entry& entry, SessionOptions options, InputsDirectory::Checked checked, bool spare);
     boost::asio::awaitable<Status> hand_out(Entry& entry, const SessionOptions& options);
     boost::asio::awaitable<Result<SessionPtr>> make_spare();
     void discard_spare(const SessionPtr& spare);
@@ -88,6 +92,8 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
     /// Ends the session. Its place is free once nothing is left of it on the host.
     void bury(Entry entry, Death reason);
     void retry_burials();
+    /// Whether one of those that were not gone is now; each is waited for that long.
+    bool finish_burials(std::chrono::milliseconds patience);
     std::function<void(Death)> end_by_itself(const std::string& session_id, bool spare);
     void log(const std::string& line) const;
 

@@ -3,6 +3,7 @@
 
 import argparse
 import asyncio
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "integration/server"))
 
 from endings import disk_full, kill, terminate
 from faults import idle, never_read, slow_loris, vanish
-from harness import TOKEN, Server, cgroups_of
+from harness import TOKEN, Server, cgroups_of, wait_until
 from health import HealthWatch
 from lost_peers import lose_peers
 from table import Table, head
@@ -44,8 +45,15 @@ async def short_load(table: Table, server: Server, options: argparse.Namespace) 
 def check_nothing_left(table: Table, server: Server) -> None:
     """While the server goes on: its sessions have ended, and so has all that was theirs."""
     began = time.monotonic()
-    sessions = server.get("/v1/sessions").json()["sessions"]
-    cgroups, processes = cgroups_of(server.process.pid), server.children()
+
+    def left() -> tuple[list, list, list]:
+        sessions = server.get("/v1/sessions").json()["sessions"]
+        return sessions, cgroups_of(server.process.pid), server.children()
+
+    # The last ones may still be on their way out.
+    with contextlib.suppress(AssertionError):
+        wait_until(lambda: not any(left()), 30, "the last sessions to go")
+    sessions, cgroups, processes = left()
     table.add(
         "what is left of the sessions",
         f"{len(sessions)} sessions, {len(cgroups)} cgroups, {len(processes)} processes",

@@ -184,6 +184,17 @@ Worker start_inside(Sandbox& sandbox, const std::vector<std::string>& argv) {
     return std::move(worker).value();
 }
 
+namespace {
+
+/// Whether the directory of a server (the first name_end characters of path) has one for the server
+/// itself, and path is one of the two, or further down there.
+bool is_aside(const std::string& path, std::size_t name_end) {
+    const std::string own = path.substr(0, name_end) + "/server";
+    return std::filesystem::exists(own) && (name_end == std::string::npos || path.starts_with(own));
+}
+
+}  // namespace
+
 std::vector<std::string> cgroups_of(pid_t server) {
     const std::string prefix = "/cellkeep-" + std::to_string(server) + "-";
     std::vector<std::string> found;
@@ -198,8 +209,10 @@ std::vector<std::string> cgroups_of(pid_t server) {
              it.increment(error)) {
             if (it->is_directory(error) && !it->is_symlink(error)) {
                 pending.push_back(it->path());
-                if (it->path().string().find(prefix) != std::string::npos) {
-                    found.push_back(it->path().string());
+                const std::string path = it->path().string();
+                const std::size_t at = path.rfind(prefix);
+                if (at != std::string::npos && !is_aside(path, path.find('/', at + 1))) {
+                    found.push_back(path);
                 }
             }
         }

@@ -65,7 +65,8 @@ bool wait_readable(int fd);
 std::string read_all(int fd);
 
 /// Every directory below the cgroup mounts that belongs to the server with this pid: its own and
-/// its sessions'.
+/// its sessions'. Not the one that it has stepped aside into in a delegated v2 cgroup
+/// (cgroup_v2.cpp): that stays as long as it lives.
 std::vector<std::string> cgroups_of(pid_t server);
 
 /// How many descriptors this process has, the ready networks' included.

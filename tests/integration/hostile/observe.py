@@ -21,6 +21,14 @@ def status_of(pid: int) -> dict[str, str]:
     return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
 
 
+def environment_of(pid: int) -> bytes:
+    """Nothing of a process that has ended, or that this user may not look into."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
 class Observed:
     """A session's first worker and the pid 1 above it, as the host sees them."""
 
@@ -33,7 +41,7 @@ class Observed:
     def of(cls, attacker: Attacker) -> "Observed":
         own = attacker.session.info["id"].encode()
         pids = [process.pid for process in attacker.server.children()]
-        worker = next(p for p in pids if own in Path(f"/proc/{p}/environ").read_bytes())
+        worker = next(p for p in pids if own in environment_of(p))
         init = int(status_of(worker)["PPid"])
         return cls(attacker.server.process.pid, init, worker, attacker.probe)
 

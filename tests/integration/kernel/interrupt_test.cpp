@@ -22,7 +22,8 @@ TEST_CASE("an interrupt ends what a cell is doing, whatever it is", "[kernel][in
         "import subprocess\nprint('go')\nsubprocess.run(['sleep', '1000'], capture_output=True)",
         "!echo go; sleep 1000",
         "%%bash\necho go; exec sleep 1000",
-        "import threading\nprint('go')\nthreading.Event().wait()",
+        "import _thread\nlock = "
+        "_thread.allocate_lock()\nlock.acquire()\nprint('go')\nlock.acquire()",
         "import asyncio, time\nasync def background():\n    print('go')\n    time.sleep(1000)\n"
         "task = asyncio.create_task(background())\nawait asyncio.sleep(1000)");
     CAPTURE(code);

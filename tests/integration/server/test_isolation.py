@@ -97,8 +97,8 @@ def guests_of(server: Server, session: Session) -> list[int]:
         try:
             if own in Path(f"/proc/{process.pid}/environ").read_bytes():
                 found.append(process.pid)
-        except PermissionError:
-            continue
+        except OSError:
+            continue  # pid 1's, or of somebody who has ended
     return found
 
 

@@ -95,12 +95,39 @@ TEST_CASE("nobody waits for what a dead interpreter has left running", "[session
     }
     // The server has seen the exit and begun to kill; it has nothing to wait for with its thread.
     CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
-    CHECK_FALSE(died.has_value());
-    held.release();
+    // Neither has whoever asked for the run.
     fixture.run_until([&died] { return died.has_value(); });
     REQUIRE(died->has_value());
     CHECK(died->value().status == ExecutionStatus::kDead);
     CHECK(to_string(died->value().death.value()) == "exited(3)");
+    // What is asked for then waits for the next interpreter.
+    std::optional<Result<ExecutionResult>> next;
+    fixture.spawn(session->execute(code("'again'")), next);
+    CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+    CHECK_FALSE(next.has_value());
+    CHECK(state_of(held.pid()) == 'Z');
+    held.release();
+    fixture.run_until([&next] { return next.has_value(); });
+    REQUIRE(next->has_value());
+    CHECK(next->value().result["text/plain"] == "'again'");
+    CHECK(session->info().restarts == 1);
+}
+
+TEST_CASE("a deadline is kept whatever dies slowly", "[session]") {
+    ServiceFixture fixture;
+    const auto session = fixture.open();
+    HeldProcess held = hold_one(fixture, *session);
+    ExecutionRequest request = code(
+        "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
+        "while True: pass");
+    request.timeout = std::chrono::milliseconds(100);
+    std::optional<Result<ExecutionResult>> cut;
+    fixture.spawn(session->execute(std::move(request)), cut);
+    fixture.run_until([&cut] { return cut.has_value(); });
+    REQUIRE(cut->has_value());
+    CHECK(cut->value().status == ExecutionStatus::kTimeout);
+    CHECK(state_of(held.pid()) == 'Z');
+    held.release();
     CHECK(fixture.execute(*session, "'again'").status == ExecutionStatus::kOk);
 }
 
