@@ -18,9 +18,9 @@ struct Fixture {
     std::shared_ptr<WorkThread> thread = std::make_shared<WorkThread>();
     std::shared_ptr<InputsDirectory> inputs = InputsDirectory::open(source.path(".")).value();
 
-    Status check(const std::vector<InputFile>& files) {
+    Result<InputsDirectory::Checked> check(const std::vector<InputFile>& files) {
         boost::asio::io_context io;
-        std::optional<Status> status;
+        std::optional<Result<InputsDirectory::Checked>> status;
         const auto run = [&]() -> boost::asio::awaitable<void> {
             status.emplace(co_await InputsDirectory::check(inputs, io, thread, files));
         };
