@@ -274,9 +274,10 @@ class Recorder(ThreadedZMQSocketChannel):
     """A channel as qtconsole has it: told of each message, in the client's own thread."""
 
     def __init__(self, *arguments: object, **more: object) -> None:
-        super().__init__(*arguments, **more)
+        # First: messages may come as soon as there is a stream.
         self.messages: list[dict] = []
         self.arrived = threading.Condition()
+        super().__init__(*arguments, **more)
 
     def call_handlers(self, message: dict) -> None:
         with self.arrived:
