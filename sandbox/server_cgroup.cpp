@@ -99,11 +99,10 @@ Status sweep_cgroups() {
             const std::string path = directory + "/" + name;
             if (names_dead_server(name)) {
                 remove_empty(path);
-            } else {
-                // Also a living server's: in a delegated cgroup it has stepped aside into one of
-                // its own, and so has whatever server it started.
-                pending.push_back(path);
             }
+            // Also a server's: in a delegated cgroup it has stepped aside into one of its own with
+            // all that was there, and with them whatever server they start.
+            pending.push_back(path);
         }
     }
     return ok();
