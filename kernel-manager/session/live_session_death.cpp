@@ -135,7 +135,7 @@ void LiveSession::on_swept() {
     if (closed_ || !process_) {
         return;
     }
-    lose_kernel(*ended_);
+    lose_kernel(coming_death());  // a copy: ended_ goes with the process
 }
 
 Death LiveSession::classify(const sandbox::WorkerExit& exit) {
