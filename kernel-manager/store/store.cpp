@@ -171,13 +171,15 @@ asio::awaitable<Answer> Store::ask(std::function<Answer(Database&)> question) {
     const auto asked = std::make_shared<Asked>(executor);
     {
         const std::lock_guard lock(mutex_);
-        jobs_.push_back([asked, executor, question = std::move(question)](Database& database) {
-            auto answer = std::make_shared<Answer>(question(database));
-            asio::post(executor, [asked, answer] {
-                asked->answer.emplace(std::move(*answer));
-                asked->timer.cancel();
+        // The thread hands its part of asked over: the timer may only go where io runs.
+        jobs_.push_back(
+            [told = asked, executor, question = std::move(question)](Database& database) mutable {
+                auto answer = std::make_shared<Answer>(question(database));
+                asio::post(executor, [told = std::move(told), answer] {
+                    told->answer.emplace(std::move(*answer));
+                    told->timer.cancel();
+                });
             });
-        });
     }
     changed_.notify_all();
     while (!asked->answer.has_value()) {
