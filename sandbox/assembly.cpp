@@ -8,6 +8,7 @@
 #include "sandbox/network_pool.hpp"
 #include "sandbox/plan_builder.hpp"
 #include "sandbox/seccomp_policy.hpp"
+#include "sandbox/zygote.hpp"
 
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -140,7 +141,8 @@ void tell_failure(IsolationReport& report, const LaunchFailure& failure, const E
 
 }  // namespace
 
-Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationReport* reached) {
+Result<Assembled> assemble(
+    const Policy& policy, Refusal refusal, IsolationReport* reached, const Zygote* zygote) {
     BOOST_OUTCOME_TRY(check_identity());
     const RunMode mode = run_mode();
     BOOST_OUTCOME_TRY(check_policy(policy, mode));
@@ -152,9 +154,12 @@ Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationRepor
         BOOST_OUTCOME_TRY(refuse_missing(server_controls, policy));
         BOOST_OUTCOME_TRY(refuse_missing({image}, policy));
     }
-    NetworkNamespace network = take_network();
+    // Those of the pool are not the zygote's to enter, and its forks are made beforehand
+    // themselves.
+    NetworkNamespace network = zygote == nullptr ? take_network() : NetworkNamespace();
     PlanInputs inputs;
     inputs.mode = mode;
+    inputs.nested = zygote != nullptr;
     inputs.enter_network = static_cast<bool>(network.descriptor);
     inputs.own_uid = ::geteuid();
     inputs.own_gid = ::getegid();
@@ -168,7 +173,8 @@ Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationRepor
         plan.waived = ~0U;
     }
     LaunchFailure failure;
-    auto launched = launch(plan, policy.launcher, network.descriptor, &failure);
+    auto launched = zygote != nullptr ? launch(plan, *zygote, &failure)
+                                      : launch(plan, policy.launcher, network.descriptor, &failure);
     if (launched.has_error()) {
         if (reached != nullptr) {
             ChildReport partial = failure.report;

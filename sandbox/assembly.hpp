@@ -13,6 +13,8 @@
 
 namespace cellkeep::sandbox {
 
+class Zygote;
+
 enum class Refusal {
     kStrict,   // a control that is missing and not in policy.allow_degraded is an error
     kCollect,  // every waivable control is waived
@@ -27,6 +29,11 @@ struct Assembled {
 };
 
 /// On failure, *reached (if not null) holds the report of what had been applied until then.
-Result<Assembled> assemble(const Policy& policy, Refusal refusal, IsolationReport* reached);
+/// zygote: makes it; or null, then the launcher does.
+Result<Assembled> assemble(
+    const Policy& policy,
+    Refusal refusal,
+    IsolationReport* reached,
+    const Zygote* zygote = nullptr);
 
 }  // namespace cellkeep::sandbox

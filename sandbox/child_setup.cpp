@@ -2,6 +2,7 @@
 #include "sandbox/child_setup.hpp"
 
 #include "sandbox/init.hpp"
+#include "sandbox/init_socket.hpp"
 #include "sandbox/layer_switch.hpp"
 #include "sandbox/lockdown.hpp"
 #include "sandbox/network_setup.hpp"
@@ -62,16 +63,17 @@ int wait_for_launcher(int go_fd) {
     return got == 1 ? 0 : EPIPE;
 }
 
-int become_guest() {
+int become_guest(const Plan& plan) {
     // A new user namespace changes no uid: this is still the server's. From here on files are made
     // and devices opened as the session's user. The capabilities of the namespace stay until
     // drop_capabilities().
     if (layer_removed("guest_uid")) {
         return 0;
     }
-    if (::prctl(PR_SET_KEEPCAPS, 1L, 0L, 0L, 0L) < 0 ||
-        ::setresgid(kGuestGid, kGuestGid, kGuestGid) < 0 ||
-        ::setresuid(kGuestUid, kGuestUid, kGuestUid) < 0) {
+    const uid_t uid = plan.zygote ? plan.host_uid : kGuestUid;
+    const gid_t gid = plan.zygote ? plan.host_gid : kGuestGid;
+    if (::prctl(PR_SET_KEEPCAPS, 1L, 0L, 0L, 0L) < 0 || ::setresgid(gid, gid, gid) < 0 ||
+        ::setresuid(uid, uid, uid) < 0) {
         return errno;
     }
     (void)::umask(022);  // Ignored: cannot fail.
@@ -220,13 +222,32 @@ void lock_down(ChildState& state) {
     install_filter(state);
 }
 
+/// A zygote keeps its capabilities (over its own namespaces alone) through the exec of its program,
+/// so that forks of it can make sandboxes; what those may do is decided in lock_down().
+void prepare_zygote(ChildState& state) {
+    require(state, SetupStep::kSessionKeyring, join_new_session_keyring());
+    require(state, SetupStep::kNewSession, ::setsid() < 0 ? errno : 0);
+    require(state, SetupStep::kZygotePids, begin_pids_high(state));
+    require(state, SetupStep::kDescriptors, arrange_descriptors(state));
+    require(state, SetupStep::kKeepCapabilities, keep_capabilities());
+    require(
+        state,
+        SetupStep::kNoNewPrivileges,
+        ::prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) < 0 ? errno : 0);
+    require(
+        state,
+        SetupStep::kParentDeathSignal,
+        ::prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L) < 0 ? errno : 0);
+    require(state, SetupStep::kParentDeathSignal, die_with_server(state.control_fd));
+}
+
 /// Loopback, and the proxy's socket, of a network namespace that was made by the clone. One that
 /// was made beforehand has both.
 void set_up_network(ChildState& state) {
     if (!state.plan->enter_network) {
         require(state, SetupStep::kLoopback, bring_up_loopback());
     }
-    if (!state.plan->make_listener) {
+    if (!state.plan->make_listener || state.plan->enter_network) {
         return;
     }
     int listener = -1;
@@ -251,7 +272,7 @@ void run_child(ChildState& state) noexcept {
         applied(state, made);
     }
     require(state, SetupStep::kWaitForLauncher, wait_for_launcher(state.go_fd));
-    require(state, SetupStep::kBecomeGuest, become_guest());
+    require(state, SetupStep::kBecomeGuest, become_guest(*state.plan));
     if (!state.plan->enter_network) {
         require(state, SetupStep::kSocketMemory, bound_socket_memory(state.report.socket_bounds));
     }
@@ -271,7 +292,11 @@ void run_child(ChildState& state) noexcept {
         ChildControl::kCgroupNamespace,
         SetupStep::kCgroupNamespace,
         !layer_removed("cgroup_namespace") && ::unshare(CLONE_NEWCGROUP) < 0 ? errno : 0);
-    lock_down(state);
+    if (plan.zygote) {
+        prepare_zygote(state);
+    } else {
+        lock_down(state);
+    }
 
     SetupMessage ready;
     ready.kind = SetupMessageKind::kReady;

@@ -29,6 +29,11 @@ inline constexpr std::array<DeviceNode, 5> kDeviceNodes{{
     {"/dev/urandom", "dev/urandom", 9},
 }};
 
+/// What a worker runs instead of an exec, in a sandbox made by a zygote: the zygote's own program,
+/// from where it was when it began to serve. The strings of the environment ("NAME=value", ended by
+/// a null pointer) lie in the worker's memory for good. Must not return.
+using WarmEntry = void (*)(char* const* environment);
+
 /// Everything the child works on. The plan outlives it.
 struct ChildState {
     const Plan* plan = nullptr;
@@ -41,6 +46,7 @@ struct ChildState {
     std::array<char, 8> oom_adj{};  // what it said at first, a C string
     int workspace_fd = -1;
     int denial_fd = -1;                         // seccomp notifications; -1: none are to be had
+    WarmEntry entry = nullptr;                  // null: workers are programs only
     std::uint32_t index = 0;                    // what of the plan a failing step was at
     std::array<int, kPlanPathsMax> tree_fds{};  // detached mounts; -1: skipped
     std::array<int, kDeviceNodes.size()> device_fds{};  // detached mounts

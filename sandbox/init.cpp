@@ -89,6 +89,24 @@ int write_oom_adj(int fd, const char* value) {
     return ::pwrite(fd, value, std::strlen(value), 0) < 0 ? errno : 0;
 }
 
+/// The C library's own fork: it keeps its books of threads and tells the libraries of the program
+/// that goes on (pthread_atfork(3)).
+pid_t fork_warm(int* pidfd) {
+    const pid_t pid = ::fork();
+    if (pid <= 0) {
+        return pid;
+    }
+    // It cannot be reaped before pid 1 does it.
+    *pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    if (*pidfd < 0) {
+        const int error = errno;
+        (void)::kill(pid, SIGKILL);  // Ignored: then it has ended by itself.
+        errno = error;
+        return -1;
+    }
+    return pid;
+}
+
 /// Plain fork with a pidfd. Not clone3(): the filter answers ENOSYS to it.
 pid_t fork_with_pidfd(int* pidfd) {
     return static_cast<pid_t>(
@@ -143,13 +161,16 @@ int start_worker(Init& init, const Start& start, Slot& slot, int& pidfd, SetupSt
     if (::pipe2(failure, O_CLOEXEC) < 0) {
         return errno;
     }
-    int error = layer_removed("oom_order") ? 0 : write_oom_adj(init.child->oom_adj_fd, "1000");
-    const pid_t pid = error != 0 ? -1 : fork_with_pidfd(&pidfd);
+    // A zygote is pid 1 to be of many sandboxes, not a guest.
+    const bool ordered = !init.child->plan->zygote && !layer_removed("oom_order");
+    int error = ordered ? write_oom_adj(init.child->oom_adj_fd, "1000") : 0;
+    const pid_t pid = error != 0 ? -1 : start.warm ? fork_warm(&pidfd) : fork_with_pidfd(&pidfd);
     if (pid == 0) {
         const Newborn newborn{
             std::span(init.request.fds).first(init.request.fd_count),
             init.child->worker_cgroup_fd,
-            failure[1]};
+            failure[1],
+            init.child->entry};
         become_worker(newborn, start);
     }
     if (pid < 0 && error == 0) {
@@ -252,6 +273,8 @@ void handle_start(Init& init, const RequestHeader& header, std::size_t size) {
         reply.error = EAGAIN;
     } else if (!may_cross(init) || !decode_start(init.request.bytes.data(), size, start)) {
         reply.error = EINVAL;
+    } else if (start.warm && init.child->entry == nullptr) {
+        reply.error = ENOSYS;
     } else {
         slot->event.worker_id = header.worker_id;
         reply.error = start_worker(init, start, *slot, pidfd, reply.step);

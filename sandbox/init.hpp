@@ -12,7 +12,4 @@ namespace cellkeep::sandbox {
 /// Serves until the server closes the control socket.
 [[noreturn]] void serve(const ChildState& state) noexcept;
 
-/// One message of setup to the server, with at most one descriptor (-1: none). Returns an errno.
-int send_setup_message(int control_fd, const SetupMessage& message, int fd);
-
 }  // namespace cellkeep::sandbox

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/init_socket.hpp"
 
-#include "sandbox/init.hpp"
-
 #include <sys/socket.h>
 
 #include <cerrno>

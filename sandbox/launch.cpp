@@ -6,6 +6,7 @@
 #include "sandbox/launcher_process.hpp"
 #include "sandbox/leftovers.hpp"
 #include "sandbox/plan_codec.hpp"
+#include "sandbox/zygote.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -151,6 +152,62 @@ void reap_launcher(const UniqueFd& launcher, std::chrono::steady_clock::time_poi
     (void)kill_and_reap(launcher, kReapPatience).has_value();
 }
 
+/// What a launch needs on both sides.
+struct Prepared {
+    UniqueFd plan_file;
+    UniqueFd far_control;
+    UniqueFd far_events;
+    Launched launched;
+    std::chrono::steady_clock::time_point deadline;
+};
+
+Result<Prepared> prepare(const Plan& plan, LaunchFailure* failure) {
+    if (failure != nullptr) {
+        failure->report.outcome.fill(kControlNotReached);
+    }
+    Prepared prepared;
+    BOOST_OUTCOME_TRY(prepared.plan_file, write_plan(plan));
+    BOOST_OUTCOME_TRY(auto control, make_socket_pair(SOCK_SEQPACKET));
+    BOOST_OUTCOME_TRY(auto events, make_socket_pair(SOCK_SEQPACKET));
+    BOOST_OUTCOME_TRY(set_nonblocking(events.first.get()));
+    // A pid 1 that does not read must not hold the server up.
+    BOOST_OUTCOME_TRY(set_nonblocking(control.first.get()));
+    prepared.launched.control = std::move(control.first);
+    prepared.launched.events = std::move(events.first);
+    prepared.far_control = std::move(control.second);
+    prepared.far_events = std::move(events.second);
+    prepared.deadline = std::chrono::steady_clock::now() + kLaunchPatience;
+    return prepared;
+}
+
+/// From here on only the launcher and pid 1 hold the far ends, so their death is an end of file.
+void let_go(Prepared& prepared) {
+    prepared.far_control.reset();
+    prepared.far_events.reset();
+}
+
+/// Opened by the server, whom the kernel asks whether a process may move (cgroups(7)).
+Result<std::vector<UniqueFd>> open_cgroups(const Plan& plan) {
+    std::vector<std::string> paths = plan.cgroup_procs;
+    if (!plan.worker_procs.empty()) {
+        paths.push_back(plan.worker_procs);
+    }
+    if (paths.size() > kCgroupFilesMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "more than " + std::to_string(kCgroupFilesMax) + " cgroup files");
+    }
+    std::vector<UniqueFd> files;
+    for (const std::string& path : paths) {
+        UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+        if (!file) {
+            return Error::from_errno(errno, "open(" + path + ")");
+        }
+        files.push_back(std::move(file));
+    }
+    return files;
+}
+
 }  // namespace
 
 Result<Launched> launch(
@@ -158,36 +215,42 @@ Result<Launched> launch(
     const std::string& launcher,
     const UniqueFd& network,
     LaunchFailure* failure) {
-    if (failure != nullptr) {
-        failure->report.outcome.fill(kControlNotReached);
-    }
     BOOST_OUTCOME_TRY(const auto path, find_launcher(launcher));
-    BOOST_OUTCOME_TRY(const auto plan_file, write_plan(plan));
-    BOOST_OUTCOME_TRY(auto control, make_socket_pair(SOCK_SEQPACKET));
-    BOOST_OUTCOME_TRY(auto events, make_socket_pair(SOCK_SEQPACKET));
-    BOOST_OUTCOME_TRY(set_nonblocking(events.first.get()));
-    // A pid 1 that does not read must not hold the server up.
-    BOOST_OUTCOME_TRY(set_nonblocking(control.first.get()));
-    const auto deadline = std::chrono::steady_clock::now() + kLaunchPatience;
-    std::vector<int> fds{control.second.get(), events.second.get(), plan_file.get()};
+    BOOST_OUTCOME_TRY(auto prepared, prepare(plan, failure));
+    std::vector<int> fds{
+        prepared.far_control.get(), prepared.far_events.get(), prepared.plan_file.get()};
     if (plan.enter_network) {
         fds.push_back(network.get());
     }
     BOOST_OUTCOME_TRY(const auto pid, spawn_launcher(path, {}, fds));
-    // From here on only the launcher and pid 1 hold the far ends, so their death is an end of file.
-    control.second.reset();
-    events.second.reset();
-    Launched launched;
-    launched.control = std::move(control.first);
-    launched.events = std::move(events.first);
+    let_go(prepared);
     BOOST_OUTCOME_TRY(const auto handle, open_launcher(pid));
-    const auto ready = await_ready(plan, launched, failure, deadline);
+    const auto ready = await_ready(plan, prepared.launched, failure, prepared.deadline);
     if (ready.has_error()) {
-        clear_away(handle, launched);
+        clear_away(handle, prepared.launched);
         return ready.error();
     }
-    reap_launcher(handle, deadline);
-    return launched;
+    reap_launcher(handle, prepared.deadline);
+    return std::move(prepared.launched);
+}
+
+Result<Launched> launch(const Plan& plan, const Zygote& zygote, LaunchFailure* failure) {
+    BOOST_OUTCOME_TRY(auto prepared, prepare(plan, failure));
+    BOOST_OUTCOME_TRY(const auto cgroups, open_cgroups(plan));
+    std::vector<int> fds{
+        prepared.far_control.get(), prepared.far_events.get(), prepared.plan_file.get()};
+    for (const UniqueFd& file : cgroups) {
+        fds.push_back(file.get());
+    }
+    BOOST_OUTCOME_TRY(zygote.request(fds));
+    let_go(prepared);
+    const auto ready = await_ready(plan, prepared.launched, failure, prepared.deadline);
+    if (ready.has_error()) {
+        // Its launcher is the zygote's to end, and finds nobody at the far end of its sockets.
+        clear_away(UniqueFd(), prepared.launched);
+        return ready.error();
+    }
+    return std::move(prepared.launched);
 }
 
 }  // namespace cellkeep::sandbox

@@ -40,4 +40,9 @@ struct LaunchFailure {
 Result<Launched> launch(
     const Plan& plan, const std::string& launcher, const UniqueFd& network, LaunchFailure* failure);
 
+class Zygote;
+
+/// The same by a fork of the zygote; of a plan that is nested.
+Result<Launched> launch(const Plan& plan, const Zygote& zygote, LaunchFailure* failure);
+
 }  // namespace cellkeep::sandbox

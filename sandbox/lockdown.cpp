@@ -94,6 +94,9 @@ int add_rules(int ruleset_fd, std::uint64_t rights) {
     return error;
 }
 
+/// Beneath the smallest usual /proc/sys/kernel/pid_max, 32768.
+constexpr const char* kZygoteLastPid = "32000";
+
 /// How much of the kernel's per-user counters one session gets, beneath what its user has in all
 /// (128 instances by default): the only bound between the sessions of an ordinary user.
 struct UserLimit {
@@ -243,6 +246,37 @@ int drop_capabilities() {
     const __u32 left = now[0].effective | now[0].permitted | now[0].inheritable | now[1].effective |
                        now[1].permitted | now[1].inheritable;
     return left == 0 ? 0 : EPERM;
+}
+
+int keep_capabilities() {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct sets[2]{};
+    if (::syscall(SYS_capget, &header, sets) < 0) {
+        return errno;
+    }
+    for (__user_cap_data_struct& half : sets) {
+        half.inheritable = half.permitted;
+    }
+    if (::syscall(SYS_capset, &header, sets) < 0) {
+        return errno;
+    }
+    for (unsigned long capability = 0; capability < 64; ++capability) {
+        const bool permitted = (sets[capability / 32].permitted >> (capability % 32) & 1U) != 0;
+        if (permitted && ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0L, 0L) < 0) {
+            return errno;
+        }
+    }
+    return 0;
+}
+
+int begin_pids_high(const ChildState& state) {
+    if (state.proc_fd < 0) {
+        return ENODEV;
+    }
+    // ENOENT: a kernel without checkpoint and restore. Its forks are told apart by the kernels'
+    // own reseeding alone.
+    const int error = write_at(state.proc_fd, "sys/kernel/ns_last_pid", kZygoteLastPid);
+    return error == ENOENT ? 0 : error;
 }
 
 int apply_landlock(std::int32_t& abi) {

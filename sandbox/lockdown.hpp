@@ -15,6 +15,14 @@ int disable_user_namespaces(const ChildState& state);
 int join_new_session_keyring();
 int set_rlimits(const Plan& plan);
 int drop_capabilities();
+
+/// For a zygote alone. Capabilities (of its own user namespace) that survive an exec as they are.
+int keep_capabilities();
+/// For a zygote alone. Libraries tell a forked child by its process id having changed, and pid 2 of
+/// one namespace has the number of pid 2 of every other: the zygote gets a number that none of the
+/// first thousands of processes of a sandbox has.
+int begin_pids_high(const ChildState& state);
+
 int apply_landlock(std::int32_t& abi);
 
 /// The plan's filter, last of all. With a listener for the calls it reports, if that can be had:

@@ -24,6 +24,12 @@ inline constexpr int kLauncherEventsFd = 4;
 inline constexpr int kLauncherPlanFd = 5;
 inline constexpr int kLauncherNetworkFd = 6;  // a network namespace, if plan.enter_network
 
+/// In a zygote's fork, from here: an open cgroup.procs file for each of plan.cgroup_procs, then
+/// that of plan.worker_procs, if it has one.
+inline constexpr int kLauncherCgroupFd = 7;
+/// The cgroup.procs files of a plan and its worker's: one per hierarchy of cgroup v1 that is used.
+inline constexpr std::size_t kCgroupFilesMax = 9;
+
 /// The argument that makes the launcher make a network namespace instead of a sandbox. It then has
 /// the control socket only, answers kNetwork and kListener (or kFailed), and ends.
 inline constexpr const char* kMakeNetwork = "network";
@@ -95,6 +101,21 @@ struct RequestHeader {
     std::uint32_t argument_count = 0;
     std::uint32_t environment_count = 0;
     std::uint32_t text_bytes = 0;
+    std::uint32_t warm = 0;  // 1: no exec, the worker goes on as the zygote's program
+};
+
+/// From the server to a zygote, with the descriptors that its fork finds as the launcher does:
+/// control, events, plan, then those of the cgroups. There is no reply: whoever fails tells it
+/// through the control socket that came with it.
+struct ZygoteRequest {
+    std::uint32_t cgroup_files = 0;
+};
+inline constexpr std::size_t kZygoteFdsMin = 3;
+inline constexpr std::size_t kZygoteFdsMax = kZygoteFdsMin + kCgroupFilesMax;
+
+/// From a zygote to the server, once: it takes requests from now on.
+struct ZygoteReady {
+    std::uint32_t threads = 0;  // of its process: 1, or nothing may be forked from it
 };
 
 inline constexpr std::size_t kStartFdsMin = 2;
@@ -138,5 +159,7 @@ static_assert(std::is_trivially_copyable_v<RequestHeader>);
 static_assert(std::is_trivially_copyable_v<ReplyMessage>);
 static_assert(std::is_trivially_copyable_v<EventMessage>);
 static_assert(std::is_trivially_copyable_v<WorkerFailure>);
+static_assert(std::is_trivially_copyable_v<ZygoteRequest>);
+static_assert(std::is_trivially_copyable_v<ZygoteReady>);
 
 }  // namespace cellkeep::sandbox

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/network_setup.hpp"
 
-#include "sandbox/init.hpp"
+#include "sandbox/init_socket.hpp"
 #include "sandbox/layer_switch.hpp"
 #include "sandbox/policy.hpp"
 
@@ -153,6 +153,24 @@ int make_proxy_listener(int& listener_fd) {
     }
     listener_fd = fd;
     return 0;
+}
+
+int make_network_here(std::int32_t& missing, int* listener_fd, SetupStep& step) {
+    step = SetupStep::kMakeNetwork;
+    if (::unshare(CLONE_NEWNET) < 0) {
+        return errno;
+    }
+    step = SetupStep::kLoopback;
+    int error = bring_up_loopback();
+    if (error != 0) {
+        return error;
+    }
+    step = SetupStep::kSocketMemory;
+    if ((error = bound_socket_memory(missing)) != 0 || listener_fd == nullptr) {
+        return error;
+    }
+    step = SetupStep::kProxyListener;
+    return make_proxy_listener(*listener_fd);
 }
 
 int make_network(int control_fd, SetupStep& step) {

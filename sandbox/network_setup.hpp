@@ -20,6 +20,10 @@ int bound_socket_memory(int& missing);
 /// The socket at 127.0.0.1:kProxyPort of the network namespace that this process is in.
 int make_proxy_listener(int& listener_fd);
 
+/// This process enters a network namespace of its own user namespace that is made for it: loopback
+/// up, memory of sockets bounded, and, if listener_fd is not null, the proxy's socket. An errno.
+int make_network_here(std::int32_t& missing, int* listener_fd, SetupStep& step);
+
 /// Makes one network namespace with loopback up and the listening socket, and sends both to the
 /// server. An ordinary user's belongs to a user namespace that is made with it. Ends with the
 /// server. On failure, step says where.

@@ -48,8 +48,14 @@ struct Plan {
     bool privileged = false;  // the server is root: map host_uid, clone mounts before the clone
     std::uint32_t host_uid = 0;
     std::uint32_t host_gid = 0;
-    std::uint32_t waived = 0;    // control_bit()s whose failure is recorded instead of fatal
-    bool enter_network = false;  // kLauncherNetworkFd instead of a network namespace of its own
+    bool zygote =
+        false;  // of a zygote: no lock-down; if privileged, ids first_id … map to themselves
+    std::uint32_t first_id = 0;
+    std::uint32_t id_count = 0;
+    bool nested = false;       // made in a zygote: sources are paths there, cgroups descriptors
+    std::uint32_t waived = 0;  // control_bit()s whose failure is recorded instead of fatal
+    /// kLauncherNetworkFd, or if nested one of the zygote's, instead of one of its own.
+    bool enter_network = false;
     bool make_listener = false;  // in a network namespace of its own: the socket at kProxyPort
     std::string hostname;
     std::vector<std::string> cgroup_procs;  // files that take pid 1's pid

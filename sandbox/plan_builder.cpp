@@ -84,6 +84,24 @@ Status check_inputs(const std::vector<InputMount>& inputs) {
     return ok();
 }
 
+Status check_zygote(const Policy& policy, RunMode mode) {
+    if (!policy.zygote || mode != RunMode::kRoot) {
+        return ok();
+    }
+    const ZygotePolicy& ids = *policy.zygote;
+    const auto has = [&ids](std::uint32_t id) {
+        return id >= ids.first_id && id - ids.first_id < ids.id_count;
+    };
+    // 0 is root, and the last one is no id (user_namespaces(7)).
+    if (ids.first_id == 0 || ids.id_count == 0 || ids.id_count > ~0U - ids.first_id) {
+        return invalid("zygote: its ids begin at root's, or are none, or too many");
+    }
+    if (!has(policy.host_uid) || !has(policy.host_gid)) {
+        return invalid("zygote: host_uid or host_gid is not among its ids");
+    }
+    return ok();
+}
+
 Status check_limits(const ResourceLimits& limits) {
     // Zero means "no limit" to tmpfs, cgroups and rlimits alike.
     const std::array<std::pair<const char*, std::uint64_t>, 10> bounded{{
@@ -173,6 +191,7 @@ Status check_policy(const Policy& policy, RunMode mode) {
     if (mode == RunMode::kRoot && (policy.host_uid == 0 || policy.host_gid == 0)) {
         return invalid("a server that is root needs a host_uid and a host_gid that are not root's");
     }
+    BOOST_OUTCOME_TRY(check_zygote(policy, mode));
     if (policy.read_only.size() > kReadOnlyPathsMax) {
         return invalid("more than " + std::to_string(kReadOnlyPathsMax) + " read_only paths");
     }
@@ -195,17 +214,29 @@ Status check_policy(const Policy& policy, RunMode mode) {
 Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     const ResourceLimits& limits = policy.limits;
     Plan plan;
-    plan.privileged = inputs.mode == RunMode::kRoot;
-    plan.host_uid = plan.privileged ? policy.host_uid : inputs.own_uid;
-    plan.host_gid = plan.privileged ? policy.host_gid : inputs.own_gid;
+    const bool root = inputs.mode == RunMode::kRoot;
+    plan.privileged = root && !inputs.nested;
+    plan.nested = inputs.nested;
+    plan.host_uid = root ? policy.host_uid : inputs.own_uid;
+    plan.host_gid = root ? policy.host_gid : inputs.own_gid;
+    if (policy.zygote) {
+        plan.zygote = true;
+        plan.first_id = policy.zygote->first_id;
+        plan.id_count = policy.zygote->id_count;
+    }
     plan.waived = waived_bits(policy.allow_degraded);
-    plan.enter_network = inputs.enter_network;
+    plan.enter_network = inputs.enter_network || inputs.nested;
     plan.make_listener = policy.network == NetworkMode::kProxy && !inputs.enter_network;
     plan.hostname = policy.hostname;
     plan.cgroup_procs = inputs.cgroup_procs;
     plan.worker_procs = inputs.worker_procs;
     for (const ReadOnlyPath& path : policy.read_only) {
-        plan.read_only.push_back({path.source, path.target, path.executable, path.optional, false});
+        plan.read_only.push_back(
+            {inputs.nested ? path.target : path.source,
+             path.target,
+             path.executable,
+             path.optional,
+             false});
     }
     for (const InputMount& input : policy.inputs) {
         plan.read_only.push_back({input.source, input_path(input.target), false, false, true});

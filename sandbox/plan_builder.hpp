@@ -21,6 +21,7 @@ struct PlanInputs {
     std::vector<std::string> cgroup_procs;
     std::string worker_procs;
     std::string seccomp;
+    bool nested = false;                     // made in a zygote, whose root has the same paths
     bool enter_network = false;              // a network namespace is at hand
     bool limit_memory_by_rlimit = false;     // no memory cgroup: RLIMIT_DATA per process
     bool limit_processes_by_rlimit = false;  // no pids cgroup: RLIMIT_NPROC is what counts

@@ -8,7 +8,7 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr std::string_view kMagic = "CKPLAN04";
+constexpr std::string_view kMagic = "CKPLAN05";
 
 class Writer {
  public:
@@ -109,6 +109,10 @@ void walk(Archive& archive, PlanType& plan) {
     archive.flag(plan.privileged);
     archive.number(plan.host_uid);
     archive.number(plan.host_gid);
+    archive.flag(plan.zygote);
+    archive.number(plan.first_id);
+    archive.number(plan.id_count);
+    archive.flag(plan.nested);
     archive.number(plan.waived);
     archive.flag(plan.enter_network);
     archive.flag(plan.make_listener);

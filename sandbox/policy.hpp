@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -67,6 +68,16 @@ inline constexpr std::uint16_t kProxyPort = 3128;
 /// Connections that wait to be accepted; beyond it a guest's connect(2) waits or times out.
 inline constexpr int kProxyBacklog = 64;
 
+/// Makes the sandbox one for a zygote (sandbox/zygote.hpp): its own namespaces, root and cgroup,
+/// but what runs in it keeps every capability over them, and no filter. For the operator's code,
+/// never a guest's.
+struct ZygotePolicy {
+    /// The host ids (uid and gid alike) of sandboxes that will be made in it, and its own. Of an
+    /// ordinary user's there is one, the user's, whatever is said here.
+    std::uint32_t first_id = 0;
+    std::uint32_t id_count = 0;
+};
+
 struct Policy {
     std::string hostname = "cellkeep";
     ResourceLimits limits;
@@ -79,6 +90,7 @@ struct Policy {
     /// mapped.
     uid_t host_uid = 0;
     gid_t host_gid = 0;
+    std::optional<ZygotePolicy> zygote;
     /// Names of controls (sandbox/isolation.hpp) whose absence the operator accepts. Empty: any
     /// control that cannot be applied refuses the session.
     std::set<std::string, std::less<>> allow_degraded;

@@ -202,6 +202,12 @@ int mount_proc(ChildState& state) {
     }
     unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY;
     const char* options = "hidepid=ptraceable,subset=pid";
+    if (state.plan->zygote) {
+        // Where its forks write the id maps of sandboxes, and what lets these mount their own: the
+        // kernel asks for a whole one that is visible (mount_namespaces(7)).
+        flags &= ~static_cast<unsigned long>(MS_RDONLY);
+        options = "";
+    }
     if (layer_removed("proc_read_only")) {
         flags &= ~static_cast<unsigned long>(MS_RDONLY);
     }

@@ -7,6 +7,7 @@
 #include "sandbox/sandbox_state.hpp"
 #include "sandbox/server_cgroup.hpp"
 #include "sandbox/worker_descriptors.hpp"
+#include "sandbox/zygote.hpp"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -47,11 +48,21 @@ Sandbox::~Sandbox() {
 }
 
 Result<Sandbox> Sandbox::create(const Policy& policy) {
-    BOOST_OUTCOME_TRY(auto assembled, assemble(policy, Refusal::kStrict, nullptr));
+    return create(policy, nullptr);
+}
+
+Result<Sandbox> Sandbox::create(const Policy& policy, std::shared_ptr<Zygote> zygote) {
+    if (zygote && !zygote->covers(policy)) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "sandbox policy: it has paths, inputs or ids that the zygote does not have");
+    }
+    BOOST_OUTCOME_TRY(auto assembled, assemble(policy, Refusal::kStrict, nullptr, zygote.get()));
     auto state = std::make_unique<State>(State{
         std::move(assembled.pid1),
         std::move(assembled.cgroup),
         std::move(assembled.isolation),
+        std::move(zygote),
         assembled.file_uid,
         assembled.file_gid});
     return Sandbox(std::move(state));
@@ -90,8 +101,13 @@ Result<Worker> Sandbox::start(WorkerSpec spec) {
     BOOST_OUTCOME_TRY(const auto fds, worker_descriptors(spec));
     BOOST_OUTCOME_TRY(give_pipe(spec.stdout_fd, state_->file_uid, state_->file_gid));
     BOOST_OUTCOME_TRY(give_pipe(spec.stderr_fd, state_->file_uid, state_->file_gid));
+    if (spec.warm && !is_warm()) {
+        return Error(
+            ErrorCode::kInvalidArgument, "start: a warm worker in a sandbox that no zygote made");
+    }
     RequestHeader header;
     header.kind = RequestKind::kStart;
+    header.warm = spec.warm ? 1 : 0;
     header.worker_id = ++state_->last_worker;
     header.argument_count = static_cast<std::uint32_t>(spec.argv.size());
     header.environment_count = static_cast<std::uint32_t>(spec.env.size());
@@ -119,6 +135,10 @@ Result<Worker> Sandbox::start(WorkerSpec spec) {
         return Error(ErrorCode::kProtocol, "start: pid 1 sent no pidfd");
     }
     return Worker{header.worker_id, std::move(reply.second[0])};
+}
+
+bool Sandbox::is_warm() const {
+    return state_->zygote != nullptr;
 }
 
 int Sandbox::event_fd() const {

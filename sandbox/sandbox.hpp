@@ -41,6 +41,9 @@ struct WorkerSpec {
     UniqueFd stdout_fd;
     UniqueFd stderr_fd;
     UniqueFd link_fd;
+    /// The zygote's program goes on instead of an exec of argv, which is only checked as ever; the
+    /// sandbox must have been made by one (is_warm()).
+    bool warm = false;
 };
 inline constexpr int kWorkerLinkFd = 3;
 
@@ -91,6 +94,8 @@ struct Usage {
     std::uint64_t memory_refusals = 0;
 };
 
+class Zygote;
+
 class Sandbox {
  public:
     /// Makes the namespaces, the root and the cgroup and starts pid 1, fully locked down. Fails
@@ -101,6 +106,10 @@ class Sandbox {
     /// reap children that are not its own business with waitpid(-1), and SIGCHLD may be ignored or
     /// not.
     static Result<Sandbox> create(const Policy& policy);
+    /// The same by a fork of the zygote, in which a worker can be warm. The thread does not matter:
+    /// pid 1 is a child of the zygote's own pid 1. kInvalidArgument if the zygote does not cover
+    /// the policy (Zygote::covers).
+    static Result<Sandbox> create(const Policy& policy, std::shared_ptr<Zygote> zygote);
 
     Sandbox(Sandbox&& other) noexcept;
     Sandbox& operator=(Sandbox&& other) noexcept;
@@ -115,6 +124,9 @@ class Sandbox {
     /// request, and while something that was killed has not ended yet. After kTimeout the sandbox
     /// is dead: its kSandboxDied follows.
     Result<Worker> start(WorkerSpec spec);
+
+    /// It was made by a zygote.
+    bool is_warm() const;
 
     /// Readable when next_event() has something. Level-triggered; valid until destroy().
     int event_fd() const;

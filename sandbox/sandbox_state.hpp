@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@ struct Sandbox::State {
     Launched pid1;
     SessionCgroup cgroup;
     IsolationReport isolation;
+    std::shared_ptr<Zygote> zygote;  // which made it, and whose pid 1 is the parent of its pid 1
     uid_t file_uid = 0;
     gid_t file_gid = 0;
     WorkerId last_worker = 0;

@@ -13,6 +13,7 @@ namespace cellkeep::sandbox {
 
 /// A decoded start request: pointers into the request buffer, each list ended by a null pointer.
 struct Start {
+    bool warm = false;
     char* directory = nullptr;
     std::array<char*, kStartStringsMax + 2> arguments{};
     std::array<char*, kStartStringsMax + 2> environment{};

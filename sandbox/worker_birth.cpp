@@ -3,6 +3,7 @@
 
 #include "sandbox/layer_switch.hpp"
 #include "sandbox/messages.hpp"
+#include "sandbox/signal_table.hpp"
 
 #include <climits>
 
@@ -80,6 +81,18 @@ int enter_directory(const char* directory) {
     return here[0] == '/' ? 0 : EXDEV;
 }
 
+/// Without an exec: what that would have done is done here.
+[[noreturn]] void go_on_as_program(const Newborn& newborn, const Start& start) {
+    // Inherited from pid 1, which is undumpable: a process may not read its own /proc files then.
+    if (::prctl(PR_SET_DUMPABLE, 1L, 0L, 0L, 0L) < 0) {
+        fail_worker(newborn.failure_fd, SetupStep::kWorkerSession, errno);
+    }
+    restore_signals();
+    (void)::close(newborn.failure_fd);  // Ignored: its end of file says that all is well.
+    newborn.entry(start.environment.data());
+    ::_exit(127);
+}
+
 }  // namespace
 
 void become_worker(Newborn newborn, const Start& start) noexcept {
@@ -98,6 +111,9 @@ void become_worker(Newborn newborn, const Start& start) noexcept {
     }
     if (const int error = enter_directory(start.directory); error != 0) {
         fail_worker(newborn.failure_fd, SetupStep::kWorkerDirectory, error);
+    }
+    if (start.warm) {
+        go_on_as_program(newborn, start);
     }
     (void)::execve(start.arguments[0], start.arguments.data(), start.environment.data());
     fail_worker(newborn.failure_fd, SetupStep::kExec, errno);

@@ -5,6 +5,7 @@
 // child_setup.hpp apply.
 #pragma once
 
+#include "sandbox/child_setup.hpp"
 #include "sandbox/start_request.hpp"
 
 #include <span>
@@ -16,6 +17,7 @@ struct Newborn {
     std::span<const int> received;  // become descriptors 1 and up; each above what it becomes
     int cgroup_fd = -1;             // the workers' cgroup.procs, or -1
     int failure_fd = -1;            // takes a WorkerFailure if there is no program in the end
+    WarmEntry entry = nullptr;      // for a warm start
 };
 
 [[noreturn]] void become_worker(Newborn newborn, const Start& start) noexcept;

@@ -4,11 +4,13 @@
 #include "kernels/common/history.hpp"
 #include "kernels/common/link_server.hpp"
 #include "protocol/support/syscall.hpp"
+#include "sandbox/zygote_loop.hpp"
 
 #include <xeus/xkernel.hpp>
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -21,13 +23,14 @@ namespace cellkeep::kernels {
 
 namespace {
 
-Result<UniqueFd> take_link() {
+Result<UniqueFd> take_link(int wanted) {
     int type = 0;
     socklen_t size = sizeof(type);
-    if (::getsockopt(kLinkFd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) {
+    if (::getsockopt(kLinkFd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != wanted) {
         return Error(
             ErrorCode::kInvalidArgument,
-            "descriptor 3 is not a stream socket",
+            wanted == SOCK_STREAM ? "descriptor 3 is not a stream socket"
+                                  : "descriptor 3 is not a socket of a zygote's",
             "the Cellkeep server starts this program; it is not started by hand");
     }
     // Programs that user code starts must not hold the link open, nor speak on it.
@@ -50,11 +53,43 @@ Result<UniqueFd> take_link() {
     leave(code);
 }
 
+[[noreturn]] void fail_making(std::string_view program, const Error& error) {
+    const bool usage = error.code() == ErrorCode::kInvalidArgument;
+    fail(program, error, usage ? ExitCode::kUsage : ExitCode::kSoftware);
+}
+
+/// What a fork of the zygote goes on with. Set before the first one.
+struct Program {
+    std::string_view name;
+    MakeInterpreter make_interpreter = nullptr;
+};
+Program zygote_program;
+
+void go_on_as_kernel(char* const* environment) {
+    // The strings stay where they are, for good.
+    ::environ = const_cast<char**>(environment);
+    run_kernel(zygote_program.name, zygote_program.make_interpreter);
+}
+
 }  // namespace
+
+void run_zygote(std::string_view program, Prepare prepare, MakeInterpreter make_interpreter) {
+    Result<UniqueFd> socket = take_link(SOCK_SEQPACKET);
+    if (!socket) {
+        fail(program, socket.error(), ExitCode::kUsage);
+    }
+    if (const Status prepared = prepare(); !prepared) {
+        fail_making(program, prepared.error());
+    }
+    // What is buffered would be written by every fork.
+    (void)std::fflush(nullptr);
+    zygote_program = {program, make_interpreter};
+    sandbox::serve_zygote(socket.value().get(), go_on_as_kernel);
+}
 
 void run_kernel(std::string_view program, MakeInterpreter make_interpreter) {
     (void)std::signal(SIGPIPE, SIG_IGN);
-    Result<UniqueFd> socket = take_link();
+    Result<UniqueFd> socket = take_link(SOCK_STREAM);
     if (!socket) {
         fail(program, socket.error(), ExitCode::kUsage);
     }
@@ -71,8 +106,7 @@ void run_kernel(std::string_view program, MakeInterpreter make_interpreter) {
 
     Result<std::unique_ptr<Interpreter>> interpreter = make_interpreter(parts);
     if (!interpreter) {
-        const bool usage = interpreter.error().code() == ErrorCode::kInvalidArgument;
-        fail(program, interpreter.error(), usage ? ExitCode::kUsage : ExitCode::kSoftware);
+        fail_making(program, interpreter.error());
     }
     Status outcome = ok();
     ServerParts server{parts, interpreter.value().get(), &outcome, nullptr};

@@ -30,4 +30,18 @@ using MakeInterpreter = Result<std::unique_ptr<Interpreter>> (*)(const KernelPar
 /// process, and none finds its objects destroyed under it.
 [[noreturn]] void run_kernel(std::string_view program, MakeInterpreter make_interpreter);
 
+/// The argument that makes a kernel program a zygote (sandbox/zygote.hpp), whose socket is then at
+/// kLinkFd.
+inline constexpr std::string_view kZygoteArgument = "--zygote";
+
+/// What is the same for every kernel of this program and environment: done once, before the forks.
+/// Must leave no thread, no open socket, nothing that two kernels must not share.
+using Prepare = Status (*)();
+
+/// Prepares and serves as a zygote; every fork goes on as run_kernel() would, with the environment
+/// that it is given. make_interpreter finds what prepare has done. Leaves the process with an
+/// ExitCode.
+[[noreturn]] void run_zygote(
+    std::string_view program, Prepare prepare, MakeInterpreter make_interpreter);
+
 }  // namespace cellkeep::kernels

@@ -2,7 +2,14 @@
 #include "kernels/common/kernel_main.hpp"
 #include "kernels/python/python_interpreter.hpp"
 
-int main() {
-    cellkeep::kernels::run_kernel(
-        "cellkeep-kernel-python", cellkeep::kernels::python::PythonInterpreter::create);
+#include <string_view>
+
+int main(int argc, char** argv) {
+    using cellkeep::kernels::python::PythonInterpreter;
+    constexpr std::string_view kProgram = "cellkeep-kernel-python";
+    if (argc == 2 && argv[1] == cellkeep::kernels::kZygoteArgument) {
+        cellkeep::kernels::run_zygote(
+            kProgram, PythonInterpreter::prepare, PythonInterpreter::create);
+    }
+    cellkeep::kernels::run_kernel(kProgram, PythonInterpreter::create);
 }

@@ -5,6 +5,8 @@
 
 #include <pybind11/embed.h>
 
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 
@@ -15,6 +17,30 @@ using nlohmann::json;
 
 namespace {
 
+/// CPython was started before the fork that made this process.
+bool prepared = false;
+
+/// The environment is the session's from now on, and what all forks of the zygote have in common
+/// and must not have (random numbers, above all) is made anew.
+Status become_child() {
+    PyOS_AfterFork_Child();
+    try {
+        py::dict variables;
+        for (char** entry = ::environ; *entry != nullptr; ++entry) {
+            const std::string_view text(*entry);
+            const std::size_t equals = text.find('=');
+            if (equals != std::string_view::npos) {
+                variables[py::bytes(text.data(), equals)] =
+                    py::bytes(text.data() + equals + 1, text.size() - equals - 1);
+            }
+        }
+        py::module_::import("cellkeep_kernel.warm").attr("become_child")(variables);
+    } catch (const py::error_already_set& error) {
+        return Error(ErrorCode::kSystem, std::string("after the fork: ") + error.what());
+    }
+    return ok();
+}
+
 Result<json> parse(const py::handle& bytes, std::string_view what) {
     return protocol::parse_json_object(
         static_cast<std::string_view>(py::reinterpret_borrow<py::bytes>(bytes)), what);
@@ -22,9 +48,27 @@ Result<json> parse(const py::handle& bytes, std::string_view what) {
 
 }  // namespace
 
-Result<std::unique_ptr<Interpreter>> PythonInterpreter::create(const KernelParts& parts) {
+Status PythonInterpreter::prepare() {
     BOOST_OUTCOME_TRY(const EmbeddingPaths paths, find_paths());
     BOOST_OUTCOME_TRY(start_python(paths));
+    try {
+        py::module_::import("cellkeep_kernel.warm").attr("prepare")();
+    } catch (const py::error_already_set& error) {
+        return Error(ErrorCode::kSystem, std::string("prepare: ") + error.what());
+    }
+    // Its other half is in create(), some forks of forks later.
+    PyOS_BeforeFork();
+    prepared = true;
+    return ok();
+}
+
+Result<std::unique_ptr<Interpreter>> PythonInterpreter::create(const KernelParts& parts) {
+    if (prepared) {
+        BOOST_OUTCOME_TRY(become_child());
+    } else {
+        BOOST_OUTCOME_TRY(const EmbeddingPaths paths, find_paths());
+        BOOST_OUTCOME_TRY(start_python(paths));
+    }
     // The constructor is private, so make_unique cannot call it.
     std::unique_ptr<PythonInterpreter> interpreter(new PythonInterpreter(parts));
     try {

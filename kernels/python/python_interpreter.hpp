@@ -15,7 +15,11 @@ namespace cellkeep::kernels::python {
 
 class PythonInterpreter final : public Interpreter {
  public:
-    /// Starts CPython and imports the package; once per process.
+    /// For a zygote: starts CPython and imports what sessions mostly import
+    /// (cellkeep_kernel/warm.py). The process must not run Python any more but in its forks.
+    static Status prepare();
+    /// Starts CPython, or goes on with the prepared one in a fork of its process, and makes the
+    /// kernel; once per process.
     static Result<std::unique_ptr<Interpreter>> create(const KernelParts& parts);
 
     Status wait_readable(int fd) override;

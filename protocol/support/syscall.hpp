@@ -59,7 +59,7 @@ struct ReceivedMessage {
 };
 
 /// How many descriptors one message may carry.
-inline constexpr std::size_t kMessageFdsMax = 8;
+inline constexpr std::size_t kMessageFdsMax = 12;
 
 /// One datagram with descriptors over an AF_UNIX socket (SCM_RIGHTS, unix(7)).
 Status send_with_fds(int socket, std::span<const std::byte> bytes, std::span<const int> fds);

@@ -4,6 +4,7 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/host_mode.hpp"
 #include "sandbox/network_pool.hpp"
+#include "tests/sandbox/test_zygote.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -18,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace cellkeep::test {
@@ -54,7 +56,7 @@ void require_ok(const Status& status) {
 }
 
 Sandbox make_sandbox(const Policy& policy) {
-    auto made = Sandbox::create(policy);
+    auto made = Sandbox::create(policy, zygote_for(policy));
     if (made.has_error()) {
         FAIL(made.error().message() << " (" << made.error().hint() << ")");
     }
@@ -100,6 +102,14 @@ SandboxEvent wait_event(Sandbox& sandbox) {
 
 Ran run_inside(
     Sandbox& sandbox, const std::vector<std::string>& argv, const std::vector<std::string>& env) {
+    return run_any(sandbox, argv, env, false);
+}
+
+Ran run_any(
+    Sandbox& sandbox,
+    const std::vector<std::string>& argv,
+    const std::vector<std::string>& env,
+    bool warm) {
     auto out = make_pipe();
     auto err = make_pipe();
     REQUIRE(out.has_value());
@@ -107,6 +117,7 @@ Ran run_inside(
     WorkerSpec spec;
     spec.argv = argv;
     spec.env = env;
+    spec.warm = warm;
     spec.stdout_fd = std::move(out.value().write_end);
     spec.stderr_fd = std::move(err.value().write_end);
     auto worker = sandbox.start(std::move(spec));
@@ -134,7 +145,13 @@ Ran run_python(Sandbox& sandbox, const std::string& code) {
 std::string probe_inside(Sandbox& sandbox, const std::vector<std::string>& arguments) {
     std::vector<std::string> argv{"/probe"};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
-    const Ran ran = run_inside(sandbox, argv);
+    std::vector<std::string> env;
+    if (sandbox.is_warm()) {  // it has no arguments of its own
+        for (std::size_t i = 0; i < arguments.size(); ++i) {
+            env.push_back("PROBE_" + std::to_string(i) + "=" + arguments[i]);
+        }
+    }
+    const Ran ran = run_any(sandbox, argv, env, sandbox.is_warm());
     if (ran.signaled) {
         return "signal " + std::to_string(ran.status);
     }
@@ -196,6 +213,7 @@ bool is_aside(const std::string& path, std::size_t name_end) {
 }  // namespace
 
 std::vector<std::string> cgroups_of(pid_t server) {
+    const std::set<std::string> zygotes = zygote_cgroups();
     const std::string prefix = "/cellkeep-" + std::to_string(server) + "-";
     std::vector<std::string> found;
     std::vector<std::filesystem::path> pending{"/sys/fs/cgroup"};
@@ -211,7 +229,8 @@ std::vector<std::string> cgroups_of(pid_t server) {
                 pending.push_back(it->path());
                 const std::string path = it->path().string();
                 const std::size_t at = path.rfind(prefix);
-                if (at != std::string::npos && !is_aside(path, path.find('/', at + 1))) {
+                if (at != std::string::npos && !is_aside(path, path.find('/', at + 1)) &&
+                    !zygotes.contains(path)) {
                     found.push_back(path);
                 }
             }
@@ -224,6 +243,7 @@ std::ptrdiff_t open_descriptors() {
     // The pool begins with its first namespace, and its own come and go until it is full.
     static const bool begun = sandbox::network_pool().take(sandbox::kNetworkPatience).has_value();
     (void)begun;
+    (void)zygote_for(test_policy());  // it stays, too
     (void)sandbox::network_pool().settle();
     return std::distance(
         std::filesystem::directory_iterator("/proc/self/fd"),
@@ -232,14 +252,20 @@ std::ptrdiff_t open_descriptors() {
 
 bool has_children() {
     (void)sandbox::network_pool().settle();  // While it is filled, the launcher is one.
-    return ::waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD;
+    // Its own it has reaped by now; a zygote's pid 1 does it when it comes to it.
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!children_but_zygotes().empty()) {
+        if (!zygote_for(test_policy()) || std::chrono::steady_clock::now() > deadline) {
+            return true;
+        }
+    }
+    return false;
 }
 
 pid_t only_child() {
-    pid_t pid = -1;
-    std::ifstream("/proc/self/task/" + std::to_string(::getpid()) + "/children") >> pid;
-    REQUIRE(pid > 1);
-    return pid;
+    const std::vector<pid_t> children = children_but_zygotes();
+    REQUIRE_FALSE(children.empty());
+    return children.front();  // the oldest; the pool's launchers may follow
 }
 
 }  // namespace cellkeep::test

@@ -5,11 +5,13 @@
 #pragma once
 
 #include "sandbox/sandbox.hpp"
+#include "sandbox/zygote.hpp"
 
 #include <sys/types.h>
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,9 @@ inline constexpr uid_t kSessionUid = 64'321;
 /// The whole of /usr, some of /etc, and the probe at /probe. If the tests do not run as root, every
 /// cgroup control is waived.
 sandbox::Policy test_policy();
+
+/// A zygote of the probe's for sandboxes of that policy.
+std::shared_ptr<sandbox::Zygote> make_zygote(const sandbox::Policy& policy = test_policy());
 
 /// A sandbox of that policy; fails the test case if there is none.
 sandbox::Sandbox make_sandbox(const sandbox::Policy& policy = test_policy());
@@ -40,6 +45,13 @@ Ran run_inside(
     sandbox::Sandbox& sandbox,
     const std::vector<std::string>& argv,
     const std::vector<std::string>& env = {});
+
+/// The same, or warm: the zygote's program goes on.
+Ran run_any(
+    sandbox::Sandbox& sandbox,
+    const std::vector<std::string>& argv,
+    const std::vector<std::string>& env,
+    bool warm);
 
 /// Runs /usr/bin/python3 -c code inside.
 Ran run_python(sandbox::Sandbox& sandbox, const std::string& code);

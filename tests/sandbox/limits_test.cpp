@@ -247,8 +247,7 @@ TEST_CASE("what a session uses of the kernel's per-user counters is charged to i
         return;  // An ordinary user has one user id for all sessions.
     }
     auto sandbox = make_sandbox();
-    std::string pid1;
-    std::ifstream("/proc/self/task/" + std::to_string(::getpid()) + "/children") >> pid1;
+    const std::string pid1 = std::to_string(only_child());
     const UniqueFd inner(::open(("/proc/" + pid1 + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
     REQUIRE(inner);
     const UniqueFd outer(::ioctl(inner.get(), NS_GET_PARENT));
