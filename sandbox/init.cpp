@@ -180,7 +180,8 @@ int start_worker(Init& init, const Start& start, Slot& slot, int& pidfd, SetupSt
     // Ignored: without it pid 1 is merely easier prey for the out-of-memory killer.
     (void)write_oom_adj(init.child->oom_adj_fd, init.child->oom_adj.data());
     if (error == 0) {
-        error = await_exec(failure[0], pidfd, step);
+        // A warm worker has no exec that could fail; what else does shows as its exit.
+        error = start.warm ? 0 : await_exec(failure[0], pidfd, step);
         if (error != 0) {
             (void)::close(pidfd);  // Ignored: the reaper takes the process.
             pidfd = -1;

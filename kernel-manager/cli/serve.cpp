@@ -122,12 +122,17 @@ Result<session::ServiceConfig> service_config(const ServePlan& plan) {
     if (!plan.inputs.empty()) {
         BOOST_OUTCOME_TRY(config.inputs, session::InputsDirectory::open(plan.inputs));
     }
-    config.prespawn.count = plan.prespawn_count;
-    config.prespawn.options.limits = plan.kernel_limits;
+    config.zygotes = plan.zygotes;
+    // For agents, who mostly ask for nothing in particular, and for Jupyter's front ends.
+    session::Prespawn agents;
+    agents.count = plan.prespawn_count;
+    session::Prespawn kernels = agents;
+    kernels.options.limits = plan.kernel_limits;
     if (const auto language =
             jupyter::language_of(plan.default_kernel_name, config.catalog.languages())) {
-        config.prespawn.options.language = *language;
+        kernels.options.language = *language;
     }
+    config.prespawn = {agents, kernels};
     config.log = [](const std::string& line) {
         log_event(LogLevel::kWarning, "session", {{"message", line}});
     };

@@ -38,11 +38,6 @@ void add_kernel_options(CLI::App& sub, ServeOptions& flags) {
     sub.add_flag("--cull-connected", flags.cull_connected, "Also while clients are connected")
         ->group(kGroup);
     sub.add_flag("--cull-busy", flags.cull_busy, "Also while code runs")->group(kGroup);
-    sub.add_option(
-           "--prespawn-count",
-           flags.prespawn_count,
-           "Kernels kept ready before anybody asks for them. Default: 0")
-        ->group(kGroup);
     sub.add_option("--kernel-cpu-cores", flags.kernel_cpu_cores, "Default: 2")->group(kGroup);
     sub.add_option("--kernel-memory-mb", flags.kernel_memory_mb, "Default: 2048")->group(kGroup);
     sub.add_option("--kernel-disk-mb", flags.kernel_disk_mb, "Size of /workspace. Default: 1024")
@@ -96,6 +91,17 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "next free port");
     add_token_options(*sub, flags);
     sub->add_option("--max-sessions", flags.max_sessions, "Most sessions at a time. Default: 64");
+    sub->add_option(
+        "--prespawn-count",
+        flags.prespawn_count,
+        "Sessions kept ready before anybody asks for them: so many for agents, and as many for "
+        "Jupyter's front ends. Default: 2");
+    sub->add_flag(
+        "--no-zygotes",
+        flags.no_zygotes,
+        "Start every interpreter from nothing, instead of from a fork of one that has imported "
+        "what "
+        "sessions mostly import");
     sub->add_option(
         "--state-dir",
         flags.state_dir,

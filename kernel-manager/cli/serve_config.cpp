@@ -87,6 +87,7 @@ bool any_key(const Visit& visit) {
            visit("cull_connected", &ServeOptions::cull_connected) ||
            visit("cull_busy", &ServeOptions::cull_busy) ||
            visit("prespawn_count", &ServeOptions::prespawn_count) ||
+           visit("no_zygotes", &ServeOptions::no_zygotes) ||
            visit("kernel_cpu_cores", &ServeOptions::kernel_cpu_cores) ||
            visit("kernel_memory_mb", &ServeOptions::kernel_memory_mb) ||
            visit("kernel_disk_mb", &ServeOptions::kernel_disk_mb) ||

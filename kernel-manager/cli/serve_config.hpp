@@ -54,6 +54,7 @@ struct ServeOptions {
     std::optional<bool> cull_connected;
     std::optional<bool> cull_busy;
     std::optional<std::size_t> prespawn_count;
+    std::optional<bool> no_zygotes;
     std::optional<double> kernel_cpu_cores;
     std::optional<std::uint64_t> kernel_memory_mb;
     std::optional<std::uint64_t> kernel_disk_mb;

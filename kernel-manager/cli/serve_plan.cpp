@@ -7,6 +7,7 @@
 #include "kernel-manager/session/options_check.hpp"
 #include "protocol/support/syscall.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -15,6 +16,8 @@ namespace cellkeep::cli {
 namespace {
 
 constexpr std::size_t kTokenBytes = 32;
+/// Enough for one who asks now and then, and for the next while the first is replaced.
+constexpr std::size_t kPrespawnCount = 2;
 /// Each has five ZeroMQ sockets, and a ZeroMQ context holds 32,768.
 constexpr std::size_t kSessionsMax = 6'000;
 
@@ -93,7 +96,9 @@ Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
     plan.cull.connected = options.cull_connected.value_or(false);
     plan.cull.busy = options.cull_busy.value_or(false);
     plan.store = !options.no_store.value_or(false);
-    plan.prespawn_count = options.prespawn_count.value_or(0);
+    plan.zygotes = !options.no_zygotes.value_or(false);
+    plan.prespawn_count =
+        options.prespawn_count.value_or(std::min(kPrespawnCount, plan.sessions_max));
     if (plan.prespawn_count > plan.sessions_max) {
         return Error(
             ErrorCode::kInvalidArgument,

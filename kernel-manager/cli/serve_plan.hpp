@@ -42,6 +42,7 @@ struct ServePlan {
     std::vector<std::string> allowed_envs;
     session::CullRules cull;
     std::size_t prespawn_count = 0;
+    bool zygotes = true;
     session::SessionLimits kernel_limits;  // of kernels that Jupyter front ends start
 };
 

@@ -131,6 +131,7 @@ Result<KernelSpec> make_python(const Installation& installation, const image::Pr
     spec.language = "python";
     spec.display_name = "Python 3 (Cellkeep)";
     spec.argv = {kInsideBinary};
+    spec.forkable = true;
     spec.env = {
         "HOME=/workspace",
         "USER=cellkeep",

@@ -26,6 +26,9 @@ struct KernelSpec {
     std::vector<sandbox::PrivateImage> images;            // where read_only comes from
     std::vector<std::shared_ptr<const UniqueFd>> leases;  // keep the images from being removed
     EnvironmentInfo environment;
+    /// argv with kZygoteArgument is a zygote whose warm workers are the kernel
+    /// (sandbox/zygote.hpp).
+    bool forkable = false;
     bool debugger = false;  // its environment has what the kernel debugs with
 };
 
@@ -42,6 +45,9 @@ Result<Installation> find_installation();
 
 /// What of it goes into images.
 image::Sources image_sources(const Installation& installation);
+
+/// The argument that makes a kernel program a zygote (kernels/common/kernel_main.hpp).
+inline constexpr const char* kZygoteArgument = "--zygote";
 
 class KernelCatalog {
  public:

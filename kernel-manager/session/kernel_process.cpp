@@ -21,6 +21,7 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
     std::vector<std::string> argv,
     std::vector<std::string> env,
     std::string working_directory,
+    bool warm,
     Events events) {
     BOOST_OUTCOME_TRY(auto link, make_socket_pair(SOCK_STREAM));
     BOOST_OUTCOME_TRY(auto out, make_pipe());
@@ -34,6 +35,7 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
     spec.argv = std::move(argv);
     spec.env = std::move(env);
     spec.working_directory = std::move(working_directory);
+    spec.warm = warm;
     spec.link_fd = std::move(link.second);
     spec.stdout_fd = std::move(out.write_end);
     spec.stderr_fd = std::move(err.write_end);

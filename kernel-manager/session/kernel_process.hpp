@@ -38,6 +38,7 @@ class KernelProcess {
         std::vector<std::string> argv,
         std::vector<std::string> env,
         std::string working_directory,  // absolute, inside
+        bool warm,                      // sandbox::WorkerSpec::warm
         Events events);
 
     KernelProcess(const KernelProcess&) = delete;

@@ -3,6 +3,7 @@
 // Birth of a session's interpreter, and what it says while it lives.
 #include "kernel-manager/session/execution_events.hpp"
 #include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/start_variables.hpp"
 #include "protocol/limits.hpp"
 #include "sandbox/policy.hpp"
 
@@ -83,6 +84,7 @@ Status LiveSession::launch_kernel() {
             setup_.spec.argv,
             make_environment(setup_.spec, setup_.options.env, setup_.id),
             prepare_working_directory(),
+            sandbox_.is_warm() && !has_start_variables(setup_.options.env),
             std::move(events)));
 
     start_timer_.expires_after(setup_.start_timeout);

@@ -43,7 +43,10 @@ struct ServiceConfig {
     KernelCatalog catalog;
     /// Where files[].from come from; null: there are none.
     std::shared_ptr<InputsDirectory> inputs;
-    Prespawn prespawn;
+    std::vector<Prespawn> prespawn;
+    /// Interpreters go on from a zygote of their language where that can be (ZygoteKeeper).
+    /// Otherwise each starts from nothing.
+    bool zygotes = false;
     /// What sessions may reach of the network; null: nothing.
     std::shared_ptr<egress::Gateway> gateway;
     /// One line for the server's log, no more often than clients or sessions do what is odd.

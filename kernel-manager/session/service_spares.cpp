@@ -29,15 +29,23 @@ bool is_callers_fault(const Error& error) {
 
 void ServiceState::begin() {
     const std::weak_ptr<ServiceState> weak = weak_from_this();
+    std::vector<SparePool::Kind> kinds;
+    for (const Prespawn& prespawn : config_.prespawn) {
+        SessionOptions options;
+        options.language = prespawn.options.language;
+        options.environment = prespawn.options.environment;
+        options.limits = prespawn.options.limits;
+        kinds.push_back({std::move(options), prespawn.count});
+    }
     pool_ = SparePool::create(
         io_,
-        config_.prespawn.count,
-        {.make = [weak]() -> boost::asio::awaitable<Result<SessionPtr>> {
+        std::move(kinds),
+        {.make = [weak](SessionOptions options) -> boost::asio::awaitable<Result<SessionPtr>> {
              const auto self = weak.lock();
              if (!self) {
                  co_return Error(ErrorCode::kUnavailable, "the server is gone");
              }
-             co_return co_await self->make_spare();
+             co_return co_await self->make_spare(std::move(options));
          },
          .discard =
              [weak](const SessionPtr& spare) {
@@ -57,8 +65,19 @@ void ServiceState::begin() {
                      self->log(line);
                  }
              }});
+    for (const std::string& language : config_.catalog.languages()) {
+        const KernelSpec& spec = *config_.catalog.find(language);
+        if (config_.zygotes && spec.forkable) {
+            zygotes_.emplace(language, make_keeper(spec));
+        }
+    }
     // When the server runs, not while it is being put together.
-    boost::asio::post(io_, [pool = pool_] { pool->fill(); });
+    boost::asio::post(io_, [pool = pool_, zygotes = zygotes_] {
+        for (const auto& [language, keeper] : zygotes) {
+            keeper->begin();
+        }
+        pool->fill();
+    });
 }
 
 boost::asio::awaitable<Status> ServiceState::hand_out(Entry& entry, const SessionOptions& options) {
@@ -88,13 +107,13 @@ boost::asio::awaitable<Status> ServiceState::hand_out(Entry& entry, const Sessio
     co_return ok();
 }
 
-boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::make_spare() {
+boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::make_spare(
+    SessionOptions options) {
     const auto self = shared_from_this();
-    SessionOptions options;
-    options.language = config_.prespawn.options.language;
-    options.environment = config_.prespawn.options.environment;
-    options.limits = config_.prespawn.options.limits;
     BOOST_OUTCOME_CO_TRY(admit(options));
+    if (const auto zygote = zygotes_.find(options.language); zygote != zygotes_.end()) {
+        co_await zygote->second->wait_for_making();  // spares have the time
+    }
     Entry entry;
     BOOST_OUTCOME_CO_TRY(entry.slot, claim_slot());
     Status started = co_await start(entry, std::move(options), {}, true);

@@ -175,9 +175,12 @@ boost::asio::awaitable<Status> ServiceState::start(
             }
         }
     }
-    auto made = sandbox::Sandbox::create(policy);
+    auto made = co_await make_sandbox(spec->language, policy);
     if (made.has_error()) {
         co_return name_full_host(std::move(made).error()).with_context("create session");
+    }
+    if (shutting_down_) {
+        co_return Error(ErrorCode::kUnavailable, "create session: the server is shutting down");
     }
     sandbox::Sandbox sandbox = std::move(made).value();
     BOOST_OUTCOME_CO_TRY(
@@ -348,6 +351,9 @@ void ServiceState::shutdown() {
     }
     if (pool_) {
         pool_->stop();
+    }
+    for (const auto& [language, keeper] : zygotes_) {
+        keeper->stop();
     }
     (void)finish_burials(sandbox::kDestroyPatience);  // what is left is the next server's to sweep
 }

@@ -7,9 +7,11 @@
 #include "kernel-manager/session/claim.hpp"
 #include "kernel-manager/session/live_session.hpp"
 #include "kernel-manager/session/retry_delay.hpp"
+#include "kernel-manager/session/sandbox_maker.hpp"
 #include "kernel-manager/session/service.hpp"
 #include "kernel-manager/session/spare_pool.hpp"
 #include "kernel-manager/session/work_thread.hpp"
+#include "kernel-manager/session/zygote_keeper.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -85,8 +87,12 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
     /// Makes and starts a session in the entry's place; an entry that failed is buried.
     boost::asio::awaitable<Status> start(
         Entry& entry, SessionOptions options, InputsDirectory::Checked checked, bool spare);
+    /// By the language's zygote if it has one; if that fails, without.
+    boost::asio::awaitable<Result<sandbox::Sandbox>> make_sandbox(
+        const std::string& language, const sandbox::Policy& policy);
+    std::shared_ptr<ZygoteKeeper> make_keeper(const KernelSpec& spec);
     boost::asio::awaitable<Status> hand_out(Entry& entry, const SessionOptions& options);
-    boost::asio::awaitable<Result<SessionPtr>> make_spare();
+    boost::asio::awaitable<Result<SessionPtr>> make_spare(SessionOptions options);
     void discard_spare(const SessionPtr& spare);
     Status announce(const SessionPtr& session);
     /// Ends the session. Its place is free once nothing is left of it on the host.
@@ -101,6 +107,8 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
     ServiceConfig config_;
     std::shared_ptr<WorkThread> work_thread_ = std::make_shared<WorkThread>();
     std::shared_ptr<WorkThread> inputs_thread_ = std::make_shared<WorkThread>();
+    std::shared_ptr<SandboxMaker> maker_ = std::make_shared<SandboxMaker>(io_);
+    std::map<std::string, std::shared_ptr<ZygoteKeeper>> zygotes_;  // by language
     std::vector<SessionListener*> listeners_;
     std::vector<Entry> sessions_;  // oldest first
     /// Of sessions that are, are being made, or are not quite gone.

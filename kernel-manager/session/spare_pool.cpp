@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/spare_pool.hpp"
 
+#include "kernel-manager/session/start_variables.hpp"
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 #include <utility>
 
 namespace cellkeep::session {
-
-namespace {
-
-/// Variables that the dynamic linker, the C library or the interpreter reads when it starts.
-bool is_read_at_start(std::string_view name) {
-    constexpr std::array<std::string_view, 7> kPrefixes = {
-        "PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", "CELLKEEP_"};
-    return std::any_of(kPrefixes.begin(), kPrefixes.end(), [name](std::string_view prefix) {
-        return name.starts_with(prefix);
-    });
-}
-
-}  // namespace
 
 bool fits(const SessionOptions& spare, const SessionOptions& asked) {
     const SessionLimits& made = spare.limits;
@@ -32,34 +19,64 @@ bool fits(const SessionOptions& spare, const SessionOptions& asked) {
                               made.disk_mb == wanted.disk_mb && made.processes == wanted.processes;
     return same_sandbox && spare.language == asked.language &&
            spare.environment == asked.environment && spare.network == asked.network &&
-           std::none_of(asked.env.begin(), asked.env.end(), [](const auto& variable) {
-               return is_read_at_start(variable.first);
-           });
+           !has_start_variables(asked.env);
 }
 
 std::shared_ptr<SparePool> SparePool::create(
-    boost::asio::io_context& io, std::size_t count, Hooks hooks) {
-    return std::shared_ptr<SparePool>(new SparePool(io, count, std::move(hooks)));
+    boost::asio::io_context& io, std::vector<Kind> kinds, Hooks hooks) {
+    return std::shared_ptr<SparePool>(new SparePool(io, std::move(kinds), std::move(hooks)));
 }
 
-SparePool::SparePool(boost::asio::io_context& io, std::size_t count, Hooks hooks)
-    : io_(io), count_(count), hooks_(std::move(hooks)), retry_timer_(io) {}
+SparePool::SparePool(boost::asio::io_context& io, std::vector<Kind> kinds, Hooks hooks)
+    : io_(io), kinds_(std::move(kinds)), hooks_(std::move(hooks)), retry_timer_(io) {}
+
+const SparePool::Kind* SparePool::missing() const {
+    for (const Kind& kind : kinds_) {
+        const auto ready = std::count_if(ready_.begin(), ready_.end(), [&](const Spare& spare) {
+            return fits(spare->options(), kind.options);
+        });
+        const auto coming = std::count_if(
+            being_made_.begin(), being_made_.end(), [&](const SessionOptions& options) {
+                return fits(options, kind.options);
+            });
+        if (static_cast<std::size_t>(ready + coming) < kind.count) {
+            return &kind;
+        }
+    }
+    return nullptr;
+}
 
 void SparePool::fill() {
-    if (stopped_ || making_ || waiting_ || ready_.size() >= count_ || !hooks_.has_room()) {
-        return;
+    while (!stopped_ && !waiting_ && being_made_.size() < kSparesMadeAtOnce) {
+        const Kind* kind = missing();
+        if (kind == nullptr || !hooks_.has_room()) {
+            return;
+        }
+        being_made_.push_back(kind->options);
+        boost::asio::co_spawn(
+            io_,
+            [self = shared_from_this(), options = kind->options] {
+                return self->make_one(options);
+            },
+            boost::asio::detached);
     }
-    making_ = std::make_shared<Completion<bool>>(io_);
-    boost::asio::co_spawn(
-        io_, [self = shared_from_this()] { return self->make_one(); }, boost::asio::detached);
 }
 
-boost::asio::awaitable<void> SparePool::make_one() {
+void SparePool::tell(bool ready) {
+    if (const auto made = std::exchange(made_, nullptr)) {
+        made->set(ready);
+    }
+}
+
+boost::asio::awaitable<void> SparePool::make_one(SessionOptions options) {
     const auto self = shared_from_this();
-    auto made = co_await hooks_.make();
-    const auto making = std::exchange(making_, nullptr);
+    auto made = co_await hooks_.make(options);
+    being_made_.erase(
+        std::find_if(being_made_.begin(), being_made_.end(), [&](const SessionOptions& one) {
+            return fits(one, options);
+        }));
     if (made.has_error()) {
-        making->set(false);
+        tell(false);
         if (!stopped_) {
             hooks_.log("no spare session could be made: " + made.error().message());
             fill_later();
@@ -71,7 +88,7 @@ boost::asio::awaitable<void> SparePool::make_one() {
     } else {
         ready_.push_back(std::move(made).value());
     }
-    making->set(true);
+    tell(true);
     fill();
 }
 
@@ -127,11 +144,14 @@ void SparePool::drop(const std::string& session_id) {
 }
 
 boost::asio::awaitable<bool> SparePool::wait_for_making() {
-    if (!making_) {
+    if (!is_making()) {
         co_return false;
     }
-    const auto making = making_;
-    co_return co_await Completion<bool>::wait(making);
+    if (!made_) {
+        made_ = std::make_shared<Completion<bool>>(io_);
+    }
+    const auto made = made_;
+    co_return co_await Completion<bool>::wait(made);
 }
 
 void SparePool::stop() {

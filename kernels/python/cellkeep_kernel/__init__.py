@@ -9,6 +9,9 @@ thread.
 
 def start(host):
     """Make this process's kernel. host is the C++ half's Host object."""
+    from . import warm
     from .kernel import Kernel
 
-    return Kernel(host)
+    kernel = warm.kernel or Kernel()
+    kernel.begin(host)
+    return kernel

@@ -17,6 +17,10 @@ class CellFiles:
     def __init__(self, hash_bytes):
         """hash_bytes: bytes to an integer."""
         self._hash = hash_bytes
+        self.prefix = None
+
+    def begin(self):
+        """In the session's own process, before its first cell."""
         # Once: user code may change TMPDIR, and front ends keep the prefix.
         folder = os.path.join(tempfile.gettempdir(), f"cellkeep_{os.getpid()}")
         self.prefix = folder + os.sep

@@ -50,8 +50,8 @@ def is_available():
 
 
 class Debugger:
-    def __init__(self, host, shell, cells):
-        self._host = host
+    def __init__(self, shell, cells):
+        self._host = None
         self._cells = cells
         # Requests come on the main thread until the link's thread is there; events on a third one.
         self._lock = threading.RLock()
@@ -77,6 +77,9 @@ class Debugger:
         }
         values = Values(shell, self._forward, lambda: bool(self._stopped))
         self._own.update(values.requests)
+
+    def begin(self, host):
+        self._host = host
 
     # --- in and out ---
 

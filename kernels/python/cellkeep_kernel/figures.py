@@ -10,6 +10,21 @@ import os
 import sys
 
 
+def _make_directory(cache, directory):
+    """A configuration directory with the environment's font cache, for this process and others that
+    the session's code starts."""
+    import atexit
+    import shutil
+
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    try:
+        for name in os.listdir(cache):
+            shutil.copy(os.path.join(cache, name), directory)
+    except OSError:
+        pass  # Without the cache matplotlib scans the fonts once; slower, still right.
+    os.environ["MPLCONFIGDIR"] = directory
+
+
 class _PrepareOnImport:
     """A finder that finds nothing; it notices the import of matplotlib."""
 
@@ -23,22 +38,20 @@ class _PrepareOnImport:
         return None
 
     def _prepare(self):
-        import atexit
-        import shutil
         import tempfile
 
-        directory = tempfile.mkdtemp(prefix="matplotlib-")
-        atexit.register(shutil.rmtree, directory, ignore_errors=True)
-        try:
-            for name in os.listdir(self._cache):
-                shutil.copy(os.path.join(self._cache, name), directory)
-        except OSError:
-            pass  # Without the cache matplotlib scans the fonts once; slower, still right.
-        os.environ["MPLCONFIGDIR"] = directory
+        _make_directory(self._cache, tempfile.mkdtemp(prefix="matplotlib-"))
 
 
 def prepare(environment):
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
-    if "MPLCONFIGDIR" not in os.environ:
-        cache = os.path.join(environment, "share", "cellkeep", "matplotlib")
+    if "MPLCONFIGDIR" in os.environ:
+        return
+    cache = os.path.join(environment, "share", "cellkeep", "matplotlib")
+    if "matplotlib" in sys.modules:
+        # A zygote has imported it, and it keeps the directory that it saw there.
+        directory = sys.modules["matplotlib"].get_configdir()
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        _make_directory(cache, directory)
+    else:
         sys.meta_path.insert(0, _PrepareOnImport(cache))

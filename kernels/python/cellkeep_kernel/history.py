@@ -30,11 +30,18 @@ def _is_row(row):
 class SessionHistory(HistoryManager):
     def __init__(self, shell):
         self._file_name = None
-        if "CELLKEEP_SESSION_ID" in os.environ:
-            self._file_name = os.path.join(tempfile.gettempdir(), ".cellkeep_history")
         super().__init__(shell=shell, parent=shell, hist_file=":memory:", db_log_output=True)
         # IPython does not store `exit`; the line numbers of what follows would then be wrong.
         self._exit_re = re.compile(r"(?!)")
+
+    def begin(self):
+        """The session's own history, in its own process: a database is not for two (sqlite3)."""
+        if "CELLKEEP_SESSION_ID" in os.environ:
+            self._file_name = os.path.join(tempfile.gettempdir(), ".cellkeep_history")
+        self.dir_hist[:] = [os.getcwd()]
+        self.db.close()
+        self.init_db()
+        self.new_session()
 
     def new_session(self, conn=None):
         conn = self.db if conn is None else conn

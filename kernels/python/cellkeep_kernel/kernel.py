@@ -40,23 +40,38 @@ def _only_in_parent(method):
 
 
 class Kernel:
-    """Also what get_ipython().kernel is, with the few attributes that libraries look for."""
+    """Also what get_ipython().kernel is, with the few attributes that libraries look for.
 
-    def __init__(self, host):
+    Made in two steps: what is the same for every session, which a zygote has done for all its forks,
+    and begin(), which is this process's own: its host, its loop, its environment.
+    """
+
+    def __init__(self):
         from _cellkeep_host import cell_hash
 
-        self._host = host
-        self._pid = os.getpid()
+        self._host = self._pid = self.runner = None
         self._flush_scheduled = False
         self.silent = False
-        self.runner = Runner(host)
-        self._start_streams()
-        figures.prepare(os.environ["CELLKEEP_ENVIRONMENT"])
         sys.argv = [""]
         sys.path.insert(0, "")
         self.cells = CellFiles(cell_hash)
         self.shell = KernelShell.instance(kernel=self)
-        self.debugger = self.runner.debugger = debugger.Debugger(host, self.shell, self.cells)
+        self.debugger = debugger.Debugger(self.shell, self.cells)
+        # sys.exit() is an error of the cell, as in every notebook; the hint speaks of a terminal.
+        warnings.filterwarnings("ignore", message="To exit: use")
+        self.comm_manager = None
+        self._start_comms()
+
+    def begin(self, host):
+        self._host = host
+        self._pid = os.getpid()
+        self.runner = Runner(host)
+        self._start_streams()
+        figures.prepare(os.environ["CELLKEEP_ENVIRONMENT"])
+        self.cells.begin()
+        self.shell.history_manager.begin()
+        self.debugger.begin(host)
+        self.runner.debugger = self.debugger
         self.runner.kernel_code.add(Kernel._run_cell.__code__)
         self.runner.user_code.update(
             function.__code__
@@ -67,10 +82,6 @@ class Kernel:
                 Kernel._receive_comm,
             )
         )
-        # sys.exit() is an error of the cell, as in every notebook; the hint speaks of a terminal.
-        warnings.filterwarnings("ignore", message="To exit: use")
-        self.comm_manager = None
-        self._start_comms()
         os.register_at_fork(after_in_child=self._become_child)
 
     def _start_streams(self):

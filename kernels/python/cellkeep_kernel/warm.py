@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two halves of a warm start: what a zygote does once, and what each of its forks does.
 
-The zygote imports; it runs nobody's code, opens nothing and starts no thread. A fork of it is a
-session's kernel: it takes on the session's environment and gives up what it has in common with its
-siblings, which is every random state. What stays common is documented in sandbox/SECURITY.md: the
-addresses of this address space and the seed of str hashes.
+The zygote imports, makes what is the same in every session and exercises it, so that what libraries
+do at their first use is done. It runs nobody's code, keeps nothing open and starts no thread. A fork
+of it is a session's kernel: it takes on the session's environment and gives up what it has in common
+with its siblings, which is every random state. What stays common is documented in sandbox/SECURITY.md:
+the addresses of this address space and the seed of str hashes.
 """
 
+import asyncio
 import gc
 import importlib
 import importlib.util
+import io
 import os
+import selectors
 import sys
 import time
+
+from . import figures
 
 # What data analysis imports in its first cell. What the environment does not have is left out.
 PRELOAD = (
@@ -20,49 +26,92 @@ PRELOAD = (
     "numpy.random",
     "pandas",
     "matplotlib",
-    "matplotlib.pyplot",
-    "matplotlib_inline.backend_inline",
+    "matplotlib.pyplot",  # not matplotlib_inline, which looks for IPython's shell when imported
     "matplotlib.backends.backend_agg",
 )
-# What the kernel imports, at its start or in its first cells.
+# What the kernel imports in its first cells.
 _OF_THE_KERNEL = (
-    "asyncio",
     "ssl",
     "IPython.core.completer",
-    "IPython.core.interactiveshell",
     "IPython.core.pylabtools",
     "IPython.core.release",
     "IPython.core.ultratb",
-    "cellkeep_kernel.comms",
-    "cellkeep_kernel.kernel",
     "getpass",
-    "sqlite3",
-    "subprocess",
     "tempfile",
     "uuid",
 )
 
+#: The kernel of which every fork of this process goes on; None outside of a zygote.
+kernel = None
+
 
 def prepare():
+    global kernel
+    figures.prepare(os.environ["CELLKEEP_ENVIRONMENT"])
     for name in (*_OF_THE_KERNEL, *PRELOAD):
         if importlib.util.find_spec(name.partition(".")[0]) is not None:
             importlib.import_module(name)
+    from .kernel import Kernel
+
+    kernel = Kernel()
+    _exercise_cell(kernel)
+    _exercise_libraries(kernel.shell)
     # What is there now is never looked at by the collector again, so that it writes to no page that
     # the forks share.
     gc.collect()
     gc.freeze()
 
 
+class _NoRunner:
+    """For a cell that nobody interrupts."""
+
+    interrupted = False
+
+    def raise_pending(self):
+        pass
+
+
+def _exercise_cell(kernel):
+    """Runs what every cell runs; no session sees anything of it."""
+    shell = kernel.shell
+    namespace = dict(shell.user_ns)
+    kernel.runner = _NoRunner()
+    loop = asyncio.SelectorEventLoop(selectors.PollSelector())
+    try:
+        code = shell.transform_cell("None")
+        loop.run_until_complete(
+            shell.run_cell_async(code, silent=True, store_history=False, transformed_cell=code)
+        )
+    finally:
+        loop.close()
+        kernel.runner = None
+        shell.user_ns.clear()
+        shell.user_ns.update(namespace)
+
+
+def _exercise_libraries(shell):
+    if "pandas" in sys.modules:
+        frame = sys.modules["pandas"].DataFrame({"a": [1, 2], "b": [0.5, None], "c": ["x", "y"]})
+        shell.display_formatter.format(frame)
+        shell.display_formatter.format(frame.describe())
+        str(frame.groupby("c").sum())
+    if "matplotlib" in sys.modules:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure()
+        FigureCanvasAgg(figure)
+        figure.add_subplot(title="a").plot([1, 2], label="b")
+        figure.savefig(io.BytesIO(), format="png")
+
+
 def become_child(variables):
     """In the fork, before anything of the session's: variables are its whole environment, as bytes."""
-    _take_environment(variables)
-    _reseed()
-
-
-def _take_environment(variables):
     os.environb.clear()
     os.environb.update(variables)
     time.tzset()
+    _reseed()
+    gc.enable()
 
 
 def _reseed():
@@ -71,7 +120,6 @@ def _reseed():
         sys.modules["numpy.random"].seed()
     if "ssl" in sys.modules:
         sys.modules["ssl"].RAND_add(os.urandom(32), 32.0)
-    if "tempfile" in sys.modules:
-        tempfile = sys.modules["tempfile"]
-        tempfile._name_sequence = None  # its generator is made anew
-        tempfile.tempdir = None  # TMPDIR is the session's
+    tempfile = sys.modules["tempfile"]
+    tempfile._name_sequence = None  # its generator is made anew
+    tempfile.tempdir = None  # TMPDIR is the session's

@@ -23,7 +23,7 @@ namespace {
 
 ServiceConfig with_spares(std::size_t count) {
     ServiceConfig config = cellkeep::test::service_config();
-    config.prespawn.count = count;
+    config.prespawn = {{count, {}}};
     return config;
 }
 

@@ -33,7 +33,8 @@ TEST_CASE("kernels of Jupyter front ends are a notebook's by default", "[cli][se
     CHECK(plan.kernel_limits.idle.count() == 0);
     CHECK_FALSE(plan.cull.connected);
     CHECK_FALSE(plan.cull.busy);
-    CHECK(plan.prespawn_count == 0);
+    CHECK(plan.prespawn_count == 2);
+    CHECK(plan.zygotes);
     CHECK(plan.allowed_envs.empty());
 }
 

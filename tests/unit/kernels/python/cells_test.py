@@ -13,6 +13,7 @@ class Cells(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         with mock.patch("tempfile.gettempdir", return_value=self.folder.name):
             self.cells = CellFiles(len)
+            self.cells.begin()
 
     def test_a_name_is_the_hash_of_the_text_in_utf8(self):
         self.assertEqual(self.cells.name_of("aé"), self.cells.prefix + "3.py")

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeps one zygote ready for one language and environment: makes it in the background, makes
+// another when it has died or served long enough, and backs off when that fails. Sessions that come
+// while there is none start without one. Owns the zygote and the thread that makes it; sandboxes
+// made by one share it. io_context thread only.
+#pragma once
+
+#include "kernel-manager/session/completion.hpp"
+#include "kernel-manager/session/retry_delay.hpp"
+#include "kernel-manager/session/work_thread.hpp"
+#include "protocol/support/result.hpp"
+#include "sandbox/zygote.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace cellkeep::session {
+
+/// All forks of a zygote have its address space's layout and its seed of str hashes (SECURITY.md):
+/// after so many, or so long, another takes its place.
+inline constexpr std::size_t kZygoteForksMax = 1000;
+inline constexpr std::chrono::minutes kZygoteAgeMax{60};
+/// After a failure the next is tried this much later, then twice that, and so on.
+inline constexpr std::chrono::milliseconds kZygoteRetryFirst{1000};
+inline constexpr std::chrono::milliseconds kZygoteRetryMost{60'000};
+
+struct ZygoteBounds {
+    std::size_t forks = kZygoteForksMax;
+    std::chrono::milliseconds age = kZygoteAgeMax;
+};
+
+class ZygoteKeeper : public std::enable_shared_from_this<ZygoteKeeper> {
+ public:
+    using ZygotePtr = std::shared_ptr<sandbox::Zygote>;
+    struct Hooks {
+        /// Blocks for seconds; on a thread of the keeper's.
+        std::function<Result<ZygotePtr>()> make;
+        std::function<void(const std::string&)> log;
+    };
+
+    static std::shared_ptr<ZygoteKeeper> create(
+        boost::asio::io_context& io, Hooks hooks, ZygoteBounds bounds = {});
+    ZygoteKeeper(const ZygoteKeeper&) = delete;
+    ZygoteKeeper& operator=(const ZygoteKeeper&) = delete;
+    ~ZygoteKeeper() = default;
+
+    /// Begins to make one, in the background; does nothing if one is being made.
+    void begin();
+    /// One that lives, for one fork; null if there is none now.
+    ZygotePtr take();
+    /// It has not made a sandbox that it should have: another takes its place.
+    void report(const ZygotePtr& zygote);
+    /// Waits for the one being made, if one is.
+    boost::asio::awaitable<void> wait_for_making();
+    /// No more of them; the one that is ready is let go.
+    void stop();
+
+ private:
+    ZygoteKeeper(boost::asio::io_context& io, Hooks hooks, ZygoteBounds bounds);
+    void on_made(Result<ZygotePtr> made);
+    void begin_later();
+    void retire();
+
+    boost::asio::io_context& io_;
+    Hooks hooks_;
+    ZygoteBounds bounds_;
+    ZygotePtr current_;
+    std::size_t forks_ = 0;
+    std::chrono::steady_clock::time_point made_at_;
+    std::shared_ptr<Completion<bool>> making_;
+    boost::asio::steady_timer retry_timer_;
+    RetryDelay retry_delay_{kZygoteRetryFirst, kZygoteRetryMost};
+    bool waiting_ = false;  // for retry_timer_
+    bool stopped_ = false;
+    WorkThread thread_;  // last: it ends first
+};
+
+}  // namespace cellkeep::session
