@@ -303,11 +303,22 @@ CgroupUsage SessionCgroup::usage() const {
     return usage;
 }
 
-Status SessionCgroup::freeze() {
-    constexpr std::chrono::milliseconds kPatience(1000);
+std::vector<std::string> SessionCgroup::frozen_procs_files() const {
+    const std::string& directory = unified_.empty() ? freezer_ : unified_;
+    if (directory.empty()) {
+        return {};
+    }
+    std::vector<std::string> files = {directory + "/cgroup.procs"};
+    if (!workers_.empty()) {
+        files.push_back(worker_procs_file());
+    }
+    return files;
+}
+
+Status SessionCgroup::freeze(std::chrono::milliseconds patience) {
     if (!unified_.empty()) {
         BOOST_OUTCOME_TRY(write_control_file(unified_ + "/cgroup.freeze", "1"));
-        return wait_for_cgroup_event(unified_, "frozen 1", kPatience);
+        return wait_for_cgroup_event(unified_, "frozen 1", patience);
     }
     if (!freezer_.empty()) {
         return write_control_file(freezer_ + "/freezer.state", "FROZEN");

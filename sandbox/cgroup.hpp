@@ -76,7 +76,10 @@ class SessionCgroup {
     Status change(const LimitsChange& wanted);
     /// From now on usage() tells the highest memory since now. False: the kernel cannot.
     bool restart_memory_peak();
-    Status freeze();
+    /// The cgroup.procs files that together name every process that freeze() freezes.
+    std::vector<std::string> frozen_procs_files() const;
+    /// kTimeout: it takes longer, and is in force when it comes.
+    Status freeze(std::chrono::milliseconds patience);
     Status thaw();
     /// No more rationing of CPU time, so that processes can end: one over its quota waits for it.
     Status lift_cpu_limit();

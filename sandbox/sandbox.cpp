@@ -4,6 +4,7 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/leftovers.hpp"
 #include "sandbox/reported_calls.hpp"
+#include "sandbox/rest.hpp"
 #include "sandbox/sandbox_state.hpp"
 #include "sandbox/server_cgroup.hpp"
 #include "sandbox/worker_descriptors.hpp"
@@ -207,13 +208,13 @@ Status Sandbox::kill_workers(std::chrono::milliseconds patience) {
     return rationed;
 }
 
-Status Sandbox::freeze() {
+Status Sandbox::freeze(std::chrono::milliseconds patience) {
     if (state_->ending) {
         return Error(ErrorCode::kConflict, "freeze: the sandbox is destroyed");
     }
     // Before the call: a freeze that only came late is in force all the same.
     state_->frozen = true;
-    auto frozen = state_->cgroup.freeze();
+    auto frozen = state_->cgroup.freeze(patience);
     if (frozen.has_error() && frozen.error().code() == ErrorCode::kUnavailable) {
         state_->frozen = false;
     }
@@ -227,6 +228,18 @@ Status Sandbox::thaw() {
     BOOST_OUTCOME_TRY(state_->cgroup.thaw());
     state_->frozen = false;
     return ok();
+}
+
+Result<bool> Sandbox::is_waiting() const {
+    if (state_->ending) {
+        return Error(ErrorCode::kConflict, "look: the sandbox is destroyed");
+    }
+    const std::vector<std::string> files = state_->cgroup.frozen_procs_files();
+    if (files.empty()) {
+        return Error(ErrorCode::kUnavailable, "look: there is no cgroup to look into");
+    }
+    BOOST_OUTCOME_TRY(const pid_t pid1, pid_of(state_->pid1.pidfd.get()));
+    return all_wait_without_limit(files, pid1);
 }
 
 Status Sandbox::change_limits(const LimitsChange& wanted) {

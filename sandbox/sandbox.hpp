@@ -79,6 +79,7 @@ struct SandboxEvent {
 };
 
 inline constexpr std::chrono::milliseconds kDestroyPatience{1000};
+inline constexpr std::chrono::milliseconds kFreezePatience{1000};
 
 /// Counters since the sandbox was made. A counter whose control is absent stays 0.
 struct Usage {
@@ -148,8 +149,15 @@ class Sandbox {
     /// listen there for the server again.
     UniqueFd take_proxy_listener();
 
-    Status freeze();
+    /// Nothing inside runs until thaw(), kill_workers(), begin_sweep() or destroy(); start() is
+    /// refused. kUnavailable without a cgroup to do it with; kTimeout: it is in force as soon as it
+    /// comes, and thaw() takes it back.
+    Status freeze(std::chrono::milliseconds patience = kFreezePatience);
     Status thaw();
+    /// Whether all that is inside waits for something that only somebody outside can bring: every
+    /// thread in a wait without a time limit (sandbox/rest.hpp). An error: the host does not show
+    /// it, or gives no cgroup to freeze.
+    Result<bool> is_waiting() const;
 
     Result<Usage> usage() const;
     /// Stricter limits from now on, in the order of LimitsChange. kConflict if more memory is in

@@ -3,10 +3,12 @@
 
 #include "protocol/support/syscall.hpp"
 #include "sandbox/cgroup_layout.hpp"
+#include "sandbox/leftovers.hpp"
 
 #include <dirent.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -66,14 +68,23 @@ std::vector<std::string> subdirectories(const std::string& path) {
     return names;
 }
 
+/// What the server's death has killed while it was frozen dies only now, with cgroup v1 (its
+/// freezer-subsystem.rst). Whether there was anything to thaw.
+bool thaw_v1(const std::string& session) {
+    return write_control_file(session + "/freezer.state", "THAWED").has_value();
+}
+
 void remove_empty(const std::string& server) {
     for (const std::string& session : subdirectories(server)) {
         const std::string path = server + "/" + session;
+        const bool thawed = thaw_v1(path);
         for (const std::string& leaf : subdirectories(path)) {
             (void)::rmdir((path + "/" + leaf).c_str());  // Ignored: as below.
         }
-        // Ignored: a directory that still holds a process is not ours to take.
-        (void)::rmdir(path.c_str());
+        // Otherwise ignored: a directory that still holds a process is not ours to take.
+        if (::rmdir(path.c_str()) < 0 && errno == EBUSY && thawed) {
+            leave_behind({UniqueFd(), {path}});
+        }
     }
     // Ignored: as above.
     (void)::rmdir(server.c_str());

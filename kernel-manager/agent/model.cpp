@@ -157,6 +157,7 @@ nlohmann::json to_json(const session::SessionInfo& info) {
         {"id", info.id},
         {"kernel_id", info.kernel_id},
         {"state", to_string(info.state)},
+        {"frozen", info.frozen},
         {"death", std::move(death)},
         {"language", info.language},
         {"environment", {{"name", info.environment.name}, {"digest", info.environment.digest}}},

@@ -137,6 +137,10 @@ Result<session::ServiceConfig> service_config(const ServePlan& plan) {
         log_event(LogLevel::kWarning, "session", {{"message", line}});
     };
     config.consecutive_failures = plan.consecutive_failures;
+    config.freeze_after = plan.freeze_after;
+    config.log_frozen = [](const std::string& session_id, bool frozen) {
+        log_event(LogLevel::kInfo, frozen ? "frozen" : "thawed", {{"session", session_id}});
+    };
     config.log_limit = [](const std::string& session_id,
                           const std::string& execution_id,
                           const session::LimitHit& hit) {

@@ -152,6 +152,11 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "Refuse a session's executions for a while after so many failed in a row, unless the "
         "session "
         "says otherwise. Default: 10; 0: never");
+    sub->add_option(
+        "--freeze-after",
+        flags.freeze_after,
+        "Freeze a session that has been at rest for so many seconds until it is needed. Default: "
+        "60; 0: never");
     add_egress_options(*sub, flags);
     add_kernel_options(*sub, flags);
     sub->add_option("--log-level", flags.log_level, "debug, info (default), warning, error, off");

@@ -93,6 +93,7 @@ bool any_key(const Visit& visit) {
            visit("kernel_disk_mb", &ServeOptions::kernel_disk_mb) ||
            visit("kernel_processes", &ServeOptions::kernel_processes) ||
            visit("consecutive_failures", &ServeOptions::consecutive_failures) ||
+           visit("freeze_after", &ServeOptions::freeze_after) ||
            visit("allow_egress", &ServeOptions::allow_egress) ||
            visit("egress_permit_address", &ServeOptions::egress_permit_address) ||
            visit("egress_resolve", &ServeOptions::egress_resolve) ||

@@ -41,6 +41,7 @@ struct ServeOptions {
     /// Of sessions that do not say: after how many failing executions in a row the circuit breaker
     /// opens; 0: never.
     std::optional<std::uint32_t> consecutive_failures;
+    std::optional<std::uint32_t> freeze_after;  // seconds at rest; 0: never
     // What sessions may reach of the network.
     std::optional<std::vector<std::string>> allow_egress;  // HOST:PORT, *.DOMAIN:PORT, *:PORT
     std::optional<std::vector<std::string>> egress_permit_address;  // ADDRESS[/PREFIX]

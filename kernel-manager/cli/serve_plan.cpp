@@ -135,6 +135,14 @@ Result<ServePlan> make_serve_plan(const ServeCommand& command) {
             "consecutive-failures must be at most " +
                 std::to_string(defaults.ceilings.consecutive_failures));
     }
+    plan.freeze_after =
+        options.freeze_after ? std::chrono::seconds(*options.freeze_after) : defaults.freeze_after;
+    if (plan.freeze_after > session::kFreezeAfterMax) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "freeze-after must be at most " + std::to_string(session::kFreezeAfterMax.count()) +
+                " seconds");
+    }
     plan.allow_degraded = options.allow_degraded.value_or(std::vector<std::string>());
     BOOST_OUTCOME_TRY(plan.egress, plan_egress(options));
     plan.ready_fd = options.ready_fd;

@@ -29,6 +29,7 @@ struct ServePlan {
     std::string state_dir;
     std::size_t sessions_max = 0;
     std::uint32_t consecutive_failures = 0;
+    std::chrono::seconds freeze_after{0};
     std::vector<std::string> allow_degraded;
     egress::GatewayConfig egress;  // without its log and directory
     bool store = true;             // in the state directory

@@ -42,6 +42,7 @@ LiveSession::LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sand
       activity_(created_steady_),
       clients_([this] { watch_life(); }),
       life_timer_(io),
+      freezer_(io, freeze_after(), freezer_hooks()),
       usage_seen_at_(created_steady_) {}
 
 LiveSession::~LiveSession() {
@@ -85,6 +86,7 @@ SessionInfo LiveSession::info() const {
     info.kernel_id = setup_.kernel_id;
     info.language = setup_.options.language;
     info.state = state_;
+    info.frozen = freezer_.frozen();
     info.death = death_;
     info.limits = setup_.options.limits;
     if (setup_.proxy) {

@@ -9,7 +9,7 @@
 // answers itself), live_session_debug.cpp (what goes to the kernel past the queue),
 // live_session_kernel.cpp (birth of the interpreter and what it says), live_session_death.cpp (its
 // death and restart), live_session_life.cpp (hand-out of a spare, culling, the end),
-// live_session_update.cpp (what may change).
+// live_session_update.cpp (what may change), live_session_rest.cpp (when it is frozen).
 #pragma once
 
 #include "kernel-manager/egress/gateway.hpp"
@@ -21,6 +21,7 @@
 #include "kernel-manager/session/debug_requests.hpp"
 #include "kernel-manager/session/execution_book.hpp"
 #include "kernel-manager/session/file_writing.hpp"
+#include "kernel-manager/session/idle_freezer.hpp"
 #include "kernel-manager/session/inputs_directory.hpp"
 #include "kernel-manager/session/kernel_catalog.hpp"
 #include "kernel-manager/session/kernel_process.hpp"
@@ -56,6 +57,9 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
         std::shared_ptr<egress::Gateway> gateway;     // null: the server gives no network
         std::shared_ptr<egress::SessionProxy> proxy;  // null: this session has none
         std::chrono::milliseconds start_timeout{0};
+        /// At rest for so long, the sandbox is frozen until it is needed; 0: never.
+        std::chrono::seconds freeze_after{0};
+        std::function<void(bool frozen)> log_frozen;  // may be empty
         /// A client asked for shutdown, the session is idle or old, or it is a spare that died: the
         /// Service removes it.
         std::function<void(Death)> on_end_requested;
@@ -203,6 +207,11 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void watch_life();
     bool is_tracked_running() const;
 
+    // live_session_rest.cpp
+    std::chrono::seconds freeze_after() const;
+    bool is_at_work() const;
+    IdleFreezer::Hooks freezer_hooks();
+
     // live_session_debug.cpp
     bool has_debugger() const;
     void submit_debug(const protocol::Message& request, std::shared_ptr<ReplySink> origin);
@@ -302,6 +311,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     ConnectedClients clients_;
     boost::asio::steady_timer life_timer_;
     bool life_blocked_ = false;  // something keeps the session: its end wakes watch_life()
+    IdleFreezer freezer_;
     std::string connection_file_;
     /// What make_usage() saw last, for the rate since then.
     std::chrono::steady_clock::time_point usage_seen_at_;

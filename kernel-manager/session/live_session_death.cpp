@@ -35,6 +35,7 @@ void LiveSession::kill_kernel(Death why) {
     if (!kill_reason_.has_value()) {
         kill_reason_ = why;
     }
+    freezer_.wake();  // what stands still does not die, and pid 1 could not say so
     // The interpreter alone; what it started is swept when its exit is reported. Fails if it has
     // ended already: then that is on its way.
     (void)process_->send_signal(SIGKILL);

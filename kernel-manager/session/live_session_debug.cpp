@@ -20,6 +20,7 @@ void LiveSession::submit_debug(const Message& request, std::shared_ptr<ReplySink
         ErrorCode::kUnavailable,
         process_ ? "This kernel has no debugger." : "The interpreter is gone.");
     if (process_ && has_debugger()) {
+        freezer_.wake();
         sent = debug_requests_.add(request, asker);
         if (sent.has_value()) {
             sent = process_->send(request);

@@ -123,6 +123,9 @@ void LiveSession::on_ready(const Message& kernel_info) {
     settle_ready(ok());
     answer_waiting_for_info();
     dispatch_next();
+    if (!setup_.spare) {
+        freezer_.note_use();
+    }
     if (life_blocked_) {
         watch_life();  // what kept the session may have ended with its last interpreter
     }

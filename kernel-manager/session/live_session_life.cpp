@@ -51,6 +51,7 @@ boost::asio::awaitable<Status> LiveSession::adopt(std::string kernel_id, Session
         start_timer_.cancel();
         BOOST_OUTCOME_CO_TRY(std::move(done));
     }
+    freezer_.note_use();
     watch_life();
     co_return ok();
 }
@@ -105,6 +106,7 @@ void LiveSession::end_conversation(const Death& reason) {
         return;
     }
     life_timer_.cancel();
+    freezer_.stop();
     if (setup_.proxy) {
         setup_.proxy->close();
     }

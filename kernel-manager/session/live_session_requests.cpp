@@ -100,6 +100,7 @@ void LiveSession::dispatch_next() {
     if (!next.has_value()) {
         return;
     }
+    freezer_.wake();
     Current current{.request = std::move(*next), .started_at = steady_clock::now()};
     current.number = next_number_++;
     last_parent_header_ = std::string(current.request.message.header_json());
@@ -356,6 +357,7 @@ void LiveSession::finish_current() {
     if (is_tracked(type)) {
         touch();  // idle counts from its end
     }
+    freezer_.note_use();
     dispatch_next();
     if (life_blocked_) {
         watch_life();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel-manager/egress/gateway.hpp"
+#include "kernel-manager/session/idle_freezer.hpp"
 #include "kernel-manager/session/inputs_directory.hpp"
 #include "kernel-manager/session/kernel_catalog.hpp"
 #include "kernel-manager/session/limit_reason.hpp"
@@ -57,6 +58,9 @@ struct ServiceConfig {
         log_limit;
     /// Of sessions that do not say: SessionLimits::consecutive_failures.
     std::uint32_t consecutive_failures = 10;
+    /// Sessions at rest for so long are frozen until they are needed; 0: never.
+    std::chrono::seconds freeze_after = kFreezeAfterDefault;
+    std::function<void(const std::string& session_id, bool frozen)> log_frozen;
 };
 
 /// Told about sessions by the Service, before create() returns and after a session has closed.

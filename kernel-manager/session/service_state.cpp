@@ -190,6 +190,12 @@ boost::asio::awaitable<Status> ServiceState::start(
     setup.kernel_id = entry.kernel_id.value();
     setup.options = std::move(options);
     setup.start_timeout = config_.start_timeout;
+    setup.freeze_after = config_.freeze_after;
+    setup.log_frozen = [log = config_.log_frozen, session_id = setup.id](bool frozen) {
+        if (log) {
+            log(session_id, frozen);
+        }
+    };
     setup.on_end_requested = end_by_itself(setup.id, spare);
     setup.log = [weak = weak_from_this()](const std::string& line) {
         if (const auto self = weak.lock()) {

@@ -94,6 +94,7 @@ struct SessionInfo {
     std::string kernel_id;  // UUID: the same session for Jupyter front ends
     std::string language;
     KernelState state = KernelState::kStarting;
+    bool frozen = false;         // its processes stand still until they are needed
     std::optional<Death> death;  // of the last kernel, if it is dead
     SessionLimits limits;
     egress::NetworkPolicy network;

@@ -842,6 +842,8 @@ export interface components {
             kernel_id: string;
             /** @enum {string} */
             state: "starting" | "idle" | "busy" | "restarting" | "dead";
+            /** @description At rest for a while: its processes stand still, and go on with the next request */
+            frozen: boolean;
             death: components["schemas"]["Death"];
             language: string;
             environment: {
@@ -1921,6 +1923,7 @@ export interface operations {
                      *       "id": "ses_5f1c0a9be2d34c7788aa0011",
                      *       "kernel_id": "8a1f6f0e-3b52-4b5e-9a57-0d6b1f0a2c11",
                      *       "state": "idle",
+                     *       "frozen": false,
                      *       "death": null,
                      *       "language": "python",
                      *       "environment": {
@@ -2031,6 +2034,7 @@ export interface operations {
                      *       "id": "ses_5f1c0a9be2d34c7788aa0011",
                      *       "kernel_id": "8a1f6f0e-3b52-4b5e-9a57-0d6b1f0a2c11",
                      *       "state": "idle",
+                     *       "frozen": false,
                      *       "death": null,
                      *       "language": "python",
                      *       "environment": {
@@ -2183,6 +2187,7 @@ export interface operations {
                      *       "id": "ses_5f1c0a9be2d34c7788aa0011",
                      *       "kernel_id": "8a1f6f0e-3b52-4b5e-9a57-0d6b1f0a2c11",
                      *       "state": "idle",
+                     *       "frozen": false,
                      *       "death": null,
                      *       "language": "python",
                      *       "environment": {
@@ -2333,6 +2338,7 @@ export interface operations {
                      *       "id": "ses_5f1c0a9be2d34c7788aa0011",
                      *       "kernel_id": "8a1f6f0e-3b52-4b5e-9a57-0d6b1f0a2c11",
                      *       "state": "idle",
+                     *       "frozen": false,
                      *       "death": null,
                      *       "language": "python",
                      *       "environment": {

@@ -30,6 +30,7 @@ log_format = "text"
 default_kernel_name = "python"
 allowed_envs = ["TZ"]
 cull_idle_timeout = 600
+freeze_after = 30
 cull_connected = true
 cull_busy = false
 prespawn_count = 2
@@ -58,6 +59,7 @@ kernel_processes = 32
     CHECK(options.value().default_kernel_name == "python");
     CHECK(options.value().allowed_envs == std::vector<std::string>{"TZ"});
     CHECK(options.value().cull_idle_timeout == 600U);
+    CHECK(options.value().freeze_after == 30U);
     CHECK(options.value().cull_connected == true);
     CHECK(options.value().cull_busy == false);
     CHECK(options.value().prespawn_count == 2U);
@@ -85,6 +87,7 @@ TEST_CASE("a bad file is refused with its line", "[cli][config]") {
         {"no_token_on_unix_socket = 1", "c.toml:1: \"no_token_on_unix_socket\""},
         {"\nmax_sessions = \"3\"", "c.toml:2: \"max_sessions\""},
         {"max_sessions = -1", "c.toml:1: \"max_sessions\""},
+        {"freeze_after = \"60\"", "c.toml:1: \"freeze_after\""},
         {"max_sessions = 1.5", "c.toml:1: \"max_sessions\""},
         {"max_sessions = 99999999999", "c.toml:1: \"max_sessions\""},
         {"allow_degraded = \"freeze\"", "c.toml:1: \"allow_degraded\""},

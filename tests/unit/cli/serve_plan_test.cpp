@@ -35,6 +35,7 @@ TEST_CASE("kernels of Jupyter front ends are a notebook's by default", "[cli][se
     CHECK_FALSE(plan.cull.busy);
     CHECK(plan.prespawn_count == 2);
     CHECK(plan.zygotes);
+    CHECK(plan.freeze_after == session::kFreezeAfterDefault);
     CHECK(plan.allowed_envs.empty());
 }
 
@@ -45,6 +46,7 @@ TEST_CASE("the operator's options reach the plan", "[cli][serve]") {
         flags.cull_idle_timeout = 600;
         flags.cull_connected = true;
         flags.cull_busy = true;
+        flags.freeze_after = 0;
         flags.max_sessions = 3;
         flags.prespawn_count = 3;
         flags.kernel_cpu_cores = 0.5;
@@ -59,6 +61,7 @@ TEST_CASE("the operator's options reach the plan", "[cli][serve]") {
     CHECK(plan.cull.connected);
     CHECK(plan.cull.busy);
     CHECK(plan.prespawn_count == 3);
+    CHECK(plan.freeze_after.count() == 0);
     CHECK(plan.kernel_limits.idle == std::chrono::minutes(10));
     CHECK(plan.kernel_limits.cpu_cores == 0.5);
     CHECK(plan.kernel_limits.memory_mb == 128);
@@ -130,6 +133,7 @@ TEST_CASE("options that cannot be are refused before anything starts", "[cli][se
         [](ServeOptions& flags) { flags.allowed_envs = {"KERNEL_*"}; },
         [](ServeOptions& flags) { flags.prespawn_count = 65; },
         [](ServeOptions& flags) { flags.consecutive_failures = 1'000'001; },
+        [](ServeOptions& flags) { flags.freeze_after = 7U * 86'400U + 1U; },
         [](ServeOptions& flags) { flags.kernel_memory_mb = 63; },
         [](ServeOptions& flags) { flags.kernel_memory_mb = 65'537; },
         [](ServeOptions& flags) { flags.kernel_disk_mb = 0; },

@@ -339,6 +339,7 @@ class SessionInfo:
     id: str
     kernel_id: str
     state: str
+    frozen: bool
     language: str
     limits: Mapping[str, Any]
     network: Mapping[str, Any]
@@ -357,6 +358,7 @@ class SessionInfo:
             id=raw["id"],
             kernel_id=raw["kernel_id"],
             state=raw["state"],
+            frozen=bool(raw.get("frozen", False)),
             language=raw["language"],
             limits=raw["limits"],
             network=raw.get("network") or {},

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions at rest are frozen, go on with the next request, and end like any other."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from channels_client import ChannelsClient
+from harness import Client, Server, Session, cgroups_of, wait_until
+from modes import ModeServer, has
+
+pytestmark = pytest.mark.both_modes
+
+Attach = Callable[[Session], Client]
+PATIENCE_SECONDS = 60
+WITHHOLD = [sys.executable, "-B", str(Path(__file__).parents[1] / "hostile/withhold.py")]
+
+
+@pytest.fixture(scope="module")
+def server(mode: str) -> Iterator[Server]:
+    with ModeServer(mode, "--log-format", "text", "--freeze-after", "1") as running:
+        yield running
+
+
+@pytest.fixture
+def session(server: Server) -> Iterator[Session]:
+    created = server.create(limits={"idle_s": 1800})
+    if not has(created, "freeze"):
+        created.delete()
+        pytest.skip("this host gives this user no cgroup to freeze")
+    yield created
+    assert created.delete() in (204, 404, 410)
+
+
+def is_frozen(session: Session) -> bool:
+    return session.fetch()["frozen"]
+
+
+def wait_for_freeze(session: Session) -> None:
+    wait_until(lambda: is_frozen(session), PATIENCE_SECONDS, "frozen")
+
+
+def stands_still(session: Session) -> bool:
+    """As the host sees it, by either version of cgroups."""
+    for folder in cgroups_of(session.server.process.pid):
+        for directory in Path(folder).iterdir():
+            for name, words in (("cgroup.events", "frozen 1"), ("freezer.state", "FROZEN")):
+                path = directory / name
+                if path.exists() and words in path.read_text(encoding="utf-8"):
+                    return True
+    return False
+
+
+def kernels(server: Server) -> list[psutil.Process]:
+    """The interpreters: what the first process of each sandbox has started."""
+    return [child for pid1 in psutil.Process(server.process.pid).children() for child in pid1.children()]
+
+
+def test_a_session_at_rest_is_frozen_and_goes_on(session: Session) -> None:
+    assert session.info["frozen"] is False
+    session.execute("import math\nkept = list(range(10))")
+    wait_for_freeze(session)
+    assert stands_still(session)
+    assert session.fetch()["state"] == "idle"
+    kernel = session.server.get(f"/api/kernels/{session.info['kernel_id']}").json()
+    assert kernel["execution_state"] == "idle"
+    assert session.value("sum(kept) + math.floor(0.5)") == "45"
+    assert not is_frozen(session)
+    assert not stands_still(session)
+    wait_for_freeze(session)  # and again
+    assert session.value("kept.append(10) or len(kept)") == "11"
+    log = session.server.output()
+    assert session.info["id"] in next(line for line in log.splitlines() if "frozen" in line)
+    assert session.info["id"] in next(line for line in log.splitlines() if "thawed" in line)
+
+
+def test_every_front_end_and_request_thaws_it(session: Session, attach: Attach) -> None:
+    client = attach(session)
+    client.run("value = 41\ndef double(number): return 2 * number")
+
+    def ask(request: str) -> dict:
+        replies = iter(lambda: client.kernel.get_shell_msg(timeout=PATIENCE_SECONDS), None)
+        return next(m["content"] for m in replies if m["parent_header"]["msg_id"] == request)
+
+    asked = {
+        "execute": lambda: client.value("value + 1") == "42",
+        "complete": lambda: "double" in ask(client.kernel.complete("doub", 4))["matches"],
+        "inspect": lambda: ask(client.kernel.inspect("double", 6))["found"],
+        "is_complete": lambda: ask(client.kernel.is_complete("if 1:"))["status"] == "incomplete",
+        "history": lambda: ask(client.kernel.history(hist_access_type="tail", n=1))["history"],
+        "comm_info": lambda: ask(client.kernel.comm_info()) == {"comms": {}, "status": "ok"},
+    }
+    for name, question in asked.items():
+        wait_for_freeze(session)
+        assert question(), name
+        assert not is_frozen(session), name
+    with ChannelsClient(session) as channels:
+        channels.connect()
+        wait_for_freeze(session)
+        assert any("42" in str(message["content"]) for message in channels.run("value + 1"))
+        assert not is_frozen(session)
+        wait_for_freeze(session)
+        request = channels.send(
+            "comm_open", {"comm_id": "c", "target_name": "nobody", "data": {}}
+        )
+        channels.receive_until_idle(request)
+        assert not is_frozen(session)
+        wait_for_freeze(session)
+        question = {"type": "request", "seq": 1, "command": "debugInfo", "arguments": {}}
+        request = channels.send("debug_request", question, channel="control")
+        (reply,) = channels.receive_until("debug_reply", request)[-1:]
+        assert reply["content"]["success"]
+        assert not is_frozen(session)
+
+
+def test_what_needs_nothing_of_the_kernel_leaves_it_frozen(
+    session: Session, attach: Attach
+) -> None:
+    client = attach(session)
+    session.execute("open('seen', 'w').write('inside')")
+    with ChannelsClient(session) as channels:
+        channels.connect()
+        wait_for_freeze(session)
+        files = session.path + "/files/"
+        assert session.server.get(files + "seen").content == b"inside"
+        put = session.server.request("PUT", files + "put", data=b"from outside")
+        assert put.status_code in (200, 201, 204), put.text
+        channels.receive_until("kernel_info_reply", channels.send("kernel_info_request", {}))
+        channels.receive_until("usage_reply", channels.send("usage_request", {}, "control"))
+        client.kernel.kernel_info()
+        assert client.kernel.get_shell_msg(timeout=60)["msg_type"] == "kernel_info_reply"
+        wait_until(client.kernel.is_alive, 30, "heartbeats")
+        assert session.server.get(session.path + "/executions").status_code == 200
+        assert stands_still(session) and is_frozen(session)
+    assert session.value("open('put').read()") == "'from outside'"
+
+
+# What runs or waits for a time between two cells, and how it ends.
+BACKGROUND = {
+    "a thread that sleeps": (
+        "import threading\nstop = threading.Event()\n"
+        "thread = threading.Thread(target=stop.wait, args=(3600,))\nthread.start()",
+        "stop.set(); thread.join()",
+    ),
+    "a thread that works": (
+        "import threading, time\nstop = threading.Event()\ncount = 0\n"
+        "def work():\n    global count\n    while not stop.is_set(): count += 1; time.sleep(.01)\n"
+        "thread = threading.Thread(target=work)\nthread.start()",
+        "stop.set(); thread.join()",
+    ),
+    "a task of the event loop": (
+        "import asyncio\ntask = asyncio.create_task(asyncio.sleep(3600))",
+        "task.cancel()",
+    ),
+    "a subprocess": (
+        "import subprocess\nchild = subprocess.Popen(['/bin/sleep', '3600'])",
+        "child.kill(); child.wait()",
+    ),
+    "a server": (
+        "import http.server, threading\n"
+        "server = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n"
+        "thread = threading.Thread(target=server.serve_forever)\nthread.start()",
+        "server.shutdown(); thread.join(); server.server_close()",
+    ),
+}
+
+
+@pytest.mark.parametrize("work", BACKGROUND)
+def test_background_work_goes_on_and_is_not_frozen(session: Session, work: str) -> None:
+    begin, end = BACKGROUND[work]
+    assert session.execute(begin)["status"] == "ok"
+    other = session.server.create()
+    for _ in range(2):  # two freezes of another one: this one had its time as well
+        wait_for_freeze(other)
+        assert not is_frozen(session)
+        assert other.value("1") == "1"
+    assert other.delete() == 204
+    assert session.execute(end)["status"] == "ok"
+    wait_for_freeze(session)
+
+
+def test_threads_that_only_wait_for_work_are_at_rest(session: Session) -> None:
+    code = (
+        "import numpy, queue, threading\n"
+        "(numpy.ones((300, 300)) @ numpy.ones((300, 300))).sum()\n"
+        "jobs, done = queue.Queue(), queue.Queue()\n"
+        "worker = threading.Thread(target=lambda: done.put(jobs.get() * 2), daemon=True)\n"
+        "worker.start()"
+    )
+    assert session.execute(code)["status"] == "ok"
+    wait_for_freeze(session)
+    assert session.value("jobs.put(21) or done.get()") == "42"
+
+
+def test_a_cell_that_runs_or_waits_for_an_answer_is_at_work(
+    server: Server, session: Session
+) -> None:
+    with ChannelsClient(session) as channels:
+        channels.connect()
+        request = channels.execute("input('?')")
+        channels.receive_until("input_request", request)
+        other = server.create()
+        for _ in range(2):
+            wait_for_freeze(other)
+            assert not is_frozen(session)
+            assert other.value("1") == "1"
+        assert other.delete() == 204
+        channels.send("input_reply", {"value": "said"}, channel="stdin")
+        assert any("said" in str(m["content"]) for m in channels.receive_until_idle(request))
+
+
+def test_an_interrupt_leaves_it_alone(session: Session) -> None:
+    session.execute("kept = 1")
+    wait_for_freeze(session)
+    assert session.post("interrupt").status_code == 204
+    assert session.value("kept") == "1"
+    wait_for_freeze(session)
+    with ChannelsClient(session) as channels:
+        channels.connect()
+        request = channels.send("interrupt_request", {}, channel="control")
+        channels.receive_until("interrupt_reply", request)
+    assert session.value("kept") == "1"
+    assert session.execute("import time\ntime.sleep(60)", timeout_ms=500)["status"] == "timeout"
+
+
+def test_a_restart_thaws_it(session: Session) -> None:
+    session.execute("gone = 1\nopen('kept', 'w').write('x')")
+    wait_for_freeze(session)
+    assert session.post("restart").status_code == 200
+    assert session.execute("gone")["error"]["name"] == "NameError"
+    assert session.value("open('kept').read()") == "'x'"
+    wait_for_freeze(session)
+    assert session.value("2") == "2"
+
+
+def test_it_is_deleted_like_any_other(server: Server, session: Session) -> None:
+    before = set(kernels(server))
+    own = server.create()
+    wait_for_freeze(own)
+    (kernel,) = set(kernels(server)) - before
+    assert own.delete() == 204
+    assert not kernel.is_running()
+    assert server.get(own.path).status_code == 410
+
+
+def test_its_time_ends_although_it_is_frozen(server: Server, session: Session) -> None:
+    own = server.create(limits={"idle_s": 3})
+    wait_for_freeze(own)
+    wait_until(lambda: server.get(own.path).status_code == 410, PATIENCE_SECONDS, "culled")
+
+
+def test_its_limits_are_lowered_and_hold(server: Server, session: Session) -> None:
+    wait_for_freeze(session)
+    changed = server.request(
+        "PATCH",
+        session.path,
+        json={"limits": {"memory_mb": 200, "wall_ms": 500}},
+        headers={"Content-Type": "application/merge-patch+json"},
+    )
+    assert changed.status_code == 200, changed.text
+    assert changed.json()["frozen"] is True
+    assert session.execute("block = bytearray(b'x') * (300 << 20)")["status"] in ("oom", "error")
+    wait_for_freeze(session)
+    assert session.execute("while True: pass")["status"] == "timeout"
+
+
+def test_its_kernel_may_be_killed_meanwhile(server: Server, session: Session) -> None:
+    before = set(kernels(server))
+    own = server.create()
+    (kernel,) = set(kernels(server)) - before
+    wait_for_freeze(own)
+    os.kill(kernel.pid, signal.SIGKILL)
+    wait_until(lambda: own.fetch()["restarts"] == 1, PATIENCE_SECONDS, "restarted")
+    assert own.value("1 + 1") == "2"
+    assert own.delete() == 204
+
+
+def wakeups(*processes: psutil.Process) -> int:
+    return sum(
+        process.num_ctx_switches().voluntary
+        for one in processes
+        for process in [one, *(psutil.Process(thread.id) for thread in one.threads())]
+    )
+
+
+def test_rest_costs_no_wakeups(server: Server, session: Session, attach: Attach) -> None:
+    """Of a session with an attached client, while another freezes and thaws twice meanwhile."""
+    attach(session)
+    other = server.create()
+    (first, *_) = kernels(server)
+    pid1 = first.parent()
+    wait_for_freeze(session)
+    before = wakeups(first, pid1)
+    for _ in range(2):
+        wait_for_freeze(other)
+        assert other.value("1") == "1"
+    assert wakeups(first, pid1) == before
+    assert other.delete() == 204
+
+
+def test_a_server_stops_with_frozen_sessions(mode: str, session: Session) -> None:
+    with ModeServer(mode, "--freeze-after", "1") as own:
+        for each in [own.create() for _ in range(3)]:
+            wait_for_freeze(each)
+
+
+def kill_with_a_frozen_session(own: Server) -> None:
+    with own:
+        wait_for_freeze(own.create())
+        children = own.children()
+        own.process.kill()
+        own.process.wait()
+        own.start()  # which takes away what the other one left
+        _, alive = psutil.wait_procs(children, timeout=10)
+        assert alive == []
+        assert own.create().value("1") == "1"
+
+
+def test_a_server_that_is_killed_leaves_nothing_frozen(mode: str, session: Session) -> None:
+    kill_with_a_frozen_session(ModeServer(mode, "--freeze-after", "1"))
+
+
+@pytest.mark.both_modes(False)
+def test_cgroup_v1_alone_freezes_too(mode: str) -> None:
+    if mode != "root" or not os.path.isdir("/sys/fs/cgroup/freezer"):
+        pytest.skip("this host has no freezer of cgroup v1")
+    alone = ["cover=/sys/fs/cgroup/unified"] if os.path.isdir("/sys/fs/cgroup/unified") else []
+    own = ModeServer(mode, "--freeze-after", "1")
+    own.prefix = [*WITHHOLD, *alone, "--", *own.prefix]
+    with own:
+        session = own.create()
+        session.execute("kept = 1")
+        wait_for_freeze(session)
+        assert stands_still(session)
+        assert session.value("kept") == "1"
+        wait_for_freeze(session)
+        assert session.post("restart").status_code == 200
+        wait_for_freeze(session)
+        assert session.delete() == 204
+    killed = ModeServer(mode, "--freeze-after", "1")
+    killed.prefix = own.prefix
+    kill_with_a_frozen_session(killed)
+
+
+def test_without_a_freezer_sessions_go_on_as_ever(server: Server) -> None:
+    session = server.create()
+    if not has(session, "freeze"):
+        assert session.value("40 + 2") == "42"
+        assert not is_frozen(session)
+        assert "not frozen" not in server.output()  # the isolation report says it, once
+    assert session.delete() == 204

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/idle_freezer.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::session {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+using Time = FreezeSituation::Time;
+const Time kStart{};
+
+FreezeSituation used_at(std::chrono::seconds last) {
+    FreezeSituation situation;
+    situation.after = 60s;
+    situation.last_used = kStart + last;
+    return situation;
+}
+
+struct Row {
+    const char* claim;
+    FreezeSituation situation;
+    std::chrono::seconds now;
+    bool look;
+    std::optional<std::chrono::seconds> ask_again;
+};
+
+std::vector<Row> table() {
+    const auto with = [](auto change) {
+        FreezeSituation situation = used_at(100s);
+        change(situation);
+        return situation;
+    };
+    using S = FreezeSituation&;
+    const auto looked = [](std::chrono::seconds when) {
+        return [when](S s) { s.looked_at = kStart + when; };
+    };
+    return {
+        {"just used", used_at(100s), 100s, false, 130s},
+        {"a second before half of the time", used_at(100s), 129s, false, 130s},
+        {"at half of the time", used_at(100s), 130s, true, 160s},
+        {"a look of before the last use counts for nothing", with(looked(99s)), 100s, false, 130s},
+        {"a second before the second look", with(looked(130s)), 159s, false, 160s},
+        {"at the second look", with(looked(130s)), 160s, true, 190s},
+        {"a first look that came late", with(looked(140s)), 160s, false, 170s},
+        {"what was at work is looked at again", with(looked(160s)), 190s, true, 220s},
+        {"0 is never", with([](S s) { s.after = 0s; }), 9000s, false, {}},
+        {"what is frozen is not looked at", with([](S s) { s.frozen = true; }), 9000s, false, {}},
+        {"what is at work is not looked at", with([](S s) { s.busy = true; }), 9000s, false, 9060s},
+        {"never, and at work", with([](S s) { s.busy = true, s.after = 0s; }), 9000s, false, {}},
+    };
+}
+
+/// A sandbox that is nothing but what a test says, and writes down what is done to it.
+struct World {
+    explicit World(std::chrono::milliseconds after)
+        : freezer(
+              io,
+              after,
+              {.busy = [this] { return busy; },
+               .look =
+                   [this] {
+                       ++looks;
+                       if (on_look) {
+                           on_look();
+                       }
+                       return shown;
+                   },
+               .freeze =
+                   [this] {
+                       done.emplace_back("freeze");
+                       return freezes;
+                   },
+               .thaw =
+                   [this] {
+                       done.emplace_back("thaw");
+                       return thaws;
+                   },
+               .changed = [this](bool frozen) { done.emplace_back(frozen ? "frozen" : "thawed"); },
+               .failed = [this](const Error&) { done.emplace_back("failed"); }}) {}
+
+    boost::asio::io_context io;
+    bool busy = false;
+    int looks = 0;
+    std::function<void()> on_look;
+    Result<RestLook> shown = RestLook{true, 5ms};
+    Status freezes = ok();
+    Status thaws = ok();
+    std::vector<std::string> done;
+    IdleFreezer freezer;
+};
+
+constexpr std::chrono::milliseconds kSoon{2};
+using Done = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("when a session is looked at, and when to ask again", "[session][freezer]") {
+    for (const Row& row : table()) {
+        INFO(row.claim);
+        const FreezeDecision decision = decide_freeze(row.situation, kStart + row.now);
+        CHECK(decision.look == row.look);
+        CHECK(decision.ask_again.has_value() == row.ask_again.has_value());
+        if (decision.ask_again.has_value() && row.ask_again.has_value()) {
+            CHECK(*decision.ask_again == kStart + *row.ask_again);
+        }
+    }
+}
+
+TEST_CASE("the default is less than the longest, and each is a time", "[session][freezer]") {
+    CHECK(kFreezeAfterDefault == 60s);
+    CHECK(kFreezeAfterMax == 604'800s);
+    CHECK(kIdleFreezePatience == 20ms);
+}
+
+TEST_CASE("rest is two looks that show no work and no time used between", "[session][freezer]") {
+    const RestLook waits{true, 5ms};
+    CHECK(shows_rest(waits, waits));
+    CHECK_FALSE(shows_rest(std::nullopt, waits));
+    CHECK_FALSE(shows_rest(RestLook{false, 5ms}, waits));
+    CHECK_FALSE(shows_rest(waits, RestLook{false, 5ms}));
+    CHECK_FALSE(shows_rest(waits, RestLook{true, 6ms}));
+}
+
+TEST_CASE("a session at rest is frozen, costs nothing, and wakes once", "[session][freezer]") {
+    World world(kSoon);
+    world.freezer.note_use();
+    world.io.run();  // ends, because no timer is left
+    CHECK(world.freezer.frozen());
+    CHECK(world.looks == 2);
+    CHECK(world.done == Done{"freeze", "frozen"});
+    world.freezer.note_use();  // of what is said about it, not to it
+    world.io.restart();
+    CHECK(world.io.poll() == 0);
+    CHECK(world.freezer.frozen());
+
+    world.done.clear();
+    world.freezer.wake();
+    world.freezer.wake();
+    CHECK_FALSE(world.freezer.frozen());
+    CHECK(world.done == Done{"thaw", "thawed"});
+    world.io.restart();
+    world.io.run();
+    CHECK(world.freezer.frozen());  // again, after as long
+}
+
+TEST_CASE("what used time between two looks is looked at again", "[session][freezer]") {
+    World world(kSoon);
+    world.on_look = [&world] {
+        if (world.looks < 5) {
+            world.shown = RestLook{true, world.looks * 1ms};
+        }
+    };
+    world.freezer.note_use();
+    world.io.run();
+    CHECK(world.looks == 5);
+    CHECK(world.freezer.frozen());
+}
+
+TEST_CASE("a use between two looks begins anew", "[session][freezer]") {
+    World world(kSoon);
+    world.freezer.note_use();
+    REQUIRE(world.io.run_one() == 1);
+    CHECK(world.looks == 1);
+    world.freezer.note_use();
+    world.io.run();
+    CHECK(world.freezer.frozen());
+    CHECK(world.looks == 3);
+}
+
+TEST_CASE("what is at work is neither looked at nor frozen", "[session][freezer]") {
+    World world(kSoon);
+    world.busy = true;
+    world.freezer.note_use();
+    for (int i = 0; i < 3; ++i) {
+        REQUIRE(world.io.run_one() == 1);
+    }
+    CHECK(world.looks == 0);
+    world.busy = false;
+    world.io.run();
+    CHECK(world.freezer.frozen());
+}
+
+TEST_CASE("0 is never", "[session][freezer]") {
+    World world(0ms);
+    world.freezer.note_use();
+    CHECK(world.io.run() == 0);
+    CHECK(world.done.empty());
+}
+
+TEST_CASE("a host that cannot is asked once", "[session][freezer]") {
+    World world(kSoon);
+    const Error no(ErrorCode::kUnavailable, "no");
+    SECTION("look") {
+        world.shown = no;
+        world.freezer.note_use();
+        world.io.run();
+        CHECK(world.looks == 1);
+        CHECK(world.done == Done{"failed"});
+    }
+    SECTION("freeze: what may come late is taken back") {
+        world.freezes = no;
+        world.freezer.note_use();
+        world.io.run();
+        CHECK(world.done == Done{"freeze", "failed", "thaw"});
+    }
+    CHECK_FALSE(world.freezer.frozen());
+    world.freezer.note_use();
+    world.io.restart();
+    CHECK(world.io.run() == 0);
+}
+
+TEST_CASE("a thaw that fails is told, and not tried for ever", "[session][freezer]") {
+    World world(kSoon);
+    world.freezer.note_use();
+    world.io.run();
+    world.thaws = Error(ErrorCode::kSystem, "no");
+    world.done.clear();
+    world.freezer.wake();
+    world.freezer.wake();
+    CHECK(world.done == Done{"thaw", "failed", "thawed"});
+}
+
+TEST_CASE("after stop() nothing happens, nor after its end", "[session][freezer]") {
+    World world(kSoon);
+    world.freezer.note_use();
+    world.freezer.stop();
+    world.io.run();
+    world.freezer.note_use();
+    world.io.restart();
+    CHECK(world.io.run() == 0);
+    CHECK(world.done.empty());
+
+    boost::asio::io_context io;
+    auto freezer = std::make_unique<IdleFreezer>(
+        io,
+        kSoon,
+        IdleFreezer::Hooks{
+            .busy = [] { return false; },
+            .look = [] { return Result<RestLook>(RestLook{}); },
+            .freeze = [] { return Status(ok()); },
+            .thaw = [] { return Status(ok()); },
+            .changed = [](bool) { FAIL("it is gone"); },
+            .failed = [](const Error&) { FAIL("it is gone"); }});
+    freezer->note_use();
+    freezer.reset();
+    CHECK(io.run() == 1);  // the timer's end, and nothing more
+}
+
+}  // namespace cellkeep::session
