@@ -179,15 +179,22 @@ asio::awaitable<void> Listener::accept_loop() {
             state_->registry,
             open >= maximum ? Admittance::kServerFull : Admittance::kServe)
             ->start();
+        if (open == 0) {
+            state_->sweeper.cancel();  // it waits for the first connection
+        }
     }
 }
 
 asio::awaitable<void> Listener::sweep_loop() {
     const auto registry = state_->registry;
     while (!registry->stopping() || !registry->open().empty()) {
-        state_->sweeper.expires_after(
-            registry->stopping() ? kStopPeriod : registry->limits().sweep_period);
-        (void)co_await state_->sweeper.async_wait(kAwait);  // Ignored: stop() ends the pause early.
+        if (registry->open().empty()) {
+            state_->sweeper.expires_at(Clock::time_point::max());  // a server at rest does not tick
+        } else {
+            state_->sweeper.expires_after(
+                registry->stopping() ? kStopPeriod : registry->limits().sweep_period);
+        }
+        (void)co_await state_->sweeper.async_wait(kAwait);  // Ignored: a pause may end early.
         const auto now = Clock::now();
         for (Connection* connection : registry->open()) {
             if (now >= state_->abort_at) {

@@ -51,7 +51,8 @@ struct ConnectionLimits {
     std::chrono::milliseconds websocket_ping_interval = limits::kWebSocketPingInterval;
     std::chrono::milliseconds websocket_pong_timeout = limits::kWebSocketPongTimeout;
     std::chrono::milliseconds websocket_stall_max = limits::kWebSocketStallMax;
-    /// How often deadlines are looked at, and so how late a timeout may be.
+    /// How often deadlines are looked at while there is a connection, and so how late a timeout may
+    /// be.
     std::chrono::milliseconds sweep_period{500};
 };
 
