@@ -21,9 +21,6 @@ namespace cellkeep::session {
 /// a thirtieth of the time after which an idle session ends.
 inline constexpr std::chrono::seconds kFreezeAfterDefault{60};
 inline constexpr std::chrono::seconds kFreezeAfterMax{7LL * 86'400};
-/// What is asleep freezes in microseconds. A freeze that takes longer is taken back: it would hold
-/// up everybody else.
-inline constexpr std::chrono::milliseconds kIdleFreezePatience{20};
 
 /// What a look into a session's sandbox shows; it wakes nothing there.
 struct RestLook {
@@ -60,7 +57,7 @@ class IdleFreezer {
         std::function<bool()> busy;
         /// After an error it is never asked again.
         std::function<Result<RestLook>()> look;
-        /// A failure is taken back by thaw().
+        /// Asks for it and does not wait until it has come. A failure is taken back by thaw().
         std::function<Status()> freeze;
         std::function<Status()> thaw;
         std::function<void(bool frozen)> changed;

@@ -43,22 +43,29 @@ def is_frozen(session: Session) -> bool:
 
 def wait_for_freeze(session: Session) -> None:
     wait_until(lambda: is_frozen(session), PATIENCE_SECONDS, "frozen")
+    wait_until(lambda: stands_still(session), PATIENCE_SECONDS, "standing still")
+
+
+def kernel_of(session: Session) -> psutil.Process:
+    """The interpreter, as the host sees it: the first process of its sandbox has started it."""
+    own = {"CELLKEEP_SESSION_ID": session.info["id"]}.items()
+    first = psutil.Process(session.server.process.pid).children()
+    (kernel,) = [each for one in first for each in one.children() if own <= each.environ().items()]
+    return kernel
 
 
 def stands_still(session: Session) -> bool:
     """As the host sees it, by either version of cgroups."""
+    kernel = str(kernel_of(session).pid)
     for folder in cgroups_of(session.server.process.pid):
-        for directory in Path(folder).iterdir():
-            for name, words in (("cgroup.events", "frozen 1"), ("freezer.state", "FROZEN")):
-                path = directory / name
-                if path.exists() and words in path.read_text(encoding="utf-8"):
-                    return True
+        for own in Path(folder).iterdir():
+            pids = (one.read_text(encoding="utf-8").split() for one in own.rglob("cgroup.procs"))
+            if own.is_dir() and any(kernel in some for some in pids):
+                for name, words in (("cgroup.events", "frozen 1"), ("freezer.state", "FROZEN")):
+                    state = own / name
+                    if state.exists() and words in state.read_text(encoding="utf-8"):
+                        return True
     return False
-
-
-def kernels(server: Server) -> list[psutil.Process]:
-    """The interpreters: what the first process of each sandbox has started."""
-    return [child for pid1 in psutil.Process(server.process.pid).children() for child in pid1.children()]
 
 
 def test_a_session_at_rest_is_frozen_and_goes_on(session: Session) -> None:
@@ -239,10 +246,9 @@ def test_a_restart_thaws_it(session: Session) -> None:
 
 
 def test_it_is_deleted_like_any_other(server: Server, session: Session) -> None:
-    before = set(kernels(server))
     own = server.create()
     wait_for_freeze(own)
-    (kernel,) = set(kernels(server)) - before
+    kernel = kernel_of(own)
     assert own.delete() == 204
     assert not kernel.is_running()
     assert server.get(own.path).status_code == 410
@@ -270,11 +276,9 @@ def test_its_limits_are_lowered_and_hold(server: Server, session: Session) -> No
 
 
 def test_its_kernel_may_be_killed_meanwhile(server: Server, session: Session) -> None:
-    before = set(kernels(server))
     own = server.create()
-    (kernel,) = set(kernels(server)) - before
     wait_for_freeze(own)
-    os.kill(kernel.pid, signal.SIGKILL)
+    os.kill(kernel_of(own).pid, signal.SIGKILL)
     wait_until(lambda: own.fetch()["restarts"] == 1, PATIENCE_SECONDS, "restarted")
     assert own.value("1 + 1") == "2"
     assert own.delete() == 204
@@ -282,9 +286,9 @@ def test_its_kernel_may_be_killed_meanwhile(server: Server, session: Session) ->
 
 def wakeups(*processes: psutil.Process) -> int:
     return sum(
-        process.num_ctx_switches().voluntary
-        for one in processes
-        for process in [one, *(psutil.Process(thread.id) for thread in one.threads())]
+        psutil.Process(thread.id).num_ctx_switches().voluntary
+        for process in processes
+        for thread in process.threads()
     )
 
 
@@ -292,15 +296,35 @@ def test_rest_costs_no_wakeups(server: Server, session: Session, attach: Attach)
     """Of a session with an attached client, while another freezes and thaws twice meanwhile."""
     attach(session)
     other = server.create()
-    (first, *_) = kernels(server)
-    pid1 = first.parent()
+    kernel = kernel_of(session)
     wait_for_freeze(session)
-    before = wakeups(first, pid1)
+    before = wakeups(kernel, kernel.parent())
     for _ in range(2):
         wait_for_freeze(other)
         assert other.value("1") == "1"
-    assert wakeups(first, pid1) == before
+    assert wakeups(kernel, kernel.parent()) == before
     assert other.delete() == 204
+
+
+def test_a_server_at_rest_does_not_tick(server: Server, mode: str, session: Session) -> None:
+    with ModeServer(mode, "--freeze-after", "1") as own:
+        resting = own.create()
+        wait_for_freeze(resting)
+        own.http.close()
+        process = psutil.Process(own.process.pid)
+        established = psutil.CONN_ESTABLISHED
+        wait_until(
+            lambda: all(one.status != established for one in process.net_connections("tcp")),
+            PATIENCE_SECONDS,
+            "no connection",
+        )
+        # On the clock of another server: what is still due for the connection comes within the first.
+        for turn in range(3):
+            assert session.value("1") == "1"
+            wait_for_freeze(session)
+            if turn == 0:
+                before = wakeups(process)
+        assert wakeups(process) == before
 
 
 def test_a_server_stops_with_frozen_sessions(mode: str, session: Session) -> None:

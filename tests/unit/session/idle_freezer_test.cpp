@@ -119,7 +119,6 @@ TEST_CASE("when a session is looked at, and when to ask again", "[session][freez
 TEST_CASE("the default is less than the longest, and each is a time", "[session][freezer]") {
     CHECK(kFreezeAfterDefault == 60s);
     CHECK(kFreezeAfterMax == 604'800s);
-    CHECK(kIdleFreezePatience == 20ms);
 }
 
 TEST_CASE("rest is two looks that show no work and no time used between", "[session][freezer]") {
