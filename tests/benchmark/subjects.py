@@ -1,134 +1,307 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: a Cellkeep server, ipykernel, and two processes that only echo over ZeroMQ."""
+"""What is measured beside each other: each makes sessions, and a session executes code.
+
+A subject that is a server runs from start() to stop(); a kernel by itself has no server.
+"""
 
 import json
 import os
-import re
+import select
+import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
-import requests
-import zmq
-from jupyter_client.manager import KernelManager, start_new_kernel
-from jupyter_peer import JupyterPeer
+from clients import Client, HttpConnection, RestClient, WebSocketClient, ZmqClient
+from jupyter_client.manager import KernelManager
+from processes import (
+    READY_SECONDS_MAX,
+    by_pid_namespace,
+    descendants,
+    start_server,
+    stop_server,
+    tail,
+    wait_until,
+)
+
+TOKEN = "t0ken-of-the-benchmark"
+IMAGE_SECONDS_MAX = 600.0
+ZMQ, WS, REST = "ZeroMQ", "WebSocket", "REST"
 
 
-class Cellkeep:
-    """A server of its own, in a state folder of its own, reached by REST and by ZeroMQ."""
+class Session:
+    """One interpreter and the ways to it, by name. `main` is the way its subject is meant for."""
 
-    def __init__(self, binary: Path, state: Path) -> None:
-        self._binary, self._state = binary, state
-        state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        ready, says_ready = os.pipe()
-        with open(state / "server.log", "wb") as log:
-            self._server = subprocess.Popen(
-                [binary, "serve", "--state-dir", state, "--ready-fd", str(says_ready)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=[says_ready],
-            )
-        os.close(says_ready)
-        with open(ready, encoding="utf-8") as pipe:
-            if pipe.readline() != "READY\n":
-                self._server.wait()
-                raise RuntimeError(
-                    f"the server did not start: {(state / 'server.log').read_text()}"
-                )
-        server = json.loads((state / "server.json").read_text(encoding="utf-8"))
-        self._url = server["url"].rstrip("/")
-        self._http = requests.Session()  # One connection, kept alive.
-        self._http.headers["Authorization"] = f"Bearer {server['token']}"
+    main = ""
+    ways: dict[str, Callable[[], Client]]
+
+    def first_result(self, code: str = "1+1", result: str | None = "2") -> None:
+        """Right after it was made: one execution, over the main way."""
+        client = self.ways[self.main]()
+        try:
+            client.execute(code).checked(result)
+        finally:
+            client.close()
+
+    def value(self, expression: str) -> str:
+        client = self.ways[self.main]()
+        try:
+            return client.execute(expression).checked().result
+        finally:
+            client.close()
+
+    def pids(self) -> set[int]:
+        """Of the processes that are this session's alone."""
+        pid = int(self.value("__import__('os').getpid()"))
+        return {pid} | descendants(pid)
 
     def close(self) -> None:
-        self._server.terminate()
-        self._server.wait(timeout=30)
+        raise NotImplementedError
 
-    def _post(self, path: str, body: dict) -> dict:
-        answer = self._http.post(self._url + path, json=body, timeout=120)
-        answer.raise_for_status()
-        return answer.json()
 
-    def create(self) -> str:
-        return self._post("/v1/sessions", {})["id"]
+class Subject:
+    name = ""
+    ways: tuple[str, ...] = ()
+    server: subprocess.Popen | None = None
 
-    def delete(self, session: str) -> None:
-        self._http.delete(f"{self._url}/v1/sessions/{session}", timeout=60).raise_for_status()
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
-    def execute(self, session: str, code: str) -> dict:
-        answer = self._post(f"/v1/sessions/{session}/executions", {"code": code})
-        if answer["status"] != "ok":
-            raise RuntimeError(f"{code!r} answered {answer['status']}: {answer['error']}")
-        return answer
+    def start(self) -> None:
+        """Returns when sessions can be made."""
 
-    def attach(self, session: str) -> JupyterPeer:
-        answer = subprocess.run(
-            [self._binary, "connect", session, "--state-dir", self._state],
-            check=True,
-            text=True,
-            capture_output=True,
-            timeout=30,
+    def stop(self) -> None:
+        server, self.server = self.server, None
+        if server is not None:
+            stop_server(server)
+
+    def open(self) -> Session:
+        raise NotImplementedError
+
+    def server_pids(self) -> set[int]:
+        return {self.server.pid} if self.server else set()
+
+    def pids(self) -> set[int]:
+        """The server's and everything below it."""
+        return self.server_pids().union(*map(descendants, self.server_pids()))
+
+    def session_pids(self, sessions: list[Session]) -> set[int]:
+        """Of the processes that are these sessions' alone."""
+        return set().union(*(session.pids() for session in sessions))
+
+
+def cellkeep_arguments(state: Path, sessions_max: int, spares: int) -> list[str]:
+    """The server as it is measured: its defaults, but for where it is and how many may come."""
+    arguments = ["--listen", "127.0.0.1:0", "--state-dir", str(state)]
+    arguments += ["--max-sessions", str(sessions_max)]
+    return [*arguments, "--prespawn-count", str(spares)] if spares else arguments
+
+
+def cellkeep_session(spares: int) -> dict:
+    """The body that asks for a session: empty, or what the spares are made for (--kernel-…)."""
+    if not spares:
+        return {}
+    limits = {"cpu_cores": 2, "memory_mb": 2048, "disk_mb": 1024, "processes": 256}
+    return {"limits": limits}
+
+
+class CellkeepSession(Session):
+    main = REST
+
+    def __init__(self, subject: "Cellkeep") -> None:
+        self._subject = subject
+        self._http = HttpConnection(subject.url, TOKEN)
+        info = self._http.call("POST", "/v1/sessions", cellkeep_session(subject.spares))
+        self._path = f"/v1/sessions/{info['id']}"
+        self.ways = {
+            ZMQ: lambda: ZmqClient(Path(info["connection_file"])),
+            WS: lambda: WebSocketClient(subject.url, TOKEN, info["kernel_id"]),
+            REST: lambda: RestClient(subject.url, TOKEN, info["id"]),
+        }
+
+    def namespace(self) -> str:
+        """Its pid namespace: every process in there is this session's, and no other is."""
+        return self.value("__import__('os').readlink('/proc/self/ns/pid')").strip("'")
+
+    def pids(self) -> set[int]:
+        return self._subject.session_pids([self])
+
+    def close(self) -> None:
+        try:
+            self._http.call("DELETE", self._path)
+        finally:
+            self._http.close()
+
+
+class Cellkeep(Subject):
+    """A server of its own with a state directory of its own; the sandbox fully on."""
+
+    ways = (ZMQ, WS, REST)
+
+    def __init__(self, folder: Path, binary: Path, sessions_max: int, spares: int = 0) -> None:
+        super().__init__(folder)
+        self.name = f"Cellkeep, {spares} spares" if spares else "Cellkeep"
+        self.spares = spares
+        self.url = ""
+        self._binary, self._sessions_max = binary, sessions_max
+
+    def start(self) -> None:
+        state = Path(tempfile.mkdtemp(prefix="state-", dir=self.folder))
+        log = state / "bench.log"
+        ready, says_ready = os.pipe()
+        arguments = cellkeep_arguments(state, self._sessions_max, self.spares)
+        self.server = start_server(
+            [str(self._binary), "serve", *arguments, "--ready-fd", str(says_ready)],
+            log,
+            pass_fds=[says_ready],
+            env={**os.environ, "CELLKEEP_TOKEN": TOKEN},
         )
-        found = re.search(r"^connection file: (.+)$", answer.stdout, re.MULTILINE)
-        if found is None:
-            raise RuntimeError(f"connect says {answer.stdout!r}")
-        return JupyterPeer(Path(found.group(1)))
+        os.close(says_ready)
+        with open(ready, "rb", buffering=0) as pipe:
+            told, _, _ = select.select([pipe], [], [], READY_SECONDS_MAX)
+            if not told or pipe.readline() != b"READY\n":
+                raise RuntimeError(f"the server did not start: {tail(log)}")
+        record = json.loads((state / "server.json").read_text(encoding="utf-8"))
+        self.url = record["url"].rstrip("/")
+
+    def open(self) -> CellkeepSession:
+        return CellkeepSession(self)
+
+    def session_pids(self, sessions: list[CellkeepSession]) -> set[int]:
+        names = [session.namespace() for session in sessions]
+        found = by_pid_namespace(self.pids())
+        missing = [name for name in names if name not in found]
+        if missing:
+            raise RuntimeError(f"no process of the server is in {missing[0]}")
+        return set().union(*(found[name] for name in names))
+
+    def make_image(self) -> None:
+        """What sessions see of the system, so that no start has to make it. If that cannot be, the
+        server says why."""
+        subprocess.run(
+            [self._binary, "image", "build"],
+            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=IMAGE_SECONDS_MAX,
+        )
 
     def version(self) -> str:
         answer = subprocess.run(
-            [self._binary, "version"], check=True, text=True, capture_output=True
+            [self._binary, "version"], check=True, text=True, capture_output=True, timeout=60
         )
         return answer.stdout.splitlines()[0]
 
 
-class Ipykernel:
-    """A kernel of this environment, not sandboxed, started the way jupyter_client documents."""
+class KernelSession(Session):
+    """A kernel started with jupyter_client, not sandboxed."""
 
-    def __init__(self) -> None:
-        self._manager: KernelManager
-        self._manager, self._client = start_new_kernel(stderr=subprocess.DEVNULL)
+    main = ZMQ
 
-    def first_result(self) -> None:
-        self._client.execute_interactive("1+1", timeout=60, output_hook=lambda _message: None)
+    def __init__(self, kernel_name: str, folder: Path) -> None:
+        self._manager = KernelManager(kernel_name=kernel_name)
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self._manager.start_kernel(cwd=str(folder), **quiet)
+        self._file = Path(self._manager.connection_file)
+        self.ways = {ZMQ: self._attach}
 
-    def attach(self) -> JupyterPeer:
-        return JupyterPeer(Path(self._manager.connection_file))
+    def _attach(self) -> ZmqClient:
+        return ZmqClient(self._file)
+
+    def first_result(self, code: str = "1+1", result: str | None = "2") -> None:
+        client = self._attach()
+        try:
+            client.first_result(code, result)
+        finally:
+            client.close()
+
+    def value(self, expression: str) -> str:
+        client = self._attach()
+        try:
+            client.first_result("0", None)  # subscribed
+            return client.execute(expression).checked().result
+        finally:
+            client.close()
 
     def close(self) -> None:
-        self._client.stop_channels()
         self._manager.shutdown_kernel(now=True)
         self._manager.cleanup_resources()
 
 
-class PingPong:
-    """The physical limit: a message as large as an execute request, there and back."""
+class Kernel(Subject):
+    ways = (ZMQ,)
 
-    FRAMES = [b"<IDS|MSG>", b"0" * 64, b"h" * 220, b"{}", b"{}", b"c" * 120]
+    def __init__(self, folder: Path, name: str, kernel_name: str) -> None:
+        super().__init__(folder)
+        self.name, self._kernel_name = name, kernel_name
 
-    def __init__(self) -> None:
-        context = zmq.Context.instance()
-        self._socket = context.socket(zmq.DEALER)
-        port = self._socket.bind_to_random_port("tcp://127.0.0.1")
-        self._echo = subprocess.Popen([sys.executable, __file__, str(port)])
-        self.once()
+    def open(self) -> KernelSession:
+        return KernelSession(self._kernel_name, self.folder)
 
-    def once(self) -> None:
-        self._socket.send_multipart(self.FRAMES)
-        self._socket.recv_multipart()
+
+class GatewaySession(Session):
+    main = WS
+
+    def __init__(self, subject: "Gateway") -> None:
+        self._http = HttpConnection(subject.url, TOKEN)
+        self._kernel = self._http.call("POST", "/api/kernels", {"name": "python3"})["id"]
+        self.ways = {WS: lambda: WebSocketClient(subject.url, TOKEN, self._kernel)}
 
     def close(self) -> None:
-        self._echo.kill()
-        self._echo.wait()
-        self._socket.close(linger=0)
+        try:
+            self._http.call("DELETE", f"/api/kernels/{self._kernel}")
+        finally:
+            self._http.close()
 
 
-def echo(port: str) -> None:
-    socket = zmq.Context.instance().socket(zmq.DEALER)
-    socket.connect(f"tcp://127.0.0.1:{port}")
-    while True:
-        socket.send_multipart(socket.recv_multipart())
+class Gateway(Subject):
+    """A Jupyter program that serves kernels over WebSocket, with its defaults; ipykernel behind."""
+
+    ways = (WS,)
+
+    def __init__(self, folder: Path, name: str, program: str, flags: list[str]) -> None:
+        super().__init__(folder)
+        self.name = name
+        self.url = ""
+        self._program, self._flags = program, flags
+
+    def start(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        log = self.folder / f"{self._program}.log"
+        command = [str(Path(sys.executable).parent / self._program)]
+        command += [flag.format(port=port) for flag in self._flags]
+        tokens = {"JUPYTER_TOKEN": TOKEN, "KG_AUTH_TOKEN": TOKEN}
+        self.server = start_server(
+            command, log, cwd=self.folder, env={**os.environ, **tokens}
+        )
+        self.url = f"http://127.0.0.1:{port}"
+        wait_until(self._serves, self.server, log)
+
+    def _serves(self) -> bool:
+        http = HttpConnection(self.url, TOKEN)
+        try:
+            http.call("GET", "/api")
+        except (OSError, RuntimeError):
+            return False
+        else:
+            return True
+        finally:
+            http.close()
+
+    def open(self) -> GatewaySession:
+        return GatewaySession(self)
 
 
-if __name__ == "__main__":
-    echo(sys.argv[1])
+def jupyter_server(folder: Path) -> Gateway:
+    flags = ["--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1"]
+    flags += ["--ServerApp.port={port}", "--ServerApp.port_retries=0"]
+    return Gateway(folder, "jupyter_server", "jupyter-server", flags)
+
+
+def kernel_gateway(folder: Path) -> Gateway:
+    flags = ["--KernelGatewayApp.ip=127.0.0.1", "--KernelGatewayApp.port={port}"]
+    flags += ["--KernelGatewayApp.port_retries=0"]
+    return Gateway(folder, "kernel gateway", "jupyter-kernelgateway", flags)

@@ -10,7 +10,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIB = ROOT / "scripts/lib"
-LOCKS = [ROOT / "kernels/python/environment", ROOT / "tests/environment"]
+LOCKS = [
+    ROOT / "kernels/python/environment",
+    ROOT / "tests/environment",
+    ROOT / "tests/environment/bench",
+]
 
 JUNIT = """<testsuite>
   <testcase name="a" status="run"/>
@@ -100,8 +104,16 @@ class LockTest(unittest.TestCase):
                 (folder / "requirements.lock").read_text(encoding="utf-8").lower().replace("_", "-")
             )
             for line in (folder / "requirements.in").read_text(encoding="utf-8").splitlines():
-                if line and not line.startswith("#"):
+                if line and not line.startswith(("#", "-c ")):
                     self.assertRegex(lock, rf"(?m)^{re.escape(line.lower().replace('_', '-'))}==")
+
+    def test_peers_are_measured_with_the_packages_of_a_session(self) -> None:
+        pins = [
+            dict(re.findall(r"(?m)^([\w.-]+)==([\w.]+)", path.read_text(encoding="utf-8")))
+            for path in (LOCKS[0] / "requirements.lock", LOCKS[2] / "requirements.lock")
+        ]
+        for name in ("ipython", "matplotlib", "numpy", "pandas"):
+            self.assertEqual(pins[0][name], pins[1][name], name)
 
 
 class NotebookTest(unittest.TestCase):

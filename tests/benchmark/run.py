@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run: the subjects, their turns, and where what they answer goes.
+
+Everything is interleaved: each round measures every subject once before any is measured again, so
+that a busy moment of the machine falls on all of them alike. After its turn a subject is waited for
+until it is at rest. A subject that fails says so in its cell, and the run goes on.
+"""
+
+import contextlib
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from floors import BareFork, PingPong
+from processes import settle
+from report import Cell, Report, Row, named
+from subjects import Cellkeep, Kernel, Subject, jupyter_server, kernel_gateway
+
+SPARES = 4
+# More sessions than any row has at a time, because ending takes a moment.
+SESSIONS_BESIDE = 64
+
+
+@dataclass(frozen=True)
+class Form:
+    """How much is measured."""
+
+    name: str
+    peers: bool  # all of them; else ipykernel alone
+    cold: int
+    warm: int
+    imports: int
+    forks: int
+    at_once: tuple[int, ...]
+    at_once_rounds: int
+    peers_at_once_max: int
+    blocks: int
+    block: int
+    lines: int
+    print_rounds: int
+    slow_rounds: int
+    slow_seconds: float
+    picture_bytes: int
+    picture_rounds: int
+    memory: tuple[int, ...]
+    peers_memory_max: int
+    idle_seconds: float
+    wall_rounds: int
+
+
+TINY = Form(
+    "tiny", False, 1, 1, 1, 5, (2,), 1, 2, 2, 10, 20_000, 1, 1, 0.3, 1_000_000, 1,
+    (1, 2), 2, 0.5, 0,
+)  # fmt: skip
+QUICK = Form(
+    "quick", True, 1, 3, 2, 50, (1, 10, 50), 1, 10, 4, 50, 100_000, 1, 1, 1.0, 10_000_000, 1,
+    (1, 10), 1, 2.0, 3,
+)  # fmt: skip
+LONG = Form(
+    "long", True, 3, 20, 20, 200, (1, 10, 50), 3, 50, 40, 50, 100_000, 5, 2, 2.0, 10_000_000, 5,
+    (1, 100, 1000), 100, 10.0, 15,
+)  # fmt: skip
+
+
+class Run:
+    def __init__(self, form: Form, binary: Path, folder: Path) -> None:
+        self.form, self.binary, self.report = form, binary, Report()
+        most = max(*form.at_once, *form.memory) + SESSIONS_BESIDE
+        self.cellkeep = Cellkeep(folder, binary, most)
+        kernel = Kernel(folder, "ipykernel", "python3")
+        self.subjects: list[Subject] = [self.cellkeep, kernel]
+        # Apart from the others where spares make no difference: once there, a session is a session.
+        self.starters: list[Subject] = [self.cellkeep, kernel]
+        if form.peers:
+            more = [
+                Kernel(folder, "xeus-python", "xpython"),
+                jupyter_server(folder),
+                kernel_gateway(folder),
+            ]
+            self.subjects += more
+            self.starters = [
+                self.cellkeep,
+                Cellkeep(folder, binary, most, spares=SPARES),
+                kernel,
+                *more,
+            ]
+        self.broken: dict[str, str] = {}
+
+    @contextlib.contextmanager
+    def serving(self) -> Iterator[None]:
+        """All servers are up; those that could not start are named in every cell of theirs."""
+        try:
+            for subject in self.starters:
+                self.start(subject)
+            yield
+        finally:
+            self.stop_all()
+
+    def start(self, subject: Subject) -> None:
+        try:
+            subject.start()
+        except Exception as error:
+            self.broken[subject.name] = f"did not start: {named(error)}"
+            print(f"    {subject.name}: {self.broken[subject.name]}", flush=True)
+
+    def stop_all(self) -> None:
+        for subject in self.starters:
+            try:
+                subject.stop()
+            except Exception as error:
+                row = self.report.find("stop") or self.report.row("stop", "Stopping", "times")
+                row.cell(subject.name).error = named(error)
+
+    def turn(
+        self,
+        row: Row,
+        name: str,
+        action: Callable[[Cell], object],
+        rest: Subject | None = None,
+    ) -> None:
+        """One subject's turn in a row. `rest` is the subject to wait for afterwards."""
+        cell = row.cell(name)
+        if name in self.broken:
+            cell.error = self.broken[name]
+        if cell.error:
+            return
+        gc.collect()
+        try:
+            action(cell)
+        except Exception as error:  # whatever a peer does wrong is a result, not our end
+            cell.error = named(error)
+            print(f"    {row.title}: {name}: {cell.error}", flush=True)
+        if rest is not None:
+            settle(rest.pids)
+
+    @contextlib.contextmanager
+    def floors(self, *kinds: type[PingPong] | type[BareFork]) -> Iterator[list]:
+        made: list[PingPong | BareFork] = []
+        try:
+            for kind in kinds:
+                made.append(kind())
+            yield made
+        finally:
+            for each in made:
+                each.close()

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of beginnings: session start to first result, one after the other and many at once."""
+
+import re
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from floors import BareFork
+from report import Cell, Row, named
+from run import Run
+from subjects import Session, Subject
+
+# What a session with packages is asked first; their import is part of the start where nothing has
+# imported them before.
+USE_PACKAGES = """import matplotlib.pyplot as plt, numpy as np, pandas as pd
+int(pd.DataFrame({'a': np.arange(10)})['a'].sum())"""
+PACKAGES_RESULT = "45"
+WALL_SECONDS_MAX = 600
+
+
+def started(subject: Subject, *first: str) -> float:
+    """Seconds from the wish for a session to its first result."""
+    session: Session | None = None
+    try:
+        began = time.perf_counter()
+        session = subject.open()
+        session.first_result(*first)
+        return time.perf_counter() - began
+    finally:
+        if session is not None:
+            session.close()
+
+
+def measure_cold(run: Run) -> None:
+    """Before anything of a subject runs: its server's start is part of it."""
+    row = run.report.row("start_cold", "nothing running → first result", "times")
+
+    def cold(subject: Subject, cell: Cell) -> None:
+        began = time.perf_counter()
+        try:
+            subject.start()
+            session = subject.open()
+            try:
+                session.first_result()
+                cell.samples.append(time.perf_counter() - began)
+            finally:
+                session.close()
+        finally:
+            subject.stop()
+
+    for _ in range(run.form.cold):
+        for subject in run.starters:
+            run.turn(row, subject.name, lambda cell, subject=subject: cold(subject, cell))
+
+
+def measure_starts(run: Run) -> None:
+    form = run.form
+    warm = run.report.row("start_warm", "session start → first result", "times")
+    packages = run.report.row("start_imports", "… using pandas, numpy, matplotlib", "times")
+    for round_number in range(max(form.warm, form.imports)):
+        for row, rounds, first in (
+            (warm, form.warm, ()),
+            (packages, form.imports, (USE_PACKAGES, PACKAGES_RESULT)),
+        ):
+            for subject in run.starters if round_number < rounds else []:
+                run.turn(
+                    row,
+                    subject.name,
+                    lambda cell, subject=subject, first=first: cell.samples.append(
+                        started(subject, *first)
+                    ),
+                    subject,
+                )
+    with run.floors(BareFork) as (fork,):
+        for row in (warm, packages):
+            run.turn(
+                row,
+                fork.name,
+                lambda cell: cell.samples.extend(fork.once() for _ in range(form.forks)),
+            )
+
+
+def _all_at_once(subject: Subject, count: int, cell: Cell) -> None:
+    sessions: list[Session] = []
+    failures: list[str] = []
+    slowest: list[float] = []
+    began = 0.0
+
+    def set_off() -> None:
+        nonlocal began
+        began = time.perf_counter()
+
+    barrier = threading.Barrier(count, set_off)
+
+    def one(_: int) -> None:
+        barrier.wait()
+        try:
+            session = subject.open()
+            sessions.append(session)
+            session.first_result()
+        except Exception as error:
+            failures.append(named(error))
+        else:
+            slowest.append(time.perf_counter() - began)
+
+    with ThreadPoolExecutor(count) as threads:
+        list(threads.map(one, range(count)))
+        list(threads.map(lambda session: session.close(), sessions))
+    facts = cell.facts
+    facts["asked"] = facts.get("asked", 0) + count
+    facts["succeeded"] = facts.get("succeeded", 0) + len(slowest)
+    if slowest:
+        cell.samples.append(max(slowest))
+    if failures:
+        raise RuntimeError(f"{len(failures)} of {count} failed, such as: {failures[0]}")
+
+
+def measure_at_once(run: Run) -> None:
+    """The samples are the slowest of each round."""
+    for count in run.form.at_once:
+        title = "1 session: its time" if count == 1 else f"{count} sessions at once: the slowest"
+        row = run.report.row(f"at_once_{count}", title, "at_once")
+        for _ in range(run.form.at_once_rounds):
+            for subject in run.starters:
+                ours = subject.name.startswith(run.cellkeep.name)
+                if not ours and count > run.form.peers_at_once_max:
+                    continue
+                run.turn(
+                    row,
+                    subject.name,
+                    lambda cell, subject=subject, count=count: _all_at_once(subject, count, cell),
+                    subject,
+                )
+
+
+def _wall(run: Run, row: Row, cell: Cell) -> None:
+    program = run.binary.parent / "wall_cost"
+    if not program.is_file():
+        raise FileNotFoundError(f"{program.name} is not built; ./scripts/bench builds it")
+    answer = subprocess.run(
+        [program, str(run.form.wall_rounds)],
+        check=True,
+        text=True,
+        capture_output=True,
+        timeout=WALL_SECONDS_MAX,
+    )
+    found = dict(re.findall(r"^\| ([^|]+) \| ([\d.]+) \|", answer.stdout, re.MULTILINE))
+    cell.facts["bare_ms"] = float(found["kernel to first result, bare"])
+    inside = "kernel to first result, sandboxed, private image"
+    cell.facts["sandboxed_ms"] = float(found[inside])
+
+
+def measure_wall(run: Run) -> None:
+    """The same kernel bare and sandboxed in turns, without the server around it."""
+    if not run.form.wall_rounds:
+        return
+    row = run.report.row("wall", "… of it, the sandbox: of a fresh kernel's start", "share")
+    run.turn(row, run.cellkeep.name, lambda cell: _wall(run, row, cell))
