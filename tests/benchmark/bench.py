@@ -53,10 +53,14 @@ NOTES = [
     "ZeroMQ ping-pong: a request's bytes there and back between two processes; `n×` are multiples "
     "of its median. Bare fork: a Python process that has imported the same packages forks a "
     "child, which answers over a pipe.",
+    "A client that acknowledges at once sets TCP_QUICKACK: without it, a server that sends small "
+    "messages in a row and has not set TCP_NODELAY waits 40 ms for the client's delayed "
+    "acknowledgement.",
     "Nothing running: from the program's start (its server's, then a session's), files in the "
     "page cache.",
     "Memory: bytes per session, summed over the processes that are the session's alone; `server` "
-    "is what the server's resident set grew by, per session. 1 MB is 1,000,000 bytes.",
+    "is what the server's resident set grew by, per session; `shared` is the PSS of helper "
+    "processes that belong to no session. 1 MB is 1,000,000 bytes.",
     "A session at rest: processor time and voluntary context switches of its processes and of its "
     "server's share, a second.",
     "A client slow to read reads nothing for a while after it asked; what is lost meanwhile is "
@@ -121,8 +125,8 @@ def measure(run: Run) -> None:
             measure_lines(run, clients)
             say("pictures")
             measure_picture(run, clients)
-        say("many that stay")
-        measure_density(run)
+    say("many that stay")
+    measure_density(run)
 
 
 def write(run: Run, results: Path) -> None:
@@ -162,6 +166,7 @@ def main() -> int:
             about["date"] = datetime.date.today().isoformat()
             about["cellkeep"] = run.cellkeep.version()
             versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+            versions["Python"] = platform.python_version()
             about["peers"] = ", ".join(f"{name} {found}" for name, found in versions.items())
             flag = "" if options.form is LONG else f" --{options.form.name}"
             about["command"] = f"./scripts/bench{flag}"

@@ -2,8 +2,9 @@
 """Rows of many sessions that live at the same time: memory, idle processor time, and whether the
 last one costs what the first did.
 
-One subject after the other, because memory is what they would take from each other; all that a
-session was asked before is to use pandas, numpy and matplotlib.
+One subject after the other, because memory is what they would take from each other, and each with
+a server started anew, because what one has grown to before would hide what sessions cost it. All
+that a session was asked before is to use pandas, numpy and matplotlib.
 """
 
 import statistics
@@ -133,6 +134,11 @@ class Growth:
 
 
 def _one_subject(run: Run, subject: Subject, steps: list[int], rows: dict) -> None:
+    first = subject.open()  # what a server needs for any session at all is not a session's cost
+    try:
+        first.first_result()
+    finally:
+        first.close()
     settle(subject.pids)
     growth = Growth(run, subject)
 
@@ -199,13 +205,21 @@ def measure_density(run: Run) -> None:
     rows["growth"] = run.report.row("growth", title, "growth")
     rows["idle"] = run.report.row("idle", "a session at rest", "idle")
     for subject in run.subjects:
-        ours = subject is run.cellkeep
-        mine = [step for step in steps if ours or step <= run.form.peers_memory_max]
+        most_of = {run.cellkeep.name: most, "ipykernel": run.form.ipykernel_memory_max}
+        mine = [
+            step
+            for step in steps
+            if step <= most_of.get(subject.name, run.form.peers_memory_max)
+        ]
         try:
+            if subject.name not in run.broken:
+                run.start(subject)
             if subject.name in run.broken:
                 raise RuntimeError(run.broken[subject.name])
             _one_subject(run, subject, mine, rows)
         except Exception as error:
             keys = [*mine, *(key for key in TOGETHER if key != "growth" or mine[-1] > 1)]
             _name(error, subject, [rows[key] for key in keys])
+        finally:
+            run.stop(subject)
     _forks(steps, rows, run)

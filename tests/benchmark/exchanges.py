@@ -7,13 +7,14 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 
-from clients import Answer, Client, ZmqClient
+from clients import Answer, Client, WebSocketClient, ZmqClient
 from floors import PingPong
 from report import Cell
 from run import Run
 from subjects import REST, WS, ZMQ, Session
 
 SEED = 5
+QUICK_WS = "WebSocket, acknowledged at once"
 
 
 @contextlib.contextmanager
@@ -54,16 +55,32 @@ def _rows(run: Run, prefix: str, title: str, kind: str, ways: tuple[str, ...]) -
 
 
 def measure_trips(run: Run, clients: list[tuple[str, str, Client]]) -> None:
-    rows = _rows(run, "trip", "`1+1` over {way}", "trip", (ZMQ, WS, REST))
+    rows = _rows(run, "trip", "`1+1` over {way}", "trip", (ZMQ, WS))
+    title = "… to a client that acknowledges at once"
+    rows[QUICK_WS] = run.report.row("trip_websocket_quick", title, "trip")
+    for name in rows[WS].cells:
+        rows[QUICK_WS].cell(name).error = rows[WS].cells[name].error
+    rows |= _rows(run, "trip", "`1+1` over {way}", "trip", (REST,))
 
     def block(client: Client, cell: Cell) -> None:
         cell.samples += [client.execute("1+1").checked("2").seconds for _ in range(run.form.block)]
+
+    def quick_block(client: WebSocketClient, cell: Cell) -> None:
+        client.quick_ack = True
+        try:
+            block(client, cell)
+        finally:
+            client.quick_ack = False
 
     with run.floors(PingPong) as (bare,):
         limit: list[float] = []
         for _ in range(run.form.blocks):
             for way, name, client in clients:
                 run.turn(rows[way], name, lambda cell, client=client: block(client, cell))
+                if way == WS:
+                    run.turn(
+                        rows[QUICK_WS], name, lambda cell, client=client: quick_block(client, cell)
+                    )
             limit += [bare.once() for _ in range(run.form.block)]
     for row in rows.values():
         row.cell(bare.name).samples = list(limit)

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes  # noqa: E402
 from report import Cell, Report, Row  # noqa: E402
 
 OURS, LIMIT, PEER = "#1f6f5c", "#b0b0b0", "#c98b3c"
+WAYS = {"zeromq": "ZeroMQ", "websocket": "WebSocket", "rest": "REST"}
 LIMITS = ("ZeroMQ ping-pong", "bare fork")
 
 
@@ -28,24 +29,31 @@ def _pss(cell: Cell) -> float | None:
     return cell.facts["pss"] / 1e6 if "pss" in cell.facts else None
 
 
-# The last of the rows named that was measured.
 PANELS: list[tuple[list[str], str, Callable[[Cell], float | None]]] = [
     (["start_imports"], "Session start with pandas, numpy, matplotlib: ms", _milliseconds),
-    (["trip_zeromq", "trip_websocket", "trip_rest"], "Round trip of 1+1: ms", _milliseconds),
+    (["trip_zeromq", "trip_websocket_quick", "trip_rest"], "Round trip of 1+1: ms", _milliseconds),
     (["lines_zeromq", "lines_websocket"], "Printed lines: a second", _rate),
-    (["memory_1", "memory_10", "memory_100"], "Memory of a session: MB PSS", _pss),
+    (["memory_1", "memory_10", "memory_100"], "Memory of a session with pandas: MB PSS", _pss),
 ]
+
+
+def _comparable(rows: list[Row]) -> list[Row]:
+    """Of memory, one number of sessions: pages that many share weigh less on each. The one that
+    most subjects have, and of those the largest."""
+    if not rows or rows[0].kind != "memory":
+        return rows
+    return [max(reversed(rows), key=lambda row: sum("pss" in c.facts for c in row.cells.values()))]
 
 
 def _bars(rows: list[Row], value: Callable[[Cell], float | None]) -> list[tuple[str, float]]:
     found: dict[str, float] = {}
     for row in rows:
-        way = {"trip": row.key.removeprefix("trip_"), "lines": row.key.removeprefix("lines_")}
+        way = dict.fromkeys(("trip", "lines"), WAYS.get(row.key.split("_")[1]))
         for name, cell in row.cells.items():
             number = value(cell)
             if number:
                 label = f"{name}, {way[row.kind]}" if row.kind in way else name
-                # Every way has the same ping-pong; of memory, the most sessions count.
+                # Every way has the same ping-pong.
                 found[name if name in LIMITS else label] = number
     return list(found.items())
 
@@ -71,8 +79,10 @@ def draw(report: Report, folder: Path) -> None:
     with matplotlib.rc_context({"svg.hashsalt": "cellkeep"}):
         figure, grid = pyplot.subplots(2, 2, figsize=(11, 6.5), layout="constrained")
         for axes, (keys, title, value) in zip(grid.flat, PANELS, strict=True):
-            rows = [row for key in keys if (row := report.find(key))]
+            rows = _comparable([row for key in keys if (row := report.find(key))])
             bars = _bars(rows, value)
+            if rows and rows[0].kind == "memory":
+                title = f"{title}, of {rows[0].key.removeprefix('memory_')}"
             if bars:
                 _panel(axes, title, bars)
             else:

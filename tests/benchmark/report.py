@@ -91,6 +91,8 @@ def _memory(cell: Cell) -> str:
     text = f"{megabytes(cell.facts['pss'])} PSS, {megabytes(cell.facts['private_dirty'])} dirty"
     if "server_rss" in cell.facts:
         text += f", server {megabytes(cell.facts['server_rss'])}"
+    if cell.facts.get("shared_pss"):
+        text += f" (shared: {megabytes(cell.facts['shared_pss'])} in all)"
     return text
 
 

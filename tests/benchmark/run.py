@@ -45,21 +45,22 @@ class Form:
     picture_rounds: int
     memory: tuple[int, ...]
     peers_memory_max: int
+    ipykernel_memory_max: int
     idle_seconds: float
     wall_rounds: int
 
 
 TINY = Form(
     "tiny", False, 1, 1, 1, 5, (2,), 1, 2, 2, 10, 20_000, 1, 1, 0.3, 1_000_000, 1,
-    (1, 2), 2, 0.5, 0,
+    (1, 2), 2, 2, 0.5, 0,
 )  # fmt: skip
 QUICK = Form(
-    "quick", True, 1, 3, 2, 50, (1, 10, 50), 1, 10, 4, 50, 100_000, 1, 1, 1.0, 10_000_000, 1,
-    (1, 10), 1, 2.0, 3,
+    "quick", True, 1, 3, 2, 50, (1, 10, 50), 1, 10, 4, 25, 100_000, 1, 1, 1.0, 10_000_000, 1,
+    (1, 10), 1, 1, 2.0, 3,
 )  # fmt: skip
 LONG = Form(
-    "long", True, 3, 20, 20, 200, (1, 10, 50), 3, 50, 40, 50, 100_000, 5, 2, 2.0, 10_000_000, 5,
-    (1, 100, 1000), 100, 10.0, 15,
+    "long", True, 3, 20, 20, 200, (1, 10, 50), 2, 50, 20, 50, 100_000, 5, 2, 2.0, 10_000_000, 5,
+    (1, 10, 100, 1000), 10, 100, 10.0, 15,
 )  # fmt: skip
 
 
@@ -95,22 +96,24 @@ class Run:
                 self.start(subject)
             yield
         finally:
-            self.stop_all()
+            for subject in self.starters:
+                self.stop(subject)
 
     def start(self, subject: Subject) -> None:
         try:
+            if isinstance(subject, Cellkeep):
+                subject.make_image()  # another server may have let it go meanwhile
             subject.start()
         except Exception as error:
             self.broken[subject.name] = f"did not start: {named(error)}"
             print(f"    {subject.name}: {self.broken[subject.name]}", flush=True)
 
-    def stop_all(self) -> None:
-        for subject in self.starters:
-            try:
-                subject.stop()
-            except Exception as error:
-                row = self.report.find("stop") or self.report.row("stop", "Stopping", "times")
-                row.cell(subject.name).error = named(error)
+    def stop(self, subject: Subject) -> None:
+        try:
+            subject.stop()
+        except Exception as error:
+            row = self.report.find("stop") or self.report.row("stop", "the end", "times")
+            row.cell(subject.name).error = named(error)
 
     def turn(
         self,

@@ -11,13 +11,19 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import density
 import pytest
+from density import Growth, TooManyError
 from exchanges import _delivered
 from floors import PingPong
 from report import BEGIN, END, Cell, Report, rewrite_readme
+from run import TINY, Run
+from starts import PACKAGES_RESULT
+from subjects import Session, Subject
 from targets import TARGETS, judge
 
 HERE = Path(__file__).parent
@@ -64,7 +70,7 @@ def processes_of(mark: str) -> list[str]:
 def run(folder: Path, binary: str, interrupt_at: str = "") -> Finished:
     """`interrupt_at`: Ctrl-C when this has been printed."""
     temporary, mark = folder / "tmp", uuid.uuid4().hex
-    temporary.mkdir()
+    temporary.mkdir(parents=True)
     command = [sys.executable, "-B", HERE / "bench.py", "--tiny", "--cellkeep", binary]
     bench = subprocess.Popen(
         [*command, "--results", folder / "results"],
@@ -84,9 +90,33 @@ def run(folder: Path, binary: str, interrupt_at: str = "") -> Finished:
     return Finished(status, said, folder / "results", left)
 
 
+BROKEN = """#!/bin/sh
+[ "$1" = version ] && echo broken && exit
+echo no luck
+exit 3
+"""
+
+
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    return run(tmp_path_factory.mktemp("b"), BINARY)
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Finished]:
+    """One to its end, one with a server that does not start, one interrupted; beside each other,
+    because how fast they are is no question here."""
+    folder = tmp_path_factory.mktemp("b")
+    broken = folder / "cellkeep"
+    broken.write_text(BROKEN, encoding="utf-8")
+    broken.chmod(0o700)
+    with ThreadPoolExecutor() as threads:
+        started = {
+            "whole": threads.submit(run, folder / "whole", BINARY),
+            "broken": threads.submit(run, folder / "broken", str(broken)),
+            "interrupted": threads.submit(run, folder / "stopped", BINARY, "round trips"),
+        }
+        return {name: future.result() for name, future in started.items()}
+
+
+@pytest.fixture
+def whole(runs: dict[str, Finished]) -> Finished:
+    return runs["whole"]
 
 
 def test_a_run_in_which_nothing_fails_ends_with_0_and_leaves_nothing(whole: Finished) -> None:
@@ -152,15 +182,9 @@ def test_the_documents_hold_every_row_and_the_load(whole: Finished) -> None:
 
 
 def test_a_subject_that_fails_is_named_in_its_cells_and_the_others_are_measured(
-    tmp_path: Path,
+    runs: dict[str, Finished],
 ) -> None:
-    broken = tmp_path / "cellkeep"
-    broken.write_text(
-        '#!/bin/sh\n[ "$1" = version ] && echo broken && exit\necho no luck\nexit 3\n',
-        encoding="utf-8",
-    )
-    broken.chmod(0o700)
-    finished = run(tmp_path, str(broken))
+    finished = runs["broken"]
     assert finished.status == 1, finished.output
     assert finished.left == []
     rows = [cell for _, subject, cell in finished.cells() if subject == "Cellkeep"]
@@ -173,8 +197,8 @@ def test_a_subject_that_fails_is_named_in_its_cells_and_the_others_are_measured(
     assert {row["verdict"] for row in finished.report["rows"] if row["target"]} == {"missed"}
 
 
-def test_an_interrupted_run_leaves_nothing_and_writes_nothing(tmp_path: Path) -> None:
-    finished = run(tmp_path, BINARY, interrupt_at="round trips")
+def test_an_interrupted_run_leaves_nothing_and_writes_nothing(runs: dict[str, Finished]) -> None:
+    finished = runs["interrupted"]
     assert finished.status == 130, finished.output
     assert finished.left == []
     assert not finished.results.exists()
@@ -186,6 +210,59 @@ def test_lines_lost_doubled_or_broken_are_not_delivered() -> None:
     assert _delivered("0\n1\n1\n2\n", 3) == 3
     assert _delivered("0\n1\n[cut]\n2", 3) == 2
     assert _delivered("", 3) == 0
+
+
+class FakeSession(Session):
+    def first_result(self, code: str = "1+1", result: str | None = "2") -> None:
+        assert result == PACKAGES_RESULT
+
+    def close(self) -> None:
+        raise RuntimeError("stays")
+
+
+class FakeSubject(Subject):
+    name = "fake"
+
+    def open(self) -> FakeSession:
+        return FakeSession()
+
+
+@pytest.mark.parametrize(
+    ("bound", "value"), [("MEMORY_LEFT_BYTES_MIN", 1 << 60), ("GROWTH_SECONDS_MAX", -1.0)]
+)
+def test_sessions_grow_to_the_bounds_and_not_past_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, value: float
+) -> None:
+    subject = FakeSubject(tmp_path)
+    growth = Growth(Run(TINY, Path(BINARY), tmp_path), subject)
+    growth.grow(3)
+    assert len(growth.sessions) == len(growth.starts) == 3
+    monkeypatch.setattr(density, bound, value)
+    growth = Growth(Run(TINY, Path(BINARY), tmp_path), subject)
+    with pytest.raises(TooManyError, match="0 of 3 sessions"):
+        growth.grow(3)
+
+
+def test_sessions_that_do_not_end_are_named(tmp_path: Path) -> None:
+    growth = Growth(Run(TINY, Path(BINARY), tmp_path), FakeSubject(tmp_path))
+    growth.grow(2)
+    assert growth.close() == ["stays", "stays"]
+
+
+def test_a_failure_is_the_cells_and_ends_its_turns(tmp_path: Path) -> None:
+    run_of = Run(TINY, Path(BINARY), tmp_path)
+    row = run_of.report.row("start_warm", "start", "times")
+    turns = []
+
+    def fail(_: Cell) -> None:
+        turns.append(1)
+        raise ValueError("no such | thing")
+
+    run_of.turn(row, "fake", fail)
+    run_of.turn(row, "fake", fail)
+    run_of.turn(row, "other", lambda cell: cell.samples.append(1.0))
+    assert len(turns) == 1 and row.cells["other"].samples == [1.0]
+    assert run_of.report.errors == ["fake: ValueError: no such | thing (start)"]
 
 
 def test_quantiles_are_nearest_ranks() -> None:
