@@ -139,14 +139,26 @@ def _wall(run: Run, row: Row, cell: Cell) -> None:
     program = run.binary.parent / "wall_cost"
     if not program.is_file():
         raise FileNotFoundError(f"{program.name} is not built; ./scripts/bench builds it")
-    answer = subprocess.run(
+    with subprocess.Popen(
         [program, str(run.form.wall_rounds)],
-        check=True,
         text=True,
-        capture_output=True,
-        timeout=WALL_SECONDS_MAX,
-    )
-    found = dict(re.findall(r"^\| ([^|]+) \| ([\d.]+) \|", answer.stdout, re.MULTILINE))
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        try:
+            said, complaints = process.communicate(timeout=WALL_SECONDS_MAX)
+        except KeyboardInterrupt:
+            # Killed, it would leave the cgroups of the sandbox that it is measuring.
+            process.communicate(timeout=WALL_SECONDS_MAX)
+            raise
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        raise RuntimeError(f"{program.name} ended with {process.returncode}: {complaints[-200:]}")
+    found = dict(re.findall(r"^\| ([^|]+) \| ([\d.]+) \|", said, re.MULTILINE))
     cell.facts["bare_ms"] = float(found["kernel to first result, bare"])
     inside = "kernel to first result, sandboxed, private image"
     cell.facts["sandboxed_ms"] = float(found[inside])

@@ -114,6 +114,7 @@ class CellkeepSession(Session):
         self._subject = subject
         self._http = HttpConnection(subject.url, TOKEN)
         info = self._http.call("POST", "/v1/sessions", cellkeep_session(subject.spares))
+        self._http.close()  # a thousand sessions are no reason to hold as many connections
         self._path = f"/v1/sessions/{info['id']}"
         self.ways = {
             ZMQ: lambda: ZmqClient(Path(info["connection_file"])),
@@ -247,6 +248,7 @@ class GatewaySession(Session):
     def __init__(self, subject: "Gateway") -> None:
         self._http = HttpConnection(subject.url, TOKEN)
         self._kernel = self._http.call("POST", "/api/kernels", {"name": "python3"})["id"]
+        self._http.close()
         self.ways = {WS: lambda: WebSocketClient(subject.url, TOKEN, self._kernel)}
 
     def close(self) -> None:

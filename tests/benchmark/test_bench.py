@@ -28,7 +28,7 @@ from targets import TARGETS, judge
 
 HERE = Path(__file__).parent
 BINARY = os.environ.get("CELLKEEP_BINARY", str(HERE.parents[1] / "build/release/bin/cellkeep"))
-PATIENCE_SECONDS = 100
+PATIENCE_SECONDS = 200
 WAYS = ("zeromq", "websocket", "rest")
 MARK = "CELLKEEP_BENCH_TEST"
 
