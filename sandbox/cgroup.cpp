@@ -275,30 +275,41 @@ std::string SessionCgroup::worker_procs_file() const {
     return workers_.empty() ? std::string() : workers_ + "/cgroup.procs";
 }
 
-CgroupUsage SessionCgroup::usage() const {
+CgroupUsage SessionCgroup::counters() const {
     CgroupUsage usage;
     if (!cpuacct_.empty()) {
-        usage.cpu_time = std::chrono::microseconds(read_number(cpuacct_ + "/cpuacct.usage") / 1000);
+        usage.cpu_time =
+            std::chrono::microseconds(cpu_time_file_.number(cpuacct_ + "/cpuacct.usage") / 1000);
     } else if (!unified_.empty()) {
         usage.cpu_time =
-            std::chrono::microseconds(read_keyed(unified_ + "/cpu.stat", "usage_usec"));
+            std::chrono::microseconds(cpu_time_file_.keyed(unified_ + "/cpu.stat", "usage_usec"));
+    }
+    if (!memory_.empty()) {
+        const char* name = memory_v2_ ? "/memory.events" : "/memory.oom_control";
+        usage.oom_kills = oom_kills_file_.keyed(memory_ + name, "oom_kill");
+    }
+    if (!pids_.empty()) {
+        usage.process_refusals = process_refusals_file_.keyed(pids_ + "/pids.events", "max");
+    }
+    return usage;
+}
+
+CgroupUsage SessionCgroup::usage() const {
+    CgroupUsage usage = counters();
+    if (!memory_.empty()) {
+        usage.memory_peak_bytes = memory_peak();
     }
     if (!memory_.empty() && memory_v2_) {
         usage.memory_bytes = read_number(memory_ + "/memory.current");
-        usage.memory_peak_bytes = memory_peak();
-        usage.oom_kills = read_keyed(memory_ + "/memory.events", "oom_kill");
         usage.memory_refusals = read_keyed(memory_ + "/memory.events", "max");
     } else if (!memory_.empty()) {
         usage.memory_bytes = read_number(memory_ + "/memory.usage_in_bytes");
-        usage.memory_peak_bytes = memory_peak();
-        usage.oom_kills = read_keyed(memory_ + "/memory.oom_control", "oom_kill");
         // With both limits the same, memory and swap together are charged first.
         usage.memory_refusals = read_number(memory_ + "/memory.failcnt") +
                                 read_number(memory_ + "/memory.memsw.failcnt");
     }
     if (!pids_.empty()) {
         usage.processes = read_number(pids_ + "/pids.current");
-        usage.process_refusals = read_keyed(pids_ + "/pids.events", "max");
     }
     return usage;
 }

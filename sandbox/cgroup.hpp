@@ -10,6 +10,7 @@
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/cgroup_layout.hpp"
+#include "sandbox/counter_file.hpp"
 #include "sandbox/isolation.hpp"
 #include "sandbox/limits_change.hpp"
 #include "sandbox/policy.hpp"
@@ -71,6 +72,11 @@ class SessionCgroup {
     bool can_kill() const { return can_kill_; }
 
     CgroupUsage usage() const;
+    /// What is asked at every cell, and no more: cpu_time, oom_kills and process_refusals; the rest
+    /// is 0. Three system calls; the files stay open.
+    CgroupUsage counters() const;
+    /// The highest memory, in bytes.
+    std::uint64_t memory_peak() const;
     /// Limits that become stricter, in this order: kConflict if more memory is in use already,
     /// kUnavailable if there is no such control.
     Status change(const LimitsChange& wanted);
@@ -107,7 +113,6 @@ class SessionCgroup {
     bool note(const char* control, const Status& status);
     Status change_memory(std::uint64_t bytes);
     Status change_processes(std::uint32_t processes);
-    std::uint64_t memory_peak() const;
     void describe_controls();
     std::string unified_;  // this session's v2 directory, or empty
     std::string workers_;  // the leaf beneath it, or empty
@@ -117,7 +122,10 @@ class SessionCgroup {
     std::string cpu_quota_;  // as both versions write it
     std::string cpuacct_;
     std::string freezer_;  // v1; used when unified_ is empty
-    UniqueFd peak_;        // v2: a peak of our own
+    UniqueFd peak_;        // v2: a peak of our own; v1: the file, kept open
+    mutable CounterFile cpu_time_file_;
+    mutable CounterFile oom_kills_file_;
+    mutable CounterFile process_refusals_file_;
     bool memory_v2_ = false;
     bool pids_v2_ = false;
     bool cpu_v2_ = false;

@@ -94,7 +94,11 @@ bool SessionCgroup::restart_memory_peak() {
         return false;
     }
     if (!memory_v2_) {
-        return write_control_file(memory_ + "/memory.max_usage_in_bytes", "0").has_value();
+        if (!peak_) {
+            const std::string path = memory_ + "/memory.max_usage_in_bytes";
+            peak_.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+        }
+        return peak_ && ::pwrite(peak_.get(), "0", 1, 0) == 1;
     }
     if (!peak_) {
         // Since Linux 6.12 a written descriptor has a peak of its own (cgroup-v2.rst, memory.peak);

@@ -27,6 +27,17 @@ namespace {
 
 constexpr std::chrono::seconds kStartPatience{10};
 
+Usage to_usage(const CgroupUsage& now) {
+    return {
+        now.cpu_time,
+        now.memory_bytes,
+        now.memory_peak_bytes,
+        now.oom_kills,
+        now.processes,
+        now.process_refusals,
+        now.memory_refusals};
+}
+
 }  // namespace
 
 Sandbox::Sandbox(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -257,15 +268,21 @@ Result<Usage> Sandbox::usage() const {
     if (state_->ending) {
         return Error(ErrorCode::kConflict, "usage: the sandbox is destroyed");
     }
-    const CgroupUsage now = state_->cgroup.usage();
-    return Usage{
-        now.cpu_time,
-        now.memory_bytes,
-        now.memory_peak_bytes,
-        now.oom_kills,
-        now.processes,
-        now.process_refusals,
-        now.memory_refusals};
+    return to_usage(state_->cgroup.usage());
+}
+
+Result<Usage> Sandbox::counters() const {
+    if (state_->ending) {
+        return Error(ErrorCode::kConflict, "counters: the sandbox is destroyed");
+    }
+    return to_usage(state_->cgroup.counters());
+}
+
+Result<std::uint64_t> Sandbox::memory_peak() const {
+    if (state_->ending) {
+        return Error(ErrorCode::kConflict, "memory peak: the sandbox is destroyed");
+    }
+    return state_->cgroup.memory_peak();
 }
 
 const IsolationReport& Sandbox::isolation() const {

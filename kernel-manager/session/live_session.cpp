@@ -68,11 +68,11 @@ boost::asio::awaitable<Status> LiveSession::start() {
     (void)events.release();
     watch_sandbox();
     // Before the first message: a guard that was not begun lets nothing pass.
-    guard_.hand_out(usage_or_nothing(), setup_.options.limits, steady_clock::now());
+    guard_.hand_out(counters_or_nothing(), setup_.options.limits, steady_clock::now());
     BOOST_OUTCOME_CO_TRY(launch_kernel());
     Status ready = co_await Completion<Status>::wait(ready_);
     if (ready.has_value()) {
-        guard_.hand_out(usage_or_nothing(), setup_.options.limits, steady_clock::now());
+        guard_.hand_out(counters_or_nothing(), setup_.options.limits, steady_clock::now());
         // Only now: until it is ready nobody could remove it.
         touch();
         watch_life();
@@ -181,9 +181,10 @@ ExecutionMetrics LiveSession::measure(const Current& current) const {
     ExecutionMetrics metrics;
     metrics.wall = duration_cast<microseconds>(steady_clock::now() - current.started_at);
     metrics.queued = duration_cast<microseconds>(current.started_at - current.request.queued_at);
-    if (const auto usage = sandbox_.usage(); usage.has_value()) {
-        metrics.cpu = usage.value().cpu_time - current.cpu_at_start;
-        metrics.memory_peak_bytes = usage.value().memory_peak_bytes;
+    // settle_limits() has asked for the CPU time; without a cgroup both are 0.
+    metrics.cpu = std::max(microseconds{0}, current.cpu_at_end - current.cpu_at_start);
+    if (const auto peak = sandbox_.memory_peak(); peak.has_value()) {
+        metrics.memory_peak_bytes = peak.value();
         metrics.memory_peak_is_own = current.peak_is_own;
     }
     return metrics;

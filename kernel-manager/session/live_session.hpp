@@ -138,6 +138,7 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
         PendingRequest request;
         std::chrono::steady_clock::time_point started_at;
         std::chrono::microseconds cpu_at_start{0};
+        std::chrono::microseconds cpu_at_end{0};
         bool peak_is_own = false;  // the memory's peak counts from its start
         bool replied = false;
         bool input_requested = false;
@@ -183,11 +184,11 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     void dispatch_next();
     void send_current();
     void arm_deadlines();
-    void check_cpu();
+    void check_cpu(std::chrono::microseconds now);
     void cut_short(Cut cut);
     void count_output(std::uint64_t bytes);
     void settle_limits(const std::optional<Death>& death);
-    sandbox::Usage usage_or_nothing() const;
+    sandbox::Usage counters_or_nothing() const;
     Status send_interrupt();
     void on_reply(const protocol::Message& reply);
     void on_input_request(const protocol::Message& request);

@@ -27,7 +27,7 @@ boost::asio::awaitable<Status> LiveSession::adopt(std::string kernel_id, Session
     created_steady_ = steady_clock::now();
     activity_ = Activity(created_steady_);
     guard_ = RunGuard(setup_.options.limits.consecutive_failures.value_or(0));
-    guard_.hand_out(usage_or_nothing(), setup_.options.limits, created_steady_);
+    guard_.hand_out(counters_or_nothing(), setup_.options.limits, created_steady_);
     BOOST_OUTCOME_CO_TRY(write_files(std::exchange(setup_.options.files, {})));
     BOOST_OUTCOME_CO_TRY(with_context(
         workspace_.make_directory(setup_.options.working_directory), "working_directory"));

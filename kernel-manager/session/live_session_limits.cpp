@@ -12,8 +12,8 @@ namespace cellkeep::session {
 
 using std::chrono::steady_clock;
 
-sandbox::Usage LiveSession::usage_or_nothing() const {
-    const auto usage = sandbox_.usage();
+sandbox::Usage LiveSession::counters_or_nothing() const {
+    const auto usage = sandbox_.counters();
     return usage.has_value() ? usage.value() : sandbox::Usage{};  // no cgroup to ask
 }
 
@@ -29,7 +29,11 @@ void LiveSession::count_output(std::uint64_t bytes) {
 }
 
 void LiveSession::settle_limits(const std::optional<Death>& death) {
-    auto hit = guard_.end(usage_or_nothing(), death, setup_.options.limits, steady_clock::now());
+    const sandbox::Usage usage = counters_or_nothing();
+    if (current_.has_value()) {
+        current_->cpu_at_end = usage.cpu_time;
+    }
+    auto hit = guard_.end(usage, death, setup_.options.limits, steady_clock::now());
     if (!hit.has_value()) {
         return;
     }

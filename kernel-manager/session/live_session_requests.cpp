@@ -104,7 +104,7 @@ void LiveSession::dispatch_next() {
     Current current{.request = std::move(*next), .started_at = steady_clock::now()};
     current.number = next_number_++;
     last_parent_header_ = std::string(current.request.message.header_json());
-    const sandbox::Usage usage = usage_or_nothing();
+    const sandbox::Usage usage = counters_or_nothing();
     current.cpu_at_start = usage.cpu_time;
     guard_.begin(usage, setup_.options.limits, current.started_at);
     current_.emplace(std::move(current));
@@ -153,12 +153,12 @@ void LiveSession::arm_deadlines() {
             self->cut_short(Cut::kWallTimeout);
         }
     });
-    check_cpu();
+    check_cpu(current_->cpu_at_start);
 }
 
-void LiveSession::check_cpu() {
+void LiveSession::check_cpu(std::chrono::microseconds now) {
     const std::chrono::microseconds limit = guard_.cpu_time(setup_.options.limits).time;
-    const std::chrono::microseconds used = usage_or_nothing().cpu_time - current_->cpu_at_start;
+    const std::chrono::microseconds used = now - current_->cpu_at_start;
     if (used >= limit) {
         cut_short(Cut::kCpuTimeout);
         return;
@@ -173,7 +173,7 @@ void LiveSession::check_cpu() {
                            number = current_->number](const boost::system::error_code& error) {
         const auto self = weak.lock();
         if (!error && self && self->is_current(number)) {
-            self->check_cpu();
+            self->check_cpu(self->counters_or_nothing().cpu_time);
         }
     });
 }
