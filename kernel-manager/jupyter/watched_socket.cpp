@@ -108,15 +108,21 @@ bool WatchedSocket::receive_one() {
 }
 
 void WatchedSocket::take_turn() {
+    bool emptied = false;
     for (std::size_t i = 0; i < limits::kZmqTurnMessagesMax; ++i) {
         if (closed_) {
             return;
         }
-        if (!receive_one()) {
+        emptied = !receive_one();
+        if (emptied) {
             break;
         }
     }
     if (closed_) {
+        return;
+    }
+    if (emptied && !events_.on_turn) {
+        wait();  // asked a moment ago
         return;
     }
     if (events_.on_turn) {
