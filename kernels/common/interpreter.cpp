@@ -95,9 +95,36 @@ void Interpreter::receive_debug(const protocol::Message& message) {
     send(protocol::Channel::kIopub, "status", {{"execution_state", "idle"}});
 }
 
-// xeus calls this between "busy" and execute_reply. Its own count grows also when history is not
-// stored, and an exception from here would leave the client without a reply (facts: xeus 2.4.1,
-// faults 7 and 8), so both are dealt with here.
+// An exception from here would leave the client without a reply.
+Reply Interpreter::run(ExecuteRequest request) {
+    request.store_history = request.store_history && !request.silent;
+    if (request.store_history) {
+        ++execution_count_;
+    }
+    if (request.silent) {
+        // Ignored: fails only when the peer is gone. The busy before it waits for no execute_input.
+        (void)parts_.outbox.flush();
+    } else {
+        const nlohmann::json input{{"code", request.code}, {"execution_count", execution_count_}};
+        const std::string text = protocol::dump_json(input);
+        // Ignored: fails only when the peer is gone, or for code that arrived in a frame and does
+        // not fit one any more; the execution itself is still answered.
+        if (parts_.outbox.publish({.type = "execute_input", .content = text}).has_error()) {
+            (void)parts_.outbox.flush();
+        }
+    }
+    parts_.output.begin_cell();
+    Reply reply;
+    try {
+        reply = execute(request, execution_count_);
+    } catch (const std::exception& error) {
+        reply = {make_failure_content(error.what()), nlohmann::json::object()};
+    }
+    parts_.output.end_cell();
+    reply.content["execution_count"] = execution_count_;
+    return reply;
+}
+
 nlohmann::json Interpreter::execute_request_impl(
     int /*xeus_count*/,
     const std::string& code,
@@ -105,27 +132,7 @@ nlohmann::json Interpreter::execute_request_impl(
     bool store_history,
     nlohmann::json user_expressions,
     bool allow_stdin) {
-    if (store_history && !silent) {
-        ++execution_count_;
-    }
-    if (!silent) {
-        const nlohmann::json input{{"code", code}, {"execution_count", execution_count_}};
-        const std::string text = protocol::dump_json(input);
-        // Ignored: fails only when the peer is gone, or for code that arrived in a frame and does
-        // not fit one any more; the execution itself is still answered.
-        (void)parts_.outbox.publish({.type = "execute_input", .content = text});
-    }
-    parts_.output.begin_cell();
-    try {
-        last_reply_ = execute(
-            {code, silent, store_history && !silent, std::move(user_expressions), allow_stdin},
-            execution_count_);
-    } catch (const std::exception& error) {
-        last_reply_ = {make_failure_content(error.what()), nlohmann::json::object()};
-    }
-    parts_.output.end_cell();
-    last_reply_.content["execution_count"] = execution_count_;
-    return last_reply_.content;
+    return run({code, silent, store_history, std::move(user_expressions), allow_stdin}).content;
 }
 
 }  // namespace cellkeep::kernels

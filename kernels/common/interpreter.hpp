@@ -2,8 +2,8 @@
 //
 // What a language implements to be a Cellkeep kernel: a xeus interpreter whose requests may fail
 // without the client waiting for ever, that counts executions as the messaging specification says,
-// and that may work while it waits. xeus owns the dispatch; LinkServer sends what comes out.
-// One thread.
+// and that may work while it waits. xeus owns the dispatch of all but executions; LinkServer sends
+// what comes out. One thread.
 #pragma once
 
 #include "kernels/common/inbox.hpp"
@@ -68,8 +68,10 @@ class Interpreter : public xeus::xinterpreter {
     /// Called once, after the last request: the language's own clean-up (atexit handlers).
     virtual void end() {}
 
-    /// The reply to the last execute request: xeus overwrites the count and has no metadata.
-    const Reply& last_reply() const { return last_reply_; }
+    /// An execute_request from execute_input to the content of its reply, count included.
+    /// LinkServer calls it itself: xeus would make four messages of its own that nobody sends,
+    /// overwrite the count and drop the metadata. Does not throw.
+    Reply run(ExecuteRequest request);
 
     /// A reply for an exception that the interpreter let out.
     nlohmann::json make_failure_content(std::string_view what) const;
@@ -92,7 +94,6 @@ class Interpreter : public xeus::xinterpreter {
         bool allow_stdin) final;
 
     KernelParts parts_;
-    Reply last_reply_;
     int execution_count_ = 0;
 };
 

@@ -79,30 +79,47 @@ Result<std::optional<protocol::Message>> Link::read() const {
     return std::optional<protocol::Message>(std::move(message));
 }
 
-Status Link::send(std::string_view frame) {
+Status Link::send(std::string_view frame, More more) {
     if (lost_) {
         return Error(ErrorCode::kUnavailable, "kernel link: the peer is gone");
     }
-    std::string prefix = protocol::encode_link_prefix(frame.size());
-    std::array<iovec, 2> pieces{};
-    pieces[0] = {prefix.data(), prefix.size()};
-    // sendmsg(2) only reads what iov_base points to; its type is historical.
-    pieces[1] = {const_cast<char*>(frame.data()), frame.size()};
+    const std::string prefix = protocol::encode_link_prefix(frame.size());
+    const std::lock_guard lock(send_mutex_);
+    if (more == More::kYes && held_.size() + prefix.size() + frame.size() <= kLinkHeldBytesMax) {
+        held_.append(prefix).append(frame);
+        return ok();
+    }
+    return write(prefix, frame);
+}
+
+Status Link::flush() {
+    const std::lock_guard lock(send_mutex_);
+    return held_.empty() || lost_ ? ok() : write({}, {});
+}
+
+/// What is held goes first. Called with the lock.
+Status Link::write(std::string_view prefix, std::string_view frame) {
+    std::array<iovec, 3> pieces{};
+    std::size_t count = 0;
+    for (const std::string_view piece : {std::string_view(held_), prefix, frame}) {
+        if (!piece.empty()) {
+            // sendmsg(2) only reads what iov_base points to; its type is historical.
+            pieces[count++] = {const_cast<char*>(piece.data()), piece.size()};
+        }
+    }
     msghdr header{};
     header.msg_iov = pieces.data();
-    header.msg_iovlen = pieces.size();
-
-    const std::lock_guard lock(send_mutex_);
+    header.msg_iovlen = count;
     while (header.msg_iovlen > 0) {
-        const ssize_t count = ::sendmsg(fd(), &header, MSG_NOSIGNAL);
-        if (count < 0) {
+        const ssize_t sent = ::sendmsg(fd(), &header, MSG_NOSIGNAL);
+        if (sent < 0) {
             if (errno == EINTR) {
                 continue;  // A frame is never left half written.
             }
             lost_ = true;
             return Error::from_errno(errno, "sendmsg(kernel link)");
         }
-        auto left = static_cast<std::size_t>(count);
+        auto left = static_cast<std::size_t>(sent);
         while (header.msg_iovlen > 0 && left >= header.msg_iov->iov_len) {
             left -= header.msg_iov->iov_len;
             ++header.msg_iov;
@@ -113,6 +130,7 @@ Status Link::send(std::string_view frame) {
             header.msg_iov->iov_len -= left;
         }
     }
+    held_.clear();
     return ok();
 }
 

@@ -11,11 +11,21 @@
 #include "protocol/support/unique_fd.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace cellkeep::kernels {
+
+/// Whether the caller sends another message at once. A frame that says so waits for that one, so
+/// that both are one system call here and one wake-up of the server. Never said before anything
+/// that may take time: user code, above all.
+enum class More { kNo, kYes };
+
+/// Longer frames, and what comes when so much waits already, are sent at once.
+inline constexpr std::size_t kLinkHeldBytesMax = 16UL << 10U;
 
 class Link {
  public:
@@ -30,15 +40,20 @@ class Link {
 
     /// Writes one whole frame with its length. kUnavailable once the peer is gone: output then has
     /// no reader, and read() will say so.
-    Status send(std::string_view frame);
+    Status send(std::string_view frame, More more = More::kNo);
+    /// Sends what waits for another message, which does not come after all.
+    Status flush();
 
     /// For a forked child: closes its copy of the descriptor. Whatever it sends from then on fails
     /// as if the peer were gone. Takes no lock: the parent's other threads may have held it.
     void abandon();
 
  private:
+    Status write(std::string_view prefix, std::string_view frame);
+
     UniqueFd socket_;
     std::mutex send_mutex_;
+    std::string held_;  // whole frames with their lengths
     std::atomic<bool> lost_{false};
 };
 

@@ -68,7 +68,7 @@ void LinkServer::dispatch(const protocol::Message& message) {
 void LinkServer::dispatch_shell(const protocol::Message& message) {
     switch (find_shell_request(request_type_)) {
         case RequestKind::kReplied:
-            return dispatch_to_xeus(message);
+            return answer_request(message);
         case RequestKind::kCommInfo:
             return answer_comm_info(message);
         case RequestKind::kComm:
@@ -95,34 +95,55 @@ void LinkServer::dispatch_control(const protocol::Message& message) {
         log_ignored(message);  // JEP 91: a kernel without subshells ignores their requests.
         return publish_status("idle");
     }
-    dispatch_to_xeus(message);
+    answer_request(message);
 }
 
-void LinkServer::dispatch_to_xeus(const protocol::Message& message) {
-    publish_status("busy");
+void LinkServer::answer_request(const protocol::Message& message) {
+    const bool executes = request_type_ == "execute_request";
+    // Of an execution, execute_input or a reply follows at once.
+    publish_status("busy", executes ? More::kYes : More::kNo);
     Result<json> content = message.parse_content();
-    Result<json> header = protocol::parse_json(message.header_json(), "header");
     Status complete = ok();
     if (content) {
         complete = complete_content(request_type_, content.value());
     }
-    if (!content || !header || !complete) {
-        const Error& error = !content  ? content.error()
-                             : !header ? header.error()
-                                       : complete.error();
+    if (!content || !complete) {
+        const Error& error = !content ? content.error() : complete.error();
         reply(parts_.interpreter->make_failure_content(error.message()), json::object());
-        return publish_status("idle");
-    }
-    if (request_type_ == "execute_request") {
+    } else if (executes) {
         parts_.kernel.outbox.set_output_parent(parent_);
+        answer_execute(std::move(content.value()));
+    } else {
+        dispatch_to_xeus(message, std::move(content.value()));
+    }
+    parts_.kernel.output.flush();
+    publish_status("idle");
+}
+
+/// Without xeus: see Interpreter::run().
+void LinkServer::answer_execute(json content) {
+    const auto is_set = [&](const char* name) { return content[name].get<bool>(); };
+    Reply answer = parts_.interpreter->run(
+        {.code = std::move(content["code"].get_ref<std::string&>()),
+         .silent = is_set("silent"),
+         .store_history = is_set("store_history"),
+         .user_expressions = std::move(content["user_expressions"]),
+         .allow_stdin = is_set("allow_stdin")});
+    if (!answer.content.contains("status")) {
+        answer.content["status"] = "ok";
+    }
+    parts_.kernel.output.flush();
+    reply(answer.content, answer.metadata, More::kYes);  // idle follows
+}
+
+void LinkServer::dispatch_to_xeus(const protocol::Message& message, json content) {
+    Result<json> header = protocol::parse_json(message.header_json(), "header");
+    if (!header) {
+        reply(parts_.interpreter->make_failure_content(header.error().message()), json::object());
+        return;
     }
     xeus::xmessage request(
-        peer,
-        std::move(header.value()),
-        json::object(),
-        json::object(),
-        std::move(content.value()),
-        {});
+        peer, std::move(header.value()), json::object(), json::object(), std::move(content), {});
     if (channel_ == Channel::kControl) {
         notify_control_listener(std::move(request));
     } else {
@@ -135,8 +156,6 @@ void LinkServer::dispatch_to_xeus(const protocol::Message& message) {
                 "the kernel failed to answer " + request_type_),
             json::object());
     }
-    parts_.kernel.output.flush();
-    publish_status("idle");
 }
 
 void LinkServer::answer_comm_info(const protocol::Message& message) {
@@ -173,13 +192,13 @@ void LinkServer::forward_comm(const protocol::Message& message) {
 // --- what goes out
 // ---------------------------------------------------------------------------------
 
-void LinkServer::reply(const json& content, const json& metadata) {
+void LinkServer::reply(const json& content, const json& metadata, More more) {
     replied_ = true;
     const std::string type = reply_type(request_type_);
     const std::string metadata_text = protocol::dump_json(metadata);
     const std::string text = protocol::dump_json(content);
     const Result<std::string> sent = parts_.kernel.outbox.send(
-        channel_, parent_, {.type = type, .content = text, .metadata = metadata_text});
+        channel_, parent_, {.type = type, .content = text, .metadata = metadata_text}, more);
     if (sent || sent.error().code() != ErrorCode::kLimitExceeded) {
         return;  // Ignored: the peer is gone, and the loop will see that next.
     }
@@ -188,21 +207,18 @@ void LinkServer::reply(const json& content, const json& metadata) {
     (void)parts_.kernel.outbox.send(channel_, parent_, {.type = type, .content = failure});
 }
 
-void LinkServer::publish_status(std::string_view state) {
+void LinkServer::publish_status(std::string_view state, More more) {
     const std::string text = protocol::dump_json({{"execution_state", state}});
     // Ignored: fails only when the peer is gone, and the loop will see that next.
-    (void)parts_.kernel.outbox.send(Channel::kIopub, parent_, {.type = "status", .content = text});
+    (void)parts_.kernel.outbox.send(
+        Channel::kIopub, parent_, {.type = "status", .content = text}, more);
 }
 
 void LinkServer::send_shell_impl(xeus::xmessage message) {
     json content = message.content();
     json metadata = message.metadata();
     const std::string type = type_of(message);
-    if (type == "execute_reply") {
-        content = parts_.interpreter->last_reply().content;
-        metadata.update(parts_.interpreter->last_reply().metadata);
-        metadata.erase("started");  // xeus's date without zero padding; it is made after the run.
-    } else if (type == "kernel_info_reply") {
+    if (type == "kernel_info_reply") {
         // xeus writes the version that it was made for.
         content["protocol_version"] = protocol::kProtocolVersion;
     } else if (!content.is_object()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The xeus server that speaks the kernel link. xkernel dispatches shell and control requests
-// through it; what xeus 2.4.1 gets wrong on the wire is put right here, and only here and in
-// Interpreter (README.md has the table). One thread, no sockets but the link, no queue of its own:
-// the session service sends one shell request at a time and holds the others.
+// The xeus server that speaks the kernel link. xkernel dispatches shell and control requests but
+// executions through it; what xeus 2.4.1 gets wrong on the wire is put right here, and only here
+// and in Interpreter (README.md has the table). One thread, no sockets but the link, no queue of
+// its own: the session service sends one shell request at a time and holds the others.
 #pragma once
 
 #include "kernels/common/interpreter.hpp"
@@ -55,12 +55,15 @@ class LinkServer final : public xeus::xserver {
     void dispatch(const protocol::Message& message);
     void dispatch_shell(const protocol::Message& message);
     void dispatch_control(const protocol::Message& message);
-    void dispatch_to_xeus(const protocol::Message& message);
+    void answer_request(const protocol::Message& message);
+    void dispatch_to_xeus(const protocol::Message& message, nlohmann::json content);
+    void answer_execute(nlohmann::json content);
     void answer_comm_info(const protocol::Message& message);
     void answer_adopt(const protocol::Message& message);
     void forward_comm(const protocol::Message& message);
-    void reply(const nlohmann::json& content, const nlohmann::json& metadata);
-    void publish_status(std::string_view state);
+    void reply(
+        const nlohmann::json& content, const nlohmann::json& metadata, More more = More::kNo);
+    void publish_status(std::string_view state, More more = More::kNo);
     void log_ignored(const protocol::Message& message) const;
 
     ServerParts parts_;

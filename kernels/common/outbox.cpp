@@ -16,9 +16,9 @@ constexpr std::string_view kUsername = "kernel";
 }  // namespace
 
 Result<std::string> Outbox::send(
-    protocol::Channel channel, std::string_view parent, const Payload& payload) {
+    protocol::Channel channel, std::string_view parent, const Payload& payload, More more) {
     protocol::Header header = protocol::make_header(payload.type, session_, kUsername);
-    const std::string header_json = protocol::dump_json(protocol::to_json(header));
+    const std::string header_json = protocol::to_json_text(header);
     std::vector<std::string_view> parts{
         protocol::to_string(channel), header_json, parent, payload.metadata, payload.content};
     parts.insert(parts.end(), payload.buffers.begin(), payload.buffers.end());
@@ -26,7 +26,7 @@ Result<std::string> Outbox::send(
         const std::string frame,
         with_context(
             protocol::encode_frame(std::span<const std::string_view>(parts)), payload.type));
-    BOOST_OUTCOME_TRY(link_.send(frame));
+    BOOST_OUTCOME_TRY(link_.send(frame, more));
     return std::move(header.msg_id);
 }
 

@@ -33,7 +33,13 @@ class Outbox {
     /// Sends on channel as a child of parent (a header as JSON text, or "{}"). Returns the msg_id.
     /// kLimitExceeded: the message does not fit a frame and was not sent.
     Result<std::string> send(
-        protocol::Channel channel, std::string_view parent, const Payload& payload);
+        protocol::Channel channel,
+        std::string_view parent,
+        const Payload& payload,
+        More more = More::kNo);
+
+    /// Link::flush().
+    Status flush() { return link_.flush(); }
 
     /// Sends on iopub as a child of the output parent.
     Status publish(const Payload& payload);

@@ -15,6 +15,8 @@ class KernelDisplayHook(DisplayHook):
     def quiet(self):
         # IPython looks at the last line of the history, which a cell that is not stored is not in.
         code = self.shell.current_code
+        if ";" not in code:
+            return False
         try:
             return self.semicolon_at_end_of_expression(code)
         except Exception:

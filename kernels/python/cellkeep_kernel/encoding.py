@@ -41,10 +41,14 @@ def _without_nan(value):
     return _without_nan(_convert(value))
 
 
+# Made once: json.dumps would make one for every message.
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_convert).encode
+
+
 def to_json(value):
     """UTF-8 JSON as bytes; a lone surrogate becomes a question mark."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_convert)
+        text = _encode(value)
     except ValueError:
         text = json.dumps(_without_nan(value), ensure_ascii=False, default=_convert)
     return text.encode("utf-8", "replace")

@@ -92,9 +92,13 @@ class SessionHistory(HistoryManager):
         ]
         data = json.dumps(row).encode("ascii") + b"\n"
         try:
-            with open(self._file_name, "ab", opener=_open_private) as file:
-                file.write(data)
-                size = file.tell()
+            # After every cell, so without the five system calls that a file object makes on its own.
+            file = _open_private(self._file_name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            try:
+                os.write(file, data)
+                size = os.lseek(file, 0, os.SEEK_CUR)
+            finally:
+                os.close(file)
             if size > FILE_BYTES_MAX:
                 self._cut()
         except OSError:

@@ -147,7 +147,7 @@ class Kernel:
         self.debugger.before_cell()
         error, values = None, {}
         try:
-            expressions = json.loads(user_expressions)
+            expressions = {} if user_expressions == b"{}" else json.loads(user_expressions)
             result, values = self.runner.run(
                 self._run_cell(code, store_history, silent, expressions)
             )
@@ -197,7 +197,8 @@ class Kernel:
 
     def _reply(self, code, error, values):
         payload = self.shell.payload_manager.read_payload()
-        self.shell.payload_manager.clear_payload()
+        if payload:
+            self.shell.payload_manager.clear_payload()
         content = {"status": "ok", "payload": payload, "user_expressions": values}
         if error is None:
             return content, {}

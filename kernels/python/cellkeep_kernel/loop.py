@@ -7,6 +7,7 @@ go on between cells. It is built on poll(2): an epoll descriptor would be shared
 
 import asyncio
 import os
+import select
 import selectors
 import signal
 import sys
@@ -33,6 +34,10 @@ class KernelLoop(asyncio.SelectorEventLoop):
         if not isinstance(context.get("exception"), KeyboardInterrupt):
             super().call_exception_handler(context)
 
+    def is_at_rest(self):
+        """No callback, timer or descriptor to wait for but the wake-up's."""
+        return not self._ready and not self._scheduled and len(self._selector.get_map()) == 1
+
     @property
     def wakeup_fd(self):
         return self._ssock.fileno()
@@ -53,6 +58,7 @@ class Runner:
         self.debugger = None
         self._task = None
         self._waiting = False
+        self._poller, self._polled_fd = None, -1
         self._is_child = False
         # SIGINT between "busy" and the first line of user code, and during the current cell.
         self._early_interrupt = False
@@ -72,22 +78,40 @@ class Runner:
             return
         self._waiting = True
         link_fd = self._host.link_fd()  # It is another one once a debugger was started.
-        self.loop.add_reader(link_fd, self.loop.stop)
         try:
             arrived = False
             while not arrived:
                 try:
-                    self.loop.run_forever()
-                    arrived = True
+                    arrived = self._poll(link_fd) if self.loop.is_at_rest() else self._run(link_fd)
                 except (KeyboardInterrupt, SystemExit):
                     if self._is_child:
                         raise
                     # A background task's own doing. It ends that task, not the kernel.
                     sys.excepthook(*sys.exc_info())
         finally:
-            self.loop.remove_reader(link_fd)
             self._early_interrupt = False
             self._waiting = False
+
+    def _poll(self, link_fd):
+        """Wait without the loop, which has nothing to do: a fraction of its work for each cell.
+        Whether a request has arrived; otherwise the loop may have something to do now."""
+        if link_fd != self._polled_fd:
+            self._poller, self._polled_fd = select.poll(), link_fd
+            self._poller.register(link_fd, select.POLLIN)
+            self._poller.register(self.loop.wakeup_fd, select.POLLIN)
+        ready = self._poller.poll()
+        if any(fd != link_fd for fd, _events in ready):
+            self.loop.drain_wakeup()  # A signal, or another thread's callback.
+            return self._is_child
+        return True
+
+    def _run(self, link_fd):
+        self.loop.add_reader(link_fd, self.loop.stop)
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.remove_reader(link_fd)
+        return True
 
     def run(self, coroutine):
         """The coroutine's result. KeyboardInterrupt may come out of it."""

@@ -17,6 +17,7 @@ from traitlets import Any, Instance, Type
 from .cells import drop_lines
 from .display import KernelDisplayHook, KernelDisplayPublisher
 from .history import SessionHistory
+from .shortcuts import Formatter, Transforms
 from .system import run_command
 
 
@@ -72,6 +73,7 @@ class KernelShell(InteractiveShell):
     def init_instance_attrs(self):
         super().init_instance_attrs()
         Compiler.cells = self.kernel.cells
+        self.input_transformer_manager = Transforms()
         transforms = self.input_transformer_manager.cleanup_transforms
         transforms[transforms.index(leading_empty_lines)] = drop_lines
 
@@ -85,6 +87,10 @@ class KernelShell(InteractiveShell):
         if self._db is None:
             self._db = {}
         return self._db
+
+    def init_display_formatter(self):
+        self.display_formatter = Formatter(parent=self)
+        self.configurables.append(self.display_formatter)
 
     def init_hooks(self):
         super().init_hooks()

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <signal.h>
+
 using cellkeep::test::content;
 using cellkeep::test::KernelClient;
 using cellkeep::test::Messages;
@@ -69,4 +71,29 @@ TEST_CASE("asyncio's subprocesses and threads work in a cell", "[kernel][async]"
         " stdout=asyncio.subprocess.PIPE)\n"
         "(await p.communicate())[0], await asyncio.to_thread(lambda: 3)");
     CHECK(only(answer, "execute_result")["data"]["text/plain"] == "(b'hi\\n', 3)");
+}
+
+TEST_CASE("an idle kernel hears other threads and signals", "[kernel][async]") {
+    KernelClient kernel;
+    (void)kernel.execute("1");  // nothing is left to run: the kernel waits for the link alone
+    (void)kernel.execute(
+        "import asyncio, os, signal, threading\n"
+        "loop = asyncio.get_running_loop()\n"
+        "go = threading.Event()\n"
+        "def call():\n"
+        "    go.wait()\n"
+        "    loop.call_soon_threadsafe(print, 'from a thread')\n"
+        "threading.Thread(target=call).start()\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: print('from a handler'))\n"
+        "signal.signal(signal.SIGUSR2, lambda *_: go.set())\n"
+        "loop.add_signal_handler(signal.SIGHUP, print, 'from the loop')");
+    const auto heard = [&](int number) {
+        REQUIRE(::kill(kernel.pid(), number) == 0);
+        return cellkeep::test::content(kernel.receive_until("stream").back())["text"];
+    };
+    CHECK(heard(SIGUSR1) == "from a handler\n");
+    CHECK(heard(SIGUSR2) == "from a thread\n");
+    CHECK(heard(SIGHUP) == "from the loop\n");
+    CHECK(heard(SIGUSR1) == "from a handler\n");
+    CHECK(only(kernel.execute("2"), "execute_result")["data"]["text/plain"] == "2");
 }

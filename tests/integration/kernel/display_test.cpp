@@ -101,3 +101,36 @@ TEST_CASE("a display past the frame's limit is the cell's error", "[kernel][disp
     CHECK(only(answer, "execute_reply")["ename"] == "ValueError");
     CHECK(only(kernel.execute("1"), "execute_reply")["status"] == "ok");
 }
+
+TEST_CASE("a formatter that knows a builtin type is asked about its values", "[kernel][display]") {
+    KernelClient kernel;
+    const auto data = [&](std::string_view code) {
+        return only(kernel.execute(code), "execute_result")["data"];
+    };
+    CHECK(data("7") == json{{"text/plain", "7"}});
+    CHECK(data("1 / 3") == json{{"text/plain", "0.3333333333333333"}});
+    (void)kernel.execute(
+        "all = get_ipython().display_formatter.formatters\n"
+        "all['text/html'].for_type(int, lambda value: f'<i>{value}</i>')\n"
+        "all['text/latex'].for_type_by_name('builtins', 'list', lambda value: '$L$')\n"
+        "from IPython.core.formatters import BaseFormatter\n"
+        "class Counting(BaseFormatter):\n"
+        "    format_type = 'text/x-length'\n"
+        "    print_method = '_repr_length_'\n"
+        "    def __call__(self, value):\n"
+        "        return str(len(value)) if isinstance(value, str) else None\n"
+        "%precision 2");
+    CHECK(data("7") == json{{"text/html", "<i>7</i>"}, {"text/plain", "7"}});
+    CHECK(data("True")["text/html"] == "<i>True</i>");  // a bool is an int
+    CHECK(data("[1]") == json{{"text/latex", "$L$"}, {"text/plain", "[1]"}});
+    CHECK(data("1 / 3") == json{{"text/plain", "0.33"}});
+    CHECK(data("'abc'") == json{{"text/plain", "'abc'"}});
+    (void)kernel.execute("get_ipython().display_formatter.register_formatter(Counting())");
+    CHECK(data("'abc'") == json{{"text/plain", "'abc'"}, {"text/x-length", "3"}});
+    (void)kernel.execute("all['text/markdown'].for_type(object, lambda value: '*o*')");
+    CHECK(data("{1}")["text/markdown"] == "*o*");
+    const json own = data(
+        "class Own(int):\n    def _repr_html_(self): return 'own'\n"
+        "del all['text/html'].type_printers[int]\nOwn(1)");
+    CHECK(own["text/html"] == "own");
+}

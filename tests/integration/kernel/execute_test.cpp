@@ -63,6 +63,36 @@ TEST_CASE("line and cell magics run", "[kernel][magic]") {
     CHECK(text_of(timed, "stdout").find("Wall time") != std::string::npos);
 }
 
+TEST_CASE("IPython's own syntax is seen wherever it may stand", "[kernel][magic]") {
+    KernelClient kernel;
+    const auto printed = [&](std::string_view code) {
+        return text_of(kernel.execute(code), "stdout");
+    };
+    CHECK(printed("if True:\n    !echo inside") == "inside\n");
+    CHECK(printed("names = !echo list\nprint(names)") == "['list']\n");
+    CHECK(
+        printed("kind = %alias_magic -l t timeit\nprint(kind)").find("None") != std::string::npos);
+    CHECK(printed("def twice(*all): print(all)\n") == "");
+    CHECK(printed("x = 1\n,twice a b") == "('a', 'b')\n");
+    CHECK(printed("x = 1\n;twice a b") == "('a b',)\n");
+    CHECK(printed("x = 1\n/twice 1 2") == "(1, 2)\n");
+    CHECK(only(kernel.execute("x = 1\nlen?"), "execute_reply")["payload"].size() == 1);
+    // A transformer of the user's own needs none of these characters.
+    (void)kernel.execute(
+        "from IPython.core.inputtransformer2 import TokenTransformBase\n"
+        "class Shout(TokenTransformBase):\n"
+        "    @classmethod\n"
+        "    def find(cls, lines):\n"
+        "        for line in lines:\n"
+        "            if line and line[0].string == 'SHOUT':\n"
+        "                return cls(line[0].start)\n"
+        "    def transform(self, lines):\n"
+        "        at = self.start_line\n"
+        "        return [*lines[:at], \"print('shouted')\\n\", *lines[at + 1:]]\n"
+        "get_ipython().input_transformer_manager.token_transformers.append(Shout)");
+    CHECK(printed("SHOUT") == "shouted\n");
+}
+
 TEST_CASE("a shell command's output arrives as the cell's, in order", "[kernel][magic]") {
     KernelClient kernel;
     const Messages answer = kernel.execute("print('a')\n!echo b; echo e >&2\nprint('c')");

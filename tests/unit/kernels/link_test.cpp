@@ -2,10 +2,14 @@
 #include "protocol/limits.hpp"
 #include "tests/unit/kernels/link_pair.hpp"
 
+#include <sys/ioctl.h>
+
 #include <array>
 #include <thread>
 
 namespace cellkeep::kernels {
+
+using protocol::Channel;
 
 TEST_CASE("a message crosses the link unchanged, also a large one", "[kernels][link]") {
     LinkPair pair;
@@ -106,6 +110,45 @@ TEST_CASE("a message past the frame's limit is refused and nothing is sent", "[k
     CHECK(sent.error().code() == ErrorCode::kLimitExceeded);
     REQUIRE(pair.outbox.publish({.type = "next"}));
     CHECK(pair.sent().header().msg_type == "next");
+}
+
+TEST_CASE("a frame that another follows waits for it, and order is kept", "[kernels][link]") {
+    LinkPair pair;
+    const auto send = [&](std::string_view type, More more) {
+        return pair.outbox.send(Channel::kIopub, "{}", {.type = type}, more).has_value();
+    };
+    const auto waiting = [&] {
+        int bytes = -1;
+        REQUIRE(::ioctl(pair.server.fd(), FIONREAD, &bytes) == 0);
+        return bytes;
+    };
+    CHECK(send("first", More::kYes));
+    CHECK(send("second", More::kYes));
+    CHECK(waiting() == 0);
+    CHECK(send("third", More::kNo));
+    CHECK(waiting() > 0);
+    for (const char* type : {"first", "second", "third"}) {
+        CHECK(pair.sent().header().msg_type == type);
+    }
+    CHECK(send("alone", More::kYes));
+    CHECK(pair.outbox.flush());
+    CHECK(pair.sent().header().msg_type == "alone");
+    CHECK(pair.outbox.flush());
+    CHECK(waiting() == 0);
+}
+
+TEST_CASE("no more than a bound waits for the next frame", "[kernels][link]") {
+    LinkPair pair;
+    const std::string large = R"({"text": ")" + std::string(kLinkHeldBytesMax, 'x') + "\"}";
+    const auto send = [&](std::string_view content) {
+        return pair.outbox
+            .send(Channel::kIopub, "{}", {.type = "stream", .content = content}, More::kYes)
+            .has_value();
+    };
+    CHECK(send("{}"));
+    CHECK(send(large));  // and the first before it
+    CHECK(pair.sent_content().empty());
+    CHECK(pair.sent_content()["text"].get<std::string>().size() == kLinkHeldBytesMax);
 }
 
 }  // namespace cellkeep::kernels
