@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/journal.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace cellkeep::session {
 
@@ -27,10 +27,11 @@ OutputJournal::Replay OutputJournal::since(std::uint64_t sequence) const {
     if (sequence + 1 < first_kept) {
         replay.missed = first_kept - (sequence + 1);
     }
-    const auto from = std::find_if(entries_.begin(), entries_.end(), [&](const OutputEntry& entry) {
-        return entry.sequence > sequence;
-    });
-    replay.entries.assign(from, entries_.end());
+    if (sequence < last_sequence()) {
+        const std::uint64_t skipped = sequence + 1 > first_kept ? sequence + 1 - first_kept : 0;
+        const auto from = entries_.begin() + static_cast<std::ptrdiff_t>(skipped);
+        replay.entries.assign(from, entries_.end());
+    }
     return replay;
 }
 
