@@ -8,7 +8,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <memory>
+#include <span>
 #include <utility>
 
 namespace cellkeep::session {
@@ -17,6 +21,13 @@ namespace {
 
 /// One read; also how much one wake-up reads before other sessions get their turn.
 constexpr std::size_t kReadBytes = 256ULL << 10U;
+
+/// What one read brings goes to the link's decoder at once, so all links of a thread share it: a
+/// buffer for each would cost a thousand sessions 256 MB.
+char* read_buffer() {
+    thread_local const std::unique_ptr<char[]> buffer(new char[kReadBytes]);
+    return buffer.get();
+}
 
 }  // namespace
 
@@ -33,7 +44,7 @@ Result<std::shared_ptr<KernelLink>> KernelLink::create(
 }
 
 KernelLink::KernelLink(boost::asio::io_context& io, Events events)
-    : socket_(io), events_(std::move(events)), read_buffer_(kReadBytes, '\0') {}
+    : socket_(io), events_(std::move(events)) {}
 
 void KernelLink::start() {
     wait_readable();
@@ -48,10 +59,9 @@ Status KernelLink::send(const protocol::Message& message) {
         return Error(
             ErrorCode::kLimitExceeded, "kernel link: too much is waiting to be read by the kernel");
     }
-    std::string bytes = protocol::encode_link_prefix(frame.size());
-    bytes.append(frame);
-    write_bytes_ += bytes.size();
-    writes_.push_back(std::move(bytes));
+    Write write{protocol::encode_link_prefix(frame.size()), message};
+    write_bytes_ += write.size();
+    writes_.push_back(std::move(write));
     flush();
     return ok();
 }
@@ -119,9 +129,10 @@ void KernelLink::wait_readable() {
 }
 
 KernelLink::ReadOutcome KernelLink::read_some() {
-    const ssize_t got = ::read(socket_.native_handle(), read_buffer_.data(), read_buffer_.size());
+    char* const buffer = read_buffer();
+    const ssize_t got = ::read(socket_.native_handle(), buffer, kReadBytes);
     if (got > 0) {
-        decoder_.append({read_buffer_.data(), static_cast<std::size_t>(got)});
+        decoder_.append({buffer, static_cast<std::size_t>(got)});
         return hand_out() ? ReadOutcome::kMore : ReadOutcome::kClosed;
     }
     if (got == 0) {
@@ -157,11 +168,25 @@ bool KernelLink::hand_out() {
     return !closed_;
 }
 
+std::span<const iovec> KernelLink::Write::left(
+    std::size_t offset, std::array<iovec, 2>& pieces) const {
+    const std::string_view frame = message.frame();
+    const std::size_t of_prefix = std::min(offset, prefix.size());
+    const std::size_t of_frame = offset - of_prefix;
+    // writev(2) only reads what iov_base points to; its type is historical.
+    pieces[0] = {const_cast<char*>(prefix.data()) + of_prefix, prefix.size() - of_prefix};
+    pieces[1] = {const_cast<char*>(frame.data()) + of_frame, frame.size() - of_frame};
+    return of_prefix < prefix.size() ? std::span(pieces) : std::span(pieces).subspan(1);
+}
+
 void KernelLink::flush() {
     while (!writes_.empty() && !waiting_writable_ && !closed_) {
-        const std::string& front = writes_.front();
-        const ssize_t wrote = ::write(
-            socket_.native_handle(), front.data() + write_offset_, front.size() - write_offset_);
+        const Write& front = writes_.front();
+        // The message's own bytes: a request of many megabytes is not copied.
+        std::array<iovec, 2> pieces{};
+        const auto left = front.left(write_offset_, pieces);
+        const ssize_t wrote =
+            ::writev(socket_.native_handle(), left.data(), static_cast<int>(left.size()));
         if (wrote < 0) {
             const int saved_errno = errno;
             if (saved_errno == EINTR) {

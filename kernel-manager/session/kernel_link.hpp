@@ -14,9 +14,14 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace cellkeep::session {
@@ -49,6 +54,16 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     void close();
 
  private:
+    /// A frame with its length, on its way to the kernel.
+    struct Write {
+        std::string prefix;
+        protocol::Message message;  // shares its bytes with whoever else has it
+
+        std::size_t size() const { return prefix.size() + message.frame().size(); }
+        /// What follows the first offset bytes.
+        std::span<const iovec> left(std::size_t offset, std::array<iovec, 2>& pieces) const;
+    };
+
     KernelLink(boost::asio::io_context& io, Events events);
     void wait_readable();
     enum class ReadOutcome { kMore, kEmpty, kClosed };
@@ -61,8 +76,7 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     boost::asio::posix::stream_descriptor socket_;
     Events events_;
     protocol::LinkDecoder decoder_;
-    std::string read_buffer_;
-    std::deque<std::string> writes_;  // whole prefixed frames; the first may be partly written
+    std::deque<Write> writes_;  // the first may be partly written
     std::size_t write_offset_ = 0;
     std::size_t write_bytes_ = 0;
     bool paused_ = false;

@@ -11,7 +11,9 @@
 #include <catch2/catch.hpp>
 
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -150,6 +152,26 @@ TEST_CASE("what waits for a kernel that does not read is bounded", "[session][li
         REQUIRE(queued <= cellkeep::limits::kLinkWriteQueueBytesMax + big.frame().size());
     }
     CHECK(queued > cellkeep::limits::kLinkWriteQueueBytesMax - 2 * big.frame().size());
+}
+
+TEST_CASE("a kernel that reads late and little gets every byte in order", "[session][link]") {
+    Harness harness;
+    std::string expected;
+    for (const std::size_t size : {std::size_t{1}, std::size_t{3} << 20U, std::size_t{2}}) {
+        const Message one = message(std::string(size, 'x'));
+        expected += on_wire(one);
+        REQUIRE(harness.link->send(one).has_value());
+    }
+    std::string got;
+    // Pieces that end inside lengths and inside frames.
+    std::array<char, 4099> piece{};
+    while (got.size() < expected.size()) {
+        harness.io.poll();
+        const ssize_t count = ::read(harness.peer.get(), piece.data(), piece.size());
+        REQUIRE(count > 0);
+        got.append(piece.data(), static_cast<std::size_t>(count));
+    }
+    CHECK(got == expected);
 }
 
 TEST_CASE("nothing is sent or heard after close", "[session][link]") {
