@@ -3,6 +3,8 @@
 
 #include "protocol/limits.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -174,7 +176,7 @@ void IopubPublisher::flush() {
         progress_ = std::chrono::steady_clock::now();
     }
     if (!waiting_.empty()) {
-        tick_in(std::chrono::milliseconds(0));
+        go_on_soon();
     } else if (std::exchange(owes_drained_, false)) {
         config_.on_drained();
     }
@@ -213,6 +215,18 @@ void IopubPublisher::tick_in(std::chrono::milliseconds delay) {
     timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
         const std::shared_ptr<IopubPublisher> self = weak.lock();
         if (self != nullptr && !error) {
+            self->on_tick();
+        }
+    });
+}
+
+/// After whatever else the io_context has to do now.
+void IopubPublisher::go_on_soon() {
+    if (closed_ || std::exchange(ticking_, true)) {
+        return;
+    }
+    boost::asio::post(timer_.get_executor(), [weak = weak_from_this()] {
+        if (const std::shared_ptr<IopubPublisher> self = weak.lock(); self != nullptr) {
             self->on_tick();
         }
     });

@@ -77,6 +77,7 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
     void step_over();
     void drop_first();
     void tick_in(std::chrono::milliseconds delay);
+    void go_on_soon();
     void on_tick();
 
     const protocol::Signer& signer_;
