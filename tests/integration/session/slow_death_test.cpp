@@ -67,8 +67,11 @@ pid_t find_descendant(const std::string& name) {
 
 /// A process of the session's that cannot be got rid of before it is released.
 HeldProcess hold_one(ServiceFixture& fixture, Session& session) {
-    const auto started =
-        fixture.execute(session, "import subprocess\nchild = subprocess.Popen(['sleep', '1000'])");
+    // Popen returns when exec(2) has closed its pipe, which is before the process has its new name.
+    const auto started = fixture.execute(
+        session,
+        "import subprocess\nchild = subprocess.Popen(['sleep', '1000'])\n"
+        "while open(f'/proc/{child.pid}/comm').read() != 'sleep\\n':\n    pass");
     REQUIRE(started.status == ExecutionStatus::kOk);
     auto held = HeldProcess::hold(find_descendant("sleep"));
     REQUIRE(held.has_value());
