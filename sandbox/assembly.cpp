@@ -160,6 +160,7 @@ Result<Assembled> assemble(
     PlanInputs inputs;
     inputs.mode = mode;
     inputs.nested = zygote != nullptr;
+    inputs.inherited_data = zygote != nullptr ? zygote->data_bytes() : 0;
     inputs.enter_network = static_cast<bool>(network.descriptor);
     inputs.own_uid = ::geteuid();
     inputs.own_gid = ::getegid();

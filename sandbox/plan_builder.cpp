@@ -173,7 +173,7 @@ std::vector<PlanRlimit> rlimits_for(const ResourceLimits& limits, const PlanInpu
         {RLIMIT_SIGPENDING, 4096},
     };
     if (inputs.limit_memory_by_rlimit) {
-        rlimits.push_back({RLIMIT_DATA, limits.memory_bytes});
+        rlimits.push_back({RLIMIT_DATA, limits.memory_bytes + inputs.inherited_data});
     }
     return rlimits;
 }

@@ -22,6 +22,7 @@ struct PlanInputs {
     std::string worker_procs;
     std::string seccomp;
     bool nested = false;                     // made in a zygote, whose root has the same paths
+    std::uint64_t inherited_data = 0;        // what a zygote's fork has of RLIMIT_DATA used already
     bool enter_network = false;              // a network namespace is at hand
     bool limit_memory_by_rlimit = false;     // no memory cgroup: RLIMIT_DATA per process
     bool limit_processes_by_rlimit = false;  // no pids cgroup: RLIMIT_NPROC is what counts

@@ -24,7 +24,7 @@ bool operator==(const ReadOnlyPath& one, const ReadOnlyPath& other) {
            one.executable == other.executable && one.optional == other.optional;
 }
 
-Status await_program(const UniqueFd& control, std::chrono::milliseconds patience) {
+Result<ZygoteReady> await_program(const UniqueFd& control, std::chrono::milliseconds patience) {
     const auto deadline = std::chrono::steady_clock::now() + patience;
     if (wait_until_readable(control.get(), deadline).has_error()) {
         return Error(ErrorCode::kTimeout, "zygote: it was not ready in time");
@@ -43,16 +43,25 @@ Status await_program(const UniqueFd& control, std::chrono::milliseconds patience
                 " threads, and only a process with one can be forked",
             "Something that it loads beforehand starts threads: leave it out.");
     }
-    return ok();
+    if (ready.open_files != 0) {
+        return Error(
+            ErrorCode::kUnavailable,
+            "zygote: it keeps " + std::to_string(ready.open_files) +
+                " files open, which all its forks would share",
+            "Something that it loads beforehand keeps them: leave it out, or let it close them.");
+    }
+    return ready;
 }
 
 }  // namespace
 
-Zygote::Zygote(Policy policy, Sandbox sandbox, Worker worker, UniqueFd control)
+Zygote::Zygote(
+    Policy policy, Sandbox sandbox, Worker worker, UniqueFd control, std::uint64_t data_bytes)
     : policy_(std::move(policy)),
       sandbox_(std::move(sandbox)),
       worker_(std::move(worker)),
-      control_(std::move(control)) {}
+      control_(std::move(control)),
+      data_bytes_(data_bytes) {}
 
 Result<std::shared_ptr<Zygote>> Zygote::start(ZygoteSpec spec) {
     if (!spec.policy.zygote) {
@@ -62,12 +71,16 @@ Result<std::shared_ptr<Zygote>> Zygote::start(ZygoteSpec spec) {
     BOOST_OUTCOME_TRY(auto sandbox, Sandbox::create(spec.policy));
     spec.program.link_fd = std::move(control.second);
     BOOST_OUTCOME_TRY(auto worker, sandbox.start(std::move(spec.program)));
-    BOOST_OUTCOME_TRY(await_program(control.first, spec.patience));
+    BOOST_OUTCOME_TRY(const auto ready, await_program(control.first, spec.patience));
     // A zygote that does not read must not hold the server up.
     BOOST_OUTCOME_TRY(set_nonblocking(control.first.get()));
     // Not make_shared: the constructor is private.
     return std::shared_ptr<Zygote>(new Zygote(
-        std::move(spec.policy), std::move(sandbox), std::move(worker), std::move(control.first)));
+        std::move(spec.policy),
+        std::move(sandbox),
+        std::move(worker),
+        std::move(control.first),
+        ready.data_bytes));
 }
 
 bool Zygote::covers(const Policy& policy) const {

@@ -16,6 +16,7 @@
 #include "sandbox/sandbox.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,7 +35,7 @@ struct ZygoteSpec {
 class Zygote {
  public:
     /// Blocks until the program is ready. kTimeout after the patience; kUnavailable if it ended
-    /// before, or has more threads than one.
+    /// before, or has more threads than one, or files open.
     static Result<std::shared_ptr<Zygote>> start(ZygoteSpec spec);
     Zygote(const Zygote&) = delete;
     Zygote& operator=(const Zygote&) = delete;
@@ -47,16 +48,20 @@ class Zygote {
     /// Its process has not ended. What is made already does not depend on that.
     bool alive() const;
     Result<Usage> usage() const { return sandbox_.usage(); }
+    /// What counts against RLIMIT_DATA in each fork of it, before that does anything.
+    std::uint64_t data_bytes() const { return data_bytes_; }
     /// Ends its process, which takes no more requests; what was made by it goes on.
     void retire();
 
  private:
-    Zygote(Policy policy, Sandbox sandbox, Worker worker, UniqueFd control);
+    Zygote(
+        Policy policy, Sandbox sandbox, Worker worker, UniqueFd control, std::uint64_t data_bytes);
 
     const Policy policy_;
     Sandbox sandbox_;
     Worker worker_;
     UniqueFd control_;
+    std::uint64_t data_bytes_;
 };
 
 }  // namespace cellkeep::sandbox

@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 
 namespace cellkeep::sandbox {
@@ -40,18 +41,41 @@ void close_all(const Descriptors& received) {
     }
 }
 
-/// Threads of this process; 0 if they cannot be counted.
-std::uint32_t count_threads() {
-    DIR* tasks = ::opendir("/proc/self/task");
-    if (tasks == nullptr) {
+/// How many entries the directory has; 0 if they cannot be counted.
+std::uint32_t count_entries(const char* path) {
+    DIR* directory = ::opendir(path);
+    if (directory == nullptr) {
         return 0;
     }
     std::uint32_t count = 0;
-    while (const dirent* entry = ::readdir(tasks)) {  // NOLINT(concurrency-mt-unsafe)
+    while (const dirent* entry = ::readdir(directory)) {  // NOLINT(concurrency-mt-unsafe)
         count += entry->d_name[0] != '.' ? 1U : 0U;
     }
-    (void)::closedir(tasks);  // Ignored: it was only read.
+    (void)::closedir(directory);  // Ignored: it was only read.
     return count;
+}
+
+/// The sixth number of proc_pid_statm(5), in pages; 0 if it cannot be read.
+std::uint64_t data_bytes() {
+    std::FILE* file = std::fopen("/proc/self/statm", "re");
+    if (file == nullptr) {
+        return 0;
+    }
+    unsigned long pages = 0;
+    const int got = std::fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages);
+    (void)std::fclose(file);  // Ignored: it was only read.
+    return got == 1 ? pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
+}
+
+ZygoteReady describe_process() {
+    // Its descriptors: 0 to 2, the socket, and the one that counts them.
+    constexpr std::uint32_t kOwn = 5;
+    ZygoteReady ready;
+    ready.threads = count_entries("/proc/self/task");
+    const std::uint32_t open = count_entries("/proc/self/fd");
+    ready.open_files = open > kOwn ? open - kOwn : 0;
+    ready.data_bytes = data_bytes();
+    return ready;
 }
 
 enum class Received { kRequest, kNothing, kEnd };
@@ -131,10 +155,9 @@ void report_failed_fork(int control_fd, int error) {
 }  // namespace
 
 void serve_zygote(int control_fd, WarmEntry entry) noexcept {
-    ZygoteReady ready;
-    ready.threads = count_threads();
+    const ZygoteReady ready = describe_process();
     if (put_signals_aside() != 0 || send_message(control_fd, &ready, sizeof(ready), -1, 0) != 0 ||
-        ready.threads != 1) {
+        ready.threads != 1 || ready.open_files != 0) {
         ::_exit(kFailed);
     }
     while (true) {

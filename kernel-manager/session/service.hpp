@@ -11,6 +11,7 @@
 #include "kernel-manager/session/kernel_catalog.hpp"
 #include "kernel-manager/session/limit_reason.hpp"
 #include "kernel-manager/session/session.hpp"
+#include "kernel-manager/session/zygote_keeper.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -48,6 +49,7 @@ struct ServiceConfig {
     /// Interpreters go on from a zygote of their language where that can be (ZygoteKeeper).
     /// Otherwise each starts from nothing.
     bool zygotes = false;
+    ZygoteBounds zygote_bounds;
     /// What sessions may reach of the network; null: nothing.
     std::shared_ptr<egress::Gateway> gateway;
     /// One line for the server's log, no more often than clients or sessions do what is odd.

@@ -54,10 +54,10 @@ void ServiceState::begin() {
                  }
              },
          .has_room =
-             [weak] {
+             [weak](std::size_t coming) {
                  const auto self = weak.lock();
                  return self && !self->shutting_down_ &&
-                        self->slots_->size() + 1 < self->config_.sessions_max;
+                        self->slots_->size() + coming + 1 < self->config_.sessions_max;
              },
          .log =
              [weak](const std::string& line) {

@@ -22,6 +22,7 @@ constexpr std::uint64_t kZygoteMemoryBytes = 1ULL << 30U;
 constexpr std::uint32_t kZygoteProcesses = 512;
 /// From the id of zygotes, which is the one before the first session's.
 constexpr std::uint32_t kZygoteIds = 65'536;
+constexpr std::size_t kEnvironmentRoom = 16UL * 1024;
 /// How much of what a zygote that failed has written is told.
 constexpr std::size_t kComplaintBytesMax = 2048;
 
@@ -60,6 +61,9 @@ Result<ZygoteKeeper::ZygotePtr> make_zygote(
     zygote.program.argv.emplace_back(kZygoteArgument);
     zygote.program.env = spec.env;
     zygote.program.env.insert(zygote.program.env.end(), kOneThread.begin(), kOneThread.end());
+    // Where its forks put their own variables, for /proc/PID/environ
+    // (kernels/common/kernel_main.cpp).
+    zygote.program.env.push_back("CELLKEEP_ROOM=" + std::string(kEnvironmentRoom, '-'));
     BOOST_OUTCOME_TRY(zygote.program.stdout_fd, open_file("/dev/null", O_WRONLY));
     BOOST_OUTCOME_TRY(auto complaints, make_pipe());
     BOOST_OUTCOME_TRY(set_nonblocking(complaints.read_end.get()));
@@ -86,7 +90,8 @@ std::shared_ptr<ZygoteKeeper> ServiceState::make_keeper(const KernelSpec& spec) 
                  if (const auto self = weak.lock()) {
                      self->log(language + ": " + line);
                  }
-             }});
+             }},
+        config_.zygote_bounds);
 }
 
 boost::asio::awaitable<Result<sandbox::Sandbox>> ServiceState::make_sandbox(

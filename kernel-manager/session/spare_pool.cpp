@@ -49,7 +49,7 @@ const SparePool::Kind* SparePool::missing() const {
 void SparePool::fill() {
     while (!stopped_ && !waiting_ && being_made_.size() < kSparesMadeAtOnce) {
         const Kind* kind = missing();
-        if (kind == nullptr || !hooks_.has_room()) {
+        if (kind == nullptr || !hooks_.has_room(being_made_.size())) {
             return;
         }
         being_made_.push_back(kind->options);

@@ -48,8 +48,9 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
         std::function<boost::asio::awaitable<Result<Spare>>(SessionOptions)> make;
         /// Ends one and gives its place back.
         std::function<void(const Spare&)> discard;
-        /// Whether there is a place for one more beside a place for somebody's session.
-        std::function<bool()> has_room;
+        /// Whether there is a place for one more besides so many that are being made, which may
+        /// have theirs already, and a place for somebody's session.
+        std::function<bool(std::size_t coming)> has_room;
         std::function<void(const std::string&)> log;
     };
 

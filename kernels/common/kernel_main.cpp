@@ -15,7 +15,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -62,10 +64,37 @@ Result<UniqueFd> take_link(int wanted) {
 struct Program {
     std::string_view name;
     MakeInterpreter make_interpreter = nullptr;
+    std::span<char> environment;  // that the process was started with, which /proc shows (proc(5))
 };
 Program zygote_program;
 
+/// The strings lie one behind the other where exec(2) has put them.
+std::span<char> started_with() {
+    char* const begin = ::environ[0];
+    char* end = begin;
+    for (char** entry = ::environ; *entry != nullptr && *entry == end; ++entry) {
+        end += std::strlen(end) + 1;
+    }
+    return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+/// For who looks from outside: /proc/PID/environ has the session's variables, as many as there is
+/// room for, instead of the zygote's.
+void show_environment(char* const* environment, std::span<char> place) {
+    std::size_t used = 0;
+    for (; *environment != nullptr; ++environment) {
+        const std::size_t size = std::strlen(*environment) + 1;
+        if (size > place.size() - used) {
+            break;
+        }
+        std::memcpy(place.data() + used, *environment, size);
+        used += size;
+    }
+    std::memset(place.data() + used, 0, place.size() - used);
+}
+
 void go_on_as_kernel(char* const* environment) {
+    show_environment(environment, zygote_program.environment);
     // The strings stay where they are, for good.
     ::environ = const_cast<char**>(environment);
     run_kernel(zygote_program.name, zygote_program.make_interpreter);
@@ -78,12 +107,13 @@ void run_zygote(std::string_view program, Prepare prepare, MakeInterpreter make_
     if (!socket) {
         fail(program, socket.error(), ExitCode::kUsage);
     }
+    const std::span<char> environment = started_with();
     if (const Status prepared = prepare(); !prepared) {
         fail_making(program, prepared.error());
     }
     // What is buffered would be written by every fork.
     (void)std::fflush(nullptr);
-    zygote_program = {program, make_interpreter};
+    zygote_program = {program, make_interpreter, environment};
     sandbox::serve_zygote(socket.value().get(), go_on_as_kernel);
 }
 

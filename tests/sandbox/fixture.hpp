@@ -29,6 +29,8 @@ sandbox::Policy test_policy();
 
 /// A zygote of the probe's for sandboxes of that policy.
 std::shared_ptr<sandbox::Zygote> make_zygote(const sandbox::Policy& policy = test_policy());
+/// What it is started with; what: see probe_main.cpp.
+sandbox::ZygoteSpec zygote_spec(const sandbox::Policy& policy, const std::string& what);
 
 /// A sandbox of that policy; fails the test case if there is none.
 sandbox::Sandbox make_sandbox(const sandbox::Policy& policy = test_policy());

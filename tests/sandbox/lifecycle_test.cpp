@@ -286,9 +286,7 @@ TEST_CASE("as many workers as the table holds run at once, one more is refused")
 TEST_CASE("the death of pid 1 is an event, and the last one") {
     auto sandbox = make_sandbox();
     // Only its server can kill it; the test stands in for an operator who did.
-    const std::string children =
-        slurp("/proc/self/task/" + std::to_string(::getpid()) + "/children");
-    REQUIRE(::kill(static_cast<pid_t>(std::stol(children)), SIGKILL) == 0);
+    REQUIRE(::kill(only_child(), SIGKILL) == 0);
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kSandboxDied);
     CHECK_FALSE(sandbox.next_event().value().has_value());
     WorkerSpec spec;

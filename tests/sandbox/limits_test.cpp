@@ -79,9 +79,7 @@ TEST_CASE("files in memory count against the memory limit") {
 TEST_CASE("of a session's processes the kernel kills a worker before pid 1") {
     auto sandbox = make_sandbox();
     CHECK(run_inside(sandbox, {"/usr/bin/cat", "/proc/self/oom_score_adj"}).out == "1000\n");
-    const std::string children = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
-    std::string pid1;
-    std::ifstream(children) >> pid1;
+    const std::string pid1 = std::to_string(only_child());
     std::string mine;
     std::string theirs;
     std::ifstream("/proc/self/oom_score_adj") >> mine;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The hostile program: `probe <primitive> [argument …]` tries one thing and prints "ok" or the
-// errno's name. `probe --zygote` serves as one whose warm workers try it. Tests run it inside a
+// errno's name. Tests run it inside a
 // sandbox, and outside as the positive control. Static and without sanitizers, so that it needs
 // nothing from the sandbox. It tries whether a door is open and never goes through: what could harm
 // the host when the control succeeds is called with arguments that fail later than the permission
 // check.
-#include "sandbox/zygote_loop.hpp"
+#include "tests/sandbox/probe.hpp"
 
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -49,7 +49,8 @@
 
 namespace {
 
-using Arguments = std::vector<std::string>;
+using cellkeep::probe::Arguments;
+using cellkeep::probe::Primitive;
 
 int error_of(long rc) {
     return rc < 0 ? errno : 0;
@@ -341,10 +342,6 @@ int try_fanotify(const Arguments&) {
     return error_of(::fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC, O_RDONLY));
 }
 
-struct Primitive {
-    std::string_view name;
-    int (*attempt)(const Arguments&);
-};
 constexpr std::array kPrimitives{
     Primitive{"unshare", try_unshare},
     Primitive{"clone", try_clone},
@@ -387,35 +384,12 @@ constexpr std::array kPrimitives{
     Primitive{"personality", try_personality},
     Primitive{"fanotify", try_fanotify}};
 
-int attempt(const Arguments& words) {
-    for (const Primitive& primitive : kPrimitives) {
-        if (!words.empty() && primitive.name == words[0]) {
-            const int error = primitive.attempt(Arguments(words.begin() + 1, words.end()));
-            std::puts(error == 0 ? "ok" : strerrorname_np(error));
-            return 0;
-        }
-    }
-    std::puts("unknown primitive");
-    return 2;
-}
-
-/// As a warm worker: the words are the values of PROBE_0, PROBE_1 …
-void go_on(char* const* environment) {
-    Arguments words;
-    for (; *environment != nullptr; ++environment) {
-        const std::string_view text(*environment);
-        if (text.starts_with("PROBE_")) {
-            words.emplace_back(text.substr(text.find('=') + 1));
-        }
-    }
-    std::exit(attempt(words));
-}
-
 }  // namespace
 
-int main(int argc, char** argv) {
-    if (argc == 2 && argv[1] == std::string_view("--zygote")) {
-        cellkeep::sandbox::serve_zygote(3, go_on);
-    }
-    return attempt(Arguments(argv + 1, argv + argc));
+namespace cellkeep::probe {
+
+std::span<const Primitive> primitives() {
+    return kPrimitives;
 }
+
+}  // namespace cellkeep::probe

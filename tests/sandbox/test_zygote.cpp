@@ -78,19 +78,23 @@ void make_the_one() {
 
 }  // namespace
 
-std::shared_ptr<Zygote> make_zygote(const Policy& policy) {
+sandbox::ZygoteSpec zygote_spec(const Policy& policy, const std::string& what) {
     sandbox::ZygoteSpec spec;
     spec.policy = policy;
     spec.policy.inputs.clear();
     spec.policy.zygote = {kSessionUid, 256};
-    spec.program.argv = {"/probe", "--zygote"};
+    spec.program.argv = {"/probe", "--zygote", what};
     for (UniqueFd* fd : {&spec.program.stdout_fd, &spec.program.stderr_fd}) {
         auto null = open_file("/dev/null", O_WRONLY);
         REQUIRE(null.has_value());
         *fd = std::move(null).value();
     }
     spec.patience = kPatience;
-    auto started = sandbox::Zygote::start(std::move(spec));
+    return spec;
+}
+
+std::shared_ptr<Zygote> make_zygote(const Policy& policy) {
+    auto started = Zygote::start(zygote_spec(policy, ""));
     if (started.has_error()) {
         FAIL(started.error().message() << " (" << started.error().hint() << ")");
     }

@@ -3,7 +3,6 @@
 
 import asyncio
 import builtins
-import functools
 import json
 import os
 import sys
@@ -14,29 +13,11 @@ from . import debugger, figures
 from .cells import CellFiles
 from .encoding import to_json
 from .errors import describe, removed_lines
+from .forked import only_in_parent
 from .loop import Runner
 from .shell import KernelShell
 from .stdin import Stdin
 from .streams import OutStream
-
-
-def _only_in_parent(method):
-    """For what the C++ half calls: user code that it ran may have forked, and a child that came back
-    would serve requests or run the kernel's end."""
-
-    @functools.wraps(method)
-    def call(self, *arguments):
-        error = None
-        try:
-            return method(self, *arguments)
-        except BaseException as caught:
-            error = caught
-            raise
-        finally:
-            if os.getpid() != self._pid:
-                self._leave_child(error)
-
-    return call
 
 
 class Kernel:
@@ -130,11 +111,11 @@ class Kernel:
 
     # --- the requests ---
 
-    @_only_in_parent
+    @only_in_parent
     def wait(self):
         self.runner.wait()
 
-    @_only_in_parent
+    @only_in_parent
     def execute(self, code, silent, store_history, count, user_expressions, allow_stdin):
         shell = self.shell
         # IPython counts up when it stores; count is the number of this cell, or of the last stored.
@@ -225,7 +206,7 @@ class Kernel:
         self._host.flush()
         self._host.flush_c_streams()
 
-    @_only_in_parent
+    @only_in_parent
     def complete(self, code, cursor_pos):
         from IPython.core.completer import provisionalcompleter, rectify_completions
 
@@ -250,7 +231,7 @@ class Kernel:
             "metadata": {"_jupyter_types_experimental": types},
         })
 
-    @_only_in_parent
+    @only_in_parent
     def inspect(self, code, cursor_pos, detail_level):
         from IPython.utils.tokenutil import token_at_cursor
 
@@ -265,7 +246,7 @@ class Kernel:
             pass  # No such name: found stays False.
         return to_json(content)
 
-    @_only_in_parent
+    @only_in_parent
     def is_complete(self, code):
         status, indent = self.shell.input_transformer_manager.check_complete(code)
         content = {"status": status}
@@ -273,7 +254,7 @@ class Kernel:
             content["indent"] = " " * (indent or 0)
         return to_json(content)
 
-    @_only_in_parent
+    @only_in_parent
     def kernel_info(self):
         from IPython.core import release
 
@@ -301,7 +282,7 @@ class Kernel:
             "supported_features": ["debugger"] if debugger.is_available() else [],
         })
 
-    @_only_in_parent
+    @only_in_parent
     def history(self, request):
         request = json.loads(request)
         manager = self.shell.history_manager
@@ -330,7 +311,7 @@ class Kernel:
 
     # --- comms ---
 
-    @_only_in_parent
+    @only_in_parent
     def comm_info(self, target_name):
         return to_json({
             comm_id: {"target_name": item.target_name}
@@ -338,7 +319,7 @@ class Kernel:
             if not target_name or item.target_name == target_name
         })
 
-    @_only_in_parent
+    @only_in_parent
     def receive_comm(self, header, metadata, content, buffers):
         message = {
             "header": json.loads(header),
@@ -358,7 +339,7 @@ class Kernel:
 
     # --- from nobody's kernel to somebody's ---
 
-    @_only_in_parent
+    @only_in_parent
     def adopt(self, request):
         request = json.loads(request)
         os.environ.update(request["env"])
@@ -374,7 +355,7 @@ class Kernel:
 
     # --- the end, and forked children ---
 
-    @_only_in_parent
+    @only_in_parent
     def end(self):
         import atexit
 

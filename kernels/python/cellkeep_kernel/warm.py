@@ -56,6 +56,9 @@ def prepare():
     kernel = Kernel()
     _exercise_cell(kernel)
     _exercise_libraries(kernel.shell)
+    if "matplotlib" in sys.modules:
+        # Its fonts are open files, which the forks must not share.
+        sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
     # What is there now is never looked at by the collector again, so that it writes to no page that
     # the forks share.
     gc.collect()

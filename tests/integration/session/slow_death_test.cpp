@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -25,11 +26,16 @@ using cellkeep::test::ServiceFixture;
 namespace {
 
 std::vector<pid_t> children_of(pid_t pid) {
-    const std::string name = std::to_string(pid);
-    std::ifstream list("/proc/" + name + "/task/" + name + "/children");
+    // Of all its threads: sandboxes are made by those of the SandboxMaker.
     std::vector<pid_t> children;
-    for (pid_t child = 0; list >> child;) {
-        children.push_back(child);
+    std::error_code gone;
+    const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+    for (std::filesystem::directory_iterator task(tasks, gone), end; !gone && task != end;
+         task.increment(gone)) {
+        std::ifstream list(task->path() / "children");
+        for (pid_t child = 0; list >> child;) {
+            children.push_back(child);
+        }
     }
     return children;
 }

@@ -120,6 +120,36 @@ TEST_CASE("only a session with a proxy gets a listener, and only in a network of
     }
 }
 
+TEST_CASE("a plan for a zygote's fork has the zygote's paths, and a network of the zygote's") {
+    Policy policy = good_policy();
+    policy.read_only = {{"/srv/image/usr", "/usr"}};
+    policy.network = NetworkMode::kProxy;
+    PlanInputs inputs;
+    inputs.mode = cellkeep::sandbox::RunMode::kRoot;
+    inputs.nested = true;
+    const Plan plan = build_plan(policy, inputs);
+    CHECK(plan.nested);
+    CHECK_FALSE(plan.privileged);
+    CHECK(plan.host_uid == policy.host_uid);
+    CHECK(plan.read_only.front().source == "/usr");
+    CHECK(plan.enter_network);
+    CHECK(plan.make_listener);
+    CHECK_FALSE(plan.zygote);
+    inputs.mode = cellkeep::sandbox::RunMode::kRootless;
+    inputs.own_uid = 1234;
+    CHECK(build_plan(policy, inputs).host_uid == 1234);
+}
+
+TEST_CASE("a zygote's plan has its ids, and every other has none") {
+    Policy policy = good_policy();
+    CHECK_FALSE(build_plan(policy, {}).zygote);
+    policy.zygote = {900'000, 10};
+    const Plan plan = build_plan(policy, {});
+    CHECK(plan.zygote);
+    CHECK(plan.first_id == 900'000);
+    CHECK(plan.id_count == 10);
+}
+
 TEST_CASE("read-only paths are absolute, clean, and leave the sandbox's own directories alone") {
     for (const char* target :
          {"",

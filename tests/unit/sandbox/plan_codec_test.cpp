@@ -14,6 +14,10 @@ Plan sample_plan() {
     plan.privileged = true;
     plan.host_uid = 1234;
     plan.host_gid = 0xffff'fffe;
+    plan.zygote = true;
+    plan.first_id = 900'000;
+    plan.id_count = 65'536;
+    plan.nested = true;
     plan.waived = 5;
     plan.enter_network = true;
     plan.make_listener = true;
@@ -56,13 +60,14 @@ TEST_CASE("bytes that are no plan are refused") {
     changed = bytes;
     changed[8] = 2;
     CHECK_FALSE(decode_plan(changed));  // a flag that is neither 0 nor 1
-    // The host name's length, right after magic, flag, uid, gid, waived and two flags.
+    // The host name's length, right after the magic and ten flags and numbers.
+    constexpr std::size_t kHostname = 8 + 40;
     changed = bytes;
-    changed[8 + 24 + 3] = '\xff';
+    changed[kHostname + 3] = '\xff';
     CHECK_FALSE(decode_plan(changed));
     // A NUL inside the host name.
     changed = bytes;
-    changed[8 + 24 + 4] = '\0';
+    changed[kHostname + 4] = '\0';
     CHECK_FALSE(decode_plan(changed));
     CHECK_FALSE(decode_plan(""));
     CHECK_FALSE(decode_plan(std::string(kPlanBytesMax + 1, 'C')));

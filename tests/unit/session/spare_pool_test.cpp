@@ -8,12 +8,16 @@
 #include "kernel-manager/session/retry_delay.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <catch2/catch.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 using cellkeep::Error;
 using cellkeep::ErrorCode;
@@ -66,7 +70,14 @@ TEST_CASE("a spare fits whoever asks for the same sandbox", "[session][prespawn]
     }
     SECTION("nor what is only read when a process starts") {
         for (const char* name :
-             {"PYTHONHASHSEED", "LD_PRELOAD", "LANG", "LC_ALL", "MALLOC_ARENA_MAX"}) {
+             {"PYTHONHASHSEED",
+              "LD_PRELOAD",
+              "LANG",
+              "LC_ALL",
+              "MALLOC_ARENA_MAX",
+              "OPENBLAS_NUM_THREADS",
+              "OMP_NUM_THREADS",
+              "MPLBACKEND"}) {
             asked.env = {{name, "1"}};
             CHECK_FALSE(fits(spare, asked));
         }
@@ -85,6 +96,40 @@ TEST_CASE("what fails is tried again ever more rarely", "[session][prespawn]") {
     CHECK(last == kSpareRetryMost);
     delay.reset();
     CHECK(delay.take() == kSpareRetryFirst);
+}
+
+TEST_CASE("a few are made at a time, of the first kind first", "[session][prespawn]") {
+    boost::asio::io_context io;
+    SessionOptions large;
+    large.limits.memory_mb *= 2;
+    std::vector<std::uint64_t> asked;
+    std::size_t room = 100;
+    const auto pool = SparePool::create(
+        io,
+        {{{}, 2}, {large, 5}},
+        {.make = [&](SessionOptions options) -> boost::asio::awaitable<Result<SparePool::Spare>> {
+             asked.push_back(options.limits.memory_mb);
+             boost::asio::steady_timer never(io, boost::asio::steady_timer::time_point::max());
+             co_await never.async_wait(boost::asio::use_awaitable);
+             co_return Error(ErrorCode::kUnavailable, "no");
+         },
+         .discard = [](const SparePool::Spare& /*spare*/) {},
+         .has_room = [&](std::size_t coming) { return coming < room; },
+         .log = [](const std::string& /*line*/) {}});
+    SECTION("and no more than that") {
+        pool->fill();
+        pool->fill();
+        io.run_for(10ms);
+        CHECK(asked == std::vector<std::uint64_t>{512, 512, 1024});
+        static_assert(cellkeep::session::kSparesMadeAtOnce == 3);
+        CHECK(pool->is_making());
+    }
+    SECTION("nor than there is room for") {
+        room = 1;
+        pool->fill();
+        io.run_for(10ms);
+        CHECK(asked == std::vector<std::uint64_t>{512});
+    }
 }
 
 TEST_CASE("a claim is exclusive while it lives, and moves", "[session][prespawn]") {
@@ -117,7 +162,7 @@ TEST_CASE("a spare that cannot be made is not tried in a loop", "[session][presp
              co_return Error(ErrorCode::kUnavailable, "no");
          },
          .discard = [](const SparePool::Spare& /*spare*/) {},
-         .has_room = [] { return true; },
+         .has_room = [](std::size_t /*coming*/) { return true; },
          .log = [&](const std::string& /*line*/) { ++logged; }});
     pool->fill();
     io.run_for(kSpareRetryFirst / 2);
@@ -149,7 +194,7 @@ TEST_CASE(
              co_return Error(ErrorCode::kUnavailable, "no");
          },
          .discard = [](const SparePool::Spare& /*spare*/) {},
-         .has_room = [] { return false; },
+         .has_room = [](std::size_t /*coming*/) { return false; },
          .log = [](const std::string& /*line*/) {}});
     pool->fill();
     io.run();

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions whose interpreters are forks of one zygote: warm, clean, and nobody's sibling."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness import Server, Session, wait_until
+from modes import ModeServer
+
+pytestmark = pytest.mark.both_modes
+SIBLINGS = 10
+READY_SECONDS_MAX = 60
+
+# What has to differ between any two of them, each read twice over.
+RANDOM = """
+import json, os, random, secrets, ssl, tempfile, uuid
+import numpy
+generator = numpy.random.default_rng()
+print(json.dumps({
+    "random": [random.random() for _ in range(2)],
+    "numpy": numpy.random.rand(2).tolist(),
+    "numpy integers": numpy.random.randint(2**60, size=2).tolist(),
+    "default_rng": generator.random(2).tolist(),
+    "uuid4": str(uuid.uuid4()),
+    "uuid1 without its time": uuid.uuid1().clock_seq,
+    "secrets": secrets.token_hex(16),
+    "openssl": ssl.RAND_bytes(16).hex(),
+    "urandom": os.urandom(16).hex(),
+    "tempfile": next(tempfile._get_candidate_names()),
+}))
+"""
+# A 14-bit number: two of ten may be equal by chance (once in 360 runs), all of them not.
+MAY_COLLIDE = {"uuid1 without its time"}
+
+
+def zygotes_of(server: Server) -> list[psutil.Process]:
+    """Processes of zygotes: kernels whose parent is no sandbox's pid 1 of a session's. Only they
+    have the argument, and so do their forks; the zygote itself has the highest process id inside."""
+    found = []
+    for process in server.children():
+        try:
+            inside = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+            name = process.cmdline()
+        except (psutil.Error, OSError):
+            continue
+        pids = next(line for line in inside.splitlines() if line.startswith("NSpid:")).split()[1:]
+        # The test's own namespace, the zygote's, and for its sandboxes one more.
+        if "--zygote" in name and len(pids) == 2 and int(pids[-1]) > 1000:
+            found.append(process)
+    return found
+
+
+@pytest.fixture(scope="module")
+def warm(mode: str) -> Iterator[Server]:
+    with ModeServer(mode, "--prespawn-count", "0") as running:
+        wait_until(lambda: is_warm(running), READY_SECONDS_MAX, "sessions are warm")
+        yield running
+
+
+def is_warm(server: Server) -> bool:
+    """Whether a session made now has what a zygote imports, without having asked for it."""
+    session = server.create()
+    try:
+        return session.value("'pandas' in __import__('sys').modules") == "True"
+    finally:
+        session.delete()
+
+
+@pytest.fixture(scope="module")
+def siblings(warm: Server) -> Iterator[list[Session]]:
+    made = [warm.create() for _ in range(SIBLINGS)]
+    yield made
+    for session in made:
+        session.delete()
+
+
+def values(siblings: list[Session], code: str) -> list:
+    answers = [session.execute(code) for session in siblings]
+    assert [answer["status"] for answer in answers] == ["ok"] * len(answers), answers
+    return [json.loads(answer["stdout"]) for answer in answers]
+
+
+def test_no_two_siblings_draw_the_same_random_numbers(siblings: list[Session]) -> None:
+    drawn = values(siblings, RANDOM)
+    for name in drawn[0]:
+        different = {json.dumps(one[name]) for one in drawn}
+        enough = 2 if name in MAY_COLLIDE else SIBLINGS
+        assert len(different) >= enough, (name, [one[name] for one in drawn])
+
+
+def test_a_seed_of_the_sessions_own_counts(siblings: list[Session]) -> None:
+    code = "import numpy, random; numpy.random.seed(7); random.seed(7)\n"
+    code += "import json; print(json.dumps([numpy.random.rand(), random.random()]))"
+    assert len({json.dumps(one) for one in values(siblings[:3], code)}) == 1
+
+
+def test_siblings_share_the_seed_of_hashes_and_nobody_else_does(
+    warm: Server, siblings: list[Session]
+) -> None:
+    """SECURITY.md says so. Whoever asks for a variable that is read at start gets a fresh one."""
+    shared = {session.value("hash('cellkeep')") for session in siblings}
+    assert len(shared) == 1
+    fresh = [warm.create(env={"MALLOC_ARENA_MAX": "2"}) for _ in range(2)]
+    own = {session.value("hash('cellkeep')") for session in fresh}
+    assert len(own) == 2 and not own & shared
+    assert fresh[0].value("'pandas' in __import__('sys').modules") == "False"
+    for session in fresh:
+        session.delete()
+
+
+def test_no_open_file_is_shared(siblings: list[Session]) -> None:
+    code = """
+import json, os
+found = {}
+for name in os.listdir("/proc/self/fd"):
+    try:
+        info = os.stat(int(name))
+        found[name] = [os.readlink("/proc/self/fd/" + name), info.st_dev, info.st_ino]
+    except OSError:
+        pass  # the listing's own
+print(json.dumps(found))
+"""
+    seen: set = set()
+    for table in values(siblings, code):
+        assert {"0", "1", "2", "3"} <= set(table), table
+        for name, (target, device, inode) in table.items():
+            assert "eventpoll" not in target, table
+            if target != "/dev/null":
+                assert (device, inode) not in seen, (name, target)
+        seen |= {(device, inode) for target, device, inode in table.values()}
+
+
+def test_the_process_is_the_sessions_own(warm: Server) -> None:
+    session = warm.create(env={"TZ": "Asia/Tokyo", "COLOUR": "blue"})
+    code = """
+import gc, json, os, signal, sys, threading, time
+def has_tty():
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+        return True
+    except OSError:
+        return False
+print(json.dumps({
+    "env": dict(os.environ),
+    "seen": open("/proc/self/environ").read().rstrip(chr(0)).split(chr(0)),
+    "cwd": os.getcwd(), "zone": time.tzname[0], "now": time.time(), "gc": gc.isenabled(),
+    "frozen": gc.get_freeze_count() > 0, "tty": has_tty(), "session": os.getsid(0) == os.getpid(),
+    "threads": threading.active_count(), "tasks": len(os.listdir("/proc/self/task")),
+    "argv": sys.argv, "mask": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])),
+    "names": sorted(name for name in globals() if not name.startswith("_")),
+}))
+"""
+    answer = session.execute(code)
+    assert answer["status"] == "ok", answer
+    assert answer["execution_count"] == 1
+    found = json.loads(answer["stdout"])
+    assert found["env"]["TZ"] == "Asia/Tokyo" and found["env"]["COLOUR"] == "blue"
+    assert found["env"]["CELLKEEP_SESSION_ID"] == session.info["id"]
+    assert not any("THREADS" in name or name == "CELLKEEP_ROOM" for name in found["env"])
+    assert "COLOUR=blue" in found["seen"] and not any("ROOM" in one for one in found["seen"])
+    assert found["cwd"] == "/workspace" and found["zone"] == "JST"
+    assert found["gc"] and found["frozen"] and not found["tty"] and found["session"]
+    assert found["threads"] == found["tasks"] == 1
+    assert found["argv"] == [""] and found["mask"] == []
+    assert set(found["names"]) <= {
+        "In", "Out", "exit", "quit", "get_ipython", "open", "gc", "has_tty", "json", "os", "signal",
+        "sys", "threading", "time",
+    }
+    session.delete()
+
+
+def test_numbers_are_crunched_on_both_sides_of_a_fork(warm: Server, siblings: list[Session]) -> None:
+    code = """
+import json, numpy
+from sklearn.cluster import KMeans
+matrix = numpy.arange(160_000.0).reshape(400, 400) + numpy.eye(400) * 1e6
+solved = numpy.linalg.solve(matrix, numpy.ones(400))
+labels = KMeans(n_clusters=2, n_init=1, random_state=0).fit_predict([[0.0], [0.1], [9.0], [9.1]])
+print(json.dumps([round(float((matrix @ solved).sum())), len(set(labels.tolist()))]))
+"""
+    assert values(siblings[:3], code) == [[400, 2]] * 3
+    # The zygote goes on, and so does what it makes after its forks have computed.
+    later = warm.create()
+    assert values([later], code) == [[400, 2]]
+    child = later.execute(
+        "import os\n"
+        "if (pid := os.fork()) == 0:\n"
+        "    numpy.linalg.solve(matrix, numpy.ones(400)); os._exit(7)\n"
+        "os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])"
+    )
+    assert child["result"]["text/plain"] == "7", child
+    later.delete()
+
+
+def test_figures_and_tables_are_displayed(siblings: list[Session]) -> None:
+    answer = siblings[0].execute(
+        "import matplotlib.pyplot as plt, pandas as pd\nplt.plot([1, 2]); plt.show()\n"
+        "pd.DataFrame({'a': [1]})"
+    )
+    assert answer["status"] == "ok", answer
+    assert any("image/png" in one["data"] for one in answer["displays"]), answer["displays"]
+    assert "<table" in answer["result"]["text/html"]
+    folder = "__import__('os').path.isdir(__import__('os').environ['MPLCONFIGDIR'])"
+    assert siblings[0].value(folder) == "True"
+
+
+def test_a_restarted_kernel_is_warm_and_knows_the_history(warm: Server) -> None:
+    session = warm.create()
+    session.execute("kept = 1")
+    assert session.post("restart").status_code < 300
+    assert session.value("'kept' in globals()") == "False"
+    assert session.value("'pandas' in __import__('sys').modules") == "True"
+    told = session.execute("%history -g kept")
+    assert "kept = 1" in told["stdout"], told
+    session.delete()
+
+
+def test_an_interrupt_reaches_a_warm_kernel(warm: Server) -> None:
+    session = warm.create()
+    answer = session.execute("while True: pass", timeout_ms=500)
+    assert answer["status"] == "timeout", answer
+    assert session.fetch()["restarts"] == 0  # it was interrupted, not killed
+    assert session.value("1 + 1") == "2"
+    session.delete()
+
+
+def test_nobody_notices_the_death_of_a_zygote(mode: str, warm: Server) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may end what a zygote's user is")
+    session = warm.create()
+    session.execute("kept = 1")
+    before = zygotes_of(warm)
+    assert before, "there is a zygote"
+    for process in before:
+        process.kill()
+    assert session.value("kept") == "1"
+    assert warm.create().value("1 + 1") == "2"  # without one, or by the next
+    wait_until(lambda: is_warm(warm), READY_SECONDS_MAX, "another zygote has taken its place")
+    assert session.value("kept") == "1"
+    assert {one.pid for one in zygotes_of(warm)}.isdisjoint(one.pid for one in before)
+
+
+def test_without_zygotes_every_interpreter_is_fresh(mode: str) -> None:
+    with ModeServer(mode, "--no-zygotes", "--prespawn-count", "1") as running:
+        sessions = [running.create() for _ in range(2)]
+        assert len({one.value("hash('cellkeep')") for one in sessions}) == 2
+        assert sessions[0].value("'pandas' in __import__('sys').modules") == "False"
+        assert not zygotes_of(running)

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a keeper does when no zygote can be made. With real ones: tests/integration/session.
+#include "kernel-manager/session/zygote_keeper.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <exception>
+#include <string>
+#include <vector>
+
+using cellkeep::Error;
+using cellkeep::ErrorCode;
+using cellkeep::session::kZygoteRetryFirst;
+using cellkeep::session::ZygoteKeeper;
+
+namespace {
+
+struct Fixture {
+    boost::asio::io_context io;
+    std::atomic<int> tried = 0;  // the keeper's thread makes them
+    std::vector<std::string> lines;
+    std::shared_ptr<ZygoteKeeper> keeper = ZygoteKeeper::create(
+        io,
+        {.make = [this]() -> cellkeep::Result<ZygoteKeeper::ZygotePtr> {
+             ++tried;
+             return Error(ErrorCode::kUnavailable, "no");
+         },
+         .log = [this](const std::string& line) { lines.push_back(line); }});
+
+    void wait_for_making() {
+        bool waited = false;
+        boost::asio::co_spawn(
+            io,
+            [this] { return keeper->wait_for_making(); },
+            [&](const std::exception_ptr& thrown) { waited = !thrown; });
+        const auto work = boost::asio::make_work_guard(io);  // the keeper's thread is none
+        while (!waited) {
+            REQUIRE(io.run_one_for(std::chrono::seconds(20)) == 1);
+        }
+    }
+};
+
+}  // namespace
+
+TEST_CASE("without a zygote nobody waits for one", "[session][zygote]") {
+    Fixture fixture;
+    CHECK(fixture.keeper->take() == nullptr);
+    fixture.wait_for_making();  // none is being made
+    CHECK(fixture.tried == 0);
+}
+
+TEST_CASE("a zygote that cannot be made is not tried in a loop", "[session][zygote]") {
+    Fixture fixture;
+    fixture.keeper->begin();
+    fixture.keeper->begin();  // one is being made
+    fixture.wait_for_making();
+    CHECK(fixture.tried == 1);
+    CHECK(fixture.keeper->take() == nullptr);
+    fixture.keeper->begin();  // it waits for its time
+    fixture.io.restart();
+    fixture.io.run_for(kZygoteRetryFirst / 4);
+    CHECK(fixture.tried == 1);
+    CHECK(fixture.lines == std::vector<std::string>{"no zygote could be made: no"});
+    fixture.keeper->stop();
+    fixture.io.restart();
+    fixture.io.run();  // nothing is left to wait for
+    fixture.keeper->begin();
+    CHECK(fixture.tried == 1);
+}
+
+TEST_CASE("it is tried again after a while", "[session][zygote]") {
+    Fixture fixture;
+    const auto work = boost::asio::make_work_guard(fixture.io);  // the keeper's thread is none
+    fixture.keeper->begin();
+    while (fixture.lines.size() < 2) {
+        REQUIRE(fixture.io.run_one_for(std::chrono::seconds(20)) == 1);
+    }
+    CHECK(fixture.tried == 2);
+}
