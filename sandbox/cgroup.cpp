@@ -92,11 +92,13 @@ Status SessionCgroup::make_session_directory(const std::string& base, const std:
     if (std::find(directories_.begin(), directories_.end(), path) != directories_.end()) {
         return ok();
     }
-    BOOST_OUTCOME_TRY(make_directory(parent));
-    if (::mkdir(path.c_str(), 0755) < 0) {
-        const int error = errno;
-        // Ignored: it may hold other sessions.
-        (void)::rmdir(parent.c_str());
+    int error = ENOENT;  // also when another thread, with the last session, takes the parent away
+    for (int tries_left = 100; error == ENOENT && tries_left > 0; --tries_left) {
+        BOOST_OUTCOME_TRY(make_directory(parent));
+        error = ::mkdir(path.c_str(), 0755) < 0 ? errno : 0;
+    }
+    if (error != 0) {
+        (void)::rmdir(parent.c_str());  // Ignored: it may hold other sessions.
         return Error::from_errno(error, "mkdir(" + path + ")");
     }
     directories_.push_back(path);

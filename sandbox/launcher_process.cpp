@@ -160,7 +160,8 @@ Status kill_and_reap(const UniqueFd& pidfd, std::chrono::milliseconds patience) 
     siginfo_t info{};
     while (::waitid(P_PIDFD, static_cast<id_t>(pidfd.get()), &info, WEXITED) < 0) {
         if (errno == ECHILD) {
-            return ok();  // The server ignores SIGCHLD and the kernel has reaped it.
+            // The server ignores SIGCHLD and the kernel has reaped it, or a zygote's pid 1 does.
+            return ok();
         }
         if (errno != EINTR) {
             return Error::from_errno(errno, "waitid");

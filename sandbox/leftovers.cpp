@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/leftovers.hpp"
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,8 +24,12 @@ Kept& kept() {
     return all;
 }
 
-/// True if the process is gone and reaped.
+/// True if the process is gone and reaped, or that is somebody else's (a zygote's pid 1).
 bool reap_now(const UniqueFd& pidfd) {
+    pollfd process{pidfd.get(), POLLIN, 0};
+    if (::poll(&process, 1, 0) != 1) {
+        return false;
+    }
     siginfo_t info{};  // zero, so that si_pid says whether there was anything (waitid(2))
     const int rc = ::waitid(P_PIDFD, static_cast<id_t>(pidfd.get()), &info, WEXITED | WNOHANG);
     return (rc == 0 && info.si_pid != 0) || (rc < 0 && errno == ECHILD);

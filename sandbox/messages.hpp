@@ -115,9 +115,10 @@ inline constexpr std::size_t kZygoteFdsMax = kZygoteFdsMin + kCgroupFilesMax;
 
 /// From a zygote to the server, once: it takes requests from now on.
 struct ZygoteReady {
-    std::uint32_t threads = 0;     // of its process: 1, or nothing may be forked from it
-    std::uint32_t open_files = 0;  // besides 0 to 2 and its socket: 0, or its forks share them
-    std::uint64_t data_bytes = 0;  // that count against RLIMIT_DATA in every fork of it
+    std::uint32_t threads = 0;          // of its process: 1, or nothing may be forked from it
+    std::uint32_t open_files = 0;       // besides 0 to 2 and its socket: 0, or its forks share them
+    std::uint32_t shared_mappings = 0;  // that can be written to: 0, for the same reason
+    std::uint64_t data_bytes = 0;       // that count against RLIMIT_DATA in every fork of it
 };
 
 inline constexpr std::size_t kStartFdsMin = 2;

@@ -153,6 +153,10 @@ bool Sandbox::is_warm() const {
     return state_->zygote != nullptr;
 }
 
+std::shared_ptr<Zygote> Sandbox::zygote() const {
+    return state_->zygote;
+}
+
 int Sandbox::event_fd() const {
     return state_->pid1.events.get();
 }

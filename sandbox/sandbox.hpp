@@ -126,8 +126,9 @@ class Sandbox {
     /// is dead: its kSandboxDied follows.
     Result<Worker> start(WorkerSpec spec);
 
-    /// It was made by a zygote.
+    /// It was made by a zygote: by this one.
     bool is_warm() const;
+    std::shared_ptr<Zygote> zygote() const;
 
     /// Readable when next_event() has something. Level-triggered; valid until destroy().
     int event_fd() const;

@@ -24,11 +24,30 @@ bool operator==(const ReadOnlyPath& one, const ReadOnlyPath& other) {
            one.executable == other.executable && one.optional == other.optional;
 }
 
-Result<ZygoteReady> await_program(const UniqueFd& control, std::chrono::milliseconds patience) {
+/// How often a wait of seconds looks whether it is still wanted.
+constexpr std::chrono::milliseconds kLook{100};
+
+Status await_readiness(
+    const UniqueFd& control,
+    std::chrono::milliseconds patience,
+    const std::function<bool()>& given_up) {
     const auto deadline = std::chrono::steady_clock::now() + patience;
-    if (wait_until_readable(control.get(), deadline).has_error()) {
-        return Error(ErrorCode::kTimeout, "zygote: it was not ready in time");
+    while (true) {
+        const auto now = std::chrono::steady_clock::now();
+        if (wait_until_readable(control.get(), std::min(deadline, now + kLook)).has_value()) {
+            return ok();
+        }
+        if (now >= deadline) {
+            return Error(ErrorCode::kTimeout, "zygote: it was not ready in time");
+        }
+        if (given_up && given_up()) {
+            return Error(ErrorCode::kCancelled, "zygote: nobody wants it any more");
+        }
     }
+}
+
+Result<ZygoteReady> await_program(const UniqueFd& control, const ZygoteSpec& spec) {
+    BOOST_OUTCOME_TRY(await_readiness(control, spec.patience, spec.given_up));
     ZygoteReady ready;
     BOOST_OUTCOME_TRY(
         const auto received,
@@ -42,6 +61,13 @@ Result<ZygoteReady> await_program(const UniqueFd& control, std::chrono::millisec
             "zygote: it has " + std::to_string(ready.threads) +
                 " threads, and only a process with one can be forked",
             "Something that it loads beforehand starts threads: leave it out.");
+    }
+    if (ready.shared_mappings != 0) {
+        return Error(
+            ErrorCode::kUnavailable,
+            "zygote: it has " + std::to_string(ready.shared_mappings) +
+                " mappings of memory that all its forks would share",
+            "Something that it loads beforehand makes them: leave it out.");
     }
     if (ready.open_files != 0) {
         return Error(
@@ -71,7 +97,7 @@ Result<std::shared_ptr<Zygote>> Zygote::start(ZygoteSpec spec) {
     BOOST_OUTCOME_TRY(auto sandbox, Sandbox::create(spec.policy));
     spec.program.link_fd = std::move(control.second);
     BOOST_OUTCOME_TRY(auto worker, sandbox.start(std::move(spec.program)));
-    BOOST_OUTCOME_TRY(const auto ready, await_program(control.first, spec.patience));
+    BOOST_OUTCOME_TRY(const auto ready, await_program(control.first, spec));
     // A zygote that does not read must not hold the server up.
     BOOST_OUTCOME_TRY(set_nonblocking(control.first.get()));
     // Not make_shared: the constructor is private.
@@ -116,6 +142,11 @@ bool Zygote::alive() const {
 }
 
 void Zygote::retire() {
+    // Ignored: then it has ended by itself.
+    (void)::shutdown(control_.get(), SHUT_WR);
+}
+
+void Zygote::end() {
     // Ignored: ESRCH means that it has ended by itself.
     (void)::syscall(SYS_pidfd_send_signal, worker_.pidfd.get(), SIGKILL, nullptr, 0);
 }

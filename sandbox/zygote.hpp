@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,12 +31,13 @@ struct ZygoteSpec {
     /// (sandbox/zygote_loop.hpp).
     WorkerSpec program;
     std::chrono::milliseconds patience{0};  // for it to be ready
+    std::function<bool()> given_up;         // asked now and then meanwhile; null: never
 };
 
 class Zygote {
  public:
-    /// Blocks until the program is ready. kTimeout after the patience; kUnavailable if it ended
-    /// before, or has more threads than one, or files open.
+    /// Blocks until the program is ready. kTimeout after the patience, kCancelled if given up;
+    /// kUnavailable if it ended before, or has more threads than one, or files open.
     static Result<std::shared_ptr<Zygote>> start(ZygoteSpec spec);
     Zygote(const Zygote&) = delete;
     Zygote& operator=(const Zygote&) = delete;
@@ -50,8 +52,10 @@ class Zygote {
     Result<Usage> usage() const { return sandbox_.usage(); }
     /// What counts against RLIMIT_DATA in each fork of it, before that does anything.
     std::uint64_t data_bytes() const { return data_bytes_; }
-    /// Ends its process, which takes no more requests; what was made by it goes on.
+    /// Its process ends when it has done what was asked of it; what was made by it goes on.
     void retire();
+    /// The same at once: a request that it has not begun with fails.
+    void end();
 
  private:
     Zygote(

@@ -55,6 +55,28 @@ std::uint32_t count_entries(const char* path) {
     return count;
 }
 
+/// Mappings of this process that a fork of it would not have to itself (proc_pid_maps(5)); many if
+/// they cannot be counted.
+std::uint32_t count_shared_mappings() {
+    std::FILE* file = std::fopen("/proc/self/maps", "re");
+    if (file == nullptr) {
+        return ~0U;
+    }
+    std::uint32_t count = 0;
+    char line[512];
+    bool begins = true;
+    while (std::fgets(line, sizeof(line), file) != nullptr) {
+        const char* permissions = begins ? std::strchr(line, ' ') : nullptr;
+        if (permissions != nullptr && std::strlen(permissions) > 4 && permissions[2] == 'w' &&
+            permissions[4] == 's') {
+            ++count;
+        }
+        begins = std::strchr(line, '\n') != nullptr;  // a long path goes on in the next one
+    }
+    (void)std::fclose(file);  // Ignored: it was only read.
+    return count;
+}
+
 /// The sixth number of proc_pid_statm(5), in pages; 0 if it cannot be read.
 std::uint64_t data_bytes() {
     std::FILE* file = std::fopen("/proc/self/statm", "re");
@@ -74,6 +96,7 @@ ZygoteReady describe_process() {
     ready.threads = count_entries("/proc/self/task");
     const std::uint32_t open = count_entries("/proc/self/fd");
     ready.open_files = open > kOwn ? open - kOwn : 0;
+    ready.shared_mappings = count_shared_mappings();
     ready.data_bytes = data_bytes();
     return ready;
 }
@@ -157,7 +180,7 @@ void report_failed_fork(int control_fd, int error) {
 void serve_zygote(int control_fd, WarmEntry entry) noexcept {
     const ZygoteReady ready = describe_process();
     if (put_signals_aside() != 0 || send_message(control_fd, &ready, sizeof(ready), -1, 0) != 0 ||
-        ready.threads != 1 || ready.open_files != 0) {
+        ready.threads != 1 || ready.open_files != 0 || ready.shared_mappings != 0) {
         ::_exit(kFailed);
     }
     while (true) {

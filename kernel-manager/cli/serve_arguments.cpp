@@ -46,6 +46,21 @@ void add_kernel_options(CLI::App& sub, ServeOptions& flags) {
         ->group(kGroup);
 }
 
+/// How sessions come to be so quickly.
+void add_start_options(CLI::App& sub, ServeOptions& flags) {
+    sub.add_option(
+        "--prespawn-count",
+        flags.prespawn_count,
+        "Sessions kept ready before anybody asks for them: so many for agents, and as many for "
+        "Jupyter's front ends. Default: 2");
+    sub.add_flag(
+        "--no-zygotes",
+        flags.no_zygotes,
+        "Start every interpreter from nothing, instead of from a fork of one that has imported "
+        "what "
+        "sessions mostly import");
+}
+
 void add_egress_options(CLI::App& sub, ServeOptions& flags) {
     constexpr const char* kGroup = "What sessions may reach of the network (default: nothing)";
     sub.add_option(
@@ -91,17 +106,7 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "next free port");
     add_token_options(*sub, flags);
     sub->add_option("--max-sessions", flags.max_sessions, "Most sessions at a time. Default: 64");
-    sub->add_option(
-        "--prespawn-count",
-        flags.prespawn_count,
-        "Sessions kept ready before anybody asks for them: so many for agents, and as many for "
-        "Jupyter's front ends. Default: 2");
-    sub->add_flag(
-        "--no-zygotes",
-        flags.no_zygotes,
-        "Start every interpreter from nothing, instead of from a fork of one that has imported "
-        "what "
-        "sessions mostly import");
+    add_start_options(*sub, flags);
     sub->add_option(
         "--state-dir",
         flags.state_dir,

@@ -95,6 +95,8 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
         setup_.on_end_requested = std::move(callback);
     }
     const SessionOptions& options() const { return setup_.options; }
+    /// Which made its sandbox; null: none did.
+    std::shared_ptr<sandbox::Zygote> zygote() const { return sandbox_.zygote(); }
     /// The first half of close(): everything is answered and told, nothing is torn down yet.
     void end_conversation(const Death& reason);
     /// Ends everything inside without waiting; close() does the rest.

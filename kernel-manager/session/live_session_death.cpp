@@ -65,6 +65,7 @@ void LiveSession::on_kernel_exit(const sandbox::WorkerExit& exit) {
     }
     // What the interpreter left running goes first: it holds the same link and could talk for ever.
     // How long that takes is up to the guest, so nobody waits here.
+    freezer_.wake();  // the sweep thaws
     if (sandbox_.begin_sweep().has_error()) {
         on_swept();  // the next start says what is wrong
         return;

@@ -111,11 +111,14 @@ boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::make_spar
     SessionOptions options) {
     const auto self = shared_from_this();
     BOOST_OUTCOME_CO_TRY(admit(options));
-    if (const auto zygote = zygotes_.find(options.language); zygote != zygotes_.end()) {
-        co_await zygote->second->wait_for_making();  // spares have the time
-    }
     Entry entry;
     BOOST_OUTCOME_CO_TRY(entry.slot, claim_slot());
+    if (const auto zygote = zygotes_.find(options.language); zygote != zygotes_.end()) {
+        co_await zygote->second->wait_for_first();  // spares have the time
+    }
+    if (shutting_down_) {
+        co_return Error(ErrorCode::kUnavailable, "the server is shutting down");
+    }
     Status started = co_await start(entry, std::move(options), {}, true);
     BOOST_OUTCOME_CO_TRY(std::move(started));
     spare_slots_.emplace(entry.session->id(), std::move(entry.slot));

@@ -20,8 +20,9 @@ constexpr std::chrono::seconds kZygotePatience{60};
 /// their own cgroups.
 constexpr std::uint64_t kZygoteMemoryBytes = 1ULL << 30U;
 constexpr std::uint32_t kZygoteProcesses = 512;
-/// From the id of zygotes, which is the one before the first session's.
-constexpr std::uint32_t kZygoteIds = 65'536;
+/// Ids besides those of the most sessions there may be: its own, which is the one before the first
+/// session's, and those of sessions that have ended but are not quite gone.
+constexpr std::uint32_t kZygoteIdsSpare = 64;
 constexpr std::size_t kEnvironmentRoom = 16UL * 1024;
 /// How much of what a zygote that failed has written is told.
 constexpr std::size_t kComplaintBytesMax = 2048;
@@ -44,8 +45,9 @@ std::string read_now(const UniqueFd& pipe) {
 
 Result<ZygoteKeeper::ZygotePtr> make_zygote(
     const KernelSpec& spec,
-    std::uint32_t host_id,
-    const std::set<std::string, std::less<>>& allow_degraded) {
+    const sandbox::ZygotePolicy& ids,
+    const std::set<std::string, std::less<>>& allow_degraded,
+    const std::function<bool()>& given_up) {
     sandbox::ZygoteSpec zygote;
     zygote.policy.hostname = "zygote";
     zygote.policy.read_only = spec.read_only;
@@ -53,10 +55,11 @@ Result<ZygoteKeeper::ZygotePtr> make_zygote(
     zygote.policy.limits.memory_bytes = kZygoteMemoryBytes;
     zygote.policy.limits.processes = kZygoteProcesses;
     zygote.policy.allow_degraded = allow_degraded;
-    zygote.policy.host_uid = host_id;
-    zygote.policy.host_gid = host_id;
-    zygote.policy.zygote = {host_id, kZygoteIds};
+    zygote.policy.host_uid = ids.first_id;
+    zygote.policy.host_gid = ids.first_id;
+    zygote.policy.zygote = ids;
     zygote.patience = kZygotePatience;
+    zygote.given_up = given_up;
     zygote.program.argv = spec.argv;
     zygote.program.argv.emplace_back(kZygoteArgument);
     zygote.program.env = spec.env;
@@ -82,9 +85,15 @@ Result<ZygoteKeeper::ZygotePtr> make_zygote(
 std::shared_ptr<ZygoteKeeper> ServiceState::make_keeper(const KernelSpec& spec) {
     return ZygoteKeeper::create(
         io_,
-        {.make = [spec,
-                  id = config_.host_id_base - 1,
-                  degraded = config_.allow_degraded] { return make_zygote(spec, id, degraded); },
+        {.make =
+             [spec,
+              ids =
+                  sandbox::ZygotePolicy{
+                      config_.host_id_base - 1,
+                      static_cast<std::uint32_t>(config_.sessions_max) + kZygoteIdsSpare},
+              degraded = config_.allow_degraded](const std::function<bool()>& given_up) {
+                 return make_zygote(spec, ids, degraded, given_up);
+             },
          .log =
              [weak = weak_from_this(), language = spec.language](const std::string& line) {
                  if (const auto self = weak.lock()) {
@@ -104,7 +113,11 @@ boost::asio::awaitable<Result<sandbox::Sandbox>> ServiceState::make_sandbox(
             co_return made;
         }
         log(language + ": without the zygote: " + made.error().message());
-        keeper->second->report(zygote);
+        auto plain = co_await SandboxMaker::make(maker_, policy, nullptr);
+        if (plain.has_value()) {
+            keeper->second->report(zygote);  // it is not the host that is at fault
+        }
+        co_return plain;
     }
     co_return co_await SandboxMaker::make(maker_, policy, nullptr);
 }

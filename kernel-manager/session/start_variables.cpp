@@ -7,21 +7,10 @@
 namespace cellkeep::session {
 
 bool is_read_at_start(std::string_view name) {
-    constexpr std::array<std::string_view, 14> kPrefixes = {
-        "PYTHON",
-        "LD_",
-        "LC_",
-        "LANG",
-        "MALLOC_",
-        "GLIBC_",
-        "CELLKEEP_",
-        "OPENBLAS_",
-        "OMP_",
-        "MKL_",
-        "NUMEXPR_",
-        "ARROW_",
-        "JE_ARROW_",
-        "MPL"};
+    constexpr std::array<std::string_view, 21> kPrefixes = {
+        "PYTHON",    "LD_",  "LC_",  "LANG",     "MALLOC_",  "GLIBC_",    "CELLKEEP_",
+        "OPENBLAS_", "OMP_", "MKL_", "NUMEXPR_", "ARROW_",   "BLIS_",     "GOMP_",
+        "GOTO_",     "KMP_", "NPY_", "NUMPY_",   "OPENSSL_", "JE_ARROW_", "MPL"};
     return std::any_of(kPrefixes.begin(), kPrefixes.end(), [name](std::string_view prefix) {
         return name.starts_with(prefix);
     });

@@ -22,9 +22,13 @@ void ZygoteKeeper::begin() {
         return;
     }
     making_ = std::make_shared<Completion<bool>>(io_);
-    // No guard for the io_context: a server that ends does not wait for it.
-    thread_.run([weak = weak_from_this(), make = hooks_.make, executor = io_.get_executor()] {
-        auto made = std::make_shared<Result<ZygotePtr>>(make());
+    // No guard for the io_context: a server that ends does not wait for its turn.
+    thread_.run([weak = weak_from_this(),
+                 make = hooks_.make,
+                 given_up = given_up_,
+                 executor = io_.get_executor()] {
+        auto made =
+            std::make_shared<Result<ZygotePtr>>(make([given_up] { return given_up->load(); }));
         boost::asio::post(executor, [weak, made] {
             if (const auto self = weak.lock()) {
                 self->on_made(std::move(*made));
@@ -34,20 +38,29 @@ void ZygoteKeeper::begin() {
     });
 }
 
-void ZygoteKeeper::on_made(Result<ZygotePtr> made) {
-    const auto making = std::exchange(making_, nullptr);
-    if (made.has_error()) {
-        if (!stopped_) {
-            hooks_.log("no zygote could be made: " + made.error().message());
-            begin_later();
-        }
-    } else if (!stopped_) {
-        retire();
-        current_ = std::move(made).value();
-        forks_ = 0;
-        made_at_ = std::chrono::steady_clock::now();
+void ZygoteKeeper::tell(bool made) {
+    if (const auto making = std::exchange(making_, nullptr)) {
+        making->set(made);
     }
-    making->set(true);
+}
+
+void ZygoteKeeper::on_made(Result<ZygotePtr> made) {
+    if (stopped_) {
+        return;  // who waited has been told
+    }
+    if (made.has_error()) {
+        tell(false);
+        hooks_.log("no zygote could be made: " + made.error().message());
+        begin_later();
+        return;
+    }
+    if (current_) {
+        current_->retire();
+    }
+    current_ = std::move(made).value();
+    forks_ = 0;
+    made_at_ = std::chrono::steady_clock::now();
+    tell(true);
 }
 
 void ZygoteKeeper::begin_later() {
@@ -56,18 +69,15 @@ void ZygoteKeeper::begin_later() {
     }
     retry_timer_.expires_after(retry_delay_.take());
     retry_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
-        if (const auto self = weak.lock(); !error && self) {
-            self->waiting_ = false;
+        const auto self = weak.lock();
+        if (error || !self) {
+            return;
+        }
+        self->waiting_ = false;
+        if (!self->current_) {  // another may have come meanwhile
             self->begin();
         }
     });
-}
-
-void ZygoteKeeper::retire() {
-    if (current_) {
-        current_->retire();
-        current_.reset();
-    }
 }
 
 ZygoteKeeper::ZygotePtr ZygoteKeeper::take() {
@@ -79,7 +89,6 @@ ZygoteKeeper::ZygotePtr ZygoteKeeper::take() {
     if (!current_) {
         return nullptr;
     }
-    retry_delay_.reset();  // it lived until it was needed
     if (++forks_ >= bounds_.forks || std::chrono::steady_clock::now() - made_at_ >= bounds_.age) {
         begin();  // this one serves until the next is ready
     }
@@ -87,14 +96,16 @@ ZygoteKeeper::ZygotePtr ZygoteKeeper::take() {
 }
 
 void ZygoteKeeper::report(const ZygotePtr& zygote) {
-    if (zygote == current_) {
-        retire();
+    if (zygote && zygote == current_) {
+        hooks_.log("the zygote makes nothing that works and will be replaced");
+        current_->end();
+        current_.reset();
         begin_later();
     }
 }
 
-boost::asio::awaitable<void> ZygoteKeeper::wait_for_making() {
-    if (making_) {
+boost::asio::awaitable<void> ZygoteKeeper::wait_for_first() {
+    if (!current_ && making_) {
         const auto making = making_;
         (void)co_await Completion<bool>::wait(making);
     }
@@ -102,8 +113,13 @@ boost::asio::awaitable<void> ZygoteKeeper::wait_for_making() {
 
 void ZygoteKeeper::stop() {
     stopped_ = true;
+    given_up_->store(true);
     retry_timer_.cancel();
-    retire();
+    tell(false);
+    if (current_) {
+        current_->end();
+        current_.reset();
+    }
 }
 
 }  // namespace cellkeep::session

@@ -16,6 +16,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -41,8 +42,8 @@ class ZygoteKeeper : public std::enable_shared_from_this<ZygoteKeeper> {
  public:
     using ZygotePtr = std::shared_ptr<sandbox::Zygote>;
     struct Hooks {
-        /// Blocks for seconds; on a thread of the keeper's.
-        std::function<Result<ZygotePtr>()> make;
+        /// Blocks for seconds, or until given_up says true; on a thread of the keeper's.
+        std::function<Result<ZygotePtr>(const std::function<bool()>& given_up)> make;
         std::function<void(const std::string&)> log;
     };
 
@@ -50,24 +51,27 @@ class ZygoteKeeper : public std::enable_shared_from_this<ZygoteKeeper> {
         boost::asio::io_context& io, Hooks hooks, ZygoteBounds bounds = {});
     ZygoteKeeper(const ZygoteKeeper&) = delete;
     ZygoteKeeper& operator=(const ZygoteKeeper&) = delete;
+    /// Waits for the one being made, which gives up when stop() has been called.
     ~ZygoteKeeper() = default;
 
     /// Begins to make one, in the background; does nothing if one is being made.
     void begin();
     /// One that lives, for one fork; null if there is none now.
     ZygotePtr take();
-    /// It has not made a sandbox that it should have: another takes its place.
+    /// What was made by one works.
+    void praise() { retry_delay_.reset(); }
+    /// It has not made what could be made without it: another takes its place.
     void report(const ZygotePtr& zygote);
-    /// Waits for the one being made, if one is.
-    boost::asio::awaitable<void> wait_for_making();
-    /// No more of them; the one that is ready is let go.
+    /// While there is none yet: waits for the one being made, if one is.
+    boost::asio::awaitable<void> wait_for_first();
+    /// No more of them; the one that is ready is let go, and nobody waits any more.
     void stop();
 
  private:
     ZygoteKeeper(boost::asio::io_context& io, Hooks hooks, ZygoteBounds bounds);
     void on_made(Result<ZygotePtr> made);
     void begin_later();
-    void retire();
+    void tell(bool made);
 
     boost::asio::io_context& io_;
     Hooks hooks_;
@@ -80,6 +84,8 @@ class ZygoteKeeper : public std::enable_shared_from_this<ZygoteKeeper> {
     RetryDelay retry_delay_{kZygoteRetryFirst, kZygoteRetryMost};
     bool waiting_ = false;  // for retry_timer_
     bool stopped_ = false;
+    /// stopped_, for the thread.
+    std::shared_ptr<std::atomic<bool>> given_up_ = std::make_shared<std::atomic<bool>>(false);
     WorkThread thread_;  // last: it ends first
 };
 

@@ -2,12 +2,14 @@
 //
 // `probe <primitive> [argument …]` tries one thing. `probe --zygote [what]` serves as a zygote,
 // whose warm workers try what PROBE_0, PROBE_1 … say; what makes it an odd one: "threads" starts a
-// thread first, "files" keeps one open, "ends" ends at once, "waits" is never ready.
+// thread first, "files" keeps one open, "memory" shares some, "ends" ends at once, "waits" is never
+// ready.
 #include "sandbox/zygote_loop.hpp"
 #include "tests/sandbox/probe.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -65,6 +67,9 @@ void go_on(char* const* environment) {
     }
     if (what == "files") {
         (void)::open("/dev/null", O_RDONLY);
+    }
+    if (what == "memory") {
+        (void)::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     }
     cellkeep::sandbox::serve_zygote(3, go_on);
 }

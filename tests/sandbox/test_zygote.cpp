@@ -2,6 +2,7 @@
 #include "tests/sandbox/test_zygote.hpp"
 
 #include "protocol/support/syscall.hpp"
+#include "sandbox/host_mode.hpp"
 #include "sandbox/network_pool.hpp"
 #include "tests/sandbox/fixture.hpp"
 
@@ -83,6 +84,10 @@ sandbox::ZygoteSpec zygote_spec(const Policy& policy, const std::string& what) {
     spec.policy = policy;
     spec.policy.inputs.clear();
     spec.policy.zygote = {kSessionUid, 256};
+    if (sandbox::run_mode() == sandbox::RunMode::kRoot) {  // a user of its own
+        spec.policy.host_uid = kSessionUid + 200;
+        spec.policy.host_gid = kSessionUid + 200;
+    }
     spec.program.argv = {"/probe", "--zygote", what};
     for (UniqueFd* fd : {&spec.program.stdout_fd, &spec.program.stderr_fd}) {
         auto null = open_file("/dev/null", O_WRONLY);

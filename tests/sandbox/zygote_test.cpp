@@ -138,10 +138,16 @@ TEST_CASE("a program that cannot be forked, or is not ready, is no zygote") {
     const Error files = error_of(zygote_spec(test_policy(), "files"));
     CHECK(files.code() == ErrorCode::kUnavailable);
     CHECK_THAT(files.message(), Catch::Contains("1 files open"));
+    const Error memory = error_of(zygote_spec(test_policy(), "memory"));
+    CHECK(memory.code() == ErrorCode::kUnavailable);
+    CHECK_THAT(memory.message(), Catch::Contains("1 mappings"));
     CHECK(error_of(zygote_spec(test_policy(), "ends")).code() == ErrorCode::kUnavailable);
     auto late = zygote_spec(test_policy(), "waits");
     late.patience = std::chrono::milliseconds(50);
     CHECK(error_of(std::move(late)).code() == ErrorCode::kTimeout);
+    auto unwanted = zygote_spec(test_policy(), "waits");
+    unwanted.given_up = [] { return true; };
+    CHECK(error_of(std::move(unwanted)).code() == ErrorCode::kCancelled);
     auto plain = zygote_spec(test_policy(), "");
     plain.policy.zygote.reset();
     CHECK(error_of(std::move(plain)).code() == ErrorCode::kInvalidArgument);
@@ -155,7 +161,7 @@ TEST_CASE("ids that a zygote's namespace cannot hold are refused") {
     for (const sandbox::ZygotePolicy ids :
          {sandbox::ZygotePolicy{0, 100'000},
           sandbox::ZygotePolicy{kSessionUid, 0},
-          sandbox::ZygotePolicy{kSessionUid + 1, 256},
+          sandbox::ZygotePolicy{kSessionUid + 201, 256},
           sandbox::ZygotePolicy{kSessionUid, ~0U}}) {
         auto spec = zygote_spec(test_policy(), "");
         spec.policy.zygote = ids;

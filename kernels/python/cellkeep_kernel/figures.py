@@ -51,7 +51,10 @@ def prepare(environment):
     if "matplotlib" in sys.modules:
         # A zygote has imported it, and it keeps the directory that it saw there.
         directory = sys.modules["matplotlib"].get_configdir()
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+        try:
+            os.makedirs(directory, mode=0o700, exist_ok=True)
+        except OSError:
+            return  # A restart finds what the session's own code has put there or used up.
         _make_directory(cache, directory)
     else:
         sys.meta_path.insert(0, _PrepareOnImport(cache))

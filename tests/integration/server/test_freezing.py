@@ -47,10 +47,17 @@ def wait_for_freeze(session: Session) -> None:
 
 
 def kernel_of(session: Session) -> psutil.Process:
-    """The interpreter, as the host sees it: the first process of its sandbox has started it."""
+    """The interpreter, as the host sees it: of the session's processes the one that none of them
+    has started."""
     own = {"CELLKEEP_SESSION_ID": session.info["id"]}.items()
-    first = psutil.Process(session.server.process.pid).children()
-    (kernel,) = [each for one in first for each in one.children() if own <= each.environ().items()]
+    found = {}
+    for each in psutil.Process(session.server.process.pid).children(recursive=True):
+        try:
+            if own <= each.environ().items():
+                found[each.pid] = (each, each.ppid())
+        except psutil.Error:
+            continue  # it has ended
+    (kernel,) = [each for each, parent in found.values() if parent not in found]
     return kernel
 
 

@@ -10,7 +10,10 @@
 
 #include <atomic>
 #include <exception>
+#include <functional>
+#include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 using cellkeep::Error;
@@ -26,17 +29,18 @@ struct Fixture {
     std::vector<std::string> lines;
     std::shared_ptr<ZygoteKeeper> keeper = ZygoteKeeper::create(
         io,
-        {.make = [this]() -> cellkeep::Result<ZygoteKeeper::ZygotePtr> {
+        {.make = [this](const std::function<bool()>& /*given_up*/)
+             -> cellkeep::Result<ZygoteKeeper::ZygotePtr> {
              ++tried;
              return Error(ErrorCode::kUnavailable, "no");
          },
          .log = [this](const std::string& line) { lines.push_back(line); }});
 
-    void wait_for_making() {
+    void wait_for_first() {
         bool waited = false;
         boost::asio::co_spawn(
             io,
-            [this] { return keeper->wait_for_making(); },
+            [this] { return keeper->wait_for_first(); },
             [&](const std::exception_ptr& thrown) { waited = !thrown; });
         const auto work = boost::asio::make_work_guard(io);  // the keeper's thread is none
         while (!waited) {
@@ -50,7 +54,7 @@ struct Fixture {
 TEST_CASE("without a zygote nobody waits for one", "[session][zygote]") {
     Fixture fixture;
     CHECK(fixture.keeper->take() == nullptr);
-    fixture.wait_for_making();  // none is being made
+    fixture.wait_for_first();  // none is being made
     CHECK(fixture.tried == 0);
 }
 
@@ -58,7 +62,7 @@ TEST_CASE("a zygote that cannot be made is not tried in a loop", "[session][zygo
     Fixture fixture;
     fixture.keeper->begin();
     fixture.keeper->begin();  // one is being made
-    fixture.wait_for_making();
+    fixture.wait_for_first();
     CHECK(fixture.tried == 1);
     CHECK(fixture.keeper->take() == nullptr);
     fixture.keeper->begin();  // it waits for its time
@@ -71,6 +75,39 @@ TEST_CASE("a zygote that cannot be made is not tried in a loop", "[session][zygo
     fixture.io.run();  // nothing is left to wait for
     fixture.keeper->begin();
     CHECK(fixture.tried == 1);
+}
+
+TEST_CASE(
+    "who waits for a zygote is told when the server ends, and it is given up",
+    "[session][zygote]") {
+    boost::asio::io_context io;
+    std::promise<bool> asked;
+    auto gave_up = asked.get_future();
+    auto keeper = ZygoteKeeper::create(
+        io,
+        {.make = [&](const std::function<bool()>& given_up)
+             -> cellkeep::Result<ZygoteKeeper::ZygotePtr> {
+             while (!given_up()) {
+                 std::this_thread::yield();
+             }
+             asked.set_value(true);
+             return Error(ErrorCode::kCancelled, "given up");
+         },
+         .log = [](const std::string& /*line*/) { FAIL("nobody wants to know"); }});
+    bool told = false;
+    keeper->begin();
+    boost::asio::co_spawn(
+        io,
+        [&] { return keeper->wait_for_first(); },
+        [&](const std::exception_ptr& thrown) { told = !thrown; });
+    io.poll();
+    CHECK_FALSE(told);
+    keeper->stop();
+    io.restart();
+    io.run();
+    CHECK(told);
+    CHECK(gave_up.get());
+    keeper.reset();
 }
 
 TEST_CASE("it is tried again after a while", "[session][zygote]") {
