@@ -117,7 +117,7 @@ Result<bool> process_waits(const std::string& pid, std::size_t& threads) {
         const Error error = Error::from_errno(errno, "opendir(" + tasks + ")");
         return is_gone(error) ? Result<bool>(false) : Result<bool>(error);
     }
-    while (const dirent* entry = ::readdir(directory.get())) {
+    while (const dirent* entry = ::readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
         const std::string_view name = entry->d_name;
         if (name.starts_with('.')) {
             continue;

@@ -16,12 +16,16 @@ struct Saved {
     struct sigaction action {};
 };
 
-// Indexed by the signal's number; 0 is none.
-std::array<Saved, NSIG> saved;
+/// Indexed by the signal's number; 0 is none.
+std::array<Saved, NSIG>& table() noexcept {
+    static std::array<Saved, NSIG> saved;
+    return saved;
+}
 
 }  // namespace
 
 int put_signals_aside() noexcept {
+    auto& saved = table();
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     for (std::size_t number = 1; number < saved.size(); ++number) {
@@ -45,6 +49,7 @@ int put_signals_aside() noexcept {
 }
 
 void restore_signals() noexcept {
+    const auto& saved = table();
     for (std::size_t number = 1; number < saved.size(); ++number) {
         if (saved[number].valid) {
             // Ignored: it was there before.

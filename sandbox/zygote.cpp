@@ -146,6 +146,7 @@ void Zygote::retire() {
     (void)::shutdown(control_.get(), SHUT_WR);
 }
 
+// NOLINTNEXTLINE(readability-make-member-function-const): it ends what it owns.
 void Zygote::end() {
     // Ignored: ESRCH means that it has ended by itself.
     (void)::syscall(SYS_pidfd_send_signal, worker_.pidfd.get(), SIGKILL, nullptr, 0);

@@ -46,8 +46,13 @@ void add_kernel_options(CLI::App& sub, ServeOptions& flags) {
         ->group(kGroup);
 }
 
-/// How sessions come to be so quickly.
-void add_start_options(CLI::App& sub, ServeOptions& flags) {
+/// How sessions come to be so quickly, and rest.
+void add_pace_options(CLI::App& sub, ServeOptions& flags) {
+    sub.add_option(
+        "--freeze-after",
+        flags.freeze_after,
+        "Freeze a session that has been at rest for so many seconds until it is needed. Default: "
+        "60; 0: never");
     sub.add_option(
         "--prespawn-count",
         flags.prespawn_count,
@@ -106,7 +111,7 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "next free port");
     add_token_options(*sub, flags);
     sub->add_option("--max-sessions", flags.max_sessions, "Most sessions at a time. Default: 64");
-    add_start_options(*sub, flags);
+    add_pace_options(*sub, flags);
     sub->add_option(
         "--state-dir",
         flags.state_dir,
@@ -157,11 +162,6 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "Refuse a session's executions for a while after so many failed in a row, unless the "
         "session "
         "says otherwise. Default: 10; 0: never");
-    sub->add_option(
-        "--freeze-after",
-        flags.freeze_after,
-        "Freeze a session that has been at rest for so many seconds until it is needed. Default: "
-        "60; 0: never");
     add_egress_options(*sub, flags);
     add_kernel_options(*sub, flags);
     sub->add_option("--log-level", flags.log_level, "debug, info (default), warning, error, off");

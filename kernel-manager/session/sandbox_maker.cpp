@@ -26,7 +26,7 @@ boost::asio::awaitable<Result<sandbox::Sandbox>> SandboxMaker::make(
     std::shared_ptr<SandboxMaker> self,
     sandbox::Policy policy,
     std::shared_ptr<sandbox::Zygote> zygote) {
-    const auto making = std::make_shared<Making>();
+    auto making = std::make_shared<Making>();
     making->policy = std::move(policy);
     making->zygote = std::move(zygote);
     const auto done = std::make_shared<Completion<bool>>(self->io_);

@@ -215,16 +215,10 @@ boost::asio::awaitable<Status> ServiceState::start(
     entry.session = LiveSession::create(io_, std::move(setup), std::move(sandbox));
     const Starting starting(*this, entry.session);
     Status started = co_await entry.session->start();
-    const auto keeper = zygotes_.find(spec->language);
+    tell_keeper(*entry.session, started.has_value());
     if (started.has_error()) {
-        if (keeper != zygotes_.end() && !shutting_down_) {
-            keeper->second->report(entry.session->zygote());
-        }
         bury(std::move(entry), {Death::Kind::kStartFailed, 0});
         co_return not_created(std::move(started).error());
-    }
-    if (keeper != zygotes_.end() && entry.session->zygote()) {
-        keeper->second->praise();
     }
     co_return ok();
 }

@@ -91,6 +91,8 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
     boost::asio::awaitable<Result<sandbox::Sandbox>> make_sandbox(
         const std::string& language, const sandbox::Policy& policy);
     std::shared_ptr<ZygoteKeeper> make_keeper(const KernelSpec& spec);
+    /// Whether a session that its zygote has made has started.
+    void tell_keeper(const LiveSession& session, bool started);
     boost::asio::awaitable<Status> hand_out(Entry& entry, const SessionOptions& options);
     boost::asio::awaitable<Result<SessionPtr>> make_spare(SessionOptions options);
     void discard_spare(const SessionPtr& spare);

@@ -103,6 +103,19 @@ std::shared_ptr<ZygoteKeeper> ServiceState::make_keeper(const KernelSpec& spec) 
         config_.zygote_bounds);
 }
 
+void ServiceState::tell_keeper(const LiveSession& session, bool started) {
+    const auto keeper = zygotes_.find(session.options().language);
+    const auto zygote = session.zygote();
+    if (keeper == zygotes_.end() || !zygote || shutting_down_) {
+        return;
+    }
+    if (started) {
+        keeper->second->praise();
+    } else {
+        keeper->second->report(zygote);
+    }
+}
+
 boost::asio::awaitable<Result<sandbox::Sandbox>> ServiceState::make_sandbox(
     const std::string& language, const sandbox::Policy& policy) {
     const auto keeper = zygotes_.find(language);

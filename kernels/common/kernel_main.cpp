@@ -66,7 +66,10 @@ struct Program {
     MakeInterpreter make_interpreter = nullptr;
     std::span<char> environment;  // that the process was started with, which /proc shows (proc(5))
 };
-Program zygote_program;
+Program& zygote_program() {
+    static Program program;
+    return program;
+}
 
 /// The strings lie one behind the other where exec(2) has put them.
 std::span<char> started_with() {
@@ -94,10 +97,11 @@ void show_environment(char* const* environment, std::span<char> place) {
 }
 
 void go_on_as_kernel(char* const* environment) {
-    show_environment(environment, zygote_program.environment);
+    const Program& program = zygote_program();
+    show_environment(environment, program.environment);
     // The strings stay where they are, for good.
     ::environ = const_cast<char**>(environment);
-    run_kernel(zygote_program.name, zygote_program.make_interpreter);
+    run_kernel(program.name, program.make_interpreter);
 }
 
 }  // namespace
@@ -113,7 +117,7 @@ void run_zygote(std::string_view program, Prepare prepare, MakeInterpreter make_
     }
     // What is buffered would be written by every fork.
     (void)std::fflush(nullptr);
-    zygote_program = {program, make_interpreter, environment};
+    zygote_program() = {program, make_interpreter, environment};
     sandbox::serve_zygote(socket.value().get(), go_on_as_kernel);
 }
 

@@ -216,7 +216,7 @@ void LinkServer::publish_status(std::string_view state, More more) {
 
 void LinkServer::send_shell_impl(xeus::xmessage message) {
     json content = message.content();
-    json metadata = message.metadata();
+    const json& metadata = message.metadata();
     const std::string type = type_of(message);
     if (type == "kernel_info_reply") {
         // xeus writes the version that it was made for.

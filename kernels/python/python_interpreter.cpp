@@ -18,7 +18,10 @@ using nlohmann::json;
 namespace {
 
 /// CPython was started before the fork that made this process.
-bool prepared = false;
+bool& prepared() {
+    static bool value = false;
+    return value;
+}
 
 /// The environment is the session's from now on, and what all forks of the zygote have in common
 /// and must not have (random numbers, above all) is made anew.
@@ -58,12 +61,12 @@ Status PythonInterpreter::prepare() {
     }
     // Its other half is in create(), some forks of forks later.
     PyOS_BeforeFork();
-    prepared = true;
+    prepared() = true;
     return ok();
 }
 
 Result<std::unique_ptr<Interpreter>> PythonInterpreter::create(const KernelParts& parts) {
-    if (prepared) {
+    if (prepared()) {
         BOOST_OUTCOME_TRY(become_child());
     } else {
         BOOST_OUTCOME_TRY(const EmbeddingPaths paths, find_paths());

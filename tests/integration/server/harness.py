@@ -139,6 +139,19 @@ class Server:
         self.url = self.record["url"].rstrip("/")
         return self
 
+    def wait_until_warm(self) -> None:
+        """Its zygote is ready: a session made now has what that imports, without having asked. The
+        processes and cgroups of a server without spares are counted from here."""
+
+        def is_warm() -> bool:
+            session = self.create()
+            try:
+                return session.value("'pandas' in __import__('sys').modules") == "True"
+            finally:
+                session.delete()
+
+        wait_until(is_warm, READY_SECONDS_MAX, "sessions are warm")
+
     def output(self) -> str:
         return (Path(self.folder.name) / "log").read_text(encoding="utf-8", errors="replace")
 

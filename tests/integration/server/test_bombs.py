@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from harness import Server, Session, cgroups_of, mounts, wait_until
-from modes import has
+from modes import ModeServer, has
 
 pytestmark = pytest.mark.both_modes
 
@@ -146,6 +146,14 @@ class Witness:
     def watch(self, stop: threading.Event, times: list[float]) -> None:
         while not stop.is_set() or len(times) < 3:
             times.append(self.round_trip())
+
+
+@pytest.fixture(scope="module")
+def server(mode: str) -> Iterator[Server]:
+    """Whose processes and cgroups can be counted: it makes none of its own accord."""
+    with ModeServer(mode, "--prespawn-count", "0") as running:
+        running.wait_until_warm()
+        yield running
 
 
 @pytest.fixture(scope="module")

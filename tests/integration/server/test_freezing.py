@@ -314,7 +314,8 @@ def test_rest_costs_no_wakeups(server: Server, session: Session, attach: Attach)
 
 
 def test_a_server_at_rest_does_not_tick(server: Server, mode: str, session: Session) -> None:
-    with ModeServer(mode, "--freeze-after", "1") as own:
+    with ModeServer(mode, "--freeze-after", "1", "--prespawn-count", "0") as own:
+        own.wait_until_warm()  # what it makes of its own accord is made
         resting = own.create()
         wait_for_freeze(resting)
         own.http.close()

@@ -9,12 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness import Server, Session, wait_until
+from harness import Server, Session
 from modes import ModeServer
 
 pytestmark = pytest.mark.both_modes
 SIBLINGS = 10
-READY_SECONDS_MAX = 60
 
 # What has to differ between any two of them, each read twice over.
 RANDOM = """
@@ -58,17 +57,8 @@ def zygotes_of(server: Server) -> list[psutil.Process]:
 @pytest.fixture(scope="module")
 def warm(mode: str) -> Iterator[Server]:
     with ModeServer(mode, "--prespawn-count", "0") as running:
-        wait_until(lambda: is_warm(running), READY_SECONDS_MAX, "sessions are warm")
+        running.wait_until_warm()
         yield running
-
-
-def is_warm(server: Server) -> bool:
-    """Whether a session made now has what a zygote imports, without having asked for it."""
-    session = server.create()
-    try:
-        return session.value("'pandas' in __import__('sys').modules") == "True"
-    finally:
-        session.delete()
 
 
 @pytest.fixture(scope="module")
@@ -240,7 +230,7 @@ def test_nobody_notices_the_death_of_a_zygote(mode: str, warm: Server) -> None:
         process.kill()
     assert session.value("kept") == "1"
     assert warm.create().value("1 + 1") == "2"  # without one, or by the next
-    wait_until(lambda: is_warm(warm), READY_SECONDS_MAX, "another zygote has taken its place")
+    warm.wait_until_warm()  # another has taken its place
     assert session.value("kept") == "1"
     assert {one.pid for one in zygotes_of(warm)}.isdisjoint(one.pid for one in before)
 
