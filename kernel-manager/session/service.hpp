@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The only owner of sessions. Front ends create, find and remove them here and may listen to their
-// coming and going. One Service per process, on one io_context thread: Sandbox::create must be
-// called by the server's main thread, so that thread runs the io_context.
+// coming and going. One Service per process, on one io_context thread. It makes sandboxes on
+// threads of its own (SandboxMaker), which must live as long as those, and so must it.
 #pragma once
 
 #include "kernel-manager/egress/gateway.hpp"
