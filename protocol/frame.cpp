@@ -4,6 +4,7 @@
 #include "protocol/limits.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace cellkeep::protocol {
 
@@ -25,9 +26,11 @@ std::uint64_t read_little_endian(std::string_view bytes, std::size_t at, std::si
 }
 
 void append_little_endian(std::string& out, std::uint64_t value, std::size_t size) {
+    std::array<char, kWordBytes> bytes{};
     for (std::size_t i = 0; i < size; ++i) {
-        out += static_cast<char>(value >> (8 * i) & 0xffU);
+        bytes[i] = static_cast<char>(value >> (8 * i) & 0xffU);
     }
+    out.append(bytes.data(), size);
 }
 
 std::uint64_t offset(std::string_view frame, std::size_t index) {

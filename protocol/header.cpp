@@ -2,11 +2,11 @@
 #include "protocol/header.hpp"
 
 #include "protocol/json.hpp"
+#include "protocol/json_text.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/time.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <utility>
@@ -223,14 +223,6 @@ class PlainScanner {
     std::size_t at_ = 0;
 };
 
-void append_string(std::string& out, std::string_view value) {
-    if (std::all_of(value.begin(), value.end(), is_plain)) {
-        out.append(1, '"').append(value).append(1, '"');
-    } else {
-        out += dump_json(value);
-    }
-}
-
 Result<Header> pick_fields(std::string_view text, std::string_view what) {
     if (text.size() > limits::kHeaderBytesMax) {
         return Error(
@@ -273,7 +265,7 @@ std::string to_json_text(const Header& header) {
     std::string text;
     text.reserve(256);
     text += R"({"msg_id":)";
-    append_string(text, header.msg_id);
+    append_json_string(text, header.msg_id);
     for (const auto& [name, value] :
          {std::pair{R"(,"session":)", &header.session},
           std::pair{R"(,"username":)", &header.username},
@@ -281,11 +273,11 @@ std::string to_json_text(const Header& header) {
           std::pair{R"(,"msg_type":)", &header.msg_type},
           std::pair{R"(,"version":)", &header.version}}) {
         text += name;
-        append_string(text, *value);
+        append_json_string(text, *value);
     }
     if (header.subshell_id) {
         text += R"(,"subshell_id":)";
-        append_string(text, *header.subshell_id);
+        append_json_string(text, *header.subshell_id);
     }
     text += '}';
     return text;

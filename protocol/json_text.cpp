@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/json_text.hpp"
+
+#include "protocol/json.hpp"
+
+#include <cstddef>
+
+namespace cellkeep::protocol {
+
+void append_json_string(std::string& out, std::string_view text) {
+    static constexpr std::string_view kDigits = "0123456789abcdef";
+    const std::size_t begin = out.size();
+    out.reserve(begin + text.size() + 2);
+    out += '"';
+    std::size_t done = 0;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const auto c = static_cast<unsigned char>(text[at]);
+        if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+            continue;
+        }
+        if (c >= 0x80) {
+            // Not ASCII: whether it is UTF-8 is what nlohmann's serializer knows.
+            out.resize(begin);
+            out += dump_json(text);
+            return;
+        }
+        out.append(text, done, at - done);
+        done = at + 1;
+        out += '\\';
+        switch (c) {
+            case '\b':
+                out += 'b';
+                break;
+            case '\t':
+                out += 't';
+                break;
+            case '\n':
+                out += 'n';
+                break;
+            case '\f':
+                out += 'f';
+                break;
+            case '\r':
+                out += 'r';
+                break;
+            case '"':
+            case '\\':
+                out += static_cast<char>(c);
+                break;
+            default:
+                out.append("u00").append(1, kDigits[c >> 4U]).append(1, kDigits[c & 15U]);
+        }
+    }
+    out.append(text, done);
+    out += '"';
+}
+
+}  // namespace cellkeep::protocol
