@@ -325,30 +325,10 @@ std::vector<std::string> SessionCgroup::frozen_procs_files() const {
     if (!workers_.empty()) {
         files.push_back(worker_procs_file());
     }
+    for (const auto& [group, leaf] : groups_) {
+        files.push_back(leaf + "/cgroup.procs");
+    }
     return files;
-}
-
-Status SessionCgroup::freeze(std::chrono::milliseconds patience) {
-    if (!unified_.empty()) {
-        BOOST_OUTCOME_TRY(write_control_file(unified_ + "/cgroup.freeze", "1"));
-        return wait_for_cgroup_event(unified_, "frozen 1", patience);
-    }
-    if (!freezer_.empty()) {
-        return write_control_file(freezer_ + "/freezer.state", "FROZEN");
-    }
-    return Error(
-        ErrorCode::kUnavailable, "freeze: the host gives the server no cgroup to do it with");
-}
-
-Status SessionCgroup::thaw() {
-    if (!unified_.empty()) {
-        return write_control_file(unified_ + "/cgroup.freeze", "0");
-    }
-    if (!freezer_.empty()) {
-        return write_control_file(freezer_ + "/freezer.state", "THAWED");
-    }
-    return Error(
-        ErrorCode::kUnavailable, "thaw: the host gives the server no cgroup to do it with");
 }
 
 Status SessionCgroup::lift_cpu_limit() {
@@ -369,10 +349,6 @@ Status SessionCgroup::restore_cpu_limit() {
 
 Status SessionCgroup::kill() {
     return can_kill_ ? write_control_file(unified_ + "/cgroup.kill", "1") : Status(ok());
-}
-
-Status SessionCgroup::kill_workers() {
-    return workers_.empty() ? Status(ok()) : write_control_file(workers_ + "/cgroup.kill", "1");
 }
 
 Status SessionCgroup::destroy(std::chrono::milliseconds patience) {

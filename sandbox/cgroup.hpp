@@ -68,6 +68,15 @@ class SessionCgroup {
     /// The cgroup.procs file that every worker enters, or empty. The limits are not here but on the
     /// directory above, which pid 1 is in, too: this one is for kill_workers() alone.
     std::string worker_procs_file() const;
+    /// The cgroup.procs file of a group's own leaf, which is made at the first call; invalid where
+    /// there is none and for group 0, whose leaf is worker_procs_file()'s.
+    Result<UniqueFd> open_group(std::uint32_t group);
+    /// The cgroup.events file of a group's leaf; invalid if it has none.
+    UniqueFd open_group_events(std::uint32_t group) const;
+    /// SIGKILL to every process of a group's leaf; nothing if it has none.
+    Status kill_group(std::uint32_t group);
+    /// kUnavailable if it has no leaf.
+    Result<std::chrono::microseconds> group_cpu_time(std::uint32_t group) const;
     /// v2's cgroup.kill is there.
     bool can_kill() const { return can_kill_; }
 
@@ -110,13 +119,16 @@ class SessionCgroup {
         const CgroupLayout& layout, const char* controller, const std::string& session);
     Status make_session_directory(const std::string& base, const std::string& session);
     void make_worker_leaf();
+    /// Empty if it has none.
+    std::string group_leaf(std::uint32_t group) const;
     bool note(const char* control, const Status& status);
     Status change_memory(std::uint64_t bytes);
     Status change_processes(std::uint32_t processes);
     void describe_controls();
-    std::string unified_;  // this session's v2 directory, or empty
-    std::string workers_;  // the leaf beneath it, or empty
-    std::string memory_;   // the directory whose controller is in force, or empty
+    std::string unified_;                          // this session's v2 directory, or empty
+    std::string workers_;                          // the leaf beneath it, of group 0, or empty
+    std::map<std::uint32_t, std::string> groups_;  // the leaves of the other groups
+    std::string memory_;  // the directory whose controller is in force, or empty
     std::string pids_;
     std::string cpu_;
     std::string cpu_quota_;  // as both versions write it
@@ -124,6 +136,7 @@ class SessionCgroup {
     std::string freezer_;  // v1; used when unified_ is empty
     UniqueFd peak_;        // v2: a peak of our own; v1: the file, kept open
     mutable CounterFile cpu_time_file_;
+    mutable std::map<std::uint32_t, CounterFile> group_cpu_files_;
     mutable CounterFile oom_kills_file_;
     mutable CounterFile process_refusals_file_;
     bool memory_v2_ = false;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What changes in the control groups of a session that lives: stricter limits, a memory peak that
-// begins anew.
+// begins anew, whether it is frozen.
 #include "protocol/support/syscall.hpp"
 #include "sandbox/cgroup.hpp"
+#include "sandbox/cgroup_v2.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -123,6 +124,34 @@ std::uint64_t SessionCgroup::memory_peak() const {
         (void)std::from_chars(text.data(), text.data() + got, bytes);
     }
     return bytes;
+}
+
+Status SessionCgroup::freeze(std::chrono::milliseconds patience) {
+    // Nothing counts for a while, and many may be frozen.
+    for (CounterFile* file : {&cpu_time_file_, &oom_kills_file_, &process_refusals_file_}) {
+        file->close();
+    }
+    group_cpu_files_.clear();
+    if (!unified_.empty()) {
+        BOOST_OUTCOME_TRY(write_control_file(unified_ + "/cgroup.freeze", "1"));
+        return wait_for_cgroup_event(unified_, "frozen 1", patience);
+    }
+    if (!freezer_.empty()) {
+        return write_control_file(freezer_ + "/freezer.state", "FROZEN");
+    }
+    return Error(
+        ErrorCode::kUnavailable, "freeze: the host gives the server no cgroup to do it with");
+}
+
+Status SessionCgroup::thaw() {
+    if (!unified_.empty()) {
+        return write_control_file(unified_ + "/cgroup.freeze", "0");
+    }
+    if (!freezer_.empty()) {
+        return write_control_file(freezer_ + "/freezer.state", "THAWED");
+    }
+    return Error(
+        ErrorCode::kUnavailable, "thaw: the host gives the server no cgroup to do it with");
 }
 
 }  // namespace cellkeep::sandbox

@@ -19,6 +19,8 @@ class CounterFile {
     std::uint64_t number(const std::string& path);
     /// The number after the key at the beginning of a line ("oom_kill 2").
     std::uint64_t keyed(const std::string& path, std::string_view key);
+    /// Until the next read, which opens it again.
+    void close() { fd_.reset(); }
 
  private:
     /// Longer than the files that are read here get; what is beyond is not looked at.

@@ -33,7 +33,7 @@ int send_message(int socket, const void* bytes, std::size_t size, int fd, int fl
 
 std::size_t receive_request(int socket, ReceivedRequest& request) {
     iovec part{request.bytes.data(), request.bytes.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kStartFdsMax)]{};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kRequestFdsMax)]{};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -51,7 +51,7 @@ std::size_t receive_request(int socket, ReceivedRequest& request) {
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
     if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
         const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        if (count > kStartFdsMax) {
+        if (count > kRequestFdsMax) {
             return 0;  // The buffer's alignment may have room for one more.
         }
         request.fd_count = count;

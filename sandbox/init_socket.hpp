@@ -12,7 +12,7 @@
 namespace cellkeep::sandbox {
 
 struct ReceivedRequest {
-    std::array<int, kStartFdsMax> fds{-1, -1, -1};
+    std::array<int, kRequestFdsMax> fds{-1, -1, -1, -1};
     std::size_t fd_count = 0;
     alignas(RequestHeader) std::array<char, kRequestBytesMax> bytes{};
 };

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "sandbox/setup_step.hpp"
+#include "sandbox/worker_group.hpp"
 
 #include <sys/types.h>
 
@@ -88,12 +89,15 @@ struct SetupMessage {
 };
 
 /// kKillAll is answered, and of kSweep an event tells, when nobody but pid 1 is left. Until then
-/// kStart answers EBUSY.
-enum class RequestKind : std::uint32_t { kStart, kKillAll, kSweep };
+/// kStart answers EBUSY. kSweepGroup is kSweep of one group of workers and keeps only that group
+/// from starting; its one descriptor, if it comes with one, is the cgroup.events file of the
+/// group's cgroup, for reading.
+enum class RequestKind : std::uint32_t { kStart, kKillAll, kSweep, kSweepGroup };
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
 /// argument_count arguments, environment_count variables. Carries kStartFdsMin to kStartFdsMax
-/// descriptors: stdout, stderr, the link.
+/// descriptors: stdout, stderr, the link; after them, if own_cgroup says so, the cgroup.procs file
+/// that the worker enters instead of the plan's, for writing.
 struct RequestHeader {
     RequestKind kind = RequestKind::kStart;
     std::uint32_t sequence = 0;
@@ -101,7 +105,9 @@ struct RequestHeader {
     std::uint32_t argument_count = 0;
     std::uint32_t environment_count = 0;
     std::uint32_t text_bytes = 0;
-    std::uint32_t warm = 0;  // 1: no exec, the worker goes on as the zygote's program
+    std::uint32_t warm = 0;        // 1: no exec, the worker goes on as the zygote's program
+    std::uint32_t group = 0;       // kStart, kSweepGroup: below kWorkerGroupsMax
+    std::uint32_t own_cgroup = 0;  // 1: the last descriptor is its cgroup's
 };
 
 /// From the server to a zygote, with the descriptors that its fork finds as the launcher does:
@@ -123,6 +129,8 @@ struct ZygoteReady {
 
 inline constexpr std::size_t kStartFdsMin = 2;
 inline constexpr std::size_t kStartFdsMax = 3;
+/// Of any request: a worker's and its cgroup's.
+inline constexpr std::size_t kRequestFdsMax = kStartFdsMax + 1;
 inline constexpr std::size_t kStartStringsMax = 512;
 inline constexpr std::size_t kStartTextBytesMax = 96UL * 1024;
 inline constexpr std::size_t kRequestBytesMax = sizeof(RequestHeader) + kStartTextBytesMax;
@@ -136,11 +144,12 @@ struct ReplyMessage {
     SetupStep step = SetupStep::kServe;  // where it failed
 };
 
-enum class EventKind : std::uint32_t { kExited, kDenied, kSwept };
+enum class EventKind : std::uint32_t { kExited, kDenied, kSwept, kGroupSwept };
 
 struct EventMessage {
     EventKind kind = EventKind::kExited;
     std::uint32_t worker_id = 0;    // kExited
+    std::uint32_t group = 0;        // kGroupSwept
     std::int32_t wait_status = 0;   // kExited: as in waitpid(2)
     std::uint32_t system_call = 0;  // kDenied: its number
     std::uint64_t count = 0;        // kDenied: how often since the last message about it

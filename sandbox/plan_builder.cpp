@@ -41,22 +41,6 @@ std::string input_path(const std::string& target) {
     return std::string(kWorkspacePath) + "/" + target;
 }
 
-Status check_read_only(const ReadOnlyPath& path) {
-    if (path.source.empty() || path.source.front() != '/' ||
-        path.source.find('\0') != std::string::npos) {
-        return invalid("read_only: the source '" + path.source + "' is not an absolute path");
-    }
-    if (!is_clean_absolute(path.target)) {
-        return invalid("read_only: the target '" + path.target + "' is not a clean absolute path");
-    }
-    for (const std::string_view reserved : {"/proc", "/dev", "/workspace", "/tmp", "/sys"}) {
-        if (is_beneath(path.target, reserved)) {
-            return invalid("read_only: the target '" + path.target + "' belongs to the sandbox");
-        }
-    }
-    return ok();
-}
-
 /// What was made for one must not be in the way of another: no target lies beneath another.
 Status check_inputs(const std::vector<InputMount>& inputs) {
     static_assert(kReadOnlyPathsMax + kInputsMax == kPlanPathsMax);
@@ -179,6 +163,22 @@ std::vector<PlanRlimit> rlimits_for(const ResourceLimits& limits, const PlanInpu
 }
 
 }  // namespace
+
+Status check_read_only(const ReadOnlyPath& path) {
+    if (path.source.empty() || path.source.front() != '/' ||
+        path.source.find('\0') != std::string::npos) {
+        return invalid("read_only: the source '" + path.source + "' is not an absolute path");
+    }
+    if (!is_clean_absolute(path.target)) {
+        return invalid("read_only: the target '" + path.target + "' is not a clean absolute path");
+    }
+    for (const std::string_view reserved : {"/proc", "/dev", "/workspace", "/tmp", "/sys"}) {
+        if (is_beneath(path.target, reserved)) {
+            return invalid("read_only: the target '" + path.target + "' belongs to the sandbox");
+        }
+    }
+    return ok();
+}
 
 Status check_policy(const Policy& policy, RunMode mode) {
     if (policy.hostname.empty() || policy.hostname.size() > kHostnameBytesMax ||

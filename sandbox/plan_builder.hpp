@@ -28,6 +28,10 @@ struct PlanInputs {
     bool limit_processes_by_rlimit = false;  // no pids cgroup: RLIMIT_NPROC is what counts
 };
 
+/// kInvalidArgument if a session cannot be shown this: no clean absolute path, or one beneath what
+/// is the sandbox's own (/tmp, /workspace).
+Status check_read_only(const ReadOnlyPath& path);
+
 /// kInvalidArgument, naming the field, if the policy asks for something impossible or unsafe.
 Status check_policy(const Policy& policy, RunMode mode);
 

@@ -80,14 +80,17 @@ Result<Sandbox> Sandbox::create(const Policy& policy, std::shared_ptr<Zygote> zy
     return Sandbox(std::move(state));
 }
 
-Result<Worker> Sandbox::start(WorkerSpec spec) {
-    if (state_->ending || state_->frozen) {
-        return Error(ErrorCode::kConflict, "start: the sandbox is frozen or destroyed");
-    }
+namespace {
+
+/// What is sent of it: directory, arguments and variables, each with its end.
+Result<std::string> start_text(const WorkerSpec& spec) {
     if (spec.argv.empty() || !spec.argv[0].starts_with('/') || !spec.stdout_fd || !spec.stderr_fd) {
         return Error(
             ErrorCode::kInvalidArgument,
             "start: needs an absolute program path, stdout_fd and stderr_fd");
+    }
+    if (spec.group >= kWorkerGroupsMax) {
+        return Error(ErrorCode::kInvalidArgument, "start: there is no such group of workers");
     }
     if (spec.argv.size() > kStartStringsMax || spec.env.size() > kStartStringsMax) {
         return Error(
@@ -107,19 +110,33 @@ Result<Worker> Sandbox::start(WorkerSpec spec) {
     if (text.size() > kStartTextBytesMax) {
         return Error(
             ErrorCode::kLimitExceeded,
-            "start: arguments and environment exceed " + std::to_string(kStartTextBytesMax) +
-                " bytes");
+            "start: more than " + std::to_string(kStartTextBytesMax) + " bytes of text");
     }
-    BOOST_OUTCOME_TRY(const auto fds, worker_descriptors(spec));
+    return text;
+}
+
+}  // namespace
+
+Result<Worker> Sandbox::start(WorkerSpec spec) {
+    if (state_->ending || state_->frozen) {
+        return Error(ErrorCode::kConflict, "start: the sandbox is frozen or destroyed");
+    }
+    BOOST_OUTCOME_TRY(const std::string text, start_text(spec));
+    BOOST_OUTCOME_TRY(auto fds, worker_descriptors(spec));
     BOOST_OUTCOME_TRY(give_pipe(spec.stdout_fd, state_->file_uid, state_->file_gid));
     BOOST_OUTCOME_TRY(give_pipe(spec.stderr_fd, state_->file_uid, state_->file_gid));
     if (spec.warm && !is_warm()) {
-        return Error(
-            ErrorCode::kInvalidArgument, "start: a warm worker in a sandbox that no zygote made");
+        return Error(ErrorCode::kInvalidArgument, "start: warm, but no zygote made the sandbox");
     }
     RequestHeader header;
     header.kind = RequestKind::kStart;
     header.warm = spec.warm ? 1 : 0;
+    header.group = spec.group;
+    BOOST_OUTCOME_TRY(const UniqueFd cgroup, state_->cgroup.open_group(spec.group));
+    if (cgroup) {
+        header.own_cgroup = 1;
+        fds.push_back(cgroup.get());
+    }
     header.worker_id = ++state_->last_worker;
     header.argument_count = static_cast<std::uint32_t>(spec.argv.size());
     header.environment_count = static_cast<std::uint32_t>(spec.env.size());
@@ -185,9 +202,11 @@ Result<std::optional<SandboxEvent>> Sandbox::next_event() {
         event.denial = {system_call_name(message.system_call), message.count};
         return std::optional(event);
     }
-    if (message.kind == EventKind::kSwept) {
+    if (message.kind == EventKind::kSwept || message.kind == EventKind::kGroupSwept) {
         BOOST_OUTCOME_TRY(state_->cgroup.restore_cpu_limit());
-        event.kind = SandboxEvent::Kind::kSwept;
+        event.kind = message.kind == EventKind::kSwept ? SandboxEvent::Kind::kSwept
+                                                       : SandboxEvent::Kind::kGroupSwept;
+        event.group = message.group;
         return std::optional(event);
     }
     event.worker.id = message.worker_id;
@@ -202,6 +221,28 @@ Status Sandbox::begin_sweep() {
     RequestHeader header;
     header.kind = RequestKind::kSweep;
     Status asked = with_context(state_->send(header, "", {}), "sweep");
+    if (asked.has_error()) {
+        BOOST_OUTCOME_TRY(state_->cgroup.restore_cpu_limit());  // no event will do it
+    }
+    return asked;
+}
+
+Status Sandbox::begin_sweep(WorkerGroup group) {
+    if (group >= kWorkerGroupsMax) {
+        return Error(ErrorCode::kInvalidArgument, "sweep: there is no such group of workers");
+    }
+    BOOST_OUTCOME_TRY(state_->prepare_kill());
+    // Ignored: then pid 1 does it alone, as far as it can.
+    (void)state_->cgroup.kill_group(group).has_value();
+    RequestHeader header;
+    header.kind = RequestKind::kSweepGroup;
+    header.group = group;
+    const UniqueFd events = state_->cgroup.open_group_events(group);
+    std::vector<int> fds;
+    if (events) {
+        fds.push_back(events.get());
+    }
+    Status asked = with_context(state_->send(header, "", fds), "sweep");
     if (asked.has_error()) {
         BOOST_OUTCOME_TRY(state_->cgroup.restore_cpu_limit());  // no event will do it
     }
@@ -282,6 +323,13 @@ Result<Usage> Sandbox::counters() const {
     return to_usage(state_->cgroup.counters());
 }
 
+Result<std::chrono::microseconds> Sandbox::cpu_time(WorkerGroup group) const {
+    if (state_->ending) {
+        return Error(ErrorCode::kConflict, "cpu time: the sandbox is destroyed");
+    }
+    return state_->cgroup.group_cpu_time(group);
+}
+
 Result<std::uint64_t> Sandbox::memory_peak() const {
     if (state_->ending) {
         return Error(ErrorCode::kConflict, "memory peak: the sandbox is destroyed");
@@ -318,6 +366,24 @@ void Sandbox::begin_destroy() {
     if (state_->pid1.pidfd) {
         (void)::syscall(SYS_pidfd_send_signal, state_->pid1.pidfd.get(), SIGKILL, nullptr, 0);
     }
+}
+
+Sandbox Sandbox::release() {
+    begin_destroy();
+    auto rest = std::make_unique<State>(State{
+        std::move(state_->pid1),
+        std::move(state_->cgroup),
+        state_->isolation,
+        state_->zygote,
+        state_->file_uid,
+        state_->file_gid});
+    rest->ending = true;
+    rest->frozen = std::exchange(state_->frozen, false);
+    rest->destroyed = state_->destroyed;
+    state_->pid1 = Launched{};
+    state_->ending = true;
+    state_->destroyed = true;
+    return Sandbox(std::move(rest));
 }
 
 Status Sandbox::destroy(std::chrono::milliseconds patience) {

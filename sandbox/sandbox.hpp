@@ -16,6 +16,7 @@
 #include "sandbox/isolation.hpp"
 #include "sandbox/limits_change.hpp"
 #include "sandbox/policy.hpp"
+#include "sandbox/worker_group.hpp"
 
 #include <sys/types.h>
 
@@ -44,6 +45,7 @@ struct WorkerSpec {
     /// The zygote's program goes on instead of an exec of argv, which is only checked as ever; the
     /// sandbox must have been made by one (is_warm()).
     bool warm = false;
+    WorkerGroup group = 0;
 };
 inline constexpr int kWorkerLinkFd = 3;
 
@@ -70,12 +72,20 @@ struct Denial {
 
 struct SandboxEvent {
     /// kSwept: of what begin_sweep() has killed nothing is left, and every exit has been told.
-    enum class Kind { kWorkerExited, kSandboxDied, kDenied, kSwept } kind = Kind::kWorkerExited;
+    /// kGroupSwept: the same of one group; without a cgroup only its workers are known to be gone.
+    enum class Kind {
+        kWorkerExited,
+        kSandboxDied,
+        kDenied,
+        kSwept,
+        kGroupSwept
+    } kind = Kind::kWorkerExited;
     WorkerExit worker;  // for kWorkerExited
     /// For kDenied. Queued before the call returns inside, so whatever the guest says after its
     /// EPERM arrives later than this can be read. Only a guest that is refused more than
     /// kDenialReportsBurst calls at once (sandbox/messages.hpp) is told about late and summed up.
     Denial denial;
+    WorkerGroup group = 0;  // for kGroupSwept
 };
 
 inline constexpr std::chrono::milliseconds kDestroyPatience{1000};
@@ -140,7 +150,10 @@ class Sandbox {
     /// takes those down first). kSwept tells of the end; until then start() fails. kUnavailable if
     /// pid 1 does not take the request. May be called again at any time.
     Status begin_sweep();
-    /// The same for those who have the time: returns when only pid 1 is left, or kTimeout.
+    /// The same of one group, kGroupSwept tells of the end, and only that group's start() fails
+    /// until then. The others go on.
+    Status begin_sweep(WorkerGroup group);
+    /// begin_sweep() for those who have the time: returns when only pid 1 is left, or kTimeout.
     Status kill_workers(std::chrono::milliseconds patience);
 
     /// The socket that listens at 127.0.0.1:kProxyPort inside: non-blocking, close-on-exec, the
@@ -164,6 +177,8 @@ class Sandbox {
     /// The part of usage() that is asked at every cell: cpu_time, oom_kills and process_refusals;
     /// the rest is 0. Costs a fraction of it.
     Result<Usage> counters() const;
+    /// CPU time of one group since its first worker. kUnavailable if it has no cgroup.
+    Result<std::chrono::microseconds> cpu_time(WorkerGroup group) const;
     /// The memory_peak_bytes of usage().
     Result<std::uint64_t> memory_peak() const;
     /// Stricter limits from now on, in the order of LimitsChange. kConflict if more memory is in
@@ -187,6 +202,9 @@ class Sandbox {
     /// nothing can be started any more. For whoever ends many sandboxes, so that they die together.
     /// destroy() says what did not work.
     void begin_destroy();
+    /// begin_destroy(); what is then left to wait for as a sandbox of its own, which is good for
+    /// destroy() and may be destroyed on any thread. For the owner of this one it is destroyed.
+    Sandbox release();
     /// Kills everything inside, reaps pid 1, removes the cgroup. Idempotent; after a failure (a
     /// kTimeout of a busy kernel, say) it may be called again. Blocks until the kernel has let go,
     /// at most about twice the patience.

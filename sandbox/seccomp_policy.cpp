@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -237,6 +238,16 @@ constexpr scmp_arg_cmp masked(unsigned argument, std::uint64_t mask, Value value
     return {argument, SCMP_CMP_MASKED_EQ, mask, static_cast<std::uint64_t>(value)};
 }
 
+/// ZeroMQ aborts if these are refused. Each of its threads sets its policy to what it is, by its
+/// number; bind() looks for an interface of that name, where only this error means there is none.
+void answer_zeromq(Filter& filter) {
+    filter.ignore("sched_setscheduler", {{0, SCMP_CMP_NE, 0, 0}, equals(1, SCHED_OTHER)});
+    filter.rule(
+        SCMP_ACT_ERRNO(EOPNOTSUPP),
+        Filter::number("socket"),
+        {equals(0, AF_NETLINK), equals(2, NETLINK_ROUTE)});
+}
+
 constexpr std::uint64_t kSocketTypeMask = 0xf;  // SOCK_NONBLOCK and SOCK_CLOEXEC lie above
 
 /// Unix sockets, and TCP and UDP of an empty network. Everything else a kernel may offer (AF_ALG,
@@ -338,7 +349,14 @@ void report_refusals(Filter& filter) {
             filter.report("socket", {equals(0, family)});
         }
     }
-    filter.report("socket", {scmp_arg_cmp{0, SCMP_CMP_GT, AF_INET6, 0}});
+    for (std::uint64_t family = AF_INET6 + 1; family < AF_MAX; ++family) {
+        if (family != AF_NETLINK) {
+            filter.report("socket", {equals(0, family)});
+        }
+    }
+    filter.report(
+        "socket", {equals(0, AF_NETLINK), scmp_arg_cmp{2, SCMP_CMP_NE, NETLINK_ROUTE, 0}});
+    filter.report("socket", {scmp_arg_cmp{0, SCMP_CMP_GE, AF_MAX, 0}});
 }
 
 Result<std::string> build() {
@@ -350,6 +368,7 @@ Result<std::string> build() {
     }
     allow_by_argument(filter);
     allow_sockets(filter);
+    answer_zeromq(filter);
     report_refusals(filter);
     for (const char* name : kAnswerNoSuchCall) {
         filter.rule(
