@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/common/kernel_main.hpp"
 
+#include "kernels/common/heap.hpp"
 #include "kernels/common/history.hpp"
 #include "kernels/common/link_server.hpp"
 #include "protocol/support/syscall.hpp"
@@ -117,6 +118,7 @@ void run_zygote(std::string_view program, Prepare prepare, MakeInterpreter make_
     }
     // What is buffered would be written by every fork.
     (void)std::fflush(nullptr);
+    fill_heap_gaps();
     zygote_program() = {program, make_interpreter, environment};
     sandbox::serve_zygote(socket.value().get(), go_on_as_kernel);
 }

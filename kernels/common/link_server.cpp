@@ -208,7 +208,7 @@ void LinkServer::reply(const json& content, const json& metadata, More more) {
 }
 
 void LinkServer::publish_status(std::string_view state, More more) {
-    const std::string text = protocol::dump_json({{"execution_state", state}});
+    const std::string text = R"({"execution_state":")" + std::string(state) + R"("})";
     // Ignored: fails only when the peer is gone, and the loop will see that next.
     (void)parts_.kernel.outbox.send(
         Channel::kIopub, parent_, {.type = "status", .content = text}, more);

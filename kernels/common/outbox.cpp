@@ -2,7 +2,10 @@
 #include "kernels/common/outbox.hpp"
 
 #include "protocol/frame.hpp"
+#include "protocol/support/time.hpp"
 
+#include <chrono>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -17,7 +20,16 @@ constexpr std::string_view kUsername = "kernel";
 
 Result<std::string> Outbox::send(
     protocol::Channel channel, std::string_view parent, const Payload& payload, More more) {
-    protocol::Header header = protocol::make_header(payload.type, session_, kUsername);
+    // Unique because the session's name is, which belongs to this process alone; so no message
+    // costs a system call for random bytes.
+    protocol::Header header{
+        .msg_id = session_ + '_' + std::to_string(sent_.fetch_add(1, std::memory_order_relaxed)),
+        .session = session_,
+        .username = std::string(kUsername),
+        .date = to_iso8601(std::chrono::system_clock::now()),
+        .msg_type = std::string(payload.type),
+        .version = std::string(protocol::kProtocolVersion),
+        .subshell_id = std::nullopt};
     const std::string header_json = protocol::to_json_text(header);
     std::vector<std::string_view> parts{
         protocol::to_string(channel), header_json, parent, payload.metadata, payload.content};
@@ -30,9 +42,9 @@ Result<std::string> Outbox::send(
     return std::move(header.msg_id);
 }
 
-Status Outbox::publish(const Payload& payload) {
+Status Outbox::publish(const Payload& payload, More more) {
     const std::string parent = output_parent();
-    BOOST_OUTCOME_TRY(send(protocol::Channel::kIopub, parent, payload));
+    BOOST_OUTCOME_TRY(send(protocol::Channel::kIopub, parent, payload, more));
     return ok();
 }
 

@@ -10,6 +10,8 @@
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -42,7 +44,7 @@ class Outbox {
     Status flush() { return link_.flush(); }
 
     /// Sends on iopub as a child of the output parent.
-    Status publish(const Payload& payload);
+    Status publish(const Payload& payload, More more = More::kNo);
 
     /// The header, as JSON text, of the request that output belongs to: the last execution or comm
     /// message. Requests such as completion do not change it, so that output of background work
@@ -53,6 +55,7 @@ class Outbox {
  private:
     Link& link_;
     std::string session_;
+    std::atomic<std::uint64_t> sent_{0};
     mutable std::mutex parent_mutex_;
     std::string output_parent_ = "{}";
 };

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/common/output_buffer.hpp"
 
-#include "protocol/message.hpp"
-
-#include <nlohmann/json.hpp>
+#include "protocol/json_text.hpp"
 
 #include <signal.h>
 
@@ -54,7 +52,9 @@ AfterWrite OutputBuffer::write(StreamName name, std::string_view text) {
     }
     const std::lock_guard lock(mutex_);
     const bool was_empty = segments_.empty();
-    const Clock::time_point now = Clock::now();
+    const bool ends_line = text.back() == '\n';
+    // Asking for the time is most of a short write, so not without need.
+    const Clock::time_point now = was_empty || ends_line ? Clock::now() : Clock::time_point();
     if (was_empty) {
         first_write_ = now;
     }
@@ -64,7 +64,7 @@ AfterWrite OutputBuffer::write(StreamName name, std::string_view text) {
         segments_.back().text.append(text);
     }
     bytes_ += text.size();
-    if (bytes_ >= kOutputBytes || (text.back() == '\n' && now - last_sent_ >= kOutputDelay)) {
+    if (bytes_ >= kOutputBytes || (ends_line && now - last_sent_ >= kOutputDelay)) {
         return AfterWrite::kFlush;
     }
     if (!cell_runs_) {
@@ -102,9 +102,11 @@ void OutputBuffer::flush() {
 }
 
 void OutputBuffer::send(StreamName name, std::string_view text) {
-    const nlohmann::json content{
-        {"name", name == StreamName::kStdout ? "stdout" : "stderr"}, {"text", text}};
-    const std::string json = protocol::dump_json(content);
+    std::string json(
+        name == StreamName::kStdout ? R"({"name":"stdout","text":)"
+                                    : R"({"name":"stderr","text":)");
+    protocol::append_json_string(json, text);
+    json += '}';
     // Ignored: the only failure is a peer that is gone, and then nobody reads output.
     (void)outbox_.publish({.type = "stream", .content = json});
 }

@@ -33,43 +33,48 @@ struct Field {
 };
 
 /// Jupyter messaging specification 5.5, "Messages on the shell (ROUTER/DEALER) channel".
-std::vector<Field> fields_of(std::string_view type) {
+const std::vector<Field>& fields_of(std::string_view type) {
     const bool no = false;
+    static const std::vector<Field> execute{
+        {"code", nullptr},
+        {"silent", no},
+        {"store_history", true},
+        {"user_expressions", json::object()},
+        {"allow_stdin", true},
+        {"stop_on_error", true}};
+    static const std::vector<Field> complete{{"code", nullptr}, {"cursor_pos", -1}};
+    static const std::vector<Field> inspect{
+        {"code", nullptr}, {"cursor_pos", -1}, {"detail_level", 0}};
+    static const std::vector<Field> is_complete{{"code", nullptr}};
+    // n: the specification gives no default; IPython's is 10. stop 0 stands for "to the end".
+    static const std::vector<Field> history{
+        {"hist_access_type", nullptr},
+        {"output", no},
+        {"raw", true},
+        {"session", 0},
+        {"start", 1},
+        {"stop", 0},
+        {"n", 10},
+        {"pattern", "*"},
+        {"unique", no}};
+    static const std::vector<Field> shutdown{{"restart", no}};
+    static const std::vector<Field> none;
     if (type == "execute_request") {
-        return {
-            {"code", nullptr},
-            {"silent", no},
-            {"store_history", true},
-            {"user_expressions", json::object()},
-            {"allow_stdin", true},
-            {"stop_on_error", true}};
+        return execute;
     }
     if (type == "complete_request") {
-        return {{"code", nullptr}, {"cursor_pos", -1}};
+        return complete;
     }
     if (type == "inspect_request") {
-        return {{"code", nullptr}, {"cursor_pos", -1}, {"detail_level", 0}};
+        return inspect;
     }
     if (type == "is_complete_request") {
-        return {{"code", nullptr}};
+        return is_complete;
     }
     if (type == "history_request") {
-        // n: the specification gives no default; IPython's is 10. stop 0 stands for "to the end".
-        return {
-            {"hist_access_type", nullptr},
-            {"output", no},
-            {"raw", true},
-            {"session", 0},
-            {"start", 1},
-            {"stop", 0},
-            {"n", 10},
-            {"pattern", "*"},
-            {"unique", no}};
+        return history;
     }
-    if (type == "shutdown_request") {
-        return {{"restart", no}};
-    }
-    return {};
+    return type == "shutdown_request" ? shutdown : none;
 }
 
 bool has_type_of(const json& value, const json& fallback) {

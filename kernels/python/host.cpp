@@ -3,6 +3,7 @@
 
 #include "kernels/common/request_rules.hpp"
 #include "kernels/python/cell_hash.hpp"
+#include "kernels/python/text_stream.hpp"
 
 #include <pybind11/embed.h>
 
@@ -49,17 +50,20 @@ std::string_view view(const py::bytes& bytes) {
 }  // namespace
 
 bool Host::write(bool to_stderr, const py::str& text) {
-    if (abandoned_) {
-        return false;
-    }
     Py_ssize_t size = 0;
     const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
     if (bytes == nullptr) {
         throw py::error_already_set();
     }
-    const AfterWrite next = parts_.output.write(
-        to_stderr ? StreamName::kStderr : StreamName::kStdout,
-        {bytes, static_cast<std::size_t>(size)});
+    return write_utf8(to_stderr, {bytes, static_cast<std::size_t>(size)});
+}
+
+bool Host::write_utf8(bool to_stderr, std::string_view text) {
+    if (abandoned_) {
+        return false;
+    }
+    const AfterWrite next =
+        parts_.output.write(to_stderr ? StreamName::kStderr : StreamName::kStdout, text);
     if (next == AfterWrite::kFlush) {
         flush();
     }
@@ -85,7 +89,8 @@ void Host::publish(
     std::string_view type,
     const py::bytes& content,
     const py::bytes& metadata,
-    const py::sequence& buffers) {
+    const py::sequence& buffers,
+    bool more) {
     if (abandoned_) {
         return;
     }
@@ -100,7 +105,7 @@ void Host::publish(
     {
         const py::gil_scoped_release unlocked;
         parts_.output.flush();
-        if (Status sent = parts_.outbox.publish(payload);
+        if (Status sent = parts_.outbox.publish(payload, more ? More::kYes : More::kNo);
             !sent && sent.error().code() == ErrorCode::kLimitExceeded) {
             refused = std::move(sent).error();  // Any other failure: the peer is gone.
         }
@@ -201,6 +206,7 @@ PYBIND11_EMBEDDED_MODULE(_cellkeep_host, module) {
         .def("next_debug_request", &Host::next_debug_request)
         .def("send", &Host::send)
         .def("abandon", &Host::abandon);
+    add_text_stream(module);
     module.attr("CELL_HASH_SEED") = kCellHashSeed;
     module.def("cell_hash", [](const std::string& code) { return hash_cell(code); });
 }

@@ -25,17 +25,20 @@ class Host {
     /// True: the caller must see to it that flush() is called soon. UnicodeEncodeError for a lone
     /// surrogate.
     bool write(bool to_stderr, const pybind11::str& text);
+    /// The same for UTF-8.
+    bool write_utf8(bool to_stderr, std::string_view text);
     void flush();
     /// What the C library's stdout and stderr hold for fd 1 and 2.
     void flush_c_streams();
 
-    /// content and metadata are JSON; buffers a sequence of objects with contiguous memory.
-    /// ValueError: past a limit of the wire.
+    /// content and metadata are JSON; buffers a sequence of objects with contiguous memory. more:
+    /// another message follows at once (link.hpp). ValueError: past a limit of the wire.
     void publish(
         std::string_view type,
         const pybind11::bytes& content,
         const pybind11::bytes& metadata,
-        const pybind11::sequence& buffers);
+        const pybind11::sequence& buffers,
+        bool more);
 
     /// The header of the request that output belongs to, as JSON.
     pybind11::bytes parent_header() const;

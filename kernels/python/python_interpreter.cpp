@@ -2,6 +2,7 @@
 #include "kernels/python/python_interpreter.hpp"
 
 #include "kernels/python/embedding.hpp"
+#include "kernels/python/object_heap.hpp"
 
 #include <pybind11/embed.h>
 
@@ -59,6 +60,7 @@ Status PythonInterpreter::prepare() {
     } catch (const py::error_already_set& error) {
         return Error(ErrorCode::kSystem, std::string("prepare: ") + error.what());
     }
+    fill_object_gaps();
     // Its other half is in create(), some forks of forks later.
     PyOS_BeforeFork();
     prepared() = true;

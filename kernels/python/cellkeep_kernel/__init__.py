@@ -9,9 +9,11 @@ thread.
 
 def start(host):
     """Make this process's kernel. host is the C++ half's Host object."""
-    from . import warm
+    from . import rehearsal, warm
     from .kernel import Kernel
 
     kernel = warm.kernel or Kernel()
     kernel.begin(host)
+    if warm.kernel is not None:
+        rehearsal.rehearse_fork(kernel)
     return kernel

@@ -1,16 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where results and display() go: iopub messages."""
 
+import builtins
+import dis
 import sys
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+from IPython.core.history import HistoryOutput
 
 from .encoding import mime_bundle, to_json
+
+_PRINT_EXPR = dis.opmap["PRINT_EXPR"]
 
 
 class KernelDisplayHook(DisplayHook):
     """Sends the value of a cell's last expression as execute_result."""
+
+    # A trait in the base class, set twice for each cell and observed by nobody.
+    exec_result = None
+    _is_last = False
+
+    @property
+    def prompt_count(self):
+        # Reading a trait where it is kept costs a tenth of asking for it.
+        return self.shell._trait_values["execution_count"] - 1
+
+    def __call__(self, result=None):
+        # Called by user code, it is any function; by the cell's last statement itself, its last act.
+        caller = sys._getframe(1)
+        self._is_last = (
+            caller.f_code is self.shell.kernel.plain.last_code
+            and caller.f_code.co_code[caller.f_lasti] == _PRINT_EXPR
+        )
+        super().__call__(result)
 
     def quiet(self):
         # IPython looks at the last line of the history, which a cell that is not stored is not in.
@@ -28,14 +51,52 @@ class KernelDisplayHook(DisplayHook):
     def write_format_data(self, format_dict, md_dict=None):
         sys.stdout.flush()
         sys.stderr.flush()
-        self.shell.kernel.publish(
-            "execute_result",
-            {
-                "data": mime_bundle(format_dict),
-                "metadata": md_dict or {},
-                "execution_count": self.prompt_count,
-            },
+        content = {
+            "data": mime_bundle(format_dict),
+            "metadata": md_dict or {},
+            "execution_count": self.prompt_count,
+        }
+        self.shell.kernel.publish_result(content, self._is_last)
+
+    def update_user_ns(self, result):
+        """IPython's, for a shell that caches and where nobody has set _, __ or ___ by hand."""
+        namespace = self.shell.user_ns
+        outputs, hidden = namespace.get("_oh"), self.shell.user_ns_hidden
+        last = (self._, self.__, self.___)
+        names = ("_", "__", "___")
+        if (
+            not self.do_full_cache
+            or "_" in builtins.__dict__
+            or result is outputs
+            or type(outputs) is not dict
+            or len(outputs) >= self.cache_size
+            or any(
+                namespace.get(name, self) is not value or hidden.get(name, value) is not value
+                for name, value in zip(names, last)
+            )
+        ):
+            super().update_user_ns(result)
+            return
+        self.___, self.__, self._ = last[1], last[0], result
+        count = self.prompt_count
+        new = {"_": result, "__": last[0], "___": last[1], f"_{count}": result}
+        namespace.update(new)
+        hidden.update(new)
+        outputs[count] = result
+
+    def log_output(self, format_dict):
+        """For the history; and for %logstart, whose logger need not be there."""
+        shell, count = self.shell, self.prompt_count
+        history = shell.history_manager
+        history.outputs[count].append(
+            HistoryOutput(output_type="execute_result", bundle=format_dict)
         )
+        text = format_dict.get("text/plain")
+        if text is None:
+            return
+        if shell._logger is not None and shell._logger.log_output:
+            shell._logger.log_write(text, "output")
+        history.output_hist_reprs[count] = text
 
     def finish_displayhook(self):
         self._is_active = False

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import tempfile
+from datetime import datetime
 
 from IPython.core.history import HistoryManager
 
@@ -28,28 +29,82 @@ def _is_row(row):
 
 
 class SessionHistory(HistoryManager):
+    """The database is made when somebody looks at the history: until then a cell's row waits in
+    IPython's caches (db_input_cache, db_output_cache), and a session whose history nobody asks for has
+    no database."""
+
+    # Traits in the base class, which every cell sets and nobody observes.
+    _i00 = _i = _ii = _iii = ""
+
     def __init__(self, shell):
-        self._file_name = None
+        self.file_name = None  # where each cell is appended to
+        self._database = None
+        self._earlier = {}  # rows of interpreters before this one, by session and line
+        # So many bytes may be written before it is time to look how long the file is.
+        self._may_be_left = -1
         super().__init__(shell=shell, parent=shell, hist_file=":memory:", db_log_output=True)
         # IPython does not store `exit`; the line numbers of what follows would then be wrong.
         self._exit_re = re.compile(r"(?!)")
 
     def begin(self):
-        """The session's own history, in its own process: a database is not for two (sqlite3)."""
+        """The session's own history, in its own process."""
         if "CELLKEEP_SESSION_ID" in os.environ:
-            self._file_name = os.path.join(tempfile.gettempdir(), ".cellkeep_history")
+            self.file_name = os.path.join(tempfile.gettempdir(), ".cellkeep_history")
         self.dir_hist[:] = [os.getcwd()]
-        self.db.close()
-        self.init_db()
+        self._earlier = self._read_rows()
         self.new_session()
 
-    def new_session(self, conn=None):
-        conn = self.db if conn is None else conn
-        if self._file_name is not None and conn.execute("SELECT 1 FROM sessions").fetchone() is None:
-            self._load(conn)
-        super().new_session(conn)
+    def forget_cells(self):
+        """As if none had been run since begin()."""
+        self.input_hist_parsed[:] = [""]
+        self.input_hist_raw[:] = [""]
+        self.db_input_cache, self.db_output_cache = [], []
+        self._i00 = self._i = self._ii = self._iii = ""
+        self._may_be_left = -1
+        for results in (self.output_hist, self.output_hist_reprs, self.outputs, self.exceptions):
+            results.clear()
 
-    def _load(self, conn):
+    @property
+    def db(self):
+        if self._database is None:
+            super().init_db()
+            self._fill(self._database)
+        return self._database
+
+    @db.setter
+    def db(self, database):
+        self._database = database
+
+    def init_db(self):
+        pass  # See db.
+
+    def close(self):
+        if self._database is not None:
+            super().close()
+
+    def new_session(self, conn=None):
+        if conn is not None or self._database is not None:
+            super().new_session(conn)
+            return
+        self._started = datetime.now().isoformat(" ")
+        self.session_number = max((session for session, _line in self._earlier), default=0) + 1
+
+    def _fill(self, database):
+        rows = self._earlier.values()
+        sessions = sorted({session for session, _line in self._earlier})
+        with database:
+            database.executemany(
+                "INSERT INTO sessions VALUES (?, ?, NULL, NULL, '')",
+                [*((session, None) for session in sessions), (self.session_number, self._started)],
+            )
+            database.executemany("INSERT INTO history VALUES (?, ?, ?, ?)", [row[:4] for row in rows])
+            database.executemany(
+                "INSERT INTO output_history VALUES (?, ?, ?)",
+                [(row[0], row[1], row[4]) for row in rows if row[4] is not None],
+            )
+        self._earlier = {}
+
+    def _read_rows(self):
         rows = {}
         for line in self._read_lines():
             try:
@@ -58,22 +113,13 @@ class SessionHistory(HistoryManager):
                 continue  # The user's own doing, or the last line of an interpreter that was killed.
             if _is_row(row):
                 rows[row[0], row[1]] = row
-        with conn:
-            conn.executemany(
-                "INSERT INTO sessions VALUES (?, NULL, NULL, NULL, '')",
-                [(session,) for session in sorted({session for session, _line in rows})],
-            )
-            conn.executemany(
-                "INSERT INTO history VALUES (?, ?, ?, ?)", [row[:4] for row in rows.values()]
-            )
-            conn.executemany(
-                "INSERT INTO output_history VALUES (?, ?, ?)",
-                [(row[0], row[1], row[4]) for row in rows.values() if row[4] is not None],
-            )
+        return rows
 
     def _read_lines(self):
+        if self.file_name is None:
+            return []
         try:
-            with open(self._file_name, "rb", opener=_open_private) as file:
+            with open(self.file_name, "rb", opener=_open_private) as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - FILE_BYTES_MAX))
                 return file.read(FILE_BYTES_MAX).splitlines()
         except OSError:
@@ -81,7 +127,7 @@ class SessionHistory(HistoryManager):
 
     def keep(self, line_number):
         """After a cell that was stored: its row goes to the file."""
-        if self._file_name is None:
+        if self.file_name is None:
             return
         row = [
             self.session_number,
@@ -93,13 +139,14 @@ class SessionHistory(HistoryManager):
         data = json.dumps(row).encode("ascii") + b"\n"
         try:
             # After every cell, so without the five system calls that a file object makes on its own.
-            file = _open_private(self._file_name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            file = _open_private(self.file_name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
-                os.write(file, data)
-                size = os.lseek(file, 0, os.SEEK_CUR)
+                self._may_be_left -= os.write(file, data)
+                if self._may_be_left < 0:
+                    self._may_be_left = FILE_BYTES_MAX - os.fstat(file).st_size
             finally:
                 os.close(file)
-            if size > FILE_BYTES_MAX:
+            if self._may_be_left < 0:
                 self._cut()
         except OSError:
             pass  # A full or read-only directory costs the history of this cell, not the cell.
@@ -112,7 +159,7 @@ class SessionHistory(HistoryManager):
             if size > FILE_BYTES_MAX // 2:
                 break
             kept.append(line)
-        with open(self._file_name, "wb", opener=_open_private) as file:
+        with open(self.file_name, "wb", opener=_open_private) as file:
             file.writelines(line + b"\n" for line in reversed(kept))
 
 

@@ -9,18 +9,19 @@ import sys
 import time
 import warnings
 
-from . import debugger, figures
+from . import debugger, figures, streams
 from .cells import CellFiles
 from .encoding import to_json
 from .errors import describe, removed_lines
 from .forked import only_in_parent
+from .introspection import Introspection
 from .loop import Runner
+from .plain import PlainCells
 from .shell import KernelShell
 from .stdin import Stdin
-from .streams import OutStream
 
 
-class Kernel:
+class Kernel(Introspection):
     """Also what get_ipython().kernel is, with the few attributes that libraries look for.
 
     Made in two steps: what is the same for every session, which a zygote has done for all its forks,
@@ -30,13 +31,15 @@ class Kernel:
     def __init__(self):
         from _cellkeep_host import cell_hash
 
-        self._host = self._pid = self.runner = None
+        self.host = self._pid = self.runner = None
         self._flush_scheduled = False
+        self._has_expressions = False
         self.silent = False
         sys.argv = [""]
         sys.path.insert(0, "")
         self.cells = CellFiles(cell_hash)
         self.shell = KernelShell.instance(kernel=self)
+        self.plain = PlainCells(self.shell)
         self.debugger = debugger.Debugger(self.shell, self.cells)
         # sys.exit() is an error of the cell, as in every notebook; the hint speaks of a terminal.
         warnings.filterwarnings("ignore", message="To exit: use")
@@ -44,7 +47,11 @@ class Kernel:
         self._start_comms()
 
     def begin(self, host):
-        self._host = host
+        self.attach(host)
+        os.register_at_fork(after_in_child=self._become_child)
+
+    def attach(self, host):
+        self.host = host
         self._pid = os.getpid()
         self.runner = Runner(host)
         self._start_streams()
@@ -63,16 +70,26 @@ class Kernel:
                 Kernel._receive_comm,
             )
         )
-        os.register_at_fork(after_in_child=self._become_child)
+
+    def detach(self):
+        """What a zygote has attached to rehearse with."""
+        self.runner.close()
+        self.host = self._pid = self.runner = self._streams = self._stdin = None
+        self.debugger.begin(None)
 
     def _start_streams(self):
-        host, loop = self._host, self.runner.loop
+        from _cellkeep_host import Host, TextStream
+
+        host, loop = self.host, self.runner.loop
+        OutStream = streams.make_fast(TextStream, Host)
         # Kept: user code may have redirected sys.stdout at the moment of a fork.
         self._streams = (
             OutStream(host, 1, "strict", self._schedule_flush),
             OutStream(host, 2, "backslashreplace", self._schedule_flush),
+            sys.__stdout__,
+            sys.__stderr__,
         )
-        sys.stdout, sys.stderr = self._streams
+        sys.stdout, sys.stderr = self._streams[:2]
         sys.stdin = self._stdin = Stdin(host, loop.wakeup_fd, loop.drain_wakeup)
         builtins.input = self._stdin.input
         import getpass
@@ -92,12 +109,12 @@ class Kernel:
 
     def _flush_now(self):
         self._flush_scheduled = False
-        self._host.flush()
+        self.host.flush()
 
     # --- what libraries use ---
 
     def get_parent(self, channel=None):
-        return {"header": json.loads(self._host.parent_header())}
+        return {"header": json.loads(self.host.parent_header())}
 
     @property
     def _parent_header(self):
@@ -107,7 +124,26 @@ class Kernel:
         """Send a message on iopub. buffers: objects with memory, of any layout."""
         flat = [memoryview(item) for item in buffers or ()]
         flat = [item if item.contiguous else memoryview(bytes(item)) for item in flat]
-        self._host.publish(msg_type, to_json(content), to_json(metadata or {}), flat)
+        self.host.publish(
+            msg_type, to_json(content), to_json(metadata) if metadata else b"{}", flat, False
+        )
+
+    def publish_result(self, content, is_last):
+        """execute_result. is_last: the cell's own code is done; it goes out with the reply, then."""
+        is_last = is_last and self._is_ending()
+        self.host.publish("execute_result", to_json(content), b"{}", (), is_last)
+
+    def _is_ending(self):
+        """Whether nothing is left to do before the reply that may take time: above all, user code."""
+        return (
+            not self._has_expressions
+            and self.plain.nothing_follows()
+            and sys.stdout is self._streams[0]
+            and sys.stderr is self._streams[1]
+            and sys.__stdout__ is self._streams[2]
+            and sys.__stderr__ is self._streams[3]
+            and sys.gettrace() is None
+        )
 
     # --- the requests ---
 
@@ -119,7 +155,9 @@ class Kernel:
     def execute(self, code, silent, store_history, count, user_expressions, allow_stdin):
         shell = self.shell
         # IPython counts up when it stores; count is the number of this cell, or of the last stored.
-        shell.execution_count = count if store_history else count + 1
+        wanted = count if store_history else count + 1
+        if shell.execution_count != wanted:  # Setting a trait takes longer than most cells.
+            shell.execution_count = wanted
         shell.current_code = code
         shell.shown_error = None
         shell.compile.last_name = None
@@ -129,6 +167,7 @@ class Kernel:
         error, values = None, {}
         try:
             expressions = {} if user_expressions == b"{}" else json.loads(user_expressions)
+            self._has_expressions = bool(expressions)
             result, values = self.runner.run(
                 self._run_cell(code, store_history, silent, expressions)
             )
@@ -144,28 +183,35 @@ class Kernel:
         content, metadata = self._reply(code, error, values)
         self._stdin.allowed = False
         self._end_cell()
-        return to_json(content), to_json(metadata)
+        return to_json(content), to_json(metadata) if metadata else b"{}"
 
     async def _run_cell(self, code, store_history, silent, expressions):
         """IPython's result, and the values of the user expressions if the code succeeded."""
+        result = None
+        try:
+            if self.plain.takes(code):
+                result = await self.plain.run(code, store_history, silent)
+            else:
+                result = await self._run_special_cell(code, store_history, silent)
+        finally:
+            self._run_callbacks(result, silent)
+        values = self._evaluate(expressions) if expressions and result.success else {}
+        return result, values
+
+    async def _run_special_cell(self, code, store_history, silent):
         shell = self.shell
         transformed, failure = code, None
         try:
             transformed = shell.transform_cell(code)
         except Exception:
             failure = sys.exc_info()
-        result = None
-        try:
-            result = await shell.run_cell_async(
-                code,
-                store_history=store_history,
-                silent=silent,
-                transformed_cell=transformed,
-                preprocessing_exc_tuple=failure,
-            )
-        finally:
-            self._run_callbacks(result, silent)
-        return result, self._evaluate(expressions) if result.success else {}
+        return await shell.run_cell_async(
+            code,
+            store_history=store_history,
+            silent=silent,
+            transformed_cell=transformed,
+            preprocessing_exc_tuple=failure,
+        )
 
     def _run_callbacks(self, result, silent):
         """What run_cell_async leaves to its caller. Figures are shown here."""
@@ -203,111 +249,8 @@ class Kernel:
                 stream.flush()
             except (AttributeError, OSError, ValueError):
                 pass  # The user replaced, closed or lost it; there is nothing of ours in it.
-        self._host.flush()
-        self._host.flush_c_streams()
-
-    @only_in_parent
-    def complete(self, code, cursor_pos):
-        from IPython.core.completer import provisionalcompleter, rectify_completions
-
-        if cursor_pos < 0 or cursor_pos > len(code):
-            cursor_pos = len(code)
-        with provisionalcompleter():
-            found = list(
-                rectify_completions(code, self.shell.Completer.completions(code, cursor_pos))
-            )
-        start = found[0].start if found else cursor_pos
-        end = found[0].end if found else cursor_pos
-        types = [
-            dict(start=item.start, end=item.end, text=item.text, type=item.type,
-                 signature=item.signature)
-            for item in found
-        ]
-        return to_json({
-            "status": "ok",
-            "matches": [item.text for item in found],
-            "cursor_start": start,
-            "cursor_end": end,
-            "metadata": {"_jupyter_types_experimental": types},
-        })
-
-    @only_in_parent
-    def inspect(self, code, cursor_pos, detail_level):
-        from IPython.utils.tokenutil import token_at_cursor
-
-        if cursor_pos < 0 or cursor_pos > len(code):
-            cursor_pos = len(code)
-        content = {"status": "ok", "found": False, "data": {}, "metadata": {}}
-        try:
-            name = token_at_cursor(code, cursor_pos)
-            bundle = self.shell.object_inspect_mime(name, detail_level=detail_level)
-            content.update(found=True, data=bundle)
-        except KeyError:
-            pass  # No such name: found stays False.
-        return to_json(content)
-
-    @only_in_parent
-    def is_complete(self, code):
-        status, indent = self.shell.input_transformer_manager.check_complete(code)
-        content = {"status": status}
-        if status == "incomplete":
-            content["indent"] = " " * (indent or 0)
-        return to_json(content)
-
-    @only_in_parent
-    def kernel_info(self):
-        from IPython.core import release
-
-        version = "{}.{}.{}".format(*sys.version_info[:3])
-        return to_json({
-            "status": "ok",
-            "implementation": "cellkeep-python",
-            "implementation_version": "0.1.0",
-            "language_info": {
-                "name": "python",
-                "version": version,
-                "mimetype": "text/x-python",
-                "file_extension": ".py",
-                "pygments_lexer": "ipython3",
-                "codemirror_mode": {"name": "ipython", "version": 3},
-                "nbconvert_exporter": "python",
-            },
-            "banner": f"Python {version} (Cellkeep), IPython {release.version}",
-            "help_links": [
-                {"text": "Python Reference", "url": "https://docs.python.org/3.11"},
-                {"text": "IPython Reference", "url": "https://ipython.org/documentation.html"},
-            ],
-            # The field `debugger` is the older way to say it, which front ends still look at.
-            "debugger": debugger.is_available(),
-            "supported_features": ["debugger"] if debugger.is_available() else [],
-        })
-
-    @only_in_parent
-    def history(self, request):
-        request = json.loads(request)
-        manager = self.shell.history_manager
-        kind = request["hist_access_type"]
-        raw, output = request["raw"], request["output"]
-        if kind == "tail":
-            rows = manager.get_tail(request["n"], raw=raw, output=output, include_latest=True)
-        elif kind == "range":
-            session = request["session"]
-            if session <= 0:
-                session += manager.session_number
-            rows = manager.get_range(
-                session, request["start"], request["stop"] or None, raw=raw, output=output
-            )
-            # IPython calls the current session 0 in its rows.
-            rows = [(number or session, line, text) for number, line, text in rows]
-        else:
-            rows = manager.search(
-                request["pattern"],
-                raw=raw,
-                output=output,
-                n=request["n"],
-                unique=request["unique"],
-            )
-        return to_json({"status": "ok", "history": list(rows)})
+        self.host.flush()
+        self.host.flush_c_streams()
 
     # --- comms ---
 
@@ -369,12 +312,12 @@ class Kernel:
 
     def _become_child(self):
         """Runs in a child that user code forked: it has no part in the kernel."""
-        for stream in self._streams:
+        for stream in self._streams[:2]:
             stream.write_directly()
         self._stdin.allowed = False
         self.runner.leave_to_child()
         self.debugger.leave_to_child()
-        self._host.abandon()
+        self.host.abandon()
 
     def _leave_child(self, error):
         """A forked child came back from user code. It must not serve requests."""

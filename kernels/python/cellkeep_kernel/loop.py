@@ -25,6 +25,12 @@ def _is_machinery(frame):
     return frame is None or frame.f_code.co_filename.startswith(_MACHINERY)
 
 
+# If these are no longer what a loop has, somebody has patched asyncio (nest_asyncio does).
+_LOOP_METHODS = tuple(
+    (name, getattr(asyncio.SelectorEventLoop, name)) for name in ("run_forever", "_run_once")
+)
+
+
 class KernelLoop(asyncio.SelectorEventLoop):
     def __init__(self):
         super().__init__(selectors.PollSelector())
@@ -36,7 +42,37 @@ class KernelLoop(asyncio.SelectorEventLoop):
 
     def is_at_rest(self):
         """No callback, timer or descriptor to wait for but the wake-up's."""
-        return not self._ready and not self._scheduled and len(self._selector.get_map()) == 1
+        return (
+            not self._ready
+            and not self._scheduled
+            and len(self._selector._fd_to_key) == 1
+            and not self._stopping
+        )
+
+    def can_step(self):
+        """Whether step() does what a turn of the loop would do for the one callback that waits."""
+        return (
+            len(self._ready) == 1
+            and not self._debug
+            and asyncio._get_running_loop() is None
+            and all(getattr(type(self), name) is method for name, method in _LOOP_METHODS)
+        )
+
+    def step(self):
+        """Run that callback as run_forever() would, without asking the system what else there is."""
+        callback = self._ready.popleft()
+        hooks = sys.get_asyncgen_hooks()
+        self._thread_id = threading.get_ident()
+        asyncio._set_running_loop(self)
+        sys.set_asyncgen_hooks(
+            firstiter=self._asyncgen_firstiter_hook, finalizer=self._asyncgen_finalizer_hook
+        )
+        try:
+            callback._run()
+        finally:
+            self._thread_id = None
+            asyncio._set_running_loop(None)
+            sys.set_asyncgen_hooks(*hooks)
 
     @property
     def wakeup_fd(self):
@@ -117,14 +153,23 @@ class Runner:
         """The coroutine's result. KeyboardInterrupt may come out of it."""
         self.interrupted = False
         self._pending_interrupt = False
-        task = self._task = self.loop.create_task(coroutine)
+        loop = self.loop
+        is_alone = loop.is_at_rest() and loop._task_factory is None
+        task = self._task = loop.create_task(coroutine)
         try:
             if self._early_interrupt:
                 self._early_interrupt = False
                 self._interrupt_task()
             while True:
                 try:
-                    return self.loop.run_until_complete(task)
+                    if is_alone and loop.can_step():
+                        # Most cells are done after one step and leave nothing for the loop: a
+                        # fraction of the work, and no system call.
+                        is_alone = False
+                        loop.step()
+                        if task.done() and loop.is_at_rest():
+                            return task.result()
+                    return loop.run_until_complete(task)
                 except (KeyboardInterrupt, SystemExit):
                     if task.done():
                         raise
@@ -194,6 +239,11 @@ class Runner:
         if tasks:
             self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+
+    def close(self):
+        """Of a rehearsal, whose process is no kernel yet."""
+        self.loop.close()
+        asyncio.set_event_loop(None)
 
     def leave_to_child(self):
         """For a forked child: SIGINT is its own affair, and it does not wait for requests."""

@@ -31,6 +31,10 @@ class Compiler(CachingCompiler):
         self.last_name = self.cells.name_of(raw_code)
         return self.last_name
 
+    def forget_last(self):
+        self._filename_map.pop(self.last_name, None)
+        self.last_name = None
+
 
 # What an interrupt looks like in a cell that awaits, and after %%bash.
 _INTERRUPTED_AS = (asyncio.CancelledError, subprocess.CalledProcessError)

@@ -8,10 +8,11 @@ import re
 
 from IPython.core import formatters
 from IPython.core.inputtransformer2 import TransformerManager
+from IPython.lib import pretty
 
 # What each of IPython's own token transformers needs: `= %magic`, `= !command`, `help?`, and a line
 # that begins with one of %!?,;/ (after whatever white space).
-_SPECIAL_SYNTAX = re.compile(r"[%!?]|^\s*[,;/]", re.MULTILINE)
+_SPECIAL_SYNTAX = re.compile(r"\?|=[\s\\]*[%!]|^\s*[%!,;/]", re.MULTILINE)
 
 
 class Transforms(TransformerManager):
@@ -29,13 +30,16 @@ class Transforms(TransformerManager):
 _BUILTIN_TYPES = frozenset((
     bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple,
 ))  # fmt: skip
+# Integers that any limit of digits allows (sys.set_int_max_str_digits).
+_SHORT = 1 << 1024
+# Of these the plain text is what repr() gives, without the pretty printer.
+_REPR_TYPES = frozenset((int, str, float))
 _OWN_FORMATTERS = frozenset((
     formatters.IPythonDisplayFormatter, formatters.MimeBundleFormatter, formatters.HTMLFormatter,
     formatters.MarkdownFormatter, formatters.SVGFormatter, formatters.PNGFormatter,
     formatters.PDFFormatter, formatters.JPEGFormatter, formatters.LatexFormatter,
     formatters.JSONFormatter, formatters.JavascriptFormatter,
 ))  # fmt: skip
-
 
 def _may_format(formatter, value, bases):
     """Whether a formatter that is not the plain one could have something for a value of a builtin
@@ -52,6 +56,12 @@ def _may_format(formatter, value, bases):
 class Formatter(formatters.DisplayFormatter):
     """Asks none but the plain formatter about a value of a builtin type."""
 
+    # Those that were asked last, and of each the dictionary that holds its traits: reading them there
+    # costs a tenth of asking for the trait.
+    _asked = ()
+    _traits = ()
+    _float_printer = None
+
     def format(self, obj, include=None, exclude=None):
         plain = self.formatters.get("text/plain")
         if (
@@ -61,10 +71,51 @@ class Formatter(formatters.DisplayFormatter):
             or type(plain) is not formatters.PlainTextFormatter
         ):
             return super().format(obj, include, exclude)
-        bases = type(obj).__mro__
-        others = (self.ipython_display_formatter, self.mimebundle_formatter)
-        for formatter in (*others, *self.formatters.values()):
-            if formatter is not plain and _may_format(formatter, obj, bases):
+        others = (
+            self.ipython_display_formatter, self.mimebundle_formatter, *self.formatters.values()
+        )  # fmt: skip
+        if others != self._asked:
+            self._prepare(plain, others)
+        bases = None
+        for formatter, traits in self._traits:
+            # The usual case first: it is one of IPython's and nobody has registered a printer.
+            if traits is not None and not (
+                traits["type_printers"]
+                or traits["deferred_printers"]
+                or traits["singleton_printers"]
+            ):
+                continue
+            if bases is None:
+                bases = type(obj).__mro__
+            if _may_format(formatter, obj, bases):
                 return super().format(obj, include, exclude)
-        text = plain(obj)
+        text = repr(obj) if self._is_its_repr(plain, obj) else plain(obj)
         return ({} if text is None else {"text/plain": text}), {}
+
+    def _prepare(self, plain, others):
+        self._asked = others
+        self._traits = []
+        for item in others:
+            if type(item) in _OWN_FORMATTERS:
+                # Asking once makes them.
+                _ = item.singleton_printers, item.type_printers, item.deferred_printers
+                self._traits.append((item, item._trait_values))
+            elif item is not plain:
+                self._traits.append((item, None))
+        if self._float_printer is None:
+            self._float_printer = plain.type_printers.get(float)
+
+    def _is_its_repr(self, plain, value):
+        """Whether the plain formatter would give the value's repr()."""
+        kind = type(value)
+        if (
+            kind not in _REPR_TYPES
+            or kind is int
+            and not -_SHORT < value < _SHORT  # too many digits: the formatter shows the error
+            or plain.singleton_printers.get(id(value)) is not None
+        ):
+            return False
+        printer = plain.type_printers.get(kind)
+        if kind is float:
+            return printer is self._float_printer and plain.float_format == "%r"
+        return printer is pretty._repr_pprint

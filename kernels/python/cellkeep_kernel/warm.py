@@ -8,17 +8,16 @@ with its siblings, which is every random state. What stays common is documented 
 the addresses of this address space and the seed of str hashes.
 """
 
-import asyncio
 import gc
 import importlib
 import importlib.util
 import io
 import os
-import selectors
+import struct
 import sys
 import time
 
-from . import figures
+from . import figures, rehearsal
 
 # What data analysis imports in its first cell. What the environment does not have is left out.
 PRELOAD = (
@@ -41,6 +40,9 @@ _OF_THE_KERNEL = (
     "uuid",
 )
 
+# The second goes on from what the first has left, as forks do.
+STARTS_REHEARSED = 2
+
 #: The kernel of which every fork of this process goes on; None outside of a zygote.
 kernel = None
 
@@ -54,8 +56,11 @@ def prepare():
     from .kernel import Kernel
 
     kernel = Kernel()
-    _exercise_cell(kernel)
     _exercise_libraries(kernel.shell)
+    for _ in range(STARTS_REHEARSED):
+        become_child(dict(os.environb))
+        rehearsal.rehearse_start(kernel)
+    gc.disable()
     if "matplotlib" in sys.modules:
         # Its fonts are open files, which the forks must not share.
         sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
@@ -63,33 +68,6 @@ def prepare():
     # the forks share.
     gc.collect()
     gc.freeze()
-
-
-class _NoRunner:
-    """For a cell that nobody interrupts."""
-
-    interrupted = False
-
-    def raise_pending(self):
-        pass
-
-
-def _exercise_cell(kernel):
-    """Runs what every cell runs; no session sees anything of it."""
-    shell = kernel.shell
-    namespace = dict(shell.user_ns)
-    kernel.runner = _NoRunner()
-    loop = asyncio.SelectorEventLoop(selectors.PollSelector())
-    try:
-        code = shell.transform_cell("None")
-        loop.run_until_complete(
-            shell.run_cell_async(code, silent=True, store_history=False, transformed_cell=code)
-        )
-    finally:
-        loop.close()
-        kernel.runner = None
-        shell.user_ns.clear()
-        shell.user_ns.update(namespace)
 
 
 def _exercise_libraries(shell):
@@ -110,8 +88,10 @@ def _exercise_libraries(shell):
 
 def become_child(variables):
     """In the fork, before anything of the session's: variables are its whole environment, as bytes."""
-    os.environb.clear()
-    os.environb.update(variables)
+    # The C library has them already (kernels/common/kernel_main.cpp): only Python's copy is changed,
+    # which os.environ and os.environb share.
+    os.environ._data.clear()
+    os.environ._data.update(variables)
     time.tzset()
     _reseed()
     gc.enable()
@@ -120,9 +100,11 @@ def become_child(variables):
 def _reseed():
     """random reseeds itself (os.register_at_fork); these do not, or go by the process id."""
     if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()
+        # By words of its own: without any, NumPy makes a SeedSequence of as many.
+        sys.modules["numpy.random"].seed(struct.unpack("8I", os.urandom(32)))
     if "ssl" in sys.modules:
         sys.modules["ssl"].RAND_add(os.urandom(32), 32.0)
+        sys.modules["ssl"].RAND_bytes(1)
     tempfile = sys.modules["tempfile"]
     tempfile._name_sequence = None  # its generator is made anew
     tempfile.tempdir = None  # TMPDIR is the session's

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C library's heap of a zygote, before it is forked: every fork that allocates writes to the
+// pages where there is room, and those that it shares with the zygote are copied for it.
+#pragma once
+
+namespace cellkeep::kernels {
+
+/// Takes what is free between the allocations of this process, for good, so that forks of it
+/// allocate from pages of their own at the heap's end, one after the other. Costs the zygote what
+/// was free (some hundred KiB), once. One thread.
+void fill_heap_gaps();
+
+}  // namespace cellkeep::kernels

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands at the top of a cell: declarations stay where they are, statements have to go into a
+// function, and the expression at the end, if it has no semicolon, is the cell's value.
+#pragma once
+
+#include "kernels/cpp/tokens.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cellkeep::cpp {
+
+struct Piece {
+    enum class Kind { kDirective, kDeclaration, kStatement, kValue };
+    Kind kind = Kind::kStatement;
+    std::size_t begin = 0;  // bytes of the cell: [begin, end)
+    std::size_t end = 0;
+    bool initializes = false;  // of a declaration: it may be of variables, whose initializers run
+    /// Of a declaration: `[&]` and `[=]` that a variable's initializer begins a lambda with. At the
+    /// top of a file nothing is there to be captured, and C++ refuses to be asked for it.
+    std::vector<std::size_t> idle_captures;  // where the `&` or `=` stands
+};
+
+/// Whether a qualified name ("std::string", "P") is a type or a template of types.
+using IsType = std::function<bool(std::string_view name)>;
+
+/// In the order of the cell. Never fails: what cannot be told is called a statement, and the
+/// compiler says what is wrong with it.
+std::vector<Piece> split_cell(const std::vector<Token>& tokens, const IsType& is_type);
+
+}  // namespace cellkeep::cpp

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lines between the supervisor and the process that has the cells' state (README.md). A line begins
+// with a byte that says what it is; the other direction has requests as they came.
+#pragma once
+
+#include "protocol/support/unique_fd.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cellkeep::cpp {
+
+/// What an interpreter process says.
+enum class Word : char {
+    kEvent = 'E',     // an event for the kernel, as it is
+    kDone = 'D',      // the same, and the request is answered
+    kFailed = 'F',    // a done event for when the process before the cell has taken over
+    kAgain = 'A',     // the cell is to be run again from before it; JSON for the one that does
+    kFallback = 'K',  // the process to go back to: its id, a space, how many threads would end
+    kLine = 'L',      // the line of the cell that crashes
+    kOverflow = 'O',  // the stack is used up: what the signal that follows means
+};
+
+/// Longest line either way; a display beyond it is refused before it is sent.
+inline constexpr std::size_t kLineBytesMax = std::size_t{64} << 20U;
+
+class Channel {
+ public:
+    /// `wake`: where a copy of the process learns that its turn has come (snapshot.hpp).
+    Channel(UniqueFd socket, UniqueFd wake) : socket_(std::move(socket)), wake_(std::move(wake)) {}
+
+    /// Blocks. False at the end, after which nobody will ever say anything.
+    bool read_line(std::string& line);
+    /// A line of `wake`, which only copies read.
+    bool read_wake(std::string& line);
+    /// One line, whole, whichever thread says it. False if nobody listens any more.
+    bool say(Word word, std::string_view text);
+    /// In a fork: a lock that another thread held then is nobody's now.
+    void forget_locks() { lock_ = std::make_unique<std::mutex>().release(); }
+    int fd() const { return socket_.get(); }
+
+ private:
+    UniqueFd socket_;
+    UniqueFd wake_;
+    std::string buffer_;
+    std::size_t read_ = 0;               // of buffer_, how much was given out
+    std::mutex* lock_ = new std::mutex;  // never freed: threads of cells may outlive everything
+};
+
+/// All of it to a blocking descriptor. False if its reader is gone.
+bool write_fully(int fd, std::string_view bytes);
+
+}  // namespace cellkeep::cpp

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpp/console.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <stdio_ext.h>
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ext/stdio_sync_filebuf.h>
+#include <iostream>
+#include <string>
+
+namespace cellkeep::cpp {
+
+namespace {
+
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): stdin is one as well.
+Channel* g_channel = nullptr;
+bool g_allowed = false;
+std::string g_rest;  // of a line that was answered
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
+
+/// False at the end of the input.
+bool ask_for_line() {
+    if (!g_allowed) {
+        std::cerr << "cellkeep: this execution allows no input: std::cin is at its end"
+                  << std::endl;
+        return false;
+    }
+    (void)std::fflush(stdout);
+    g_channel->say(Word::kEvent, R"({"event":"input","prompt":"","password":false})");
+    std::string line;
+    while (g_channel->read_line(line)) {
+        const auto answer = nlohmann::json::parse(line, nullptr, false);
+        if (!answer.is_object() || answer.value("request", "") != "input") {
+            continue;
+        }
+        if (answer.value("eof", false)) {
+            return false;
+        }
+        g_rest = answer.value("value", "") + "\n";
+        return true;
+    }
+    return false;
+}
+
+extern "C" ssize_t read_console(void* /*cookie*/, char* buffer, std::size_t size) {
+    if (g_rest.empty() && !ask_for_line()) {
+        return 0;
+    }
+    const std::size_t count = std::min(size, g_rest.size());
+    std::memcpy(buffer, g_rest.data(), count);
+    g_rest.erase(0, count);
+    return static_cast<ssize_t>(count);
+}
+
+}  // namespace
+
+void install_console(Channel& channel) {
+    g_channel = &channel;
+    (void)std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+    FILE* console = ::fopencookie(nullptr, "r", {&read_console, nullptr, nullptr, nullptr});
+    if (console == nullptr) {
+        return;  // no memory for a FILE; stdin stays /dev/null
+    }
+    stdin = console;  // glibc: an ordinary variable
+    // For the life of the process: cin keeps a pointer to it.
+    static __gnu_cxx::stdio_sync_filebuf<char> buffer(console);
+    std::cin.rdbuf(&buffer);
+}
+
+void allow_input(bool allowed) {
+    g_allowed = allowed;
+    // What a cell has left of a line was its answer, not the next cell's.
+    g_rest.clear();
+    ::__fpurge(stdin);
+    std::clearerr(stdin);
+    std::cin.clear();
+}
+
+}  // namespace cellkeep::cpp

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names that definitions got which took the place of earlier ones; nobody is to see them.
+#pragma once
+
+#include <string>
+
+namespace cellkeep::cpp {
+
+/// "P[abi:cell7]::f" as people wrote it: "P::f" (shadowing.hpp says why the tag is there).
+std::string without_tags(std::string text);
+
+}  // namespace cellkeep::cpp

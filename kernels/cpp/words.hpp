@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words of C++ by what they can begin or join; never what a name of a cell means.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace cellkeep::cpp {
+
+template <std::size_t Size>
+using Words = std::array<std::string_view, Size>;
+
+inline constexpr Words<31> kDeclarationWords{
+    "struct",       "class",        "union",         "enum",    "namespace",      "using",
+    "typedef",      "template",     "extern",        "static",  "inline",         "constexpr",
+    "consteval",    "constinit",    "concept",       "const",   "volatile",       "auto",
+    "register",     "thread_local", "mutable",       "virtual", "explicit",       "friend",
+    "typename",     "alignas",      "static_assert", "asm",     "_Static_assert", "__attribute__",
+    "__extension__"};
+inline constexpr Words<19> kBuiltinTypes{
+    "void",
+    "bool",
+    "char",
+    "wchar_t",
+    "char8_t",
+    "char16_t",
+    "char32_t",
+    "short",
+    "int",
+    "long",
+    "signed",
+    "unsigned",
+    "float",
+    "double",
+    "auto",
+    "decltype",
+    "size_t",
+    "__int128",
+    "_Float16"};
+inline constexpr Words<9> kOperatorWords{
+    "and", "or", "xor", "not_eq", "and_eq", "or_eq", "xor_eq", "bitand", "bitor"};
+
+/// Of declarations in which nothing runs.
+inline constexpr Words<6> kNamingWords{
+    "using", "typedef", "template", "extern", "concept", "static_assert"};
+
+template <std::size_t Size>
+bool is_one_of(std::string_view word, const Words<Size>& words) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// What a statement begins with, or an expression that is no declaration for sure.
+inline bool is_statement_word(std::string_view word) {
+    constexpr Words<17> kWords{
+        "if",
+        "for",
+        "while",
+        "do",
+        "switch",
+        "try",
+        "return",
+        "goto",
+        "throw",
+        "case",
+        "break",
+        "else",
+        "continue",
+        "co_return",
+        "co_await",
+        "co_yield",
+        "default"};
+    return is_one_of(word, kWords) || word == "sizeof" || word == "not" || word == "compl" ||
+           word == "catch" || word == "this" || word == "delete" || word == "new";
+}
+
+}  // namespace cellkeep::cpp

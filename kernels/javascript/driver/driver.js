@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JavaScript and TypeScript driver: node [flags] driver.js --packages DIR [--typescript]
+// This thread runs user code and nothing else does. README.md says how the two threads share the work.
+//
+// User code may declare names like `JSON` for everybody in this thread, so these files take what
+// they use of the globals when they are loaded.
+'use strict';
+
+const { process } = globalThis;
+const nodeModule = require('node:module');
+const path = require('node:path');
+
+const NODE_MAJOR_MIN = 18;
+
+function options(list) {
+    const found = { packages: '', typescript: false };
+    for (let i = 0; i < list.length; i++) {
+        if (list[i] === '--packages' && i + 1 < list.length) {
+            found.packages = list[++i];
+        } else if (list[i] === '--typescript') {
+            found.typescript = true;
+        } else {
+            throw new Error(`unknown argument ${list[i]}`);
+        }
+    }
+    return found;
+}
+
+function main() {
+    if (Number(process.versions.node.split('.')[0]) < NODE_MAJOR_MIN) {
+        process.stderr.write(`Node.js ${NODE_MAJOR_MIN} or later is needed; this is ${process.version}.\n`);
+        process.exit(69);
+    }
+    const { packages, typescript } = options(process.argv.slice(2));
+    // For this thread, the front thread and what user code starts: CommonJS packages of the environment.
+    const modules = path.join(packages, 'node_modules');
+    process.env.NODE_PATH = [modules, process.env.NODE_PATH].filter(Boolean).join(path.delimiter);
+    nodeModule._initPaths();
+    process.argv.length = 1;
+    const { Session } = require('./session');
+    new Session(packages, typescript).start();
+}
+
+main();

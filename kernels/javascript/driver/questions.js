@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// prompt() and input(): what a cell asks the person at the client.
+'use strict';
+
+const { Atomics, Error, Promise, String } = globalThis;
+const { receiveMessageOnPort } = require('node:worker_threads');
+
+const { ANSWERED } = require('./channel');
+
+class Questions {
+    // port: where the front thread puts answers, one for each that it adds to ANSWERED.
+    constructor(control, writer, port, currentCell) {
+        this.control = control;
+        this.writer = writer;
+        this.port = port;
+        this.currentCell = currentCell;
+        this.waits = null;
+        port.unref();
+    }
+
+    // Waits for the answer, and everything with it; null at the end of the input.
+    prompt(text) {
+        const before = Atomics.load(this.control, ANSWERED);
+        this.#ask(text, false);
+        while (Atomics.load(this.control, ANSWERED) === before) {
+            Atomics.wait(this.control, ANSWERED, before);
+        }
+        return receiveMessageOnPort(this.port).message;
+    }
+
+    // A promise of the answer.
+    async input(text, options) {
+        if (this.waits !== null) {
+            throw new Error('one question at a time');
+        }
+        this.#ask(text, options?.password === true);
+        try {
+            return await this.currentCell().wait(new Promise((resolve) => (this.waits = resolve)));
+        } finally {
+            this.waits = null;
+        }
+    }
+
+    // The front thread says that an answer has come.
+    answered() {
+        const answer = this.waits === null ? undefined : receiveMessageOnPort(this.port);
+        if (answer !== undefined) {
+            this.waits(answer.message); // else prompt() has taken it already
+        }
+    }
+
+    #ask(text, password) {
+        if (!this.currentCell()?.request.allow_stdin) {
+            throw new Error('input is not possible here: the request does not allow it');
+        }
+        while (receiveMessageOnPort(this.port) !== undefined) {
+            // The answer to a question that nobody waits for any more.
+        }
+        this.writer.event({ event: 'input', prompt: text === undefined ? '' : String(text), password });
+    }
+}
+
+module.exports = { Questions };
