@@ -5,6 +5,10 @@
 
 namespace cellkeep::session {
 
+boost::asio::awaitable<void> Backend::wait_until_gone(std::string /*id*/) {
+    co_return;
+}
+
 boost::asio::awaitable<Result<std::shared_ptr<Session>>> ServiceBackend::create(
     SessionOptions options) {
     return service_.create(std::move(options));
@@ -20,6 +24,10 @@ std::vector<std::shared_ptr<Session>> ServiceBackend::list() const {
 
 Status ServiceBackend::remove(const std::string& id) {
     return service_.remove(id);
+}
+
+boost::asio::awaitable<void> ServiceBackend::wait_until_gone(std::string id) {
+    return service_.wait_until_gone(std::move(id));
 }
 
 std::vector<std::string> ServiceBackend::languages() const {

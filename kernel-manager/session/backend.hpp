@@ -32,6 +32,8 @@ class Backend {
     /// Null if the language is not offered.
     virtual const KernelSpec* find_spec(const std::string& language) const = 0;
     virtual LimitCeilings ceilings() const = 0;
+    /// Here: nothing is left of any.
+    virtual boost::asio::awaitable<void> wait_until_gone(std::string id);
 };
 
 class ServiceBackend : public Backend {
@@ -44,6 +46,7 @@ class ServiceBackend : public Backend {
     std::shared_ptr<Session> find(const std::string& id) const override;
     std::vector<std::shared_ptr<Session>> list() const override;
     Status remove(const std::string& id) override;
+    boost::asio::awaitable<void> wait_until_gone(std::string id) override;
     std::vector<std::string> languages() const override;
     const KernelSpec* find_spec(const std::string& language) const override;
     LimitCeilings ceilings() const override;

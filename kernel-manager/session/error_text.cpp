@@ -16,6 +16,13 @@ struct Hint {
 
 constexpr std::array kKindHints = {
     Hint{"syntax", "Fix the syntax at the given line; nothing of this code ran."},
+    Hint{
+        "exit_status",
+        "The last command of the cell failed: what it said is on stderr, its code is exit_code."},
+    Hint{
+        "driver",
+        "The language's driver broke down: variables are gone, files in /workspace are kept; run "
+        "what built the state again."},
     Hint{"memory", "Work in smaller pieces, or ask for a larger memory_mb."},
     Hint{
         "oom",

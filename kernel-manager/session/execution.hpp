@@ -36,6 +36,7 @@ struct ExecutionRequest {
     nlohmann::json metadata = nlohmann::json::object();  // kept with the result
     std::string idempotency_key;                         // empty: none
     bool store_history = true;
+    std::string language;  // empty: the session's own
 };
 
 /// Exactly one per execution.
@@ -107,7 +108,7 @@ struct ExecutionResult {
     nlohmann::json displays = nlohmann::json::array();  // [{data, metadata}]
     std::optional<ExecutionError> error;
     std::optional<Death> death;    // of the kernel, if it died under this execution
-    std::optional<int> exit_code;  // 0 ok, 1 the code raised; nothing if it did not come to an end
+    std::optional<int> exit_code;  // the code's own, or 0 ok, 1 raised; nothing: it did not end
     bool state_kept = true;        // false: the interpreter was replaced, its variables are gone
     std::map<std::string, Truncation> truncated;  // by stream name
     ExecutionMetrics metrics;

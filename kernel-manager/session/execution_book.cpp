@@ -12,6 +12,7 @@ namespace cellkeep::session {
 std::string digest_of(const ExecutionRequest& request) {
     protocol::Sha256 digest;
     digest.update_field(request.code);
+    digest.update_field(request.language);
     digest.update_field(request.stdin_text);
     digest.update_field(request.timeout ? std::to_string(request.timeout->count()) : "");
     digest.update_field(request.store_history ? "1" : "0");

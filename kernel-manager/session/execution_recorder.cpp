@@ -2,6 +2,7 @@
 #include "kernel-manager/session/execution_recorder.hpp"
 
 #include "kernel-manager/session/error_text.hpp"
+#include "kernel-manager/session/exit_code.hpp"
 #include "protocol/limits.hpp"
 
 #include <algorithm>
@@ -215,13 +216,15 @@ void ExecutionRecorder::on_reply(const protocol::Message& reply) {
     if (count != content.value().end() && count->is_number_integer()) {
         result_.execution_count = count->get<std::int64_t>();
     }
+    const auto metadata = reply.parse_metadata();
+    const json details = metadata.has_value() ? metadata.value() : json::object();
     if (string_field(content.value(), "status") == "ok") {
         result_.status = ExecutionStatus::kOk;
-        result_.exit_code = 0;
+        result_.exit_code = exit_code_of(details).value_or(0);
         return;
     }
     result_.status = ExecutionStatus::kError;
-    result_.exit_code = 1;
+    result_.exit_code = exit_code_of(details).value_or(1);
     if (!result_.error.has_value()) {
         // A cell that failed without an error message on iopub: the reply has the same fields.
         const std::size_t outputs = result_.outputs.size();
@@ -230,8 +233,7 @@ void ExecutionRecorder::on_reply(const protocol::Message& reply) {
             result_.outputs.erase(outputs);
         }
     }
-    const auto metadata = reply.parse_metadata();
-    classify_error(metadata.has_value() ? metadata.value() : json::object());
+    classify_error(details);
 }
 
 void ExecutionRecorder::classify_error(const json& reply_metadata) {

@@ -3,7 +3,9 @@
 
 #include "protocol/support/syscall.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 namespace cellkeep::session {
@@ -17,6 +19,8 @@ constexpr std::size_t kStampBytesMax = 4096;
 constexpr const char* kInsideBinary = "/opt/cellkeep/bin/cellkeep-kernel-python";
 constexpr const char* kInsidePackage = "/opt/cellkeep/python";
 constexpr const char* kInsideEnvironment = "/opt/cellkeep/environment";
+constexpr const char* kInsideDriverBinary = "/opt/cellkeep/bin/cellkeep-kernel-driver";
+constexpr const char* kInsideDriver = "/opt/cellkeep/driver";
 
 Status require(const std::string& path, const std::string& what, const std::string& hint) {
     std::error_code error;
@@ -74,6 +78,54 @@ void add_image_paths(const image::Prepared& images, KernelSpec& spec) {
     spec.environment.digest = images.environment.record.digest;
 }
 
+std::string inside_folder(const std::string& language) {
+    return "/opt/cellkeep/kernels/" + language;
+}
+
+std::string inside_folder(const LanguageFolder& language) {
+    return inside_folder(language.about.language);
+}
+
+std::string inside_packages(const LanguageFolder& language) {
+    return "/opt/cellkeep/packages/" + language.about.packages;
+}
+
+std::string inside_program(const LanguageFolder& language, const std::string& name) {
+    return "/opt/cellkeep/programs/" + language.about.language + "/" + name;
+}
+
+std::string driver_program(const Installation& installation) {
+    return installation.binary_dir + "/cellkeep-kernel-driver";
+}
+
+/// What a language that is a folder has beside Python's environment: {host, inside}. Small and of
+/// this build, or large and of the environment.
+struct OwnPaths {
+    std::vector<sandbox::ReadOnlyPath> programs;
+    std::vector<sandbox::ReadOnlyPath> environment;
+};
+
+OwnPaths own_paths(const Installation& installation, const LanguageFolder& language) {
+    OwnPaths paths;
+    paths.programs = {
+        {.source = driver_program(installation), .target = kInsideDriverBinary},
+        {.source = installation.driver_module,
+         .target = kInsideDriver + ("/" + fs::path(installation.driver_module).filename().string()),
+         .executable = false},
+        {.source = language.path, .target = inside_folder(language)}};
+    for (const auto& [name, folder] : language.shared) {
+        paths.programs.push_back({.source = folder, .target = inside_folder(name)});
+    }
+    if (!language.packages.empty()) {
+        paths.environment.push_back(
+            {.source = language.packages, .target = inside_packages(language)});
+    }
+    for (const auto& [name, program] : language.programs) {
+        paths.environment.push_back({.source = program, .target = inside_program(language, name)});
+    }
+    return paths;
+}
+
 /// "sha256:…" of the lock that the set-up made the environment from and left its hash in;
 /// "unlocked" for an environment of the operator's own making.
 std::string digest_of(const std::string& environment) {
@@ -114,6 +166,16 @@ bool has_package(const std::string& environment, const char* name) {
     return false;
 }
 
+std::vector<std::string> common_variables() {
+    return {
+        "HOME=/workspace",
+        "USER=cellkeep",
+        "LOGNAME=cellkeep",
+        "LANG=C.UTF-8",
+        "PATH=" + std::string(kInsideEnvironment) + "/bin:/usr/bin:/bin",
+        "TMPDIR=/tmp"};
+}
+
 Result<KernelSpec> make_python(const Installation& installation, const image::Prepared* images) {
     const std::string kernel = kernel_program(installation);
     BOOST_OUTCOME_TRY(
@@ -132,15 +194,9 @@ Result<KernelSpec> make_python(const Installation& installation, const image::Pr
     spec.display_name = "Python 3 (Cellkeep)";
     spec.argv = {kInsideBinary};
     spec.forkable = true;
-    spec.env = {
-        "HOME=/workspace",
-        "USER=cellkeep",
-        "LOGNAME=cellkeep",
-        "LANG=C.UTF-8",
-        "PATH=" + std::string(kInsideEnvironment) + "/bin:/usr/bin:/bin",
-        "TMPDIR=/tmp",
-        "CELLKEEP_ENVIRONMENT=" + std::string(kInsideEnvironment),
-        "CELLKEEP_PYTHONPATH=" + std::string(kInsidePackage)};
+    spec.env = common_variables();
+    spec.env.push_back("CELLKEEP_ENVIRONMENT=" + std::string(kInsideEnvironment));
+    spec.env.push_back("CELLKEEP_PYTHONPATH=" + std::string(kInsidePackage));
     spec.environment.name = "default";
     if (images != nullptr) {
         add_image_paths(*images, spec);
@@ -151,36 +207,154 @@ Result<KernelSpec> make_python(const Installation& installation, const image::Pr
     return spec;
 }
 
-}  // namespace
-
-Result<Installation> find_installation() {
-    std::error_code error;
-    const fs::path program = fs::read_symlink("/proc/self/exe", error);
-    if (error) {
-        return Error(ErrorCode::kSystem, "readlink(/proc/self/exe): " + error.message());
+/// What stands for the placeholders of its kernel.json, but {folder}.
+std::map<std::string, std::string> placeholder_values(const LanguageFolder& language) {
+    std::map<std::string, std::string> values{
+        {"python", std::string(kInsideEnvironment) + "/bin/python"}, {"driver", kInsideDriver}};
+    if (!language.packages.empty()) {
+        values["packages"] = inside_packages(language);
     }
-    Installation found;
-    const fs::path bin = program.parent_path();
-    found.binary_dir = bin.string();
-    // Installed: PREFIX/bin and PREFIX/lib/cellkeep. Built: build/<preset>/bin, and the sources and
-    // environments two and three levels up.
-    const fs::path installed = bin.parent_path() / "lib" / "cellkeep";
-    if (fs::exists(installed, error)) {
-        found.python_package_dir = (installed / "python").string();
-        found.python_environment = (installed / "environments" / "python").string();
-        return found;
+    for (const auto& [name, program] : language.programs) {
+        values["program:" + name] = inside_program(language, name);
     }
-    const fs::path build = bin.parent_path().parent_path();
-    found.python_package_dir = (build.parent_path() / "kernels" / "python").string();
-    found.python_environment = (build / "environments" / "python").string();
-    return found;
+    for (const auto& [name, folder] : language.shared) {
+        values["folder:" + name] = inside_folder(name);
+    }
+    return values;
 }
+
+/// kernel.json's argv and env mean something with these values.
+Status check_placeholders(
+    const LanguageFolder& language, std::map<std::string, std::string> values) {
+    values["folder"] = inside_folder(language);
+    for (const std::string& word : language.about.argv) {
+        BOOST_OUTCOME_TRY(with_context(protocol::expand_placeholders(word, values), "argv"));
+    }
+    for (const auto& [name, value] : language.about.env) {
+        BOOST_OUTCOME_TRY(
+            with_context(protocol::expand_placeholders(value, values), "env/" + name));
+    }
+    return ok();
+}
+
+/// From the images, and there only if it was there when they were made.
+Status add_own_image_paths(
+    const OwnPaths& paths,
+    const std::vector<std::string>& required,
+    const image::Prepared& images,
+    KernelSpec& spec) {
+    std::error_code error;
+    const auto add = [&](const image::ImageInUse& image,
+                         const std::vector<sandbox::ReadOnlyPath>& wanted) -> Status {
+        for (sandbox::ReadOnlyPath path : wanted) {
+            path.source = image.root + path.target;
+            if (!fs::exists(path.source, error)) {
+                return Error(
+                    ErrorCode::kUnavailable, path.target + " is not in the image of this server");
+            }
+            spec.read_only.push_back(std::move(path));
+        }
+        return ok();
+    };
+    for (const std::string& file : required) {
+        if (!fs::exists(images.environment.root + file, error)) {
+            return Error(
+                ErrorCode::kUnavailable,
+                file +
+                    " is not in the environment image; \"system_packages\" in kernel.json adds "
+                    "a Debian package to it");
+        }
+    }
+    BOOST_OUTCOME_TRY(add(images.programs, paths.programs));
+    return add(images.environment, paths.environment);
+}
+
+/// Of the host's own files, what it requires and no other language sees (/usr/include).
+void add_required_host_paths(const std::vector<std::string>& required, KernelSpec& spec) {
+    for (const std::string& file : required) {
+        const bool seen = std::any_of(
+            spec.read_only.begin(), spec.read_only.end(), [&](const sandbox::ReadOnlyPath& path) {
+                return file == path.target || file.starts_with(path.target + "/");
+            });
+        if (!seen) {
+            spec.read_only.push_back({.source = file, .target = file, .executable = false});
+        }
+    }
+}
+
+Result<KernelSpec> make_driver(
+    const Installation& installation,
+    const LanguageFolder& language,
+    const KernelSpec& python,
+    const image::Prepared* images) {
+    const auto values = placeholder_values(language);
+    BOOST_OUTCOME_TRY(check_placeholders(language, values));
+    BOOST_OUTCOME_TRY(require(
+        driver_program(installation),
+        "the kernel of language folders",
+        "Build it: cmake --build --preset release"));
+    BOOST_OUTCOME_TRY(
+        require(installation.driver_module, "the module of Python drivers", "Reinstall."));
+
+    KernelSpec spec = python;
+    spec.language = language.about.language;
+    spec.display_name = language.about.display_name;
+    spec.folder = language.path;
+    spec.language_info = language.about.language_info;
+    spec.forkable = false;
+    spec.debugger =
+        std::find(
+            language.about.messages.begin(), language.about.messages.end(), "debug_request") !=
+        language.about.messages.end();
+    spec.env = common_variables();
+    spec.argv = {kInsideDriverBinary, inside_folder(language)};
+    for (const auto& [name, value] : values) {
+        spec.argv.push_back(name + "=" + value);
+    }
+    const OwnPaths paths = own_paths(installation, language);
+    if (images != nullptr) {
+        BOOST_OUTCOME_TRY(add_own_image_paths(paths, language.about.required_files, *images, spec));
+    } else {
+        spec.read_only.insert(spec.read_only.end(), paths.programs.begin(), paths.programs.end());
+        spec.read_only.insert(
+            spec.read_only.end(), paths.environment.begin(), paths.environment.end());
+        add_required_host_paths(language.about.required_files, spec);
+    }
+    return spec;
+}
+
+LanguageFolders find_languages(const Installation& installation) {
+    return find_language_folders(
+        installation.kernel_directories, installation.environments, installation.program_path);
+}
+
+}  // namespace
 
 image::Sources image_sources(const Installation& installation) {
     image::Sources sources;
     sources.kernel_program = kernel_program(installation);
     sources.python_package_dir = installation.python_package_dir;
     sources.python_environment = installation.python_environment;
+    std::set<std::string> targets;  // of what several languages share, once
+    const auto add = [&](const std::vector<sandbox::ReadOnlyPath>& paths,
+                         std::vector<image::Addition>& additions) {
+        for (const sandbox::ReadOnlyPath& path : paths) {
+            if (targets.insert(path.target).second) {
+                additions.push_back({path.source, path.target.substr(1)});
+            }
+        }
+    };
+    for (const LanguageFolder& language : find_languages(installation).found) {
+        const OwnPaths paths = own_paths(installation, language);
+        add(paths.programs, sources.program_additions);
+        add(paths.environment, sources.environment_additions);
+        for (const std::string& package : language.about.system_packages) {
+            if (std::find(sources.packages.begin(), sources.packages.end(), package) ==
+                sources.packages.end()) {
+                sources.packages.push_back(package);
+            }
+        }
+    }
     return sources;
 }
 
@@ -188,6 +362,16 @@ Result<KernelCatalog> KernelCatalog::create(
     const Installation& installation, const image::Prepared* images) {
     KernelCatalog catalog;
     BOOST_OUTCOME_TRY(auto python, make_python(installation, images));
+    LanguageFolders folders = find_languages(installation);
+    catalog.not_offered_ = std::move(folders.not_offered);
+    for (const LanguageFolder& language : folders.found) {
+        auto spec = make_driver(installation, language, python, images);
+        if (spec) {
+            catalog.add(std::move(spec.value()));
+        } else {
+            catalog.not_offered_.push_back({language.about.language, spec.error().message()});
+        }
+    }
     catalog.add(std::move(python));
     return catalog;
 }

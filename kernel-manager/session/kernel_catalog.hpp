@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel-manager/image/prepare.hpp"
+#include "kernel-manager/session/language_folder.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "protocol/support/result.hpp"
 #include "sandbox/policy.hpp"
@@ -30,13 +31,21 @@ struct KernelSpec {
     /// (sandbox/zygote.hpp).
     bool forkable = false;
     bool debugger = false;  // its environment has what the kernel debugs with
+    /// On the host: where its kernel.json and its logos are. Empty: Python.
+    std::string folder = {};
+    nlohmann::json language_info = nlohmann::json::object();  // before any kernel has been asked
 };
 
 /// Where the parts of this installation are on the host.
 struct Installation {
-    std::string binary_dir;          // holds cellkeep, cellkeep-sandbox, cellkeep-kernel-python
+    std::string binary_dir;          // holds cellkeep, cellkeep-sandbox, cellkeep-kernel-*
     std::string python_package_dir;  // holds the package cellkeep_kernel
     std::string python_environment;  // a virtual environment (sys.prefix)
+    std::string driver_module = {};  // cellkeep_driver.py
+    std::string environments = {};   // the packages of languages, each a folder
+    /// Of languages that are folders; the operator's own come last.
+    std::vector<std::string> kernel_directories = {};
+    std::string program_path = {};  // where programs of theirs are looked for, as in $PATH
 };
 
 /// The installation this program belongs to: beside /proc/self/exe in an installed tree, or the
@@ -56,6 +65,8 @@ class KernelCatalog {
     static Result<KernelCatalog> create(
         const Installation& installation, const image::Prepared* images = nullptr);
 
+    /// Languages that are there but lack something. Their names and why.
+    const std::vector<NotOffered>& not_offered() const { return not_offered_; }
     /// Null if the language is not offered.
     const KernelSpec* find(const std::string& language) const;
     std::vector<std::string> languages() const;
@@ -63,6 +74,7 @@ class KernelCatalog {
 
  private:
     std::map<std::string, KernelSpec> specs_;
+    std::vector<NotOffered> not_offered_;
 };
 
 }  // namespace cellkeep::session

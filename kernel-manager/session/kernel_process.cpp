@@ -22,6 +22,7 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
     std::vector<std::string> env,
     std::string working_directory,
     bool warm,
+    sandbox::WorkerGroup group,
     Events events) {
     BOOST_OUTCOME_TRY(auto link, make_socket_pair(SOCK_STREAM));
     BOOST_OUTCOME_TRY(auto out, make_pipe());
@@ -36,6 +37,7 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
     spec.env = std::move(env);
     spec.working_directory = std::move(working_directory);
     spec.warm = warm;
+    spec.group = group;
     spec.link_fd = std::move(link.second);
     spec.stdout_fd = std::move(out.write_end);
     spec.stderr_fd = std::move(err.write_end);

@@ -39,6 +39,7 @@ class KernelProcess {
         std::vector<std::string> env,
         std::string working_directory,  // absolute, inside
         bool warm,                      // sandbox::WorkerSpec::warm
+        sandbox::WorkerGroup group,     // sandbox::WorkerSpec::group
         Events events);
 
     KernelProcess(const KernelProcess&) = delete;

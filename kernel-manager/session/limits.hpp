@@ -6,10 +6,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
 namespace cellkeep::session {
+
+/// Languages that run in one session, its own among them.
+inline constexpr std::size_t kSessionLanguagesMax = 8;
 
 struct SessionLimits {
     double cpu_cores = 1.0;

@@ -16,8 +16,11 @@ using protocol::Message;
 using std::chrono::steady_clock;
 
 Result<std::shared_ptr<Execution>> LiveSession::begin(ExecutionRequest request) {
-    if (closed_) {
+    if (shared_.closed) {
         return Error(ErrorCode::kConflict, "execute: the session has ended");
+    }
+    if (request.language.empty()) {
+        request.language = main_->spec().language;
     }
     std::string digest = request.idempotency_key.empty() ? "" : digest_of(request);
     BOOST_OUTCOME_TRY(auto seen, book_.find_key(request.idempotency_key, digest));
@@ -28,14 +31,52 @@ Result<std::shared_ptr<Execution>> LiveSession::begin(ExecutionRequest request) 
     return enqueue(std::move(request), std::move(digest));
 }
 
+Status LiveSession::check_execution(const ExecutionRequest& request) const {
+    if (const KernelLane* lane = find_lane(request.language)) {
+        BOOST_OUTCOME_TRY(lane->check_alive());
+    }
+    BOOST_OUTCOME_TRY(check_language(request.language));
+    const SessionLimits& session_limits = shared_.limits();
+    if (const auto refused = refusal()) {
+        return Error(ErrorCode::kLimitExceeded, "execute: " + refused->message, refused->hint);
+    }
+    if (request.timeout.has_value() && *request.timeout > session_limits.wall) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "timeout_ms: must be at most " + std::to_string(session_limits.wall.count()) +
+                ", the session's limit wall_ms");
+    }
+    std::size_t waiting = 0;
+    for (const KernelLane* lane : lanes()) {
+        waiting += lane->waiting();
+    }
+    if (waiting >= limits::kExecutionsQueuedMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "execute: " + std::to_string(limits::kExecutionsQueuedMax) +
+                " requests wait in this session already");
+    }
+    for (const InputFile& file : request.files) {
+        if (shared_.setup.mounted.contains(file.path)) {
+            // Not even from the same input: a copy in its place would take the mount away.
+            return Error(
+                ErrorCode::kInvalidArgument,
+                "files/" + std::to_string(&file - request.files.data()) +
+                    "/path: a read-only input is mounted there");
+        }
+    }
+    return check_files(request.files, shared_.setup.inputs.get());
+}
+
 Result<std::shared_ptr<Execution>> LiveSession::enqueue(
     ExecutionRequest request, std::string digest) {
     BOOST_OUTCOME_TRY(const auto random, random_hex(12));
     const auto execution = std::make_shared<Execution>(
-        io_,
+        shared_.io,
         Execution::Order{
             .id = "exe_" + random,
-            .session_id = setup_.id,
+            .session_id = shared_.setup.id,
+            .language = request.language,
             .code_sha256 = protocol::sha256_hex(request.code),
             .reasoning = std::move(request.reasoning),
             .metadata = std::move(request.metadata)});
@@ -43,15 +84,15 @@ Result<std::shared_ptr<Execution>> LiveSession::enqueue(
         execution,
         ExecutionRecorder(
             execution->id(),
-            setup_.id,
+            shared_.setup.id,
             std::move(request.stdin_text),
-            setup_.options.limits.output_bytes,
-            setup_.proxy != nullptr),
+            shared_.limits().output_bytes,
+            shared_.setup.proxy != nullptr),
         request.timeout,
         std::move(request.files)});
     Message message = Message::make(
         Channel::kShell,
-        protocol::make_header("execute_request", "api-" + setup_.id, "cellkeep"),
+        protocol::make_header("execute_request", "api-" + shared_.setup.id, "cellkeep"),
         json::object(),
         {{"code", request.code},
          {"silent", false},
@@ -59,13 +100,15 @@ Result<std::shared_ptr<Execution>> LiveSession::enqueue(
          {"user_expressions", json::object()},
          {"allow_stdin", true},
          {"stop_on_error", false}});
+    KernelLane& lane = open_lane(request.language);
     BOOST_OUTCOME_TRY(
-        queue_.push({std::move(message), nullptr, std::move(tracked), steady_clock::now()}));
+        lane.enqueue({std::move(message), nullptr, std::move(tracked), steady_clock::now()}));
     ++executions_;
-    guard_.accept_agent();
+    shared_.account.accept_agent();
     book_.add(execution, request.idempotency_key, std::move(digest));
     touch();
-    dispatch_next();
+    launch_lanes();
+    lane.dispatch_next();
     if (execution->phase() == ExecutionPhase::kQueued) {
         execution->mark_queued();
     }
@@ -88,25 +131,27 @@ Status LiveSession::interrupt_execution(const std::string& execution_id) {
     if (execution->phase() == ExecutionPhase::kFinished) {
         return Error(ErrorCode::kConflict, "interrupt: " + execution_id + " has finished");
     }
-    if (execution->phase() == ExecutionPhase::kRunning) {
-        const bool runs = current_.has_value() && current_->request.execution &&
-                          current_->request.execution->execution == execution;
-        return runs ? interrupt() : ok();  // its code has ended, its answer is being put together
+    Status done = ok();
+    // Not found: its code has ended, its answer is being put together.
+    for (KernelLane* lane : lanes()) {
+        if (lane->interrupt_execution(execution, done)) {
+            break;
+        }
     }
-    auto waiting = queue_.take_execution(execution_id);
-    CELLKEEP_CHECK(waiting.has_value());  // queued is what waits
-    publish(messages_.status("busy", &waiting->message));
-    ExecutionResult result = waiting->execution->recorder.finish(Cut::kInterrupt);
-    result.error->name = "Cancelled";
-    result.error->message = "It was taken out of the queue before it ran.";
-    result.metrics.queued = std::chrono::duration_cast<std::chrono::microseconds>(
-        steady_clock::now() - waiting->queued_at);
-    complete(*waiting->execution, std::move(result));
-    publish(messages_.status("idle", &waiting->message));
-    if (life_blocked_) {
-        watch_life();
-    }
-    return ok();
+    return done;
+}
+
+void LiveSession::complete(TrackedExecution& tracked, ExecutionResult result) {
+    const std::shared_ptr<Execution> execution = tracked.execution;
+    result.reasoning = execution->order().reasoning;
+    result.metadata = execution->order().metadata;
+    // What never ran, and what somebody ended, says nothing about the code.
+    const bool ran = execution->phase() == ExecutionPhase::kRunning;
+    const bool ended_by_others = result.death.has_value() && !is_own_fault(*result.death);
+    shared_.account.end_agent(
+        ran && !ended_by_others ? vote_of(result.status) : CircuitVote::kNone, steady_clock::now());
+    execution->finish(std::move(result));
+    book_.settle();
 }
 
 }  // namespace cellkeep::session

@@ -7,31 +7,33 @@
 namespace cellkeep::session {
 
 Status LiveSession::update(const SessionUpdate& wanted) {
-    if (closed_) {
+    if (shared_.closed) {
         return Error(ErrorCode::kConflict, "update: the session has ended");
     }
     if (wanted.limits) {
-        BOOST_OUTCOME_TRY(check_lowering(setup_.options.limits, *wanted.limits));
+        BOOST_OUTCOME_TRY(check_lowering(shared_.limits(), *wanted.limits));
     }
-    const auto before = setup_.proxy ? setup_.proxy->policy() : egress::NetworkPolicy();
+    const auto before =
+        shared_.setup.proxy ? shared_.setup.proxy->policy() : egress::NetworkPolicy();
     if (wanted.network) {
-        BOOST_OUTCOME_TRY(
-            update_network(setup_.gateway.get(), setup_.proxy.get(), *wanted.network));
+        BOOST_OUTCOME_TRY(update_network(
+            shared_.setup.gateway.get(), shared_.setup.proxy.get(), *wanted.network));
     }
     if (wanted.limits) {
         Status lowered = lower_sandbox_limits(
-            setup_.options.limits, *wanted.limits, [this](const sandbox::LimitsChange& change) {
-                return sandbox_.change_limits(change);
+            shared_.limits(), *wanted.limits, [this](const sandbox::LimitsChange& change) {
+                return shared_.sandbox.change_limits(change);
             });
         if (lowered.has_error()) {
             // All or nothing. What was in force a moment ago is allowed.
-            (void)update_network(setup_.gateway.get(), setup_.proxy.get(), before).has_value();
+            (void)update_network(shared_.setup.gateway.get(), shared_.setup.proxy.get(), before)
+                .has_value();
             return lowered;
         }
-        setup_.options.limits = *wanted.limits;
+        shared_.setup.options.limits = *wanted.limits;
     }
     if (wanted.metadata) {
-        setup_.options.metadata = *wanted.metadata;
+        shared_.setup.options.metadata = *wanted.metadata;
     }
     touch();
     watch_life();

@@ -51,13 +51,13 @@ void NetworkAccess::add_to(sandbox::Policy& policy) const {
 }
 
 Result<std::shared_ptr<egress::SessionProxy>> NetworkAccess::open(
-    sandbox::Sandbox& sandbox, KernelSpec& spec) {
+    sandbox::Sandbox& sandbox, std::vector<std::string>& env) {
     if (!bundle_) {
         return std::shared_ptr<egress::SessionProxy>();
     }
     BOOST_OUTCOME_TRY(
         auto opened, gateway_->open(session_id_, granted_, sandbox.take_proxy_listener()));
-    spec.env.insert(spec.env.end(), opened.environment.begin(), opened.environment.end());
+    env.insert(env.end(), opened.environment.begin(), opened.environment.end());
     bundle_.reset();  // the sandbox has it mounted
     return std::move(opened.proxy);
 }

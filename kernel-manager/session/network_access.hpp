@@ -35,7 +35,8 @@ class NetworkAccess {
     void add_to(sandbox::Policy& policy) const;
     /// Opens the proxy on the sandbox's listener, and adds the variables that lead there. Null
     /// without a network.
-    Result<std::shared_ptr<egress::SessionProxy>> open(sandbox::Sandbox& sandbox, KernelSpec& spec);
+    Result<std::shared_ptr<egress::SessionProxy>> open(
+        sandbox::Sandbox& sandbox, std::vector<std::string>& env);
 
  private:
     NetworkAccess() = default;

@@ -8,27 +8,12 @@
 
 namespace cellkeep::session {
 
-void RunGuard::hand_out(const sandbox::Usage& usage, const SessionLimits& limits, Time now) {
-    cpu_before_ = usage.cpu_time;
+void RunGuard::listen(const SessionLimits& limits, Time now) {
     meter_.begin(limits.output_bytes, std::nullopt, now);
 }
 
-void RunGuard::see(const sandbox::Usage& usage) {
-    budgets_.set_cpu(std::max(std::chrono::microseconds{0}, usage.cpu_time - cpu_before_));
-}
-
-std::optional<Refusal> RunGuard::refuse_agent(const SessionLimits& limits, Time now) const {
-    auto exhausted = budgets_.find_exhausted(limits);
-    return exhausted.has_value() ? exhausted : breaker_.refusal(now);
-}
-
-void RunGuard::accept_agent() {
-    budgets_.add_execution();
-    breaker_.on_accepted();
-}
-
 void RunGuard::begin(const sandbox::Usage& usage, const SessionLimits& limits, Time now) {
-    see(usage);
+    account_->see(usage);
     running_ = true;
     began_at_ = now;
     at_begin_ = usage;
@@ -38,23 +23,24 @@ void RunGuard::begin(const sandbox::Usage& usage, const SessionLimits& limits, T
     passed_.reset();
     error_.reset();
     counts_ = {};
-    meter_.begin(limits.output_bytes, budgets_.output_left(limits), now);
+    meter_.begin(limits.output_bytes, account_->budgets().output_left(limits), now);
 }
 
 Budgets::Allowance RunGuard::wall_time(
     const SessionLimits& limits, std::chrono::milliseconds asked) {
-    wall_ = budgets_.allow_wall(limits, asked);
+    wall_ = account_->budgets().allow_wall(limits, asked);
     return wall_;
 }
 
 Budgets::Allowance RunGuard::cpu_time(const SessionLimits& limits) {
-    cpu_ = budgets_.allow_cpu(limits);
+    cpu_ = account_->budgets().allow_cpu(limits);
     return cpu_;
 }
 
 bool RunGuard::passes_output(std::uint64_t bytes, Time now) {
     if (running_) {
-        budgets_.add_output(bytes);  // not the interpreter's own start, nor what others ask it
+        account_->budgets().add_output(
+            bytes);  // not the interpreter's own start, nor what others ask it
     }
     const auto passed = meter_.add(bytes, now);
     if (!passed.has_value() || passed_.has_value()) {
@@ -133,8 +119,9 @@ std::optional<LimitHit> RunGuard::end(
     running_ = false;
     passed_.reset();
     meter_.begin(limits.output_bytes, std::nullopt, now);
-    see(usage);
-    budgets_.add_wall(std::chrono::duration_cast<std::chrono::microseconds>(now - began_at_));
+    account_->see(usage);
+    account_->budgets().add_wall(
+        std::chrono::duration_cast<std::chrono::microseconds>(now - began_at_));
     counts_.oom_kills = usage.oom_kills - std::min(usage.oom_kills, at_begin_.oom_kills);
     counts_.process_refusals =
         usage.process_refusals - std::min(usage.process_refusals, at_begin_.process_refusals);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What limits, budgets and the circuit breaker see of a session: who may run now, how long, how
-// much a run has said, what the sandbox refused to it, and which limit it ended with. LiveSession
-// tells it what happens and does what it says. Knows no clock and no sandbox. Not thread-safe.
+// What limits and budgets see of one interpreter's runs: how long one may take, how much it has
+// said, what the sandbox refused to it, and which limit it ended with. KernelLane tells it what
+// happens and does what it says. Knows no clock and no sandbox. Not thread-safe.
 #pragma once
 
 #include "kernel-manager/session/budgets.hpp"
-#include "kernel-manager/session/circuit_breaker.hpp"
 #include "kernel-manager/session/limit_reason.hpp"
 #include "kernel-manager/session/output_meter.hpp"
-#include "kernel-manager/session/refusal.hpp"
+#include "kernel-manager/session/session_account.hpp"
 #include "protocol/message.hpp"
 #include "sandbox/sandbox.hpp"
 
@@ -24,22 +23,11 @@ class RunGuard {
  public:
     using Time = std::chrono::steady_clock::time_point;
 
-    explicit RunGuard(std::uint32_t consecutive_failures) : breaker_(consecutive_failures) {}
+    /// The account must live longer.
+    explicit RunGuard(SessionAccount& account) : account_(&account) {}
 
-    /// From now on the session is somebody's: CPU time counts from here.
-    void hand_out(const sandbox::Usage& usage, const SessionLimits& limits, Time now);
-    void see(const sandbox::Usage& usage);
-
-    // --- before a run
-    /// A budget that is used up: nobody runs code any more.
-    std::optional<Refusal> find_exhausted(const SessionLimits& limits) const {
-        return budgets_.find_exhausted(limits);
-    }
-    /// The same, or the circuit breaker, which only stops agents: people at notebooks see their
-    /// errors.
-    std::optional<Refusal> refuse_agent(const SessionLimits& limits, Time now) const;
-    void accept_agent();
-    void accept_client() { budgets_.add_execution(); }
+    /// From now on it is counted what is said; before that nothing passes.
+    void listen(const SessionLimits& limits, Time now);
 
     // --- a run
     void begin(const sandbox::Usage& usage, const SessionLimits& limits, Time now);
@@ -63,17 +51,10 @@ class RunGuard {
         const std::optional<Death>& death,
         const SessionLimits& limits,
         Time now);
-    void end_agent(CircuitVote vote, Time now) { breaker_.on_end(vote, now); }
-    void add_artifacts(std::uint64_t bytes) { budgets_.add_artifacts(bytes); }
-
-    const BudgetUse& used() const { return budgets_.used(); }
-    CircuitInfo circuit(Time now) const { return breaker_.info(now); }
 
  private:
-    Budgets budgets_;
-    CircuitBreaker breaker_;
+    SessionAccount* account_;
     OutputMeter meter_;
-    std::chrono::microseconds cpu_before_{0};
 
     // of the present run
     bool running_ = false;

@@ -37,6 +37,7 @@ class Execution {
     struct Order {
         std::string id;  // "exe_" and 24 hexadecimal digits
         std::string session_id;
+        std::string language;
         std::string code_sha256;  // hexadecimal
         std::string reasoning;
         nlohmann::json metadata = nlohmann::json::object();

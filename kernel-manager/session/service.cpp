@@ -41,6 +41,10 @@ Status Service::remove(const std::string& id, Death reason) {
     return state_->remove(id, reason);
 }
 
+boost::asio::awaitable<void> Service::wait_until_gone(std::string id) {
+    return state_->wait_until_gone(std::move(id));
+}
+
 std::size_t Service::spares() const {
     return state_->spares();
 }

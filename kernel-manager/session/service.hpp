@@ -63,6 +63,9 @@ struct ServiceConfig {
     /// Sessions at rest for so long are frozen until they are needed; 0: never.
     std::chrono::seconds freeze_after = kFreezeAfterDefault;
     std::function<void(const std::string& session_id, bool frozen)> log_frozen;
+    /// How many spares there may be, those of `prespawn` counted, when more are asked for
+    /// (session/spare_demand.hpp); 0: only those of `prespawn`.
+    std::size_t prespawn_most = 0;
 };
 
 /// Told about sessions by the Service, before create() returns and after a session has closed.
@@ -100,8 +103,12 @@ class Service {
     std::shared_ptr<Session> find(const std::string& id) const;
     /// Oldest first.
     std::vector<std::shared_ptr<Session>> list() const;
-    /// kNotFound. When it returns, nothing of the session is left.
+    /// kNotFound. When it returns, the session has ended for everybody; what is left of it on the
+    /// host is taken away meanwhile, and its place is free afterwards.
     Status remove(const std::string& id, Death reason = {Death::Kind::kRequested, 0});
+    /// After remove(), by session id: until nothing is left of it, or two seconds (a guest can take
+    /// long to die; the log tells).
+    boost::asio::awaitable<void> wait_until_gone(std::string id);
 
     /// How many sessions are ready for nobody yet.
     std::size_t spares() const;

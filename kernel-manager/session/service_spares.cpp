@@ -39,7 +39,7 @@ void ServiceState::begin() {
     }
     pool_ = SparePool::create(
         io_,
-        std::move(kinds),
+        SpareDemand(std::move(kinds), config_.prespawn_most),
         {.make = [weak](SessionOptions options) -> boost::asio::awaitable<Result<SessionPtr>> {
              const auto self = weak.lock();
              if (!self) {
@@ -137,14 +137,11 @@ void ServiceState::discard_spare(const SessionPtr& spare) {
 boost::asio::awaitable<void> ServiceState::wait_for_burials() {
     boost::asio::steady_timer timer(io_);
     const auto deadline = std::chrono::steady_clock::now() + kRoomPatience;
-    while (slots_->size() >= config_.sessions_max && !not_gone_.empty() && !shutting_down_ &&
+    while (slots_->size() >= config_.sessions_max && !burials_.empty() && !shutting_down_ &&
            std::chrono::steady_clock::now() < deadline) {
         timer.expires_after(kRoomLook);
         boost::system::error_code ignored;  // nobody cancels it
         co_await timer.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
-        if (finish_burials(std::chrono::milliseconds(0))) {
-            pool_->fill();
-        }
     }
 }
 

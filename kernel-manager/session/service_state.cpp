@@ -16,29 +16,20 @@ namespace cellkeep::session {
 
 namespace {
 
-/// How long everybody else may wait for the end of a session. Nearly all are gone within this; one
-/// that takes longer (that is up to its guest) is looked at again later.
-constexpr std::chrono::milliseconds kBurialPatience{100};
-/// What the host has not let go of (a slow death, a busy cgroup) is tried again this much later,
-/// then twice that, and so on.
-constexpr std::chrono::milliseconds kBurialRetryFirst{20};
-constexpr std::chrono::milliseconds kBurialRetryMost{1000};
-constexpr std::chrono::milliseconds kBurialRetryPatience{0};
-
 sandbox::Policy make_policy(
     const SessionLimits& asked,
-    const KernelSpec& spec,
+    const SessionLanguages& languages,
     const ServiceConfig& config,
     std::uint32_t slot) {
     sandbox::Policy policy;
-    policy.read_only = spec.read_only;
+    policy.read_only = languages.read_only;
     policy.limits.cpu_cores = asked.cpu_cores;
     policy.limits.memory_bytes = asked.memory_mb << 20U;
     policy.limits.workspace_bytes = asked.disk_mb << 20U;
     policy.limits.processes = asked.processes;
     policy.host_uid = config.host_id_base + slot;
     policy.host_gid = config.host_id_base + slot;
-    policy.images = spec.images;
+    policy.images = languages.images;
     policy.allow_degraded = config.allow_degraded;
     return policy;
 }
@@ -64,10 +55,12 @@ std::string make_uuid(std::string hex) {
 }  // namespace
 
 ServiceState::ServiceState(boost::asio::io_context& io, ServiceConfig config)
-    : io_(io),
-      config_(std::move(config)),
-      burial_timer_(io),
-      burial_delay_(kBurialRetryFirst, kBurialRetryMost) {}
+    : io_(io), config_(std::move(config)) {
+    for (const std::string& language : config_.catalog.languages()) {
+        languages_.emplace(
+            language, combine_languages(config_.catalog, *config_.catalog.find(language)));
+    }
+}
 
 boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::create(
     SessionOptions options) {
@@ -79,6 +72,7 @@ boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::create(
     }
     auto inputs = co_await check_inputs(options.files);
     BOOST_OUTCOME_CO_TRY(const auto checked, std::move(inputs));
+    const SparePool::Asking asking(pool_, options);
     Entry entry;
     BOOST_OUTCOME_CO_TRY(entry.kernel_id, claim_kernel_id(options.kernel_id));
     if (!has_references(options.files)) {  // those are mounted when a sandbox is made
@@ -90,7 +84,9 @@ boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::create(
         BOOST_OUTCOME_CO_TRY(std::move(room));
         BOOST_OUTCOME_CO_TRY(entry.slot, claim_slot());
         Status started = co_await start(entry, std::move(options), checked, false);
-        BOOST_OUTCOME_CO_TRY(std::move(started));
+        if (started.has_error()) {
+            co_return name_full_host(std::move(started).error());
+        }
     }
     const SessionPtr session = entry.session;
     if (shutting_down_) {
@@ -99,7 +95,7 @@ boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::create(
     }
     if (auto heard = announce(session); heard.has_error()) {
         bury(std::move(entry), {Death::Kind::kStartFailed, 0});
-        co_return std::move(heard).error().with_context("create session");
+        co_return name_full_host(std::move(heard).error()).with_context("create session");
     }
     sessions_.push_back(std::move(entry));
     co_return session;
@@ -165,7 +161,9 @@ boost::asio::awaitable<Status> ServiceState::start(
     setup.spec = *spec;
     BOOST_OUTCOME_CO_TRY(
         auto network, NetworkAccess::prepare(config_.gateway, setup.id, options.network));
-    sandbox::Policy policy = make_policy(options.limits, *spec, config_, entry.slot.value());
+    const SessionLanguages& languages = languages_.at(spec->language);
+    setup.catalog = languages.catalog;
+    sandbox::Policy policy = make_policy(options.limits, languages, config_, entry.slot.value());
     network.add_to(policy);
     if (config_.inputs) {
         policy.inputs = config_.inputs->mounts_of(options.files);
@@ -177,7 +175,7 @@ boost::asio::awaitable<Status> ServiceState::start(
     }
     auto made = co_await make_sandbox(spec->language, policy);
     if (made.has_error()) {
-        co_return name_full_host(std::move(made).error()).with_context("create session");
+        co_return std::move(made).error().with_context("create session");
     }
     if (shutting_down_) {
         co_return Error(ErrorCode::kUnavailable, "create session: the server is shutting down");
@@ -185,7 +183,8 @@ boost::asio::awaitable<Status> ServiceState::start(
     sandbox::Sandbox sandbox = std::move(made).value();
     BOOST_OUTCOME_CO_TRY(
         InputsDirectory::check_mounted(options.files, checked, sandbox::Workspace(sandbox)));
-    BOOST_OUTCOME_CO_TRY(setup.proxy, network.open(sandbox, setup.spec));
+    BOOST_OUTCOME_CO_TRY(setup.proxy, network.open(sandbox, setup.network_env));
+    setup.spec.env.insert(setup.spec.env.end(), setup.network_env.begin(), setup.network_env.end());
     setup.gateway = config_.gateway;
     setup.kernel_id = entry.kernel_id.value();
     setup.options = std::move(options);
@@ -289,50 +288,8 @@ Status ServiceState::remove(const std::string& id, Death reason) {
     return ok();
 }
 
-void ServiceState::bury(Entry entry, Death reason) {
-    entry.session->end_conversation(reason);
-    const Status left = entry.session->remove_leftovers(
-        shutting_down_ ? sandbox::kDestroyPatience : kBurialPatience);
-    if (left.has_value()) {
-        return;
-    }
-    log("the end of session " + entry.session->id() + " takes longer: " + left.error().message());
-    // Its number is its user on the host: nobody gets that while something of it may be left.
-    not_gone_.push_back(std::move(entry));
-    // One timer for all: a stream of slow ends must not put it off.
-    if (!shutting_down_ && not_gone_.size() == 1) {
-        burial_delay_.reset();
-        retry_burials();
-    }
-}
-
-bool ServiceState::finish_burials(std::chrono::milliseconds patience) {
-    const std::size_t before = not_gone_.size();
-    std::erase_if(not_gone_, [patience](const Entry& entry) {
-        return entry.session->remove_leftovers(patience).has_value();
-    });
-    return not_gone_.size() < before;
-}
-
-void ServiceState::retry_burials() {
-    burial_timer_.expires_after(burial_delay_.take());
-    burial_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
-        const auto self = weak.lock();
-        if (error || !self) {
-            return;
-        }
-        if (self->finish_burials(kBurialRetryPatience)) {
-            self->pool_->fill();  // there is room again
-        }
-        if (!self->not_gone_.empty()) {
-            self->retry_burials();
-        }
-    });
-}
-
 void ServiceState::shutdown() {
     shutting_down_ = true;
-    burial_timer_.cancel();
     const Death reason{Death::Kind::kRequested, kServerShutdown};
     for (const auto& one : std::exchange(starting_, {})) {
         if (const auto session = one.lock()) {
@@ -362,7 +319,7 @@ void ServiceState::shutdown() {
     for (const auto& [language, keeper] : zygotes_) {
         keeper->stop();
     }
-    (void)finish_burials(sandbox::kDestroyPatience);  // what is left is the next server's to sweep
+    finish_burials();
 }
 
 void ServiceState::log(const std::string& line) const {

@@ -8,7 +8,9 @@
 #include "kernel-manager/session/live_session.hpp"
 #include "kernel-manager/session/retry_delay.hpp"
 #include "kernel-manager/session/sandbox_maker.hpp"
+#include "kernel-manager/session/sandbox_remover.hpp"
 #include "kernel-manager/session/service.hpp"
+#include "kernel-manager/session/session_languages.hpp"
 #include "kernel-manager/session/spare_pool.hpp"
 #include "kernel-manager/session/work_thread.hpp"
 #include "kernel-manager/session/zygote_keeper.hpp"
@@ -42,6 +44,7 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
     SessionPtr find(const std::string& id) const;
     std::vector<std::shared_ptr<Session>> list() const;
     Status remove(const std::string& id, Death reason);
+    boost::asio::awaitable<void> wait_until_gone(std::string id);
     void shutdown();
 
     const ServiceConfig& config() const { return config_; }
@@ -97,16 +100,28 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
     boost::asio::awaitable<Result<SessionPtr>> make_spare(SessionOptions options);
     void discard_spare(const SessionPtr& spare);
     Status announce(const SessionPtr& session);
+
+    // service_burials.cpp
+    /// What is left of a session on the host after its end.
+    struct Burial {
+        std::string session_id;
+        std::shared_ptr<sandbox::Sandbox> sandbox;  // the remover's while it tries
+        /// Its user on the host: nobody gets that while something of it may be left.
+        Claim<std::uint32_t> slot;
+        std::vector<std::shared_ptr<boost::asio::steady_timer>> waiters;  // cancelled at the end
+    };
     /// Ends the session. Its place is free once nothing is left of it on the host.
     void bury(Entry entry, Death reason);
-    void retry_burials();
-    /// Whether one of those that were not gone is now; each is waited for that long.
-    bool finish_burials(std::chrono::milliseconds patience);
+    boost::asio::awaitable<void> finish(std::shared_ptr<Burial> burial);
+    void bury_at_shutdown(const Entry& entry);
+    /// What is being buried when the server ends: blocks.
+    void finish_burials();
     std::function<void(Death)> end_by_itself(const std::string& session_id, bool spare);
     void log(const std::string& line) const;
 
     boost::asio::io_context& io_;
     ServiceConfig config_;
+    std::map<std::string, SessionLanguages> languages_;  // by the sessions' main language
     std::shared_ptr<WorkThread> work_thread_ = std::make_shared<WorkThread>();
     std::shared_ptr<WorkThread> inputs_thread_ = std::make_shared<WorkThread>();
     std::shared_ptr<SandboxMaker> maker_ = std::make_shared<SandboxMaker>(io_);
@@ -119,9 +134,8 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
     std::map<std::string, Claim<std::uint32_t>> spare_slots_;  // by session id
     std::shared_ptr<SparePool> pool_;
     std::vector<std::weak_ptr<LiveSession>> starting_;
-    std::vector<Entry> not_gone_;  // closed, but the host has not let go of all
-    boost::asio::steady_timer burial_timer_;
-    RetryDelay burial_delay_;
+    std::shared_ptr<SandboxRemover> remover_ = std::make_shared<SandboxRemover>(io_);
+    std::vector<std::shared_ptr<Burial>> burials_;
     bool shutting_down_ = false;
 };
 

@@ -45,13 +45,14 @@ std::string read_now(const UniqueFd& pipe) {
 
 Result<ZygoteKeeper::ZygotePtr> make_zygote(
     const KernelSpec& spec,
+    const SessionLanguages& languages,
     const sandbox::ZygotePolicy& ids,
     const std::set<std::string, std::less<>>& allow_degraded,
     const std::function<bool()>& given_up) {
     sandbox::ZygoteSpec zygote;
     zygote.policy.hostname = "zygote";
-    zygote.policy.read_only = spec.read_only;
-    zygote.policy.images = spec.images;
+    zygote.policy.read_only = languages.read_only;
+    zygote.policy.images = languages.images;
     zygote.policy.limits.memory_bytes = kZygoteMemoryBytes;
     zygote.policy.limits.processes = kZygoteProcesses;
     zygote.policy.allow_degraded = allow_degraded;
@@ -64,6 +65,8 @@ Result<ZygoteKeeper::ZygotePtr> make_zygote(
     zygote.program.argv.emplace_back(kZygoteArgument);
     zygote.program.env = spec.env;
     zygote.program.env.insert(zygote.program.env.end(), kOneThread.begin(), kOneThread.end());
+    // Otherwise each fork looks up on its own what it calls for the first time (ld.so(8)).
+    zygote.program.env.emplace_back("LD_BIND_NOW=1");
     // Where its forks put their own variables, for /proc/PID/environ
     // (kernels/common/kernel_main.cpp).
     zygote.program.env.push_back("CELLKEEP_ROOM=" + std::string(kEnvironmentRoom, '-'));
@@ -87,12 +90,13 @@ std::shared_ptr<ZygoteKeeper> ServiceState::make_keeper(const KernelSpec& spec) 
         io_,
         {.make =
              [spec,
+              languages = languages_.at(spec.language),
               ids =
                   sandbox::ZygotePolicy{
                       config_.host_id_base - 1,
                       static_cast<std::uint32_t>(config_.sessions_max) + kZygoteIdsSpare},
               degraded = config_.allow_degraded](const std::function<bool()>& given_up) {
-                 return make_zygote(spec, ids, degraded, given_up);
+                 return make_zygote(spec, languages, ids, degraded, given_up);
              },
          .log =
              [weak = weak_from_this(), language = spec.language](const std::string& line) {

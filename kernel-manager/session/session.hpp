@@ -88,14 +88,24 @@ struct SessionOptions {
     std::string owner;  // principal; front ends fill it in
 };
 
+/// One of the languages that a session offers: its own and those of which a further interpreter
+/// starts in the same sandbox when code in it first comes.
+struct LanguageInfo {
+    std::string name;
+    std::optional<KernelState> state;  // nothing: no code has come yet
+    std::optional<Death> death;        // of its last interpreter, if that is dead
+    std::uint64_t restarts = 0;
+};
+
 /// A session as anyone may see it, now.
 struct SessionInfo {
-    std::string id;         // "ses_" and 24 hexadecimal digits
-    std::string kernel_id;  // UUID: the same session for Jupyter front ends
-    std::string language;
+    std::string id;                       // "ses_" and 24 hexadecimal digits
+    std::string kernel_id;                // UUID: the same session for Jupyter front ends
+    std::string language;                 // its own, in which front ends see its kernel
+    std::vector<LanguageInfo> languages;  // its own first
     KernelState state = KernelState::kStarting;
     bool frozen = false;         // its processes stand still until they are needed
-    std::optional<Death> death;  // of the last kernel, if it is dead
+    std::optional<Death> death;  // of the last kernel in its own language, if it is dead
     SessionLimits limits;
     egress::NetworkPolicy network;
     egress::Traffic traffic;  // zeros without a network
@@ -105,8 +115,8 @@ struct SessionInfo {
     std::string owner;
     std::chrono::system_clock::time_point created_at;
     std::chrono::system_clock::time_point last_activity;
-    std::uint64_t executions = 0;  // accepted so far
-    std::uint64_t restarts = 0;
+    std::uint64_t executions = 0;      // accepted so far
+    std::uint64_t restarts = 0;        // in all languages
     std::size_t connections = 0;       // of clients that said so with connect_client()
     std::string connection_file;       // empty: no ZeroMQ front
     std::uint64_t output_dropped = 0;  // journal entries no longer kept
@@ -155,7 +165,10 @@ class Session {
     /// successful execution; an Error means that nothing runs: kConflict (session closed, kernel
     /// dead for good), kLimitExceeded (queue, budget, circuit breaker), kInvalidArgument. An
     /// idempotency_key seen before gives the first execution again, running or finished;
-    /// kInvalidArgument ("idempotency_key: …") if it came with another request.
+    /// kInvalidArgument ("idempotency_key: …") if it came with another request. Executions of one
+    /// language run in the order in which they were accepted; those of others may run meanwhile.
+    /// kInvalidArgument ("language: …") if that is not offered; kLimitExceeded ("language: …")
+    /// beyond kSessionLanguagesMax.
     virtual Result<std::shared_ptr<Execution>> begin(ExecutionRequest request) = 0;
     /// begin() and the whole answer. Cancelling the coroutine does not cancel the run.
     boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request);
@@ -167,12 +180,17 @@ class Session {
     /// kNotFound; kConflict if it has finished.
     virtual Status interrupt_execution(const std::string& execution_id) = 0;
 
-    /// SIGINT to the running code. kConflict if the kernel is dead. An idle kernel is not
-    /// disturbed.
+    /// SIGINT to the running code, in whatever languages. kConflict if no kernel lives. An idle one
+    /// is not disturbed.
     virtual Status interrupt() = 0;
-    /// A fresh interpreter in the same sandbox, with the same files; ready when this returns. What
-    /// was running or queued is answered with an error.
+    /// A fresh interpreter of the session's own language in the same sandbox, with the same files;
+    /// ready when this returns. What was running or queued in it is answered with an error. Other
+    /// languages go on.
     virtual boost::asio::awaitable<Status> restart() = 0;
+    /// The same of one language. kInvalidArgument ("language: …") if it is not offered, kConflict
+    /// ("language: …") if no code in it has come yet.
+    virtual Status interrupt_language(const std::string& language) = 0;
+    virtual boost::asio::awaitable<Status> restart_language(const std::string& language) = 0;
 
     /// Changes what may change, all of it or nothing. kInvalidArgument names the field, kConflict:
     /// the session's state or what it was made with forbids it.

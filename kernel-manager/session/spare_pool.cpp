@@ -1,65 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/spare_pool.hpp"
 
-#include "kernel-manager/session/start_variables.hpp"
-
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 
 namespace cellkeep::session {
 
-bool fits(const SessionOptions& spare, const SessionOptions& asked) {
-    const SessionLimits& made = spare.limits;
-    const SessionLimits& wanted = asked.limits;
-    const bool same_sandbox = made.cpu_cores == wanted.cpu_cores &&
-                              made.memory_mb == wanted.memory_mb &&
-                              made.disk_mb == wanted.disk_mb && made.processes == wanted.processes;
-    return same_sandbox && spare.language == asked.language &&
-           spare.environment == asked.environment && spare.network == asked.network &&
-           !has_start_variables(asked.env);
+using std::chrono::steady_clock;
+
+SparePool::Asking::Asking(std::shared_ptr<SparePool> pool, const SessionOptions& asked)
+    : pool_(std::move(pool)) {
+    const auto now = steady_clock::now();
+    pool_->demand_.note(asked, now);
+    if (pool_->asking_++ == 0) {
+        pool_->asking_since_ = now;
+    }
+}
+
+SparePool::Asking::~Asking() {
+    --pool_->asking_;
+    pool_->fill();
 }
 
 std::shared_ptr<SparePool> SparePool::create(
-    boost::asio::io_context& io, std::vector<Kind> kinds, Hooks hooks) {
-    return std::shared_ptr<SparePool>(new SparePool(io, std::move(kinds), std::move(hooks)));
+    boost::asio::io_context& io, SpareDemand demand, Hooks hooks) {
+    return std::shared_ptr<SparePool>(new SparePool(io, std::move(demand), std::move(hooks)));
 }
 
-SparePool::SparePool(boost::asio::io_context& io, std::vector<Kind> kinds, Hooks hooks)
-    : io_(io), kinds_(std::move(kinds)), hooks_(std::move(hooks)), retry_timer_(io) {}
+SparePool::SparePool(boost::asio::io_context& io, SpareDemand demand, Hooks hooks)
+    : io_(io),
+      demand_(std::move(demand)),
+      hooks_(std::move(hooks)),
+      retry_timer_(io),
+      demand_timer_(io) {}
 
-const SparePool::Kind* SparePool::missing() const {
-    for (const Kind& kind : kinds_) {
-        const auto ready = std::count_if(ready_.begin(), ready_.end(), [&](const Spare& spare) {
-            return fits(spare->options(), kind.options);
-        });
+std::size_t SparePool::count_ready(const SessionOptions& kind) const {
+    return static_cast<std::size_t>(
+        std::count_if(ready_.begin(), ready_.end(), [&](const Spare& spare) {
+            return fits(spare->options(), kind);
+        }));
+}
+
+std::optional<SessionOptions> SparePool::missing() const {
+    for (const Kind& kind : demand_.wanted(steady_clock::now())) {
         const auto coming = std::count_if(
             being_made_.begin(), being_made_.end(), [&](const SessionOptions& options) {
                 return fits(options, kind.options);
             });
-        if (static_cast<std::size_t>(ready + coming) < kind.count) {
-            return &kind;
+        if (count_ready(kind.options) + static_cast<std::size_t>(coming) < kind.count) {
+            return kind.options;
         }
     }
-    return nullptr;
+    return std::nullopt;
+}
+
+bool SparePool::is_courteous() const {
+    return asking_ > 0 && steady_clock::now() - asking_since_ < kSpareCourtesy;
 }
 
 void SparePool::fill() {
-    while (!stopped_ && !waiting_ && being_made_.size() < kSparesMadeAtOnce) {
-        const Kind* kind = missing();
-        if (kind == nullptr || !hooks_.has_room(being_made_.size())) {
-            return;
+    if (stopped_ || is_courteous()) {
+        return;
+    }
+    shed();
+    while (!waiting_ && being_made_.size() < kSparesMadeAtOnce) {
+        const std::optional<SessionOptions> kind = missing();
+        if (!kind.has_value() || !hooks_.has_room(being_made_.size())) {
+            break;
         }
-        being_made_.push_back(kind->options);
+        being_made_.push_back(*kind);
         boost::asio::co_spawn(
             io_,
-            [self = shared_from_this(), options = kind->options] {
-                return self->make_one(options);
-            },
+            [self = shared_from_this(), options = *kind] { return self->make_one(options); },
             boost::asio::detached);
     }
+    watch_demand();
+}
+
+void SparePool::shed() {
+    const auto now = steady_clock::now();
+    for (std::size_t i = ready_.size(); i-- > 0;) {
+        const SessionOptions& options = ready_[i]->options();
+        if (count_ready(options) > demand_.wanted(options, now)) {
+            const Spare spare = std::move(ready_[i]);
+            ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(i));
+            hooks_.discard(spare);
+        }
+    }
+}
+
+void SparePool::watch_demand() {
+    const auto at = demand_.declines_at(steady_clock::now());
+    if (!at.has_value() || *at == demand_timer_.expiry()) {
+        return;
+    }
+    demand_timer_.expires_at(*at);
+    demand_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+        if (const auto self = weak.lock(); !error && self) {
+            self->fill();
+        }
+    });
 }
 
 void SparePool::tell(bool ready) {
@@ -115,7 +160,6 @@ SparePool::Spare SparePool::take(const SessionOptions& asked) {
     Spare spare = std::move(*found);
     ready_.erase(found);
     retry_delay_.reset();  // it lived until it was needed
-    fill();
     return spare;
 }
 
@@ -123,8 +167,15 @@ bool SparePool::give_way() {
     if (ready_.empty()) {
         return false;
     }
-    const Spare spare = std::move(ready_.back());
-    ready_.pop_back();
+    auto victim = std::find_if(ready_.rbegin(), ready_.rend(), [this](const Spare& spare) {
+        const SessionOptions& options = spare->options();
+        return count_ready(options) > demand_.wanted_always(options);
+    });
+    if (victim == ready_.rend()) {
+        victim = ready_.rbegin();
+    }
+    const Spare spare = std::move(*victim);
+    ready_.erase(std::next(victim).base());
     hooks_.discard(spare);
     return true;
 }
@@ -157,6 +208,7 @@ boost::asio::awaitable<bool> SparePool::wait_for_making() {
 void SparePool::stop() {
     stopped_ = true;
     retry_timer_.cancel();
+    demand_timer_.cancel();
     while (give_way()) {
     }
 }

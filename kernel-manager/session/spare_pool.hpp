@@ -2,22 +2,26 @@
 //
 // Sessions made in advance, for nobody: whoever asks for one that fits gets it without waiting for
 // an interpreter. Makes a few at a time in the background, replaces what was handed out or died,
-// and backs off when that fails, so that a broken installation costs no hot loop. Owns the spares;
-// how one is made and let go of is the Service's. io_context thread only.
+// and backs off when that fails, so that a broken installation costs no hot loop. How many of what
+// kind follows what is asked for (SpareDemand). Owns the spares; how one is made and let go of is
+// the Service's. io_context thread only.
 #pragma once
 
 #include "kernel-manager/session/completion.hpp"
 #include "kernel-manager/session/live_session.hpp"
 #include "kernel-manager/session/retry_delay.hpp"
+#include "kernel-manager/session/spare_demand.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,18 +34,25 @@ inline constexpr std::chrono::milliseconds kSpareRetryMost{60'000};
 /// How many are made at a time: more would only hold up those who ask for something else.
 inline constexpr std::size_t kSparesMadeAtOnce = 3;
 
-/// Whether a session that was made for nobody can be given to one who asks for this: what cannot be
-/// changed any more must be equal, and no variable may be asked for that is only read when a
-/// process starts.
-bool fits(const SessionOptions& spare, const SessionOptions& asked);
+/// Spares are made when nobody waits for a session, so that those do not wait for spares; but no
+/// longer than this after the first of a crowd has come.
+inline constexpr std::chrono::milliseconds kSpareCourtesy{1000};
 
 class SparePool : public std::enable_shared_from_this<SparePool> {
  public:
     using Spare = std::shared_ptr<LiveSession>;
-    /// What is kept ready.
-    struct Kind {
-        SessionOptions options;
-        std::size_t count = 0;
+    using Kind = SpareDemand::Kind;
+    /// While it lives, somebody is getting a session: their wish counts as demand. What is missing
+    /// afterwards is made then.
+    class Asking {
+     public:
+        Asking(std::shared_ptr<SparePool> pool, const SessionOptions& asked);
+        Asking(const Asking&) = delete;
+        Asking& operator=(const Asking&) = delete;
+        ~Asking();
+
+     private:
+        std::shared_ptr<SparePool> pool_;
     };
     struct Hooks {
         /// One spare, ready; an error if it cannot be made now.
@@ -55,17 +66,18 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
     };
 
     static std::shared_ptr<SparePool> create(
-        boost::asio::io_context& io, std::vector<Kind> kinds, Hooks hooks);
+        boost::asio::io_context& io, SpareDemand demand, Hooks hooks);
     SparePool(const SparePool&) = delete;
     SparePool& operator=(const SparePool&) = delete;
     ~SparePool() = default;
 
-    /// Begins to fill up, in the background; does nothing if it is full or busy with it. Kinds in
-    /// their order.
+    /// Lets go of what nobody wants any more and begins to make what is missing, in the background;
+    /// nothing if it is busy with that, or others are being served.
     void fill();
-    /// A spare that fits, which is the caller's from now on; null if there is none. Fills up.
+    /// A spare that fits, which is the caller's from now on; null if there is none.
     Spare take(const SessionOptions& asked);
-    /// Lets one go to make room; false if there is none.
+    /// Lets one go to make room, of those that demand alone has made if there are any; false if
+    /// there is none.
     bool give_way();
     /// One has died.
     void drop(const std::string& session_id);
@@ -78,22 +90,30 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
     bool is_making() const { return !being_made_.empty(); }
 
  private:
-    SparePool(boost::asio::io_context& io, std::vector<Kind> kinds, Hooks hooks);
-    /// A kind of which there are not enough, those being made counted; null if there is none.
-    const Kind* missing() const;
+    SparePool(boost::asio::io_context& io, SpareDemand demand, Hooks hooks);
+    /// A kind of which there are not enough, those being made counted.
+    std::optional<SessionOptions> missing() const;
+    std::size_t count_ready(const SessionOptions& kind) const;
+    /// Lets go of what is beyond the demand.
+    void shed();
+    void watch_demand();
+    bool is_courteous() const;
     boost::asio::awaitable<void> make_one(SessionOptions options);
     void tell(bool ready);
     void fill_later();
 
     boost::asio::io_context& io_;
-    std::vector<Kind> kinds_;
+    SpareDemand demand_;
     Hooks hooks_;
     std::vector<Spare> ready_;
     std::vector<SessionOptions> being_made_;
     std::shared_ptr<Completion<bool>> made_;  // set when the next one is ready or has failed
     boost::asio::steady_timer retry_timer_;
     RetryDelay retry_delay_{kSpareRetryFirst, kSpareRetryMost};
-    bool waiting_ = false;  // for retry_timer_
+    bool waiting_ = false;                                // for retry_timer_
+    boost::asio::steady_timer demand_timer_;              // goes off when demand declines
+    std::size_t asking_ = 0;                              // how many Asking live
+    std::chrono::steady_clock::time_point asking_since_;  // of the first of them
     bool stopped_ = false;
 };
 

@@ -6,9 +6,11 @@
 #include <fcntl.h>
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <exception>
+#include <optional>
 #include <sqlite3.h>
 #include <utility>
 
@@ -103,6 +105,20 @@ Error open_error(const SQLite::Exception& failure) {
         std::string("store: ") + failure.what()};
 }
 
+/// Leaves a compiled statement ready for its next use, also after a failure.
+class Finish {
+ public:
+    explicit Finish(SQLite::Statement& statement) : statement_(statement) {}
+    ~Finish() {
+        (void)statement_.tryReset();  // Ignored: it repeats the failure that exec() has thrown.
+    }
+    Finish(const Finish&) = delete;
+    Finish& operator=(const Finish&) = delete;
+
+ private:
+    SQLite::Statement& statement_;
+};
+
 }  // namespace
 
 struct Database::Handle {
@@ -112,9 +128,22 @@ struct Database::Handle {
               SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
               static_cast<int>(kBusyTimeout.count())) {}
     SQLite::Database database;
+    // Compiled once; each execution is written twice. They go before the database does.
+    std::optional<SQLite::Statement> put_session;
+    std::optional<SQLite::Statement> put_execution;
+    // Since what is past the retention was forgotten; nothing has been in this process.
+    std::optional<std::size_t> sessions_written;
+    std::optional<std::size_t> executions_written;
 
-    void put(const SessionRecord& record) const {
-        SQLite::Statement statement(database, kPutSession);
+    /// Once the tables are there.
+    void compile() {
+        put_session.emplace(database, kPutSession);
+        put_execution.emplace(database, kPutExecution);
+    }
+
+    void put(const SessionRecord& record) {
+        SQLite::Statement& statement = *put_session;
+        const Finish finish(statement);
         int at = 1;
         for (const std::string* field :
              {&record.id,
@@ -129,8 +158,9 @@ struct Database::Handle {
         (void)statement.exec();
     }
 
-    void put(const ExecutionRecord& record) const {
-        SQLite::Statement statement(database, kPutExecution);
+    void put(const ExecutionRecord& record) {
+        SQLite::Statement& statement = *put_execution;
+        const Finish finish(statement);
         int at = 1;
         for (const std::string* field : texts_of(record)) {
             statement.bind(at++, *field);
@@ -142,7 +172,20 @@ struct Database::Handle {
         (void)statement.exec();
     }
 
-    void forget(const char* table, std::size_t kept) const {
+    /// Not each time: finding the oldest walks over all that is kept. written: of this table, since
+    /// then; it may hold a hundredth more than the retention says.
+    void forget(
+        const char* table,
+        std::size_t kept,
+        std::optional<std::size_t>& written,
+        std::size_t added) const {
+        if (written.has_value()) {
+            *written += added;
+            if (*written <= kept / 100) {
+                return;
+            }
+        }
+        written = 0;
         const std::string name(table);
         SQLite::Statement statement(
             database,
@@ -171,6 +214,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
             return Error(ErrorCode::kProtocol, "store: " + path + " is damaged");
         }
         handle->database.exec(kSchema);
+        handle->compile();
         return std::unique_ptr<Database>(new Database(std::move(handle)));
     } catch (const SQLite::Exception& failure) {
         return open_error(failure);
@@ -183,8 +227,16 @@ Status Database::write(const std::vector<Record>& records, const Retention& rete
         for (const Record& record : records) {
             std::visit([this](const auto& one) { handle_->put(one); }, record);
         }
-        handle_->forget("sessions", retention.sessions);
-        handle_->forget("executions", retention.executions);
+        const auto sessions = static_cast<std::size_t>(
+            std::count_if(records.begin(), records.end(), [](const Record& record) {
+                return std::holds_alternative<SessionRecord>(record);
+            }));
+        handle_->forget("sessions", retention.sessions, handle_->sessions_written, sessions);
+        handle_->forget(
+            "executions",
+            retention.executions,
+            handle_->executions_written,
+            records.size() - sessions);
         transaction.commit();
         return ok();
     } catch (const SQLite::Exception& failure) {

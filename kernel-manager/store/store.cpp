@@ -93,6 +93,7 @@ Store::~Store() {
 
 void Store::put(Record record) {
     const std::size_t bytes = std::visit([](const auto& one) { return bytes_of(one); }, record);
+    bool wake = false;
     {
         const std::lock_guard lock(mutex_);
         if (queue_.size() >= limits_.queue_max || queue_bytes_ + bytes > limits_.queue_bytes_max) {
@@ -101,8 +102,16 @@ void Store::put(Record record) {
         }
         queue_bytes_ += bytes;
         queue_.push_back(std::move(record));
+        // The thread knows of the first, and is gathering; half a queue is enough of that.
+        wake = queue_.size() == 1 || is_much_waiting();
     }
-    changed_.notify_all();
+    if (wake) {
+        changed_.notify_all();
+    }
+}
+
+bool Store::is_much_waiting() const {
+    return queue_.size() >= limits_.queue_max / 2 || queue_bytes_ >= limits_.queue_bytes_max / 2;
 }
 
 std::string Store::trouble() const {
@@ -119,6 +128,9 @@ void Store::work() {
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [this] { return stopping_ || !queue_.empty() || !jobs_.empty(); });
+        // A commit costs as much as many rows, so what comes in a row is committed together.
+        changed_.wait_for(
+            lock, kGatherTime, [this] { return stopping_ || !jobs_.empty() || is_much_waiting(); });
         const std::vector<Record> records = std::exchange(queue_, {});
         queue_bytes_ = 0;
         const std::deque<Job> jobs = std::exchange(jobs_, {});

@@ -13,6 +13,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -24,6 +25,10 @@
 #include <vector>
 
 namespace cellkeep::store {
+
+/// Records are committed so long after they came, together; who asks does not wait for it, and gets
+/// what was put before. A server that is killed loses the records of this time.
+inline constexpr std::chrono::milliseconds kGatherTime{2};
 
 /// Damaged files that are kept beside the store, each under a name of its own.
 inline constexpr std::size_t kDamagedFilesMax = 8;
@@ -72,6 +77,7 @@ class Store {
     template <typename Answer>
     boost::asio::awaitable<Answer> ask(std::function<Answer(Database&)> question);
     void work();
+    bool is_much_waiting() const;  // Precondition: mutex_ is held.
     void write(const std::vector<Record>& records);
     void set_trouble(const std::string& trouble);
 

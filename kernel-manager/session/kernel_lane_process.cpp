@@ -2,7 +2,7 @@
 //
 // Birth of a session's interpreter, and what it says while it lives.
 #include "kernel-manager/session/execution_events.hpp"
-#include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/kernel_lane.hpp"
 #include "kernel-manager/session/start_variables.hpp"
 #include "protocol/limits.hpp"
 #include "sandbox/policy.hpp"
@@ -26,7 +26,9 @@ constexpr std::size_t kStderrTailBytes = 4096;
 std::vector<std::string> make_environment(
     const KernelSpec& spec,
     const std::map<std::string, std::string>& own,
-    const std::string& session_id) {
+    const std::string& session_id,
+    const SessionLimits& limits,
+    bool has_time) {
     std::vector<std::string> env;
     for (const std::string& entry : spec.env) {
         if (!own.contains(entry.substr(0, entry.find('=')))) {
@@ -37,19 +39,25 @@ std::vector<std::string> make_environment(
         env.push_back(name + "=" + value);
     }
     env.push_back("CELLKEEP_SESSION_ID=" + session_id);
+    // No cgroup is visible inside: what sizes its pools by the machine (DuckDB) reads these.
+    env.push_back("CELLKEEP_MEMORY_BYTES=" + std::to_string(limits.memory_mb << 20U));
+    env.push_back("CELLKEEP_CPU_CORES=" + std::to_string(limits.cpu_cores));
+    if (has_time) {
+        env.emplace_back("CELLKEEP_REHEARSE=1");  // kernels/python/cellkeep_kernel/rehearsal.py
+    }
     return env;
 }
 
 }  // namespace
 
-void LiveSession::change(KernelEvent event) {
+void KernelLane::change(KernelEvent event) {
     if (const auto next = next_state(state_, event)) {
         state_ = *next;
     }
 }
 
-Status LiveSession::launch_kernel() {
-    const std::weak_ptr<LiveSession> weak = weak_from_this();
+Status KernelLane::launch() {
+    const std::weak_ptr<KernelLane> weak = this->weak();
     KernelProcess::Events events{
         .on_message =
             [weak](Message message) {
@@ -74,20 +82,34 @@ Status LiveSession::launch_kernel() {
     stderr_tail_.clear();
     last_parent_header_ = "{}";
     // Until the new process says what it calls its session.
-    messages_ = ServerMessages("cellkeep-" + setup_.id + "-" + std::to_string(restarts_));
-    ready_ = std::make_shared<Completion<Status>>(io_);
+    messages_ = ServerMessages(
+        "cellkeep-" + shared_.setup.id + (is_main() ? "-" : "-" + spec_.language + "-") +
+        std::to_string(restarts_));
+    ready_ = std::make_shared<Completion<Status>>(shared_.io);
+    // A zygote is of the session's own language.
+    const bool warm =
+        is_main() && shared_.sandbox.is_warm() && !has_start_variables(shared_.setup.options.env);
     BOOST_OUTCOME_TRY(
         process_,
         KernelProcess::start(
-            io_,
-            sandbox_,
-            setup_.spec.argv,
-            make_environment(setup_.spec, setup_.options.env, setup_.id),
+            shared_.io,
+            shared_.sandbox,
+            spec_.argv,
+            make_environment(
+                spec_,
+                shared_.setup.options.env,
+                shared_.setup.id,
+                session_limits(),
+                warm && shared_.setup.spare),
             prepare_working_directory(),
-            sandbox_.is_warm() && !has_start_variables(setup_.options.env),
+            warm,
+            group_,
             std::move(events)));
+    if (!is_main()) {
+        count_own_cpu();
+    }
 
-    start_timer_.expires_after(setup_.start_timeout);
+    start_timer_.expires_after(shared_.setup.start_timeout);
     start_timer_.async_wait(
         [weak, worker = process_->id()](const boost::system::error_code& error) {
             const auto self = weak.lock();
@@ -102,7 +124,7 @@ Status LiveSession::launch_kernel() {
     return process_->send(probe);
 }
 
-void LiveSession::on_ready(const Message& kernel_info) {
+void KernelLane::on_ready(const Message& kernel_info) {
     // Kept and repeated to clients, so the guest may not choose its size.
     if (kernel_info.content_json().size() > limits::kKernelInfoBytesMax) {
         kill_kernel({Death::Kind::kStartFailed, 0});
@@ -123,15 +145,13 @@ void LiveSession::on_ready(const Message& kernel_info) {
     settle_ready(ok());
     answer_waiting_for_info();
     dispatch_next();
-    if (!setup_.spare) {
-        freezer_.note_use();
+    if (!shared_.setup.spare) {
+        host_.note_use();
     }
-    if (life_blocked_) {
-        watch_life();  // what kept the session may have ended with its last interpreter
-    }
+    host_.review_life();  // what kept the session may have ended with its last interpreter
 }
 
-void LiveSession::on_kernel_message(Message message) {
+void KernelLane::on_kernel_message(Message message) {
     count_output(message.frame().size());
     if (kill_reason_.has_value() && kill_reason_->kind == Death::Kind::kOutputLimit) {
         return;  // it is being killed for what it says
@@ -165,7 +185,7 @@ void LiveSession::on_kernel_message(Message message) {
     }
 }
 
-void LiveSession::on_iopub(Message message) {
+void KernelLane::on_iopub(Message message) {
     const bool is_status = message.header().msg_type == "status";
     if (is_status && message.parent().msg_id == ready_probe_id_) {
         return;  // our own first question is nobody's news
@@ -189,7 +209,7 @@ void LiveSession::on_iopub(Message message) {
         process_->drain_pipes();
     }
     if (idle && current_.has_value()) {
-        take_denials();
+        host_.take_denials();
         settle_limits(std::nullopt);
     }
     if (!is_status && current_.has_value() && current_->cut == Cut::kOutputLimit &&
@@ -206,26 +226,21 @@ void LiveSession::on_iopub(Message message) {
     }
 }
 
-void LiveSession::publish(Message message) {
-    const OutputEntry entry = journal_.append(std::move(message));
-    activity_.note_output(
-        entry.message.parent().msg_type, is_tracked_running(), std::chrono::steady_clock::now());
+void KernelLane::publish(Message message) {
+    host_.note_output(message, is_tracked_running());
     if (current_.has_value() && current_->request.execution &&
-        entry.message.parent().msg_id == current_->request.message.header().msg_id) {
-        current_->request.execution->recorder.on_output(entry.message, &workspace_);
-        add_output_event(*current_->request.execution->execution, entry.message);
+        message.parent().msg_id == current_->request.message.header().msg_id) {
+        current_->request.execution->recorder.on_output(message, &shared_.workspace);
+        add_output_event(*current_->request.execution->execution, message);
     }
-    bool congested = false;
-    for (OutputObserver* observer : std::vector(observers_)) {
-        observer->on_output(entry);
-        congested = congested || observer->congested();
-    }
+    // A front end watches one kernel. What others say is in the answers to their executions.
+    const bool congested = is_main() && host_.show(std::move(message));
     if (congested && !ignore_congestion_ && !draining_ && process_) {
         process_->pause_reading();
     }
 }
 
-void LiveSession::on_kernel_text(OutputStream stream, std::string_view text) {
+void KernelLane::on_kernel_text(OutputStream stream, std::string_view text) {
     if (!kernel_info_.has_value()) {
         stderr_tail_.append(text);
         if (stderr_tail_.size() > kStderrTailBytes) {
@@ -241,14 +256,14 @@ void LiveSession::on_kernel_text(OutputStream stream, std::string_view text) {
         stream == OutputStream::kStderr ? "stderr" : "stdout", text, last_parent_header_));
 }
 
-void LiveSession::on_link_closed(const Error& /*error*/) {
+void KernelLane::on_link_closed(const Error& /*error*/) {
     // Nearly always the first sign of an exit whose report is on its way from pid 1.
     if (!process_) {
         return;
     }
     start_timer_.expires_after(limits::kLinkClosedGrace);
     start_timer_.async_wait(
-        [weak = weak_from_this(), worker = process_->id()](const boost::system::error_code& error) {
+        [weak = weak(), worker = process_->id()](const boost::system::error_code& error) {
             const auto self = weak.lock();
             if (!error && self && self->process_ && self->process_->id() == worker) {
                 self->kill_kernel({Death::Kind::kLinkBroken, 0});
@@ -256,56 +271,11 @@ void LiveSession::on_link_closed(const Error& /*error*/) {
         });
 }
 
-void LiveSession::watch_sandbox() {
-    sandbox_events_.async_wait(
-        boost::asio::posix::stream_descriptor::wait_read,
-        [weak = weak_from_this()](const boost::system::error_code& error) {
-            const auto self = weak.lock();
-            if (error || !self || self->closed_) {
-                return;
-            }
-            self->take_sandbox_events();
-            if (!self->closed_ && self->sandbox_events_.is_open()) {
-                self->watch_sandbox();
-            }
-        });
-}
-
-void LiveSession::take_sandbox_events() {
-    while (!closed_) {
-        Result<std::optional<sandbox::SandboxEvent>> event = next_sandbox_event();
-        const bool died =
-            event.has_error() || (event.value().has_value() &&
-                                  event.value()->kind == sandbox::SandboxEvent::Kind::kSandboxDied);
-        if (died) {
-            boost::system::error_code ignored;  // our own duplicate descriptor
-            sandbox_events_.close(ignored);
-            lose_kernel(kill_reason_.value_or(Death{Death::Kind::kSandboxDied, 0}));
-            return;
-        }
-        if (!event.value().has_value()) {
-            return;
-        }
-        switch (event.value()->kind) {
-            case sandbox::SandboxEvent::Kind::kDenied:
-                guard_.on_denied(event.value()->denial);
-                break;
-            case sandbox::SandboxEvent::Kind::kSwept:
-                on_swept();
-                break;
-            case sandbox::SandboxEvent::Kind::kWorkerExited:
-            case sandbox::SandboxEvent::Kind::kSandboxDied:  // told above
-                on_kernel_exit(event.value()->worker);
-                break;
-        }
-    }
-}
-
-std::string LiveSession::prepare_working_directory() {
-    const std::string& wanted = setup_.options.working_directory;
+std::string KernelLane::prepare_working_directory() const {
+    const std::string& wanted = shared_.setup.options.working_directory;
     // A guest that has put something else in its place gets its workspace: better than no
     // interpreter.
-    if (wanted.empty() || workspace_.make_directory(wanted).has_error()) {
+    if (wanted.empty() || shared_.workspace.make_directory(wanted).has_error()) {
         return sandbox::kWorkspacePath;
     }
     return std::string(sandbox::kWorkspacePath) + "/" + wanted;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Death and restart of a session's interpreter, and what is told of it.
-#include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/kernel_lane.hpp"
 
 #include <csignal>
 #include <utility>
@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kEndPatience{10};
 
 }  // namespace
 
-void LiveSession::kill_kernel(Death why) {
+void KernelLane::kill_kernel(Death why) {
     if (!process_) {
         return;
     }
@@ -35,14 +35,14 @@ void LiveSession::kill_kernel(Death why) {
     if (!kill_reason_.has_value()) {
         kill_reason_ = why;
     }
-    freezer_.wake();  // what stands still does not die, and pid 1 could not say so
+    host_.wake();  // what stands still does not die, and pid 1 could not say so
     // The interpreter alone; what it started is swept when its exit is reported. Fails if it has
     // ended already: then that is on its way.
     (void)process_->send_signal(SIGKILL);
     await_end();
 }
 
-void LiveSession::begin_restart() {
+void KernelLane::begin_restart() {
     restart_budget_.reset();
     if (process_) {
         kill_kernel({Death::Kind::kRequested, 0});
@@ -54,7 +54,7 @@ void LiveSession::begin_restart() {
     }
 }
 
-void LiveSession::on_kernel_exit(const sandbox::WorkerExit& exit) {
+void KernelLane::on_worker_exit(const sandbox::WorkerExit& exit) {
     if (!process_ || process_->id() != exit.id || ended_.has_value()) {
         return;  // an earlier interpreter
     }
@@ -65,24 +65,24 @@ void LiveSession::on_kernel_exit(const sandbox::WorkerExit& exit) {
     }
     // What the interpreter left running goes first: it holds the same link and could talk for ever.
     // How long that takes is up to the guest, so nobody waits here.
-    freezer_.wake();  // the sweep thaws
-    if (sandbox_.begin_sweep().has_error()) {
+    host_.wake();  // the sweep thaws
+    if (host_.begin_sweep(*this).has_error()) {
         on_swept();  // the next start says what is wrong
         return;
     }
     await_end();
 }
 
-void LiveSession::await_end() {
+void KernelLane::await_end() {
     kill_timer_.expires_after(kTellPatience);
     kill_timer_.async_wait(
-        [weak = weak_from_this(), worker = process_->id()](const boost::system::error_code& error) {
+        [weak = weak(), worker = process_->id()](const boost::system::error_code& error) {
             const auto self = weak.lock();
             if (error || !self || !self->process_ || self->process_->id() != worker) {
                 return;
             }
             self->tell_end();
-            if (self->closed_ || !self->process_) {
+            if (self->shared_.closed || !self->process_) {
                 return;
             }
             self->kill_timer_.expires_after(kEndPatience);
@@ -95,18 +95,18 @@ void LiveSession::await_end() {
         });
 }
 
-Death LiveSession::coming_death() const {
+Death KernelLane::coming_death() const {
     return ended_.has_value() ? *ended_
                               : kill_reason_.value_or(Death{Death::Kind::kSandboxDied, 0});
 }
 
-void LiveSession::tell_end() {
+void KernelLane::tell_end() {
     if (ended_.has_value()) {  // or somebody could still be talking
         draining_ = true;
         process_->drain_all();
         draining_ = false;
     }
-    if (closed_ || !process_ || !current_.has_value()) {
+    if (shared_.closed || !process_ || !current_.has_value()) {
         return;
     }
     const Death death = coming_death();
@@ -120,30 +120,30 @@ void LiveSession::tell_end() {
     }
 }
 
-void LiveSession::give_up_on_end() {
+void KernelLane::give_up_on_end() {
     // Fails if pid 1 does not take it: then the next start does, too.
-    (void)sandbox_.begin_sweep();
+    (void)host_.begin_sweep(*this);
     restarts_after_ = false;
     lose_kernel(coming_death());
 }
 
-void LiveSession::on_swept() {
+void KernelLane::on_swept() {
     if (!ended_.has_value() || !process_) {
         return;  // of a sweep that nobody waits for any more
     }
     draining_ = true;
     process_->drain_all();
     draining_ = false;
-    if (closed_ || !process_) {
+    if (shared_.closed || !process_) {
         return;
     }
     lose_kernel(coming_death());  // a copy: ended_ goes with the process
 }
 
-Death LiveSession::classify(const sandbox::WorkerExit& exit) {
-    const auto usage = sandbox_.usage();
+Death KernelLane::classify(const sandbox::WorkerExit& exit) {
+    const auto usage = shared_.sandbox.usage();
     const std::uint64_t oom_kills = usage.has_value() ? usage.value().oom_kills : 0;
-    const bool out_of_memory = oom_kills > std::exchange(oom_kills_seen_, oom_kills);
+    const bool out_of_memory = oom_kills > std::exchange(shared_.oom_kills_seen, oom_kills);
     if (kill_reason_.has_value()) {
         return *kill_reason_;
     }
@@ -157,8 +157,8 @@ Death LiveSession::classify(const sandbox::WorkerExit& exit) {
     return {exit.signaled ? Death::Kind::kSignal : Death::Kind::kExited, exit.status};
 }
 
-void LiveSession::lose_kernel(const Death& death) {
-    const auto self = shared_from_this();  // an answer may let go of the session
+void KernelLane::lose_kernel(const Death& death) {
+    const auto self = hold();  // an answer may let go of the session
     process_.reset();
     ended_.reset();
     const std::optional<bool> decided = std::exchange(restarts_after_, std::nullopt);
@@ -170,26 +170,26 @@ void LiveSession::lose_kernel(const Death& death) {
     ignore_congestion_ = false;
     change(KernelEvent::kDied);
     death_ = death;
-    const bool restarts = !closed_ && (decided.has_value() ? *decided : may_restart(death));
+    const bool restarts = !shared_.closed && (decided.has_value() ? *decided : may_restart(death));
     const std::string text = describe_end(
         death,
-        closed_    ? Aftermath::kEnded
-        : restarts ? Aftermath::kRestarted
-                   : Aftermath::kLeftDead);
+        shared_.closed ? Aftermath::kEnded
+        : restarts     ? Aftermath::kRestarted
+                       : Aftermath::kLeftDead);
     fail_debug_requests(text);
     if (current_.has_value()) {
         parent = current_->request.message;
         fail_current(death, text);
-    } else if (is_news(death) && !setup_.spare && !told) {
+    } else if (is_news(death) && !shared_.setup.spare && !told) {
         publish(messages_.stream("stderr", text + "\n", last_parent_header_));
     }
-    if (closed_ || !restarts || (death.kind != Death::Kind::kRequested && !told)) {
+    if (shared_.closed || !restarts || (death.kind != Death::Kind::kRequested && !told)) {
         fail_waiting(death, text);
     }
     if (adopted_) {
         adopted_->set(Error(ErrorCode::kUnavailable, text));
     }
-    if (closed_) {
+    if (shared_.closed) {
         return;
     }
     const Message* under = parent.has_value() ? &*parent : nullptr;
@@ -205,7 +205,7 @@ void LiveSession::lose_kernel(const Death& death) {
         death);
 }
 
-void LiveSession::fail_current(const Death& death, const std::string& text) {
+void KernelLane::fail_current(const Death& death, const std::string& text) {
     settle_limits(death);
     const bool sent = current_->sent;
     if (current_->writing) {
@@ -232,7 +232,7 @@ void LiveSession::fail_current(const Death& death, const std::string& text) {
         if (sent) {
             complete_with_artifacts(request.execution, std::move(result));
         } else {
-            complete(*request.execution, std::move(result));
+            host_.complete(*request.execution, std::move(result));
         }
     } else if (!replied) {
         fail_request(request, death, text);
@@ -240,7 +240,7 @@ void LiveSession::fail_current(const Death& death, const std::string& text) {
     publish(messages_.status("idle", &request.message));
 }
 
-void LiveSession::fail_waiting(const Death& death, const std::string& text) {
+void KernelLane::fail_waiting(const Death& death, const std::string& text) {
     for (PendingRequest& request : queue_.take_all()) {
         publish(messages_.status("busy", &request.message));
         fail_request(request, death, text);
@@ -248,10 +248,10 @@ void LiveSession::fail_waiting(const Death& death, const std::string& text) {
     }
 }
 
-void LiveSession::fail_request(
+void KernelLane::fail_request(
     PendingRequest& request, const Death& death, const std::string& text) {
     if (request.execution) {
-        complete(*request.execution, request.execution->recorder.finish_dead(death));
+        host_.complete(*request.execution, request.execution->recorder.finish_dead(death));
         return;
     }
     // At once: a session that is being closed lets go of its clients right after this.
@@ -260,7 +260,7 @@ void LiveSession::fail_request(
     }
 }
 
-void LiveSession::restart_kernel(const Message* parent, const Death& death) {
+void KernelLane::restart_kernel(const Message* parent, const Death& death) {
     if (ready_) {
         ready_->set(Error(ErrorCode::kUnavailable, describe(death)));
     }
@@ -272,33 +272,40 @@ void LiveSession::restart_kernel(const Message* parent, const Death& death) {
         publish(messages_.status(
             "restarting", parent, to_string(death), describe_end(death, Aftermath::kRestarted)));
     }
-    if (const Status launched = launch_kernel(); launched.has_error()) {
-        const Death failed{Death::Kind::kStartFailed, 0};
-        process_.reset();
-        change(KernelEvent::kDied);
-        death_ = failed;
-        fail_waiting(failed, describe_end(failed, Aftermath::kLeftDead));
-        stay_dead(launched, parent, failed);
+    if (const Status launched = launch(); launched.has_error()) {
+        fail_launch(launched, parent);
     }
 }
 
-void LiveSession::stay_dead(const Status& status, const Message* parent, const Death& death) {
+void KernelLane::launch_or_die() {
+    if (const Status launched = launch(); launched.has_error()) {
+        fail_launch(launched, nullptr);
+    }
+}
+
+void KernelLane::fail_launch(const Status& launched, const Message* parent) {
+    const Death failed{Death::Kind::kStartFailed, 0};
+    process_.reset();
+    change(KernelEvent::kDied);
+    death_ = failed;
+    fail_waiting(failed, describe_end(failed, Aftermath::kLeftDead));
+    stay_dead(launched, parent, failed);
+}
+
+void KernelLane::stay_dead(const Status& status, const Message* parent, const Death& death) {
     publish(messages_.status(
         "dead", parent, to_string(death), describe_end(death, Aftermath::kLeftDead)));
     settle_ready(status);
     answer_waiting_for_info();
-    watch_life();
-    if (setup_.spare) {
-        setup_.on_end_requested(death);
-    }
+    host_.on_left_dead(death);
 }
 
-std::string LiveSession::describe_end(const Death& death, Aftermath aftermath) const {
-    return session::describe(death, setup_.options.limits, aftermath);
+std::string KernelLane::describe_end(const Death& death, Aftermath aftermath) const {
+    return session::describe(death, session_limits(), aftermath);
 }
 
-bool LiveSession::may_restart(const Death& death) {
-    if (setup_.spare) {
+bool KernelLane::may_restart(const Death& death) {
+    if (shared_.setup.spare) {
         return false;  // nobody's: another one is made
     }
     if (death.kind == Death::Kind::kRequested) {
@@ -311,7 +318,7 @@ bool LiveSession::may_restart(const Death& death) {
     return restart_budget_.take(std::chrono::steady_clock::now());
 }
 
-void LiveSession::settle_ready(const Status& status) {
+void KernelLane::settle_ready(const Status& status) {
     if (ready_) {
         ready_->set(status);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the server answers in its kernel's place, at once and also while the kernel is busy.
-#include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/kernel_lane.hpp"
 #include "kernel-manager/session/output_replay.hpp"
 #include "protocol/json.hpp"
 #include "protocol/limits.hpp"
@@ -18,7 +18,6 @@ namespace cellkeep::session {
 
 using nlohmann::json;
 using protocol::Message;
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -43,9 +42,9 @@ bool is_declined(std::string_view type) {
 
 }  // namespace
 
-void LiveSession::submit_control(Message request, std::shared_ptr<ReplySink> origin) {
+void KernelLane::submit_control(Message request, std::shared_ptr<ReplySink> origin) {
     boost::asio::post(
-        io_, [self = shared_from_this(), request = std::move(request), origin = std::move(origin)] {
+        shared_.io, [self = hold(), request = std::move(request), origin = std::move(origin)] {
             const std::string& type = request.header().msg_type;
             const bool needs_info = (type == "kernel_info_request" || type == "debug_request") &&
                                     !self->kernel_info_.has_value() &&
@@ -58,8 +57,8 @@ void LiveSession::submit_control(Message request, std::shared_ptr<ReplySink> ori
         });
 }
 
-void LiveSession::answer_control(const Message& request, const std::shared_ptr<ReplySink>& asker) {
-    const auto self = shared_from_this();  // an answer may let go of the session
+void KernelLane::answer_control(const Message& request, const std::shared_ptr<ReplySink>& asker) {
+    const auto self = hold();  // an answer may let go of the session
     const std::string& type = request.header().msg_type;
     if (type == "debug_request") {
         submit_debug(request, asker);
@@ -83,29 +82,29 @@ void LiveSession::answer_control(const Message& request, const std::shared_ptr<R
                 ? messages_.reply(request, {{"status", "ok"}})
                 : messages_.error_reply(request, "InterruptFailed", done.error().message()));
     } else if (type == "usage_request") {
-        origin.deliver(messages_.reply(request, make_usage()));
+        origin.deliver(messages_.reply(request, host_.make_usage()));
     } else if (type == "cellkeep_replay_request") {
         origin.deliver(answer_replay(request));
     } else if (is_declined(type)) {
         origin.deliver(messages_.error_reply(
             request, "NotImplementedError", type + " is not supported by this kernel."));
     } else {
-        setup_.log(
-            "session " + setup_.id + ": ignored a control message of unknown type " +
+        shared_.setup.log(
+            "session " + shared_.setup.id + ": ignored a control message of unknown type " +
             protocol::dump_json(type));
     }
     publish(messages_.status("idle", &request));
     repeat_busy();
 }
 
-void LiveSession::repeat_busy() {
+void KernelLane::repeat_busy() {
     if (current_.has_value() && current_->begun) {
         // Clients show the newest status, whosever it is; the kernel is still at work.
         publish(messages_.status("busy", &current_->request.message));
     }
 }
 
-void LiveSession::answer_shutdown(const Message& request, ReplySink& origin) {
+void KernelLane::answer_shutdown(const Message& request, ReplySink& origin) {
     const auto content = request.parse_content();
     const bool restart = content.has_value() && content.value().contains("restart") &&
                          content.value()["restart"].is_boolean() &&
@@ -116,17 +115,17 @@ void LiveSession::answer_shutdown(const Message& request, ReplySink& origin) {
     if (restart) {
         begin_restart();
     } else {
-        setup_.on_end_requested({Death::Kind::kRequested, 0});
+        shared_.setup.on_end_requested({Death::Kind::kRequested, 0});
     }
 }
 
-void LiveSession::answer_waiting_for_info() {
+void KernelLane::answer_waiting_for_info() {
     for (auto& [request, origin] : std::exchange(waiting_for_info_, {})) {
         answer_control(request, origin);
     }
 }
 
-Message LiveSession::answer_replay(const Message& request) const {
+Message KernelLane::answer_replay(const Message& request) const {
     const auto question = parse_replay_question(request);
     if (question.has_error()) {
         return messages_.error_reply(request, "ValueError", question.error().message());
@@ -137,36 +136,7 @@ Message LiveSession::answer_replay(const Message& request) const {
         }
         return queue_.holds(msg_id) ? RequestPlace::kWaiting : RequestPlace::kNotHere;
     };
-    return messages_.reply(request, make_replay(question.value(), journal_, place));
-}
-
-json LiveSession::make_usage() {
-    // The fields of ipykernel's usage_reply; "host" is what the guest sees as its machine. The real
-    // host's load and memory, and process ids, are not the guest's business.
-    const SessionLimits& most = setup_.options.limits;
-    json content = {
-        {"status", "ok"},
-        {"hostname", sandbox::Policy{}.hostname},
-        {"cpu_count", std::max(1, static_cast<int>(std::ceil(most.cpu_cores)))}};
-    const auto usage = sandbox_.usage();
-    if (usage.has_error()) {
-        return content;  // no cgroup to ask (--allow-degraded)
-    }
-    const auto now = steady_clock::now();
-    const std::chrono::duration<double> wall = now - std::exchange(usage_seen_at_, now);
-    const std::chrono::duration<double> cpu =
-        usage.value().cpu_time - std::exchange(usage_seen_cpu_, usage.value().cpu_time);
-    const std::uint64_t total = most.memory_mb << 20U;
-    const std::uint64_t used = std::min(usage.value().memory_bytes, total);
-    content["kernel_cpu"] = wall.count() > 0 ? 100.0 * cpu.count() / wall.count() : 0.0;
-    content["kernel_memory"] = usage.value().memory_bytes;
-    content["host_virtual_memory"] = {
-        {"total", total},
-        {"used", used},
-        {"free", total - used},
-        {"available", total - used},
-        {"percent", 100.0 * static_cast<double>(used) / static_cast<double>(total)}};
-    return content;
+    return messages_.reply(request, make_replay(question.value(), shared_.journal, place));
 }
 
 }  // namespace cellkeep::session

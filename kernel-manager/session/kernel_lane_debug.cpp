@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // debug_request: passed to the kernel at once, past the queue (debug_requests.hpp).
-#include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/kernel_lane.hpp"
 
 #include <utility>
 
@@ -10,17 +10,17 @@ namespace cellkeep::session {
 using nlohmann::json;
 using protocol::Message;
 
-bool LiveSession::has_debugger() const {
+bool KernelLane::has_debugger() const {
     return kernel_info_.has_value() && kernel_info_->value("debugger", json(false)) == true;
 }
 
-void LiveSession::submit_debug(const Message& request, std::shared_ptr<ReplySink> origin) {
+void KernelLane::submit_debug(const Message& request, std::shared_ptr<ReplySink> origin) {
     const std::shared_ptr<ReplySink> asker = std::move(origin);
     Status sent = Error(
         ErrorCode::kUnavailable,
         process_ ? "This kernel has no debugger." : "The interpreter is gone.");
     if (process_ && has_debugger()) {
-        freezer_.wake();
+        host_.wake();
         sent = debug_requests_.add(request, asker);
         if (sent.has_value()) {
             sent = process_->send(request);
@@ -33,7 +33,7 @@ void LiveSession::submit_debug(const Message& request, std::shared_ptr<ReplySink
     refuse_debug(request, *asker, sent.error().message());
 }
 
-void LiveSession::refuse_debug(
+void KernelLane::refuse_debug(
     const Message& request, ReplySink& origin, const std::string& message) {
     const auto content = request.parse_content();
     publish(messages_.status("busy", &request));
@@ -44,7 +44,7 @@ void LiveSession::refuse_debug(
     repeat_busy();
 }
 
-void LiveSession::fail_debug_requests(const std::string& text) {
+void KernelLane::fail_debug_requests(const std::string& text) {
     for (const auto& [request, origin] : debug_requests_.take_all()) {
         refuse_debug(request, *origin, text);
     }

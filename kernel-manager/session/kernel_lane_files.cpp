@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The files of executions: those that come with one, and those that it made or changed.
-#include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/kernel_lane.hpp"
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
@@ -16,43 +16,7 @@ namespace cellkeep::session {
 
 using protocol::Message;
 
-Status LiveSession::write_files(std::vector<InputFile> files) {
-    BOOST_OUTCOME_TRY(check_places(files));
-    return FileWriting(workspace_, std::move(files), setup_.inputs, References::kMounted).run();
-}
-
-Status LiveSession::check_places(const std::vector<InputFile>& files) const {
-    for (std::size_t i = 0; i < files.size(); ++i) {
-        BOOST_OUTCOME_TRY(with_context(
-            sandbox::parse_workspace_path(files[i].path), "files/" + std::to_string(i) + "/path"));
-        const auto mounted = setup_.mounted.find(files[i].path);
-        // The mount itself is in the list that the session was made with.
-        if (mounted != setup_.mounted.end() && files[i].from != mounted->second) {
-            return Error(
-                ErrorCode::kInvalidArgument,
-                "files/" + std::to_string(i) + "/path: a read-only input is mounted there");
-        }
-    }
-    return ok();
-}
-
-Result<sandbox::Workspace::OpenedFile> LiveSession::open_input(const std::string& path) const {
-    const auto mounted = setup_.mounted.find(path);
-    if (mounted == setup_.mounted.end() || !setup_.inputs) {
-        return Session::open_input(path);
-    }
-    BOOST_OUTCOME_TRY(auto input, setup_.inputs->open_file(mounted->second));
-    sandbox::Workspace::OpenedFile file;
-    file.fd = std::move(input.fd);
-    file.bytes = input.state.bytes;
-    file.modified = std::chrono::system_clock::time_point(
-        std::chrono::duration_cast<std::chrono::system_clock::duration>(
-            std::chrono::nanoseconds(input.state.modified)));
-    file.state = input.state;
-    return file;
-}
-
-void LiveSession::place_files() {
+void KernelLane::place_files() {
     const std::uint64_t number = current_->number;
     const auto writing = current_->writing;
     if (!writing->reads_inputs()) {
@@ -61,8 +25,8 @@ void LiveSession::place_files() {
         return;
     }
     // The guard keeps the io_context running until they are in place.
-    setup_.inputs_thread->run(
-        [weak = weak_from_this(), writing, number, work = boost::asio::make_work_guard(io_)] {
+    shared_.setup.inputs_thread->run(
+        [weak = weak(), writing, number, work = boost::asio::make_work_guard(shared_.io)] {
             if (writing->advance() == WorkThread::Slice::kMore) {
                 return WorkThread::Slice::kMore;
             }
@@ -75,7 +39,7 @@ void LiveSession::place_files() {
         });
 }
 
-void LiveSession::on_files_placed(std::uint64_t number) {
+void KernelLane::on_files_placed(std::uint64_t number) {
     if (!is_current(number) || !current_->writing) {
         return;  // it ended meanwhile
     }
@@ -87,7 +51,7 @@ void LiveSession::on_files_placed(std::uint64_t number) {
             ErrorFacts facts;
             facts.number = ENOSPC;
             facts.full = sandbox::kWorkspacePath;
-            current_->hit = find_limit(facts, {}, setup_.options.limits);
+            current_->hit = find_limit(facts, {}, session_limits());
         }
         finish_unsent();
         return;
@@ -96,11 +60,11 @@ void LiveSession::on_files_placed(std::uint64_t number) {
     send_current();
 }
 
-void LiveSession::finish_unsent() {
+void KernelLane::finish_unsent() {
     std::exchange(current_->writing, nullptr)->cancel();
     settle_limits(std::nullopt);
-    if (current_->refused.has_value() && current_->hit.has_value() && setup_.log_limit) {
-        setup_.log_limit(current_->request.execution->execution->id(), *current_->hit);
+    if (current_->refused.has_value() && current_->hit.has_value() && shared_.setup.log_limit) {
+        shared_.setup.log_limit(current_->request.execution->execution->id(), *current_->hit);
     }
     const Message request = current_->request.message;
     publish(messages_.status("busy", &request));
@@ -108,29 +72,26 @@ void LiveSession::finish_unsent() {
     finish_current();
 }
 
-void LiveSession::complete_with_artifacts(
+void KernelLane::complete_with_artifacts(
     const std::shared_ptr<TrackedExecution>& tracked, ExecutionResult result) {
     const auto kept = std::make_shared<ExecutionResult>(std::move(result));
     // At once, the caller goes on by itself, and may be in the middle of a death.
     const auto at_once = std::make_shared<bool>(true);
     artifacts_->finish(
-        setup_.options.limits.artifact_bytes,
-        [weak = weak_from_this(), tracked, kept, at_once](Artifacts found) {
+        session_limits().artifact_bytes, [weak = weak(), tracked, kept, at_once](Artifacts found) {
             const auto self = weak.lock();
             if (!self) {
                 return;  // nobody waits for the answer of a session that nobody holds
             }
-            self->guard_.add_artifacts(found.bytes);
+            self->shared_.account.add_artifacts(found.bytes);
             add_artifacts(std::move(found), *kept);
-            if (!self->closed_) {
-                self->saved_texts_.keep(*kept, self->workspace_);
+            if (!self->shared_.closed) {
+                self->shared_.saved_texts.keep(*kept, self->shared_.workspace);
             }
-            self->complete(*tracked, std::move(*kept));
+            self->host_.complete(*tracked, std::move(*kept));
             if (!*at_once) {
                 self->dispatch_next();
-                if (self->life_blocked_) {
-                    self->watch_life();
-                }
+                self->host_.review_life();
             }
         });
     *at_once = false;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What clients ask of a session's kernel: the queue in front of it and the deadlines over the
+// What clients ask of a lane's kernel: the queue in front of it and the deadlines over the
 // request that is running.
-#include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/activity.hpp"
+#include "kernel-manager/session/kernel_lane.hpp"
 #include "protocol/limits.hpp"
 
 #include <boost/asio/post.hpp>
@@ -18,27 +19,7 @@ using protocol::Channel;
 using protocol::Message;
 using std::chrono::steady_clock;
 
-void LiveSession::submit(Message request, std::shared_ptr<ReplySink> origin) {
-    if (closed_) {
-        refuse(std::move(request), std::move(origin), "SessionClosed", "The session has ended.");
-        return;
-    }
-    const std::string& type = request.header().msg_type;
-    activity_.note_request(type, steady_clock::now());
-    if (request.channel() == Channel::kStdin) {
-        submit_input_reply(request);
-    } else if (
-        request.channel() == Channel::kControl || type == "kernel_info_request" ||
-        type == "shutdown_request") {
-        // What a kernel is, is known: a client that comes back to a busy one need not wait. A
-        // shutdown on shell is deprecated (specification 5.4) and means the same.
-        submit_control(std::move(request), std::move(origin));
-    } else {
-        submit_shell(std::move(request), std::move(origin));
-    }
-}
-
-void LiveSession::submit_shell(Message request, std::shared_ptr<ReplySink> origin) {
+void KernelLane::submit_shell(Message request, std::shared_ptr<ReplySink> origin) {
     if (state_ == KernelState::kDead) {
         refuse(
             std::move(request),
@@ -48,8 +29,8 @@ void LiveSession::submit_shell(Message request, std::shared_ptr<ReplySink> origi
         return;
     }
     const bool runs_code = request.header().msg_type == "execute_request";
-    if (const auto refused =
-            runs_code ? guard_.find_exhausted(setup_.options.limits) : std::optional<Refusal>()) {
+    if (const auto refused = runs_code ? shared_.account.find_exhausted(session_limits())
+                                       : std::optional<Refusal>()) {
         refuse(
             std::move(request),
             std::move(origin),
@@ -64,17 +45,21 @@ void LiveSession::submit_shell(Message request, std::shared_ptr<ReplySink> origi
         return;
     }
     if (runs_code) {
-        guard_.accept_client();
+        shared_.account.accept_client();
     }
     dispatch_next();
 }
 
-void LiveSession::refuse(
+Status KernelLane::enqueue(PendingRequest request) {
+    return queue_.push(std::move(request));
+}
+
+void KernelLane::refuse(
     Message request, std::shared_ptr<ReplySink> origin, std::string ename, std::string evalue) {
     // Later, because we are inside submit(); between busy and idle, because clients wait for idle.
     boost::asio::post(
-        io_,
-        [self = shared_from_this(),
+        shared_.io,
+        [self = hold(),
          request = std::move(request),
          origin = std::move(origin),
          ename = std::move(ename),
@@ -87,34 +72,38 @@ void LiveSession::refuse(
         });
 }
 
-bool LiveSession::is_current(std::uint64_t number) const {
+bool KernelLane::is_current(std::uint64_t number) const {
     return current_.has_value() && current_->number == number;
 }
 
-void LiveSession::dispatch_next() {
-    if (current_.has_value() || !process_ || !kernel_info_.has_value() || closed_ || draining_ ||
-        kill_reason_.has_value() || ended_.has_value() || artifacts_->busy()) {
+bool KernelLane::is_tracked_running() const {
+    return current_.has_value() && is_tracked(current_->request.message.header().msg_type);
+}
+
+void KernelLane::dispatch_next() {
+    if (current_.has_value() || !process_ || !kernel_info_.has_value() || shared_.closed ||
+        draining_ || kill_reason_.has_value() || ended_.has_value() || artifacts_->busy()) {
         return;
     }
     auto next = queue_.pop();
     if (!next.has_value()) {
         return;
     }
-    freezer_.wake();
+    host_.wake();
     Current current{.request = std::move(*next), .started_at = steady_clock::now()};
     current.number = next_number_++;
     last_parent_header_ = std::string(current.request.message.header_json());
-    const sandbox::Usage usage = counters_or_nothing();
-    current.cpu_at_start = usage.cpu_time;
-    guard_.begin(usage, setup_.options.limits, current.started_at);
+    const sandbox::Usage usage = shared_.counters();
+    current.cpu_at_start = cpu_of(usage);
+    guard_.begin(usage, session_limits(), current.started_at);
     current_.emplace(std::move(current));
     const std::uint64_t number = current_->number;
     change(KernelEvent::kBusy);
     if (const auto& tracked = current_->request.execution) {
-        current_->peak_is_own = sandbox_.restart_memory_peak();
+        current_->peak_is_own = host_.is_alone(*this) && shared_.sandbox.restart_memory_peak();
         if (!tracked->files.empty()) {
             current_->writing = std::make_shared<FileWriting>(
-                workspace_, std::exchange(tracked->files, {}), setup_.inputs);
+                shared_.workspace, std::exchange(tracked->files, {}), shared_.setup.inputs);
         }
         tracked->execution->mark_started();
     }
@@ -129,7 +118,7 @@ void LiveSession::dispatch_next() {
     }
 }
 
-void LiveSession::send_current() {
+void KernelLane::send_current() {
     if (current_->request.execution) {
         artifacts_->begin();  // what came with it is not its own
     }
@@ -140,45 +129,45 @@ void LiveSession::send_current() {
     }
 }
 
-void LiveSession::arm_deadlines() {
+void KernelLane::arm_deadlines() {
     const auto& execution = current_->request.execution;
     // The session's limit may have been lowered while it waited.
-    const auto most = setup_.options.limits.wall;
+    const auto most = session_limits().wall;
     const auto wall = execution && execution->timeout ? std::min(*execution->timeout, most) : most;
-    wall_timer_.expires_after(guard_.wall_time(setup_.options.limits, wall).time);
-    wall_timer_.async_wait([weak = weak_from_this(),
-                            number = current_->number](const boost::system::error_code& error) {
-        const auto self = weak.lock();
-        if (!error && self && self->is_current(number)) {
-            self->cut_short(Cut::kWallTimeout);
-        }
-    });
+    wall_timer_.expires_after(guard_.wall_time(session_limits(), wall).time);
+    wall_timer_.async_wait(
+        [weak = weak(), number = current_->number](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (!error && self && self->is_current(number)) {
+                self->cut_short(Cut::kWallTimeout);
+            }
+        });
     check_cpu(current_->cpu_at_start);
 }
 
-void LiveSession::check_cpu(std::chrono::microseconds now) {
-    const std::chrono::microseconds limit = guard_.cpu_time(setup_.options.limits).time;
+void KernelLane::check_cpu(std::chrono::microseconds now) {
+    const std::chrono::microseconds limit = guard_.cpu_time(session_limits()).time;
     const std::chrono::microseconds used = now - current_->cpu_at_start;
     if (used >= limit) {
         cut_short(Cut::kCpuTimeout);
         return;
     }
     // All cores together cannot use up what is left sooner than this, so there is no need to look.
-    const double cores = std::max(setup_.options.limits.cpu_cores, 0.01);
+    const double cores = std::max(session_limits().cpu_cores, 0.01);
     const auto soonest = std::chrono::microseconds(
         static_cast<std::int64_t>(static_cast<double>((limit - used).count()) / cores));
     cpu_timer_.expires_after(
         std::max<std::chrono::microseconds>(soonest, std::chrono::milliseconds(10)));
-    cpu_timer_.async_wait([weak = weak_from_this(),
-                           number = current_->number](const boost::system::error_code& error) {
-        const auto self = weak.lock();
-        if (!error && self && self->is_current(number)) {
-            self->check_cpu(self->counters_or_nothing().cpu_time);
-        }
-    });
+    cpu_timer_.async_wait(
+        [weak = weak(), number = current_->number](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (!error && self && self->is_current(number)) {
+                self->check_cpu(self->cpu_of(self->shared_.counters()));
+            }
+        });
 }
 
-void LiveSession::cut_short(Cut cut) {
+void KernelLane::cut_short(Cut cut) {
     current_->cut = cut;
     guard_.on_cut(cut);
     if (current_->writing) {
@@ -189,23 +178,23 @@ void LiveSession::cut_short(Cut cut) {
         // An execution's answer says it by itself.
         publish(messages_.stream(
             "stderr",
-            guard_.describe_cut(setup_.options.limits) + "\n",
+            guard_.describe_cut(session_limits()) + "\n",
             current_->request.message.header_json()));
     }
     (void)send_interrupt();  // fails only if the process is gone: its report is coming
     cpu_timer_.cancel();
     wall_timer_.expires_after(limits::kInterruptGrace);
-    wall_timer_.async_wait([weak = weak_from_this(), cut, number = current_->number](
-                               const boost::system::error_code& error) {
-        const auto self = weak.lock();
-        if (!error && self && self->is_current(number) && self->current_->cut == cut) {
-            self->kill_kernel({death_after(cut), 0});
-        }
-    });
+    wall_timer_.async_wait(
+        [weak = weak(), cut, number = current_->number](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (!error && self && self->is_current(number) && self->current_->cut == cut) {
+                self->kill_kernel({death_after(cut), 0});
+            }
+        });
 }
 
-Status LiveSession::interrupt() {
-    if (closed_ || !process_) {
+Status KernelLane::interrupt() {
+    if (shared_.closed || !process_) {
         return Error(ErrorCode::kConflict, "interrupt: there is no interpreter to interrupt");
     }
     if (!current_.has_value()) {
@@ -220,7 +209,7 @@ Status LiveSession::interrupt() {
     }
     // Code that survives the interrupt feels a slow client's back-pressure again after the grace.
     uncork_timer_.expires_after(limits::kInterruptGrace);
-    uncork_timer_.async_wait([weak = weak_from_this(),
+    uncork_timer_.async_wait([weak = weak(),
                               number = current_->number](const boost::system::error_code& error) {
         const auto self = weak.lock();
         if (!error && self && self->is_current(number) && self->current_->cut == Cut::kInterrupt) {
@@ -230,7 +219,30 @@ Status LiveSession::interrupt() {
     return send_interrupt();
 }
 
-Status LiveSession::send_interrupt() {
+bool KernelLane::interrupt_execution(const std::shared_ptr<Execution>& execution, Status& done) {
+    if (current_.has_value() && current_->request.execution &&
+        current_->request.execution->execution == execution) {
+        done = interrupt();
+        return true;
+    }
+    auto waiting = queue_.take_execution(execution->id());
+    if (!waiting.has_value()) {
+        return false;
+    }
+    publish(messages_.status("busy", &waiting->message));
+    ExecutionResult result = waiting->execution->recorder.finish(Cut::kInterrupt);
+    result.error->name = "Cancelled";
+    result.error->message = "It was taken out of the queue before it ran.";
+    result.metrics.queued = std::chrono::duration_cast<std::chrono::microseconds>(
+        steady_clock::now() - waiting->queued_at);
+    host_.complete(*waiting->execution, std::move(result));
+    publish(messages_.status("idle", &waiting->message));
+    host_.review_life();
+    done = ok();
+    return true;
+}
+
+Status KernelLane::send_interrupt() {
     // The code's last words must reach us even if a slow client has stopped the reading.
     ignore_congestion_ = true;
     process_->resume_reading();
@@ -244,7 +256,7 @@ Status LiveSession::send_interrupt() {
     return process_->send_signal(SIGINT);
 }
 
-void LiveSession::submit_input_reply(const Message& reply) {
+void KernelLane::submit_input_reply(const Message& reply) {
     // Only the client whose cell asked may answer, and only once.
     const bool expected = current_.has_value() && current_->input_requested && process_ &&
                           reply.header().msg_type == "input_reply" &&
@@ -258,7 +270,7 @@ void LiveSession::submit_input_reply(const Message& reply) {
     }
 }
 
-void LiveSession::on_input_request(const Message& request) {
+void KernelLane::on_input_request(const Message& request) {
     // One question at a time, of a size that a client can be sent.
     if (!current_.has_value() || current_->input_requested || draining_ ||
         request.header().msg_type != "input_request" ||
@@ -282,7 +294,7 @@ void LiveSession::on_input_request(const Message& request) {
     }
 }
 
-void LiveSession::on_reply(const Message& reply) {
+void KernelLane::on_reply(const Message& reply) {
     if (!current_.has_value() || current_->replied ||
         reply.parent().msg_id != current_->request.message.header().msg_id) {
         return;  // an answer to nothing that we asked
@@ -303,7 +315,7 @@ void LiveSession::on_reply(const Message& reply) {
     }
 }
 
-void LiveSession::abort_followers(const Message& failed) {
+void KernelLane::abort_followers(const Message& failed) {
     const auto content = failed.parse_content();
     const bool stop =
         content.has_value() && content.value().value("stop_on_error", json(true)) == true;
@@ -314,7 +326,7 @@ void LiveSession::abort_followers(const Message& failed) {
     for (PendingRequest& request : queue_.take_executions_of(failed.header().session)) {
         publish(messages_.status("busy", &request.message));
         if (request.execution) {
-            complete(*request.execution, request.execution->recorder.finish(Cut::kInterrupt));
+            host_.complete(*request.execution, request.execution->recorder.finish(Cut::kInterrupt));
         } else {
             request.origin->deliver(messages_.error_reply(
                 request.message, "ExecutionAborted", "An earlier cell of this client failed."));
@@ -323,8 +335,23 @@ void LiveSession::abort_followers(const Message& failed) {
     }
 }
 
-void LiveSession::finish_current() {
-    const auto self = shared_from_this();  // an answer may let go of the session
+ExecutionMetrics KernelLane::measure(const Current& current) const {
+    using std::chrono::duration_cast;
+    using std::chrono::microseconds;
+    ExecutionMetrics metrics;
+    metrics.wall = duration_cast<microseconds>(steady_clock::now() - current.started_at);
+    metrics.queued = duration_cast<microseconds>(current.started_at - current.request.queued_at);
+    // settle_limits() has asked for the CPU time; without a cgroup both are 0.
+    metrics.cpu = std::max(microseconds{0}, current.cpu_at_end - current.cpu_at_start);
+    if (const auto peak = shared_.sandbox.memory_peak(); peak.has_value()) {
+        metrics.memory_peak_bytes = peak.value();
+        metrics.memory_peak_is_own = current.peak_is_own;
+    }
+    return metrics;
+}
+
+void KernelLane::finish_current() {
+    const auto self = hold();  // an answer may let go of the session
     wall_timer_.cancel();
     cpu_timer_.cancel();
     uncork_timer_.cancel();
@@ -345,7 +372,7 @@ void LiveSession::finish_current() {
         if (current.sent) {
             complete_with_artifacts(current.request.execution, std::move(result));
         } else {
-            complete(execution, std::move(result));
+            host_.complete(execution, std::move(result));
         }
     } else if (!current.replied && find_reply_type(type).has_value()) {
         // The reply precedes the idle on the same ordered link: there will be none.
@@ -355,13 +382,11 @@ void LiveSession::finish_current() {
             type + " is not supported by this kernel."));
     }
     if (is_tracked(type)) {
-        touch();  // idle counts from its end
+        host_.touch();  // idle counts from its end
     }
-    freezer_.note_use();
+    host_.note_use();
     dispatch_next();
-    if (life_blocked_) {
-        watch_life();
-    }
+    host_.review_life();
 }
 
 }  // namespace cellkeep::session

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What pid 1 of the sandbox tells, and whom it concerns.
+#include "kernel-manager/session/live_session.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace cellkeep::session {
+
+void LiveSession::watch_sandbox() {
+    sandbox_events_.async_wait(
+        boost::asio::posix::stream_descriptor::wait_read,
+        [weak = weak_from_this()](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (error || !self || self->shared_.closed) {
+                return;
+            }
+            self->take_sandbox_events();
+            if (!self->shared_.closed && self->sandbox_events_.is_open()) {
+                self->watch_sandbox();
+            }
+        });
+}
+
+void LiveSession::take_sandbox_events() {
+    while (!shared_.closed) {
+        Result<std::optional<sandbox::SandboxEvent>> event = next_sandbox_event();
+        const bool died =
+            event.has_error() || (event.value().has_value() &&
+                                  event.value()->kind == sandbox::SandboxEvent::Kind::kSandboxDied);
+        if (died) {
+            boost::system::error_code ignored;  // our own duplicate descriptor
+            sandbox_events_.close(ignored);
+            for (KernelLane* lane : lanes()) {
+                lane->on_sandbox_died();
+            }
+            return;
+        }
+        if (!event.value().has_value()) {
+            return;
+        }
+        switch (event.value()->kind) {
+            case sandbox::SandboxEvent::Kind::kDenied:
+                tell_denial(event.value()->denial);
+                break;
+            case sandbox::SandboxEvent::Kind::kSwept:
+                sweeping_all_ = false;
+                for (KernelLane* lane : lanes()) {
+                    lane->on_swept();
+                }
+                launch_lanes();
+                break;
+            case sandbox::SandboxEvent::Kind::kGroupSwept:
+                for (KernelLane* lane : lanes()) {
+                    if (lane->group() == event.value()->group) {
+                        lane->on_swept();
+                    }
+                }
+                break;
+            case sandbox::SandboxEvent::Kind::kWorkerExited:
+            case sandbox::SandboxEvent::Kind::kSandboxDied:  // told above
+                for (KernelLane* lane : lanes()) {
+                    lane->on_worker_exit(event.value()->worker);
+                }
+                break;
+        }
+    }
+}
+
+Result<std::optional<sandbox::SandboxEvent>> LiveSession::next_sandbox_event() {
+    if (postponed_events_.empty()) {
+        return shared_.sandbox.next_event();
+    }
+    std::optional<sandbox::SandboxEvent> event = postponed_events_.front();
+    postponed_events_.pop_front();
+    return event;
+}
+
+void LiveSession::tell_denial(const sandbox::Denial& denial) {
+    // By which of them is not known.
+    for (KernelLane* lane : lanes()) {
+        lane->on_denied(denial);
+    }
+}
+
+void LiveSession::take_denials() {
+    // An exit is not acted on here: we are inside what the interpreter says.
+    const bool had = !postponed_events_.empty();
+    while (true) {
+        auto event = shared_.sandbox.next_event();
+        if (event.has_error()) {
+            postponed_events_.push_back({sandbox::SandboxEvent::Kind::kSandboxDied, {}, {}, 0});
+            break;
+        }
+        if (!event.value().has_value()) {
+            break;
+        }
+        if (event.value()->kind == sandbox::SandboxEvent::Kind::kDenied) {
+            tell_denial(event.value()->denial);
+        } else {
+            postponed_events_.push_back(*event.value());
+        }
+    }
+    if (!had && !postponed_events_.empty()) {
+        boost::asio::post(shared_.io, [self = shared_from_this()] { self->take_sandbox_events(); });
+    }
+}
+
+Status LiveSession::begin_sweep(KernelLane& lane) {
+    const std::vector<KernelLane*> all = lanes();
+    const bool others_live = std::any_of(all.begin(), all.end(), [&](const KernelLane* other) {
+        return other != &lane && other->has_process();
+    });
+    if (others_live) {
+        return shared_.sandbox.begin_sweep(lane.group());
+    }
+    // Also what has got away from its group, where that can be.
+    Status begun = shared_.sandbox.begin_sweep();
+    sweeping_all_ = begun.has_value();
+    return begun;
+}
+
+}  // namespace cellkeep::session
