@@ -18,6 +18,7 @@ void add_times(nlohmann::json& model, const session::Execution& execution) {
     model["created_at"] = to_iso8601(execution.created_at());
     model["started_at"] = time_or_null(execution.started_at());
     model["finished_at"] = time_or_null(execution.finished_at());
+    model["language"] = execution.order().language;
     model["code_sha256"] = execution.order().code_sha256;
 }
 

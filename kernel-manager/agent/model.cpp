@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/agent/model.hpp"
 
-#include "kernel-manager/agent/base64.hpp"
 #include "kernel-manager/agent/network_body.hpp"
 #include "kernel-manager/session/media_type.hpp"
+#include "protocol/base64.hpp"
 #include "protocol/json.hpp"
 #include "protocol/support/time.hpp"
 
@@ -91,7 +91,7 @@ nlohmann::json with_path(const std::string& path, nlohmann::json object) {
     // What is not UTF-8 does not come back as it was.
     const auto back = protocol::parse_json(protocol::dump_json(path), "path");
     if (back.has_error() || back.value() != path) {
-        object["path_base64"] = encode_base64(path);
+        object["path_base64"] = protocol::encode_base64(path);
     }
     return object;
 }
@@ -118,12 +118,19 @@ nlohmann::json to_json(const session::ExecutionError& error) {
     };
 }
 
+nlohmann::json death_json(const std::optional<session::Death>& death) {
+    return death ? nlohmann::json{{"reason", to_string(*death)}, {"message", describe(*death)}}
+                 : nlohmann::json(nullptr);
+}
+
 }  // namespace
 
 const std::vector<std::string_view>& error_kinds() {
     static const std::vector<std::string_view> kinds = {
         "syntax",
         "runtime",
+        "exit_status",
+        "driver",
         "import",
         "memory",
         "interrupt",
@@ -149,17 +156,22 @@ std::string error_kind(const std::string& kind) {
 }
 
 nlohmann::json to_json(const session::SessionInfo& info) {
-    nlohmann::json death = nullptr;
-    if (info.death) {
-        death = {{"reason", to_string(*info.death)}, {"message", describe(*info.death)}};
+    nlohmann::json languages = nlohmann::json::array();
+    for (const session::LanguageInfo& one : info.languages) {
+        languages.push_back(
+            {{"name", one.name},
+             {"state", one.state ? to_string(*one.state) : std::string_view("unused")},
+             {"death", death_json(one.death)},
+             {"restarts", one.restarts}});
     }
     return {
         {"id", info.id},
         {"kernel_id", info.kernel_id},
         {"state", to_string(info.state)},
         {"frozen", info.frozen},
-        {"death", std::move(death)},
+        {"death", death_json(info.death)},
         {"language", info.language},
+        {"languages", std::move(languages)},
         {"environment", {{"name", info.environment.name}, {"digest", info.environment.digest}}},
         {"limits", to_json(info.limits)},
         {"network", network_to_json(info.network, info.traffic)},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/agent/request_body.hpp"
 
-#include "kernel-manager/agent/base64.hpp"
 #include "kernel-manager/agent/network_body.hpp"
 #include "kernel-manager/session/options_check.hpp"
+#include "protocol/base64.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/message.hpp"
 #include "sandbox/workspace.hpp"
@@ -188,7 +188,7 @@ std::optional<session::InputFile> read_file(
         file.bytes = *text;
     }
     if (base64) {
-        auto bytes = decode_base64(*base64);
+        auto bytes = protocol::decode_base64(*base64);
         if (!bytes) {
             reader.fail("base64", "is not base64 (RFC 4648, with padding and without white space)");
         } else {
@@ -230,6 +230,22 @@ void read_metadata(ObjectReader& reader, nlohmann::json& target) {
         }
         target = *metadata;
     }
+}
+
+/// One that the session offers.
+std::optional<std::string> read_language(
+    ObjectReader& reader, const session::SessionInfo& running) {
+    auto language = reader.text("language", kNameBytesMax);
+    std::vector<std::string> known{running.language};
+    for (const session::LanguageInfo& one : running.languages) {
+        if (one.name != running.language) {
+            known.push_back(one.name);
+        }
+    }
+    if (language && std::find(known.begin(), known.end(), *language) == known.end()) {
+        reader.fail("language", "is not offered; this session has: " + join(known));
+    }
+    return language;
 }
 
 void read_session_fields(
@@ -330,12 +346,20 @@ ExecutionOrder parse_execution(
     read_execution_fields(reader, {1, count(session::LimitCeilings().wall), "the maximum"}, order);
     read_metadata(reader, order.request.metadata);
     read_files(reader, order.request.files, errors);
-    if (const auto language = reader.text("language", kNameBytesMax);
-        language && *language != running.language) {
-        reader.fail("language", "is not this session's, which is " + running.language);
-    }
+    order.request.language = read_language(reader, running).value_or("");
     reader.finish();
     return order;
+}
+
+std::optional<std::string> parse_language_choice(
+    const nlohmann::json& body, const session::SessionInfo& running, FieldErrors& errors) {
+    ObjectReader reader(body, "", errors);
+    if (!body.is_object()) {
+        return std::nullopt;
+    }
+    auto language = read_language(reader, running);
+    reader.finish();
+    return language;
 }
 
 OneShotOrder parse_one_shot(const nlohmann::json& body, const Offer& offer, FieldErrors& errors) {

@@ -55,6 +55,9 @@ session::SessionOptions parse_session_options(
 /// `running` is the session that will run it.
 ExecutionOrder parse_execution(
     const nlohmann::json& body, const session::SessionInfo& running, FieldErrors& errors);
+/// What of the session an interrupt or a restart is meant for; nothing: the body does not say.
+std::optional<std::string> parse_language_choice(
+    const nlohmann::json& body, const session::SessionInfo& running, FieldErrors& errors);
 OneShotOrder parse_one_shot(const nlohmann::json& body, const Offer& offer, FieldErrors& errors);
 
 /// 422 with all of them.

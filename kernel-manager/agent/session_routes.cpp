@@ -5,6 +5,8 @@
 #include "kernel-manager/agent/session_update_body.hpp"
 #include "kernel-manager/http/problem.hpp"
 
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace cellkeep::agent {
@@ -17,6 +19,25 @@ nlohmann::json shown(session::SessionInfo info, const http::Principal& principal
         info.connection_file.clear();
     }
     return to_json(info);
+}
+
+struct LanguageChoice {
+    std::optional<std::string> language;  // nothing: none is named
+    std::optional<http::Problem> problem;
+};
+
+/// What the body of an interrupt or a restart says; it may be empty.
+LanguageChoice choose_language(const http::Request& request, const session::Session& session) {
+    ParsedBody body = parse_body(request, EmptyBody::kAllowed);
+    if (body.problem) {
+        return {std::nullopt, std::move(body.problem)};
+    }
+    FieldErrors errors;
+    auto language = parse_language_choice(body.value, session.info(), errors);
+    if (!errors.empty()) {
+        return {std::nullopt, invalid_body(std::move(errors))};
+    }
+    return {std::move(language), std::nullopt};
 }
 
 }  // namespace
@@ -121,6 +142,7 @@ Routes::Answer Routes::remove_session(http::Request& request) {
     if (removed.has_error()) {
         co_return http::to_response(http::problem_from(removed.error()));
     }
+    co_await backend_.wait_until_gone(session->id());
     co_return http::make_empty(204);
 }
 
@@ -130,10 +152,15 @@ Routes::Answer Routes::interrupt(http::Request& request) {
         http::Response gone = co_await history_.answer_session(request);
         co_return gone;
     }
+    const LanguageChoice choice = choose_language(request, *session);
+    if (choice.problem) {
+        co_return http::to_response(*choice.problem);
+    }
     session->touch();
-    const Status interrupted = session->interrupt();
+    const Status interrupted =
+        choice.language ? session->interrupt_language(*choice.language) : session->interrupt();
     if (interrupted.has_error()) {
-        co_return http::to_response(http::problem_from(interrupted.error()));
+        co_return http::to_response(refused_field(interrupted.error()));
     }
     co_return http::make_empty(204);
 }
@@ -144,10 +171,19 @@ Routes::Answer Routes::restart(http::Request& request) {
         http::Response gone = co_await history_.answer_session(request);
         co_return gone;
     }
+    const LanguageChoice choice = choose_language(request, *session);
+    if (choice.problem) {
+        co_return http::to_response(*choice.problem);
+    }
     session->touch();
-    const Status restarted = co_await session->restart();
+    Status restarted = ok();
+    if (choice.language) {
+        restarted = co_await session->restart_language(*choice.language);
+    } else {
+        restarted = co_await session->restart();
+    }
     if (restarted.has_error()) {
-        co_return http::to_response(http::problem_from(restarted.error()));
+        co_return http::to_response(refused_field(restarted.error()));
     }
     co_return http::make_json(200, to_json(session->info()));
 }

@@ -24,6 +24,24 @@ Result<session::KernelSpec> find_kernel() {
     return *catalog.find("python");
 }
 
+/// Of the host's own files: what an image lacks is told when a server starts from it.
+Languages find_languages() {
+    Languages languages;
+    const auto installation = session::find_installation();
+    if (!installation) {
+        return languages;  // probe() says so
+    }
+    const auto catalog = session::KernelCatalog::create(installation.value());
+    if (!catalog) {
+        return languages;
+    }
+    languages.offered = catalog.value().languages();
+    for (const session::NotOffered& language : catalog.value().not_offered()) {
+        languages.not_offered.emplace_back(language.language, language.reason);
+    }
+    return languages;
+}
+
 sandbox::HostFeatures probe() {
     const auto kernel = find_kernel();
     if (kernel.has_value()) {
@@ -43,7 +61,10 @@ sandbox::HostFeatures probe() {
 
 int doctor(DoctorFormat format) {
     const sandbox::HostFeatures host = probe();
-    print(format == DoctorFormat::kJson ? doctor_json(host) : doctor_table(host));
+    const Languages languages = find_languages();
+    print(
+        format == DoctorFormat::kJson ? doctor_json(host, languages)
+                                      : doctor_table(host, languages));
     return sandbox::IsolationReport{host.controls}.complete() ? kExitDone : kExitFailed;
 }
 

@@ -24,7 +24,7 @@ std::string pad(std::string text, std::size_t width) {
 
 }  // namespace
 
-std::string doctor_table(const sandbox::HostFeatures& host) {
+std::string doctor_table(const sandbox::HostFeatures& host, const Languages& languages) {
     using Row = std::array<std::string, 3>;
     std::vector<Row> rows = {{"CONTROL", "STATE", "MECHANISM"}};
     for (const sandbox::Control& control : host.controls) {
@@ -55,10 +55,24 @@ std::string doctor_table(const sandbox::HostFeatures& host) {
                 : "\n" + std::to_string(missing) +
                       " not in force. Sessions are refused unless each is accepted by name: "
                       "--allow-degraded=CONTROL\n";
+    if (!languages.offered.empty()) {
+        text += "\nLanguages:";
+        for (const std::string& language : languages.offered) {
+            text += " " + language;
+        }
+        text += "\n";
+    }
+    for (const auto& [language, reason] : languages.not_offered) {
+        text += "    not offered: " + language + ": " + reason + "\n";
+    }
     return text;
 }
 
-std::string doctor_json(const sandbox::HostFeatures& host) {
+std::string doctor_json(const sandbox::HostFeatures& host, const Languages& languages) {
+    nlohmann::json not_offered = nlohmann::json::array();
+    for (const auto& [language, reason] : languages.not_offered) {
+        not_offered.push_back({{"language", language}, {"reason", reason}});
+    }
     nlohmann::json controls = nlohmann::json::array();
     for (const sandbox::Control& control : host.controls) {
         controls.push_back({
@@ -76,6 +90,7 @@ std::string doctor_json(const sandbox::HostFeatures& host) {
         {"cgroup_layout", host.cgroup_layout},
         {"complete", sandbox::IsolationReport{host.controls}.complete()},
         {"controls", std::move(controls)},
+        {"languages", {{"offered", languages.offered}, {"not_offered", std::move(not_offered)}}},
     };
     return report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

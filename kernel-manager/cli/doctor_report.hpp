@@ -6,10 +6,18 @@
 #include "sandbox/host_features.hpp"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace cellkeep::cli {
 
-std::string doctor_table(const sandbox::HostFeatures& host);
-std::string doctor_json(const sandbox::HostFeatures& host);
+/// The languages of this installation, and why others that are there are not offered.
+struct Languages {
+    std::vector<std::string> offered;
+    std::vector<std::pair<std::string, std::string>> not_offered;  // and why
+};
+
+std::string doctor_table(const sandbox::HostFeatures& host, const Languages& languages = {});
+std::string doctor_json(const sandbox::HostFeatures& host, const Languages& languages = {});
 
 }  // namespace cellkeep::cli

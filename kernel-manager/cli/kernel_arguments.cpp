@@ -7,6 +7,10 @@ namespace {
 
 void add_notebook_options(CLI::App& sub, NotebookOptions& options) {
     sub.add_option("--language", options.language, "What the kernel speaks")->capture_default_str();
+    sub.add_option(
+        "--kernels",
+        options.kernels,
+        "Directory of languages besides those of this installation. Repeat it for several");
     sub.add_option("--memory-mb", options.memory_mb, "Memory, files included. Default: 2048");
     sub.add_option("--disk-mb", options.disk_mb, "Size of /workspace. Default: 1024");
     sub.add_option("--cpu-cores", options.cpu_cores, "Default: 2");
@@ -26,7 +30,8 @@ void add_notebook_options(CLI::App& sub, NotebookOptions& options) {
 }
 
 void add_place(CLI::App& sub, KernelspecPlace& place) {
-    sub.add_option("--name", place.name, "The kernelspec's name")->capture_default_str();
+    sub.add_option(
+        "--name", place.name, "The kernelspec's name. Default: cellkeep- and the language");
     auto* user =
         sub.add_flag("--user")->description("The user's own Jupyter directory: the default");
     sub.add_option(
@@ -62,7 +67,8 @@ void add_kernel_commands(CLI::App& app, KernelArguments& arguments) {
     install->add_option(
         "--display-name",
         arguments.install.display_name,
-        "What people see. Default: \"Python 3 (Cellkeep)\"");
+        "What people see. Default: \"Python 3 (Cellkeep)\", or as the language is called");
+    install->add_flag("--all", arguments.install.all, "A kernelspec for every language there is");
     install->add_flag(
         "!--no-check",
         arguments.install.check,

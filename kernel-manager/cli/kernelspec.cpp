@@ -119,7 +119,11 @@ json to_json(const Kernelspec& spec) {
 }
 
 Status write_kernelspec(
-    const std::string& directory, const std::string& name, const json& spec, Overwrite overwrite) {
+    const std::string& directory,
+    const std::string& name,
+    const json& spec,
+    Overwrite overwrite,
+    const std::string& logo_folder) {
     BOOST_OUTCOME_TRY(check_kernelspec_name(name));
     const fs::path target = fs::path(directory) / name;
     std::error_code error;
@@ -136,8 +140,15 @@ Status write_kernelspec(
         return Error::from_errno(error.value(), "mkdir(" + draft.path().string() + ")");
     }
     for (const jupyter::Logo& logo : jupyter::logos()) {
-        BOOST_OUTCOME_TRY(write_file_atomically(
-            (draft.path() / std::string(logo.file)).string(), logo.bytes, 0644));
+        const std::string file(logo.file);
+        std::string bytes(logo.bytes);
+        if (!logo_folder.empty()) {
+            if (!fs::exists(fs::path(logo_folder) / file, error)) {
+                continue;
+            }
+            BOOST_OUTCOME_TRY(bytes, read_file(logo_folder + "/" + file, kSpecBytesMax));
+        }
+        BOOST_OUTCOME_TRY(write_file_atomically((draft.path() / file).string(), bytes, 0644));
     }
     BOOST_OUTCOME_TRY(
         write_file_atomically((draft.path() / "kernel.json").string(), spec.dump(1) + "\n", 0644));

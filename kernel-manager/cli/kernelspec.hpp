@@ -30,12 +30,14 @@ nlohmann::json to_json(const Kernelspec& spec);
 
 enum class Overwrite { kOwn, kAny };
 
-/// Writes directory/name. kConflict if something is there that is not ours and overwrite is kOwn.
+/// Writes directory/name, with the logos in logo_folder, or Cellkeep's own without one. kConflict
+/// if something is there that is not ours and overwrite is kOwn.
 Status write_kernelspec(
     const std::string& directory,
     const std::string& name,
     const nlohmann::json& spec,
-    Overwrite overwrite);
+    Overwrite overwrite,
+    const std::string& logo_folder = {});
 
 /// Removes directory/name. kNotFound if there is none, kConflict as above.
 Status remove_kernelspec(

@@ -35,30 +35,24 @@ bool says_debugger(const nlohmann::json& info) {
     return listed || info.value("debugger", nlohmann::json()) == true;
 }
 
-Result<std::string> install(const KernelspecInstall& command) {
-    BOOST_OUTCOME_TRY(check_kernelspec_name(command.place.name));
-    BOOST_OUTCOME_TRY(const std::string directory, directory_of(command.place));
-    BOOST_OUTCOME_TRY(parse_share_directory(command.notebook.share_cwd));
-    // Where this is typed is not where a notebook will be.
-    NotebookOptions here = command.notebook;
-    here.share_cwd = "none";
-    BOOST_OUTCOME_TRY(const auto config, make_notebook_service(here));
-    const session::KernelSpec* language = config.catalog.find(command.notebook.language);
-    if (language == nullptr) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "--language: " + command.notebook.language + " is not offered");
-    }
-    std::error_code error;
-    const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-    if (error) {
-        return Error::from_errno(error.value(), "readlink(/proc/self/exe)");
-    }
+/// One language's; notebook.language is it.
+Result<std::string> install_one(
+    const KernelspecInstall& command,
+    const session::KernelSpec& language,
+    const std::string& directory,
+    const std::string& program) {
+    const std::string name =
+        command.place.name.value_or(default_kernelspec_name(language.language));
+    BOOST_OUTCOME_TRY(check_kernelspec_name(name));
     Kernelspec spec;
-    spec.program = program.string();
-    spec.display_name = command.display_name.value_or(language->display_name);
+    spec.program = program;
+    spec.display_name = command.display_name.value_or(language.display_name);
     spec.notebook = command.notebook;
+    spec.notebook.language = language.language;
     if (command.check) {
+        // Where this is typed is not where a notebook will be.
+        NotebookOptions here = spec.notebook;
+        here.share_cwd = "none";
         auto info = ask_kernel_info(here);
         if (info.has_error()) {
             return std::move(info).error().with_context(
@@ -68,32 +62,72 @@ Result<std::string> install(const KernelspecInstall& command) {
     }
     BOOST_OUTCOME_TRY(write_kernelspec(
         directory,
-        command.place.name,
+        name,
         to_json(spec),
-        command.place.force ? Overwrite::kAny : Overwrite::kOwn));
-    return directory + "/" + command.place.name;
+        command.place.force ? Overwrite::kAny : Overwrite::kOwn,
+        language.folder));
+    return directory + "/" + name;
+}
+
+/// The kernelspecs that it wrote, before one failed or all.
+Status install(const KernelspecInstall& command, std::vector<std::string>& written) {
+    if (command.all && (command.place.name || command.display_name)) {
+        return Error(
+            ErrorCode::kInvalidArgument, "--all: each language has a name of its own already");
+    }
+    if (command.place.name) {
+        BOOST_OUTCOME_TRY(check_kernelspec_name(*command.place.name));
+    }
+    BOOST_OUTCOME_TRY(const std::string directory, directory_of(command.place));
+    BOOST_OUTCOME_TRY(parse_share_directory(command.notebook.share_cwd));
+    NotebookOptions here = command.notebook;
+    here.share_cwd = "none";
+    BOOST_OUTCOME_TRY(const auto config, make_notebook_service(here));
+    std::error_code error;
+    const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+    if (error) {
+        return Error::from_errno(error.value(), "readlink(/proc/self/exe)");
+    }
+    const std::vector<std::string> languages =
+        command.all ? config.catalog.languages()
+                    : std::vector<std::string>{command.notebook.language};
+    for (const std::string& name : languages) {
+        const session::KernelSpec* language = config.catalog.find(name);
+        if (language == nullptr) {
+            return Error(ErrorCode::kInvalidArgument, "--language: " + name + " is not offered");
+        }
+        BOOST_OUTCOME_TRY(
+            std::string path, install_one(command, *language, directory, program.string()));
+        written.push_back(std::move(path));
+    }
+    return ok();
 }
 
 Result<std::string> remove(const KernelspecPlace& place) {
     BOOST_OUTCOME_TRY(const std::string directory, directory_of(place));
+    const std::string name = place.name.value_or(default_kernelspec_name("python"));
     BOOST_OUTCOME_TRY(
-        remove_kernelspec(directory, place.name, place.force ? Overwrite::kAny : Overwrite::kOwn));
-    return directory + "/" + place.name;
-}
-
-int report(const Result<std::string>& done, const char* verb) {
-    if (done.has_error()) {
-        print_error(done.error());
-        return kExitFailed;
-    }
-    print(std::string(verb) + " " + done.value() + "\n");
-    return kExitDone;
+        remove_kernelspec(directory, name, place.force ? Overwrite::kAny : Overwrite::kOwn));
+    return directory + "/" + name;
 }
 
 }  // namespace
 
+std::string default_kernelspec_name(const std::string& language) {
+    return "cellkeep-" + language;
+}
+
 int kernelspec_install(const KernelspecInstall& command) {
-    return report(install(command), "Installed");
+    std::vector<std::string> written;
+    const Status installed = install(command, written);
+    for (const std::string& path : written) {
+        print("Installed " + path + "\n");
+    }
+    if (installed.has_error()) {
+        print_error(installed.error());
+        return kExitFailed;
+    }
+    return kExitDone;
 }
 
 int kernelspec_list() {
@@ -122,7 +156,13 @@ int kernelspec_list() {
 }
 
 int kernelspec_remove(const KernelspecPlace& place) {
-    return report(remove(place), "Removed");
+    const auto removed = remove(place);
+    if (removed.has_error()) {
+        print_error(removed.error());
+        return kExitFailed;
+    }
+    print("Removed " + removed.value() + "\n");
+    return kExitDone;
 }
 
 }  // namespace cellkeep::cli

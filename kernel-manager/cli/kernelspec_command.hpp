@@ -11,11 +11,12 @@
 
 namespace cellkeep::cli {
 
-inline constexpr const char* kDefaultKernelspecName = "cellkeep-python";
+/// Of a language's kernelspec, if no other is asked for: "cellkeep-python".
+std::string default_kernelspec_name(const std::string& language);
 
 /// Where: nothing means the user's own directory.
 struct KernelspecPlace {
-    std::string name = kDefaultKernelspecName;
+    std::optional<std::string> name;  // nothing: the language's default, Python's to remove
     std::optional<std::string> prefix;
     bool force = false;
 };
@@ -24,6 +25,7 @@ struct KernelspecInstall {
     KernelspecPlace place;
     std::optional<std::string> display_name;
     bool check = true;  // start such a kernel once, and ask what it can do
+    bool all = false;   // every language, each under its own name
     NotebookOptions notebook;
 };
 

@@ -22,8 +22,14 @@ namespace {
 constexpr int kExitInternal = 70;
 
 void add_run(CLI::App& app, RunCommand& command, std::uint32_t& timeout_seconds) {
-    CLI::App* sub = app.add_subcommand("run", "Run a notebook or a Python file in a session");
-    sub->add_option("FILE", command.file, "FILE.ipynb or FILE.py")->required();
+    CLI::App* sub = app.add_subcommand("run", "Run a notebook or a program in a session");
+    sub->add_option("FILE", command.file, "FILE.ipynb, or a program: FILE.py, FILE.sh, FILE.js …")
+        ->required();
+    sub->add_option(
+        "--language",
+        command.language,
+        "What the file is written in. Default: as the notebook or the file's name says");
+    sub->add_option("--kernels", command.kernels, "As for serve; not with --server");
     sub->add_option(
         "--server",
         command.server_state_dir,

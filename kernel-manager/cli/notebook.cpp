@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/notebook.hpp"
 
-#include "kernel-manager/agent/base64.hpp"
+#include "protocol/base64.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -74,6 +74,32 @@ Result<Notebook> Notebook::parse(std::string_view text, const std::string& name)
     return Notebook(std::move(document));
 }
 
+std::string Notebook::language() const {
+    const auto text = [this](const char* part, const char* field) -> std::string {
+        const auto metadata = document_.find("metadata");
+        if (metadata == document_.end() || !metadata->contains(part) ||
+            !(*metadata)[part].is_object()) {
+            return {};
+        }
+        const auto& object = (*metadata)[part];
+        const auto found = object.find(field);
+        return found != object.end() && found->is_string() ? found->template get<std::string>()
+                                                           : std::string();
+    };
+    std::string name = text("kernelspec", "language");
+    if (name.empty()) {
+        name = text("language_info", "name");
+    }
+    if (name.empty()) {
+        name = text("kernelspec", "name");
+    }
+    std::transform(name.begin(), name.end(), name.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    const bool is_python = name.empty() || name == "python3" || name == "ipython";
+    return is_python ? "python" : name;
+}
+
 std::vector<CodeCell> Notebook::code_cells() const {
     std::vector<CodeCell> found;
     const Json& cells = document_["cells"];
@@ -121,7 +147,7 @@ std::vector<std::string> png_pictures(const nlohmann::json& outputs) {
         text.erase(
             std::remove_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }),
             text.end());
-        if (auto bytes = agent::decode_base64(text); bytes && !bytes->empty()) {
+        if (auto bytes = protocol::decode_base64(text); bytes && !bytes->empty()) {
             pictures.push_back(std::move(*bytes));
         }
     }

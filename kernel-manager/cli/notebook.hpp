@@ -28,6 +28,8 @@ class Notebook {
     /// kInvalidArgument if it is not a notebook of format 4; `name` stands in the message.
     static Result<Notebook> parse(std::string_view text, const std::string& name);
 
+    /// What its metadata says its cells are written in; "python" if it says nothing.
+    std::string language() const;
     std::vector<CodeCell> code_cells() const;
     /// position is a CodeCell's. outputs is a list of nbformat 4 outputs.
     void set_outputs(

@@ -91,6 +91,9 @@ std::vector<std::string> to_arguments(const NotebookOptions& options) {
     for (const std::string& control : options.allow_degraded) {
         arguments.insert(arguments.end(), {"--allow-degraded", control});
     }
+    for (const std::string& directory : options.kernels) {
+        arguments.insert(arguments.end(), {"--kernels", directory});
+    }
     return arguments;
 }
 
@@ -120,7 +123,8 @@ std::optional<std::string> objection_to_sharing(
 Result<session::ServiceConfig> make_notebook_service(const NotebookOptions& options) {
     BOOST_OUTCOME_TRY(const ShareDirectory share, parse_share_directory(options.share_cwd));
     BOOST_OUTCOME_TRY(
-        session::ServiceConfig config, make_service_config(1, options.allow_degraded));
+        session::ServiceConfig config,
+        make_service_config(1, options.allow_degraded, kAutomaticImage, options.kernels));
     config.ceilings = notebook_ceilings();
     if (share == ShareDirectory::kReadOnly) {
         BOOST_OUTCOME_TRY(share_start_directory(config, options.language));

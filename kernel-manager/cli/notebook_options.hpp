@@ -29,6 +29,7 @@ struct NotebookOptions {
     std::optional<std::uint32_t> processes;
     std::string share_cwd = "none";  // or "ro"
     std::vector<std::string> allow_degraded;
+    std::vector<std::string> kernels = {};  // directories of languages
 };
 
 /// The flags that say these options again; those that are at their defaults are left out.

@@ -18,6 +18,7 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -33,15 +34,45 @@ constexpr std::chrono::milliseconds kInterruptGrace{3000};
 
 enum class FileKind { kNotebook, kProgram };
 
-Result<FileKind> kind_of(const std::string& file) {
-    const std::string extension = std::filesystem::path(file).extension().string();
-    if (extension == ".ipynb") {
-        return FileKind::kNotebook;
+/// Which language a program is written in, by the end of its name. "": nobody knows.
+std::string language_by_name(const std::string& file) {
+    static const std::map<std::string, std::string> languages{
+        {".py", "python"},
+        {".sh", "bash"},
+        {".bash", "bash"},
+        {".js", "javascript"},
+        {".mjs", "javascript"},
+        {".ts", "typescript"},
+        {".sql", "sql"},
+        {".cpp", "cpp"},
+        {".cc", "cpp"},
+        {".r", "r"},
+        {".R", "r"}};
+    const auto found = languages.find(std::filesystem::path(file).extension().string());
+    return found == languages.end() ? std::string() : found->second;
+}
+
+FileKind kind_of(const std::string& file) {
+    return std::filesystem::path(file).extension() == ".ipynb" ? FileKind::kNotebook
+                                                               : FileKind::kProgram;
+}
+
+Result<std::string> language_of(
+    const RunCommand& command, const std::optional<Notebook>& notebook) {
+    if (command.language) {
+        return *command.language;
     }
-    if (extension == ".py") {
-        return FileKind::kProgram;
+    if (notebook) {
+        return notebook->language();
     }
-    return Error(ErrorCode::kInvalidArgument, file + " is neither a .ipynb nor a .py file");
+    const std::string language = language_by_name(command.file);
+    if (language.empty()) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            command.file + ": its name does not say what it is written in",
+            "Say it with --language.");
+    }
+    return language;
 }
 
 std::string default_output(const std::string& file) {
@@ -166,23 +197,25 @@ class Run {
     bool interrupted_ = false;
 };
 
-Result<std::unique_ptr<RunTarget>> make_target(asio::io_context& io, const RunCommand& command) {
+Result<std::unique_ptr<RunTarget>> make_target(
+    asio::io_context& io, const RunCommand& command, const std::string& language) {
     if (!command.server_state_dir) {
-        return make_local_target(io, command.allow_degraded);
+        return make_local_target(io, {language, command.allow_degraded, command.kernels});
     }
     BOOST_OUTCOME_TRY(const ServerRecord server, load_server_record(*command.server_state_dir));
-    return make_server_target(server);
+    return make_server_target(server, language);
 }
 
 Result<RunOutcome> run_file(const RunCommand& command) {
-    BOOST_OUTCOME_TRY(const FileKind kind, kind_of(command.file));
+    const FileKind kind = kind_of(command.file);
     BOOST_OUTCOME_TRY(std::string text, read_file(command.file, kFileBytesMax));
     std::optional<Notebook> notebook;
     if (kind == FileKind::kNotebook) {
         BOOST_OUTCOME_TRY(notebook, Notebook::parse(text, command.file));
     }
+    BOOST_OUTCOME_TRY(const std::string language, language_of(command, notebook));
     asio::io_context io(1);
-    BOOST_OUTCOME_TRY(auto target, make_target(io, command));
+    BOOST_OUTCOME_TRY(auto target, make_target(io, command, language));
     Run run(io, command, *target);
     auto outcome = run_to_end(io, run.execute(std::move(notebook), std::move(text)));
     target.reset();

@@ -23,14 +23,15 @@ constexpr std::chrono::seconds kShortCall{60};
 
 class LocalTarget : public RunTarget {
  public:
-    LocalTarget(asio::io_context& io, session::ServiceConfig config)
-        : service_(io, std::move(config)) {}
+    LocalTarget(asio::io_context& io, session::ServiceConfig config, std::string language)
+        : service_(io, std::move(config)), language_(std::move(language)) {}
     LocalTarget(const LocalTarget&) = delete;
     LocalTarget& operator=(const LocalTarget&) = delete;
     ~LocalTarget() override { service_.shutdown(); }
 
     asio::awaitable<Result<std::string>> open(std::chrono::milliseconds timeout) override {
         session::SessionOptions options;
+        options.language = language_;
         options.limits.wall = timeout;
         options.limits.cpu = timeout;
         options.owner = "run";
@@ -66,6 +67,7 @@ class LocalTarget : public RunTarget {
 
  private:
     session::Service service_;
+    std::string language_;
     std::shared_ptr<session::Session> session_;
 };
 
@@ -81,11 +83,13 @@ Error refusal(const http::ClientResponse& response) {
 
 class ServerTarget : public RunTarget {
  public:
-    explicit ServerTarget(http::ServerAddress server) : server_(std::move(server)) {}
+    ServerTarget(http::ServerAddress server, std::string language)
+        : server_(std::move(server)), language_(std::move(language)) {}
 
     asio::awaitable<Result<std::string>> open(std::chrono::milliseconds timeout) override {
         timeout_ = timeout;
         nlohmann::json body;
+        body["language"] = language_;
         body["limits"]["wall_ms"] = timeout.count();
         body["limits"]["cpu_ms"] = timeout.count();
         const auto session = co_await call("POST", "/v1/sessions", std::move(body), kShortCall);
@@ -146,21 +150,24 @@ class ServerTarget : public RunTarget {
     }
 
     http::ServerAddress server_;
+    std::string language_;
     std::string session_id_;
     std::chrono::milliseconds timeout_{0};
 };
 
 }  // namespace
 
-Result<std::unique_ptr<RunTarget>> make_local_target(
-    asio::io_context& io, const std::vector<std::string>& allow_degraded) {
-    BOOST_OUTCOME_TRY(auto config, make_service_config(1, allow_degraded));
-    return std::unique_ptr<RunTarget>(std::make_unique<LocalTarget>(io, std::move(config)));
+Result<std::unique_ptr<RunTarget>> make_local_target(asio::io_context& io, const LocalRun& run) {
+    BOOST_OUTCOME_TRY(
+        auto config, make_service_config(1, run.allow_degraded, kAutomaticImage, run.kernels));
+    return std::unique_ptr<RunTarget>(
+        std::make_unique<LocalTarget>(io, std::move(config), run.language));
 }
 
-Result<std::unique_ptr<RunTarget>> make_server_target(const ServerRecord& server) {
+Result<std::unique_ptr<RunTarget>> make_server_target(
+    const ServerRecord& server, const std::string& language) {
     BOOST_OUTCOME_TRY(auto address, http::parse_server_url(server.url, server.token));
-    return std::unique_ptr<RunTarget>(std::make_unique<ServerTarget>(std::move(address)));
+    return std::unique_ptr<RunTarget>(std::make_unique<ServerTarget>(std::move(address), language));
 }
 
 }  // namespace cellkeep::cli

@@ -36,10 +36,17 @@ class RunTarget {
     virtual boost::asio::awaitable<void> close() = 0;
 };
 
+struct LocalRun {
+    std::string language;
+    std::vector<std::string> allow_degraded;
+    std::vector<std::string> kernels;  // directories; service_setup.hpp
+};
+
 /// A service with one session in this process.
 Result<std::unique_ptr<RunTarget>> make_local_target(
-    boost::asio::io_context& io, const std::vector<std::string>& allow_degraded);
+    boost::asio::io_context& io, const LocalRun& run);
 
-Result<std::unique_ptr<RunTarget>> make_server_target(const ServerRecord& server);
+Result<std::unique_ptr<RunTarget>> make_server_target(
+    const ServerRecord& server, const std::string& language);
 
 }  // namespace cellkeep::cli

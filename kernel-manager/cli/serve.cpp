@@ -7,6 +7,7 @@
 #include "kernel-manager/cli/egress_setup.hpp"
 #include "kernel-manager/cli/listening.hpp"
 #include "kernel-manager/cli/log.hpp"
+#include "kernel-manager/cli/open_files.hpp"
 #include "kernel-manager/cli/serve_plan.hpp"
 #include "kernel-manager/cli/service_setup.hpp"
 #include "kernel-manager/cli/state_dir.hpp"
@@ -23,12 +24,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -42,13 +43,18 @@ constexpr std::chrono::milliseconds kStopPatience{5000};
 /// For what the parts still have to do after the last connection closed.
 constexpr std::chrono::milliseconds kLastWork{2000};
 
-/// Thousands of sessions and connections need descriptors; the soft limit is often 1024.
-void raise_descriptor_limit() {
-    struct rlimit limit {};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        // Ignored: the server then has fewer, and says so when they are used up.
-        (void)::setrlimit(RLIMIT_NOFILE, &limit);
+/// A server with fewer open files than it may need runs, says so now, and refuses the sessions for
+/// which they do not suffice.
+void provide_open_files(std::size_t sessions_max) {
+    const auto limit = raise_open_files(open_files_needed(sessions_max));
+    std::optional<std::string> trouble;
+    if (limit.has_error()) {
+        trouble = "the limit of open files could not be raised: " + limit.error().message();
+    } else {
+        trouble = open_files_shortage(limit.value(), sessions_max);
+    }
+    if (trouble) {
+        log_event(LogLevel::kWarning, "open_files", {{"message", *trouble}});
     }
 }
 
@@ -118,7 +124,12 @@ Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Se
 Result<session::ServiceConfig> service_config(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(
         session::ServiceConfig config,
-        make_service_config(plan.sessions_max, plan.allow_degraded, plan.image));
+        make_service_config(
+            plan.sessions_max,
+            plan.allow_degraded,
+            plan.image,
+            plan.kernels,
+            plan.foreign_kernels));
     if (!plan.inputs.empty()) {
         BOOST_OUTCOME_TRY(config.inputs, session::InputsDirectory::open(plan.inputs));
     }
@@ -133,6 +144,7 @@ Result<session::ServiceConfig> service_config(const ServePlan& plan) {
         kernels.options.language = *language;
     }
     config.prespawn = {agents, kernels};
+    config.prespawn_most = plan.prespawn_most;
     config.log = [](const std::string& line) {
         log_event(LogLevel::kWarning, "session", {{"message", line}});
     };
@@ -251,7 +263,7 @@ int serve(const ServeCommand& command) {
         return kExitFailed;
     }
     configure_log(plan.value().log_level, plan.value().log_format);
-    raise_descriptor_limit();
+    provide_open_files(plan.value().sessions_max);
     const Status served = run_server(plan.value());
     if (served.has_error()) {
         Error error = served.error();

@@ -58,6 +58,12 @@ void add_pace_options(CLI::App& sub, ServeOptions& flags) {
         flags.prespawn_count,
         "Sessions kept ready before anybody asks for them: so many for agents, and as many for "
         "Jupyter's front ends. Default: 2");
+    sub.add_option(
+        "--prespawn-most",
+        flags.prespawn_most,
+        "Sessions kept ready because as many were asked for at once in the last ten minutes, those "
+        "of "
+        "--prespawn-count included. Default: 64, or 0 without those; 0: never more than those");
     sub.add_flag(
         "--no-zygotes",
         flags.no_zygotes,
@@ -98,6 +104,19 @@ void add_egress_options(CLI::App& sub, ServeOptions& flags) {
         ->group(kGroup);
 }
 
+void add_language_options(CLI::App& sub, ServeOptions& flags) {
+    sub.add_option(
+        "--kernels",
+        flags.kernels,
+        "Directory of languages: each folder in it with a kernel.json is offered besides those of "
+        "this installation (kernels/driver/README.md). Repeat it for several");
+    sub.add_option(
+        "--foreign-kernels",
+        flags.foreign_kernels,
+        "Directory of Jupyter kernelspecs, or one of them, whose kernels are offered inside the "
+        "sandbox; auto: where Jupyter looks (kernels/foreign/README.md). Repeat it for several");
+}
+
 }  // namespace
 
 void add_serve(CLI::App& app, ServeCommand& command) {
@@ -130,6 +149,7 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "a "
         "digest of cellkeep image list, or host: the host's own files (needs "
         "--allow-degraded=private_image)");
+    add_language_options(*sub, flags);
     sub->add_option(
         "--inputs",
         flags.inputs,

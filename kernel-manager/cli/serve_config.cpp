@@ -77,6 +77,8 @@ bool any_key(const Visit& visit) {
            visit("no_token_on_unix_socket", &ServeOptions::no_token_on_unix_socket) ||
            visit("no_store", &ServeOptions::no_store) ||
            visit("ready_fd", &ServeOptions::ready_fd) || visit("image", &ServeOptions::image) ||
+           visit("kernels", &ServeOptions::kernels) ||
+           visit("foreign_kernels", &ServeOptions::foreign_kernels) ||
            visit("inputs", &ServeOptions::inputs) ||
            visit("zmq_transport", &ServeOptions::zmq_transport) ||
            visit("log_level", &ServeOptions::log_level) ||
@@ -87,6 +89,7 @@ bool any_key(const Visit& visit) {
            visit("cull_connected", &ServeOptions::cull_connected) ||
            visit("cull_busy", &ServeOptions::cull_busy) ||
            visit("prespawn_count", &ServeOptions::prespawn_count) ||
+           visit("prespawn_most", &ServeOptions::prespawn_most) ||
            visit("no_zygotes", &ServeOptions::no_zygotes) ||
            visit("kernel_cpu_cores", &ServeOptions::kernel_cpu_cores) ||
            visit("kernel_memory_mb", &ServeOptions::kernel_memory_mb) ||

@@ -33,9 +33,11 @@ struct ServeOptions {
     std::optional<bool> no_token_on_unix_socket;
     std::optional<bool> no_store;
     std::optional<int> ready_fd;
-    std::optional<std::string> inputs;         // directory
-    std::optional<std::string> image;          // "auto", "host", a digest
-    std::optional<std::string> zmq_transport;  // "ipc", "tcp"
+    std::optional<std::string> inputs;                        // directory
+    std::optional<std::vector<std::string>> kernels;          // directories of languages
+    std::optional<std::vector<std::string>> foreign_kernels;  // of kernelspecs, or "auto"
+    std::optional<std::string> image;                         // "auto", "host", a digest
+    std::optional<std::string> zmq_transport;                 // "ipc", "tcp"
     std::optional<std::string> log_level;
     std::optional<std::string> log_format;
     /// Of sessions that do not say: after how many failing executions in a row the circuit breaker
@@ -55,6 +57,7 @@ struct ServeOptions {
     std::optional<bool> cull_connected;
     std::optional<bool> cull_busy;
     std::optional<std::size_t> prespawn_count;
+    std::optional<std::size_t> prespawn_most;
     std::optional<bool> no_zygotes;
     std::optional<double> kernel_cpu_cores;
     std::optional<std::uint64_t> kernel_memory_mb;

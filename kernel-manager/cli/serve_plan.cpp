@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t kTokenBytes = 32;
 /// Enough for one who asks now and then, and for the next while the first is replaced.
 constexpr std::size_t kPrespawnCount = 2;
+/// For a crowd that comes again.
+constexpr std::size_t kPrespawnMost = 64;
 /// Each has five ZeroMQ sockets, and a ZeroMQ context holds 32,768.
 constexpr std::size_t kSessionsMax = 6'000;
 
@@ -104,6 +106,14 @@ Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
             ErrorCode::kInvalidArgument,
             "prespawn-count must be at most max-sessions, " + std::to_string(plan.sessions_max));
     }
+    // Who wants none wants none.
+    plan.prespawn_most = options.prespawn_most.value_or(
+        plan.prespawn_count == 0 ? 0 : std::min(kPrespawnMost, plan.sessions_max));
+    if (plan.prespawn_most > plan.sessions_max) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "prespawn-most must be at most max-sessions, " + std::to_string(plan.sessions_max));
+    }
     BOOST_OUTCOME_TRY(plan.kernel_limits, kernel_limits(options));
     return ok();
 }
@@ -148,6 +158,8 @@ Result<ServePlan> make_serve_plan(const ServeCommand& command) {
     plan.ready_fd = options.ready_fd;
     plan.inputs = options.inputs.value_or(plan.inputs);
     plan.image = options.image.value_or(plan.image);
+    plan.kernels = options.kernels.value_or(plan.kernels);
+    plan.foreign_kernels = options.foreign_kernels.value_or(plan.foreign_kernels);
     BOOST_OUTCOME_TRY(plan.transport, parse_transport(options.zmq_transport.value_or("ipc")));
     BOOST_OUTCOME_TRY(plan.log_level, parse_log_level(options.log_level.value_or("info")));
     BOOST_OUTCOME_TRY(plan.log_format, parse_log_format(options.log_format.value_or("json")));

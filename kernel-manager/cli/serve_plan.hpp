@@ -34,8 +34,10 @@ struct ServePlan {
     egress::GatewayConfig egress;  // without its log and directory
     bool store = true;             // in the state directory
     std::optional<int> ready_fd;
-    std::string inputs;          // a directory; empty: none
-    std::string image = "auto";  // service_setup.hpp
+    std::string inputs;                        // a directory; empty: none
+    std::string image = "auto";                // service_setup.hpp
+    std::vector<std::string> kernels;          // directories; service_setup.hpp
+    std::vector<std::string> foreign_kernels;  // directories or "auto"; service_setup.hpp
     protocol::Transport transport = protocol::Transport::kIpc;
     LogLevel log_level = LogLevel::kInfo;
     LogFormat log_format = LogFormat::kJson;
@@ -43,6 +45,7 @@ struct ServePlan {
     std::vector<std::string> allowed_envs;
     session::CullRules cull;
     std::size_t prespawn_count = 0;
+    std::size_t prespawn_most = 0;
     bool zygotes = true;
     session::SessionLimits kernel_limits;  // of kernels that Jupyter front ends start
 };

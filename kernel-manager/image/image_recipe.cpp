@@ -114,23 +114,40 @@ void add_environment(Sha256& digest, const std::string& environment) {
     }
 }
 
+void add_additions(const std::vector<Addition>& additions, Recipe& recipe, Sha256& digest) {
+    for (const Addition& addition : additions) {
+        std::error_code error;
+        const bool is_tree = fs::is_directory(addition.source, error);
+        digest.update_field(addition.target);
+        if (is_tree) {
+            add_environment(digest, addition.source);
+        } else {
+            add_stat(digest, addition.source);
+        }
+        recipe.copies.push_back(
+            {is_tree ? Copy::How::kTree : Copy::How::kFile, addition.source, addition.target});
+    }
+}
+
 /// update-alternatives makes links that no package lists: /usr/bin/cc to /etc/alternatives/cc to
-/// /usr/bin/gcc. Those that lead to something in the image are wanted.
+/// /usr/bin/gcc, and those of libraries (libblas.so.3). Those that lead to something in the image
+/// are wanted.
 void add_alternatives(
     const std::string& root, const std::set<std::string>& chosen, Recipe& recipe, Sha256& digest) {
     const std::string registry = root + "/etc/alternatives/";
     std::error_code error;
     std::set<std::string> links;
-    for (fs::directory_iterator at(root + "/usr/bin", error), end; !error && at != end;
-         at.increment(error)) {
-        std::error_code ignored;  // Ignored: no link, or one that has gone.
-        const std::string to = fs::read_symlink(at->path(), ignored).string();
-        if (to.starts_with("/etc/alternatives/")) {
-            links.insert(at->path().filename().string());
+    for (const std::string folder : {"usr/bin/", "usr/lib/x86_64-linux-gnu/"}) {
+        for (fs::directory_iterator at(root + "/" + folder, error), end; !error && at != end;
+             at.increment(error)) {
+            std::error_code ignored;  // Ignored: no link, or one that has gone.
+            const std::string to = fs::read_symlink(at->path(), ignored).string();
+            if (to.starts_with("/etc/alternatives/")) {
+                links.insert(folder + at->path().filename().string());
+            }
         }
     }
-    for (const std::string& name : links) {
-        const std::string in_usr = "usr/bin/" + name;
+    for (const std::string& in_usr : links) {
         const fs::path via = fs::read_symlink(root + "/" + in_usr, error);
         const fs::path to = error ? fs::path() : fs::read_symlink(root + via.string(), error);
         if (error || !chosen.contains(to.lexically_relative("/").string())) {
@@ -139,7 +156,7 @@ void add_alternatives(
         recipe.copies.push_back({Copy::How::kEntry, root + "/" + in_usr, in_usr});
         recipe.copies.push_back(
             {Copy::How::kEntry, registry + via.filename().string(), via.string().substr(1)});
-        digest.update_field(name + " " + to.string());
+        digest.update_field(in_usr + " " + to.string());
     }
 }
 
@@ -287,11 +304,15 @@ Result<Recipe> environment_recipe(const EnvironmentSources& sources) {
     add_environment(digest, sources.python_environment);
     recipe.copies.push_back(
         {Copy::How::kTree, sources.python_environment, "opt/cellkeep/environment"});
+    add_additions(sources.additions, recipe, digest);
     recipe.fingerprint = digest.finish();
     return recipe;
 }
 
-Result<Recipe> programs_recipe(const std::string& kernel_program, const std::string& package_dir) {
+Result<Recipe> programs_recipe(
+    const std::string& kernel_program,
+    const std::string& package_dir,
+    const std::vector<Addition>& additions) {
     Recipe recipe;
     recipe.kind = Kind::kPrograms;
     Sha256 digest;
@@ -302,6 +323,7 @@ Result<Recipe> programs_recipe(const std::string& kernel_program, const std::str
     recipe.copies = {
         {Copy::How::kFile, kernel_program, "opt/cellkeep/bin/cellkeep-kernel-python"},
         {Copy::How::kTree, package, "opt/cellkeep/python/cellkeep_kernel"}};
+    add_additions(additions, recipe, digest);
     recipe.fingerprint = digest.finish();
     return recipe;
 }

@@ -32,11 +32,18 @@ struct Recipe {
     std::vector<Copy> copies;
 };
 
+/// Something of the operator's that is put into an image besides, whole.
+struct Addition {
+    std::string source;  // a file or a directory
+    std::string target;  // relative to the image
+};
+
 /// Where the environment's parts are on the host; "" in front of system paths but in tests.
 struct EnvironmentSources {
-    std::string root;                   // in front of /usr, /etc and /var
-    std::string python_environment;     // a virtual environment
-    std::vector<std::string> packages;  // Debian's, and what they need
+    std::string root;                      // in front of /usr, /etc and /var
+    std::string python_environment;        // a virtual environment
+    std::vector<std::string> packages;     // Debian's, and what they need
+    std::vector<Addition> additions = {};  // programs and packages of languages
 };
 
 /// What a session has of a Debian system unless told otherwise: a shell and its tools, Python, C
@@ -46,8 +53,11 @@ const std::vector<std::string>& default_packages();
 /// By package where dpkg knows them; on other systems all of /usr/bin, /usr/lib and some data.
 Result<Recipe> environment_recipe(const EnvironmentSources& sources);
 
-/// The program and the folder of its Python package.
-Result<Recipe> programs_recipe(const std::string& kernel_program, const std::string& package_dir);
+/// The Python kernel's program and the folder of its package, and what other kernels are.
+Result<Recipe> programs_recipe(
+    const std::string& kernel_program,
+    const std::string& package_dir,
+    const std::vector<Addition>& additions = {});
 
 /// Carries the recipe out.
 Status copy_all(const Recipe& recipe, TreeWriter& writer);

@@ -54,7 +54,12 @@ sandbox::PrivateImage describe(const ImageInUse& image) {
 }
 
 EnvironmentSources environment_sources(const Sources& sources) {
-    return {"", sources.python_environment, sources.packages};
+    return {"", sources.python_environment, sources.packages, sources.environment_additions};
+}
+
+Result<Recipe> make_programs_recipe(const Sources& sources) {
+    return programs_recipe(
+        sources.kernel_program, sources.python_package_dir, sources.program_additions);
 }
 
 }  // namespace
@@ -83,8 +88,7 @@ Result<Prepared> prepare(
                 "making the environment image (once; some ten seconds)",
                 progress));
     }
-    BOOST_OUTCOME_TRY(
-        const auto programs, programs_recipe(sources.kernel_program, sources.python_package_dir));
+    BOOST_OUTCOME_TRY(const auto programs, make_programs_recipe(sources));
     BOOST_OUTCOME_TRY(
         prepared.programs, find_or_make(store, programs, Format::kTree, "", progress));
     return prepared;
@@ -98,9 +102,7 @@ Result<Prepared> find_prepared(Store& store, const Sources& sources) {
     Prepared prepared;
     BOOST_OUTCOME_TRY(const auto recipe, environment_recipe(environment_sources(sources)));
     BOOST_OUTCOME_TRY(const auto environment, store.find(recipe, environment_format()));
-    BOOST_OUTCOME_TRY(
-        const auto programs_of,
-        programs_recipe(sources.kernel_program, sources.python_package_dir));
+    BOOST_OUTCOME_TRY(const auto programs_of, make_programs_recipe(sources));
     BOOST_OUTCOME_TRY(const auto programs, store.find(programs_of, Format::kTree));
     if (!environment || !programs) {
         return none;

@@ -3,6 +3,7 @@
 // The images a server runs its sessions from: found, or made when there are none.
 #pragma once
 
+#include "kernel-manager/image/image_recipe.hpp"
 #include "kernel-manager/image/image_store.hpp"
 #include "protocol/support/result.hpp"
 #include "sandbox/policy.hpp"
@@ -19,6 +20,8 @@ struct Sources {
     std::string python_package_dir;
     std::string python_environment;
     std::vector<std::string> packages = default_packages();
+    std::vector<Addition> environment_additions = {};
+    std::vector<Addition> program_additions = {};
 };
 
 struct Prepared {

@@ -191,15 +191,19 @@ RestApi::Answer RestApi::get_kernelspec(http::Request& request) {
 }
 
 RestApi::Answer RestApi::get_logo(http::Request& request) {
-    const bool known = language_of(request.capture("name"), backend_.languages()).has_value();
+    const auto language = language_of(request.capture("name"), backend_.languages());
+    const session::KernelSpec* spec = language ? backend_.find_spec(*language) : nullptr;
     const Logo* logo = find_logo(request.capture("file"));
-    if (!known || logo == nullptr) {
+    auto bytes = spec != nullptr && logo != nullptr
+                     ? load_logo(*spec, logo->file)
+                     : Result<std::string>(Error(ErrorCode::kNotFound, "no such picture"));
+    if (!bytes) {
         co_return http::to_response(
             http::make_problem(404, "There is no such kernelspec, or it has no such file."));
     }
     http::Response response;
     response.headers.add("Content-Type", std::string(logo->content_type));
-    response.body = std::string(logo->bytes);
+    response.body = std::move(bytes.value());
     co_return response;
 }
 

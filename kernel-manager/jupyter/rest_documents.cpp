@@ -271,13 +271,15 @@ RestApi::Answer RestApi::remove_session(http::Request& request) {
     }
     const RestSession gone = *found;
     sessions_.remove(gone.id);
-    if (kernel_of(gone, request.principal) == nullptr) {
+    const auto kernel = kernel_of(gone, request.principal);
+    if (kernel == nullptr) {
         co_return http::to_response(http::make_problem(410, "Kernel deleted before session"));
     }
     const Status removed = backend_.remove(gone.kernel_id);
     if (removed.has_error()) {
         co_return failure_response(removed.error());
     }
+    co_await backend_.wait_until_gone(kernel->id());
     co_return http::make_empty(204);
 }
 

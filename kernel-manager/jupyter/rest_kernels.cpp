@@ -125,6 +125,7 @@ RestApi::Answer RestApi::remove_kernel(http::Request& request) {
     if (removed.has_error()) {
         co_return failure_response(removed.error());
     }
+    co_await backend_.wait_until_gone(kernel->id());
     co_return http::make_empty(204);
 }
 

@@ -2,12 +2,16 @@
 #include "kernel-manager/jupyter/rest_kernelspecs.hpp"
 
 #include "kernel-manager/jupyter/logos.hpp"
+#include "protocol/support/syscall.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace cellkeep::jupyter {
 
 namespace {
+
+constexpr std::size_t kLogoBytesMax = 1UL << 20U;
 
 std::string lower(std::string_view text) {
     std::string copy(text);
@@ -34,18 +38,38 @@ std::optional<std::string> language_of(
     return std::nullopt;
 }
 
+Result<std::string> load_logo(const session::KernelSpec& spec, std::string_view file) {
+    const Logo* own = find_logo(file);
+    if (own == nullptr) {
+        return Error(ErrorCode::kNotFound, "there is no such picture");
+    }
+    if (spec.folder.empty()) {
+        return std::string(own->bytes);
+    }
+    return read_file(spec.folder + "/" + std::string(file), kLogoBytesMax);
+}
+
 nlohmann::json kernelspec_model(const session::KernelSpec& spec, const std::string& base_url) {
     const std::string name = kernel_name_of(spec.language);
     nlohmann::json resources = nlohmann::json::object();
     for (const Logo& logo : logos()) {
         const std::string file(logo.file);
+        std::error_code error;
+        if (!spec.folder.empty() && !std::filesystem::exists(spec.folder + "/" + file, error)) {
+            continue;
+        }
         resources[file.substr(0, file.find('.'))] = base_url + "kernelspecs/" + name + "/" + file;
     }
     // argv is how the same kernel starts without a server; nobody who reads it here runs it.
+    nlohmann::json argv = {"cellkeep", "kernel", "-f", "{connection_file}"};
+    if (name != kDefaultKernelName) {
+        argv.push_back("--language");
+        argv.push_back(spec.language);
+    }
     return {
         {"name", name},
         {"spec",
-         {{"argv", {"cellkeep", "kernel", "-f", "{connection_file}"}},
+         {{"argv", std::move(argv)},
           {"display_name", spec.display_name},
           {"language", spec.language},
           {"interrupt_mode", "message"},

@@ -25,6 +25,9 @@ std::string kernel_name_of(const std::string& language);
 std::optional<std::string> language_of(
     std::string_view kernel_name, const std::vector<std::string>& languages);
 
+/// A picture of this kernel's: of its folder, or Cellkeep's own for Python. kNotFound: it has none.
+Result<std::string> load_logo(const session::KernelSpec& spec, std::string_view file);
+
 /// {"name", "spec", "resources"}. The base URL starts and ends with a slash.
 nlohmann::json kernelspec_model(const session::KernelSpec& spec, const std::string& base_url);
 

@@ -46,7 +46,10 @@ Result<SendOutcome> WatchedSocket::send(
     std::span<const std::string_view> frames, const std::shared_ptr<const void>& keep_alive) {
     Result<SendOutcome> outcome = socket_.send(frames, keep_alive);
     // Sending may have taken note of an arrival, and the descriptor will then stay silent about it.
-    const Result<bool> readable = socket_.readable();
+    // Asking costs system calls, so after what was sent it is done once, in a turn of its own. What
+    // could not be sent is tried again in turns, so there one must have a reason.
+    const bool sent = outcome.has_value() && outcome.value() == SendOutcome::kSent;
+    const Result<bool> readable = sent ? Result<bool>(true) : socket_.readable();
     if (readable.has_error() || readable.value()) {
         post_turn();
     }
@@ -121,21 +124,16 @@ void WatchedSocket::take_turn() {
     if (closed_) {
         return;
     }
-    if (emptied && !events_.on_turn) {
-        wait();  // asked a moment ago
-        return;
-    }
     if (events_.on_turn) {
         events_.on_turn();
     }
     if (closed_) {
         return;
     }
-    const Result<bool> readable = socket_.readable();
-    if (readable.has_error() || readable.value()) {
+    if (!emptied) {
         post_turn();
-    } else {
-        wait();
+    } else if (!turn_posted_) {
+        wait();  // Nothing was there a moment ago, and nothing has been sent since.
     }
 }
 

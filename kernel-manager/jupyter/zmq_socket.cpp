@@ -14,6 +14,9 @@ namespace {
 constexpr int kSocketsMax = 32'768;
 
 Error zmq_error(const zmq::error_t& error, const std::string& operation) {
+    if (error.num() < ZMQ_HAUSNUMERO) {  // the system's own number
+        return Error::from_errno(error.num(), operation);
+    }
     return {ErrorCode::kSystem, operation + ": " + error.what()};
 }
 

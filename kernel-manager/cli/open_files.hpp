@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many files the server may have open, and how many it needs.
+#pragma once
+
+#include "protocol/support/result.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace cellkeep::cli {
+
+/// Descriptors of a server without sessions (31 and some connections of clients), and of each
+/// session: 26 with one language that has run a cell, and some clients of its own.
+inline constexpr std::uint64_t kServerOpenFiles = 128;
+inline constexpr std::uint64_t kSessionOpenFiles = 32;
+
+/// How many a server needs that holds so many sessions.
+constexpr std::uint64_t open_files_needed(std::size_t sessions_max) {
+    return kServerOpenFiles + kSessionOpenFiles * sessions_max;
+}
+
+/// Raises this process's limit of open files as far as it may and returns it: to its hard limit,
+/// and, where that is lower than needed and the process may (CAP_SYS_RESOURCE, setrlimit(2)), the
+/// hard limit to what is needed. Fails as getrlimit and setrlimit do; the limit is then as it was.
+Result<std::uint64_t> raise_open_files(std::uint64_t needed);
+
+/// What the operator should know if so many sessions need more open files than the limit allows;
+/// nothing if they do not.
+std::optional<std::string> open_files_shortage(std::uint64_t limit, std::size_t sessions_max);
+
+}  // namespace cellkeep::cli
