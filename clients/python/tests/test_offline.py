@@ -167,3 +167,29 @@ def test_the_twins_have_the_same_methods_with_the_same_parameters(name: str) -> 
         if callable(ours):
             parameters = list(inspect.signature(ours).parameters)
             assert list(inspect.signature(theirs).parameters) == parameters, method
+
+
+def test_a_run_an_interrupt_and_a_restart_may_name_a_language() -> None:
+    languages = [
+        {"name": "python", "state": "idle", "death": None, "restarts": 0},
+        {"name": "bash", "state": "unused", "death": None, "restarts": 0},
+    ]
+    session_answer = httpx.Response(201, json={**SESSION, "languages": languages})
+    client, answers = client_of(
+        session_answer,
+        httpx.Response(200, json={"status": "ok", "language": "bash"}),
+        httpx.Response(204),
+        httpx.Response(204),
+        httpx.Response(200, json=SESSION),
+        httpx.Response(200, json=SESSION),
+    )
+    session = client.create()
+    assert session.info.languages == {"python": "idle", "bash": "unused"}
+    assert session.run("ls", language="bash").language == "bash"
+    session.interrupt()
+    session.interrupt("bash")
+    session.restart()
+    session.restart(language="bash")
+    bodies = [json.loads(one.content) if one.content else None for one in answers.seen[1:]]
+    assert bodies[0]["language"] == "bash"
+    assert bodies[1:] == [None, {"language": "bash"}, None, {"language": "bash"}]

@@ -122,7 +122,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Interrupt the running code */
+        /** Interrupt the running code, of one language or of all */
         post: operations["interruptSession"];
         delete?: never;
         options?: never;
@@ -646,10 +646,11 @@ export interface components {
         };
         SessionRequest: {
             /**
+             * @description One that the server offers: `GET /` lists them
              * @default python
-             * @enum {string}
+             * @example python
              */
-            language?: "python";
+            language?: string;
             /**
              * @default default
              * @enum {string}
@@ -696,10 +697,10 @@ export interface components {
             /** @example df.describe() */
             code: string;
             /**
-             * @description The session's own
-             * @enum {string}
+             * @description One of the session's languages; without, its own. A further language has an interpreter of its own in the same sandbox, which starts with the first code. Executions of one language run in order, those of several may overlap
+             * @example python
              */
-            language?: "python";
+            language?: string;
             /**
              * @description Answers input(), line by line, then end of file
              * @default
@@ -767,10 +768,11 @@ export interface components {
              */
             on_disconnect?: "continue" | "interrupt";
             /**
+             * @description One that the server offers: `GET /` lists them
              * @default python
-             * @enum {string}
+             * @example python
              */
-            language?: "python";
+            language?: string;
             /**
              * @default default
              * @enum {string}
@@ -845,7 +847,16 @@ export interface components {
             /** @description At rest for a while: its processes stand still, and go on with the next request */
             frozen: boolean;
             death: components["schemas"]["Death"];
+            /** @description Its own: the one whose kernel Jupyter front ends see, and whose state `state` is */
             language: string;
+            /** @description What code may be in; its own language first. At most 8 can be in use */
+            languages: {
+                name: string;
+                /** @enum {string} */
+                state: "unused" | "starting" | "idle" | "busy" | "restarting" | "dead";
+                death: components["schemas"]["Death"];
+                restarts: number;
+            }[];
             environment: {
                 name: string;
                 /**
@@ -911,7 +922,7 @@ export interface components {
              * @description Which class of failure
              * @enum {string}
              */
-            kind: "syntax" | "runtime" | "import" | "memory" | "interrupt" | "wall_timeout" | "cpu_timeout" | "oom" | "disk_full" | "files" | "output_limit" | "too_many_processes" | "too_many_open_files" | "file_too_large" | "forbidden" | "dead" | "no_reply" | "server_died";
+            kind: "syntax" | "runtime" | "exit_status" | "driver" | "import" | "memory" | "interrupt" | "wall_timeout" | "cpu_timeout" | "oom" | "disk_full" | "files" | "output_limit" | "too_many_processes" | "too_many_open_files" | "file_too_large" | "forbidden" | "dead" | "no_reply" | "server_died";
             /** @description The exception's class */
             name: string;
             message: string;
@@ -972,7 +983,7 @@ export interface components {
                 metadata: Record<string, never>;
             }[];
             error: null | components["schemas"]["ExecutionError"];
-            /** @description 0: ok, 1: the code raised, null: it did not come to an end */
+            /** @description Of a shell that of the cell, of another language 0: ok, 1: the code raised; null: it did not come to an end */
             exit_code: number | null;
             /**
              * @description lost: the interpreter was replaced and its variables are gone
@@ -1001,6 +1012,7 @@ export interface components {
              * @example 2026-11-22T04:30:00.123Z
              */
             finished_at: string;
+            language?: string;
             code_sha256: string;
             cached: boolean;
             reasoning: string;
@@ -1021,6 +1033,7 @@ export interface components {
             /** Format: date-time */
             started_at: string | null;
             finished_at: null;
+            language?: string;
             code_sha256: string;
             reasoning?: string;
             metadata?: Record<string, never>;
@@ -1069,6 +1082,7 @@ export interface components {
             started_at?: string | null;
             /** Format: date-time */
             finished_at?: string | null;
+            language?: string;
             code_sha256?: string;
             reasoning?: string;
             metadata?: Record<string, never>;
@@ -1926,6 +1940,14 @@ export interface operations {
                      *       "frozen": false,
                      *       "death": null,
                      *       "language": "python",
+                     *       "languages": [
+                     *         {
+                     *           "name": "python",
+                     *           "state": "idle",
+                     *           "death": null,
+                     *           "restarts": 0
+                     *         }
+                     *       ],
                      *       "environment": {
                      *         "name": "default",
                      *         "digest": "sha256:b5e3372130f6c75233ebfcf080558c705975337dc59777c6fd658f6098606e21"
@@ -2037,6 +2059,14 @@ export interface operations {
                      *       "frozen": false,
                      *       "death": null,
                      *       "language": "python",
+                     *       "languages": [
+                     *         {
+                     *           "name": "python",
+                     *           "state": "idle",
+                     *           "death": null,
+                     *           "restarts": 0
+                     *         }
+                     *       ],
                      *       "environment": {
                      *         "name": "default",
                      *         "digest": "sha256:b5e3372130f6c75233ebfcf080558c705975337dc59777c6fd658f6098606e21"
@@ -2190,6 +2220,14 @@ export interface operations {
                      *       "frozen": false,
                      *       "death": null,
                      *       "language": "python",
+                     *       "languages": [
+                     *         {
+                     *           "name": "python",
+                     *           "state": "idle",
+                     *           "death": null,
+                     *           "restarts": 0
+                     *         }
+                     *       ],
                      *       "environment": {
                      *         "name": "default",
                      *         "digest": "sha256:b5e3372130f6c75233ebfcf080558c705975337dc59777c6fd658f6098606e21"
@@ -2285,7 +2323,15 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        /** @description Which language is meant; without: whatever runs, in all languages of the session */
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @example python */
+                    language?: string;
+                };
+            };
+        };
         responses: {
             /** @description The signal was sent; an idle interpreter is not disturbed */
             204: {
@@ -2305,6 +2351,7 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
             501: components["responses"]["NotImplemented"];
@@ -2325,7 +2372,15 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        /** @description Which language is meant; without: the session's own. Others go on */
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @example python */
+                    language?: string;
+                };
+            };
+        };
         responses: {
             /** @description Ready */
             200: {
@@ -2341,6 +2396,14 @@ export interface operations {
                      *       "frozen": false,
                      *       "death": null,
                      *       "language": "python",
+                     *       "languages": [
+                     *         {
+                     *           "name": "python",
+                     *           "state": "idle",
+                     *           "death": null,
+                     *           "restarts": 0
+                     *         }
+                     *       ],
                      *       "environment": {
                      *         "name": "default",
                      *         "digest": "sha256:b5e3372130f6c75233ebfcf080558c705975337dc59777c6fd658f6098606e21"
@@ -2415,6 +2478,7 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
             429: components["responses"]["LimitReached"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
@@ -2536,6 +2600,7 @@ export interface operations {
                      *       "created_at": "2026-11-22T04:30:00.123Z",
                      *       "started_at": "2026-11-22T04:30:00.124Z",
                      *       "finished_at": null,
+                     *       "language": "python",
                      *       "code_sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                      *       "reasoning": "",
                      *       "metadata": {},
@@ -2635,6 +2700,7 @@ export interface operations {
                      *       "created_at": "2026-11-22T04:30:00.123Z",
                      *       "started_at": "2026-11-22T04:30:00.124Z",
                      *       "finished_at": "2026-11-22T04:30:00.165Z",
+                     *       "language": "python",
                      *       "code_sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                      *       "cached": false,
                      *       "reasoning": "check the total",
@@ -3144,6 +3210,7 @@ export interface operations {
                      *       "created_at": "2026-11-22T04:30:00.123Z",
                      *       "started_at": "2026-11-22T04:30:00.124Z",
                      *       "finished_at": null,
+                     *       "language": "python",
                      *       "code_sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                      *       "reasoning": "",
                      *       "metadata": {},
@@ -3238,6 +3305,7 @@ export interface operations {
                      *       "created_at": "2026-11-22T04:30:00.123Z",
                      *       "started_at": "2026-11-22T04:30:00.124Z",
                      *       "finished_at": "2026-11-22T04:30:00.165Z",
+                     *       "language": "python",
                      *       "code_sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                      *       "cached": false,
                      *       "reasoning": "check the total",

@@ -269,14 +269,16 @@ export class Session {
         }
     }
 
-    /** Stops the code that runs; an idle session is not disturbed. */
-    async interrupt(): Promise<void> {
-        await this.#http.nothing({ method: 'POST', path: `${this.#path}/interrupt`, repeatable: false });
+    /** Stops the code that runs, in one language or in all; what is idle is not disturbed. */
+    async interrupt(language?: string): Promise<void> {
+        const json = language === undefined ? undefined : { language };
+        await this.#http.nothing({ method: 'POST', path: `${this.#path}/interrupt`, json, repeatable: false });
     }
 
-    /** A fresh interpreter with the same files. */
-    async restart(): Promise<SessionInfo> {
-        const call = { method: 'POST', path: `${this.#path}/restart`, repeatable: false };
+    /** A fresh interpreter with the same files: of the session's own language, or of another. */
+    async restart(language?: string): Promise<SessionInfo> {
+        const json = language === undefined ? undefined : { language };
+        const call = { method: 'POST', path: `${this.#path}/restart`, json, repeatable: false };
         return (this.info = await this.#http.json<SessionInfo>(call));
     }
 

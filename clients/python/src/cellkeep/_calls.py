@@ -148,6 +148,7 @@ class Run:
         metadata: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
         on_disconnect: str | None = None,
+        language: str | None = None,
         more: Json | None = None,
     ) -> Run:
         timeout_ms = max(1, round(timeout * 1000)) if timeout is not None else None
@@ -160,6 +161,7 @@ class Run:
             metadata=dict(metadata) if metadata is not None else None,
             idempotency_key=idempotency_key or uuid.uuid4().hex,
             on_disconnect=on_disconnect,
+            language=language,
         )
         longest = timeout_ms if timeout_ms is not None else wall_ms or 30_000
         return cls(
@@ -234,13 +236,15 @@ def delete_session(path: str) -> Call[None]:
     return Call("DELETE", path, nothing, Retry.ALWAYS)
 
 
-def interrupt(path: str) -> Call[None]:
+def interrupt(path: str, language: str | None = None) -> Call[None]:
     # Sent twice it could stop the code after the one that was meant.
-    return Call("POST", path + "/interrupt", nothing, Retry.IF_NOT_BEGUN)
+    body = _given(language=language) or None
+    return Call("POST", path + "/interrupt", nothing, Retry.IF_NOT_BEGUN, json=body)
 
 
-def restart(path: str) -> Call[SessionInfo]:
-    return Call("POST", path + "/restart", session_info, Retry.IF_NOT_BEGUN)
+def restart(path: str, language: str | None = None) -> Call[SessionInfo]:
+    body = _given(language=language) or None
+    return Call("POST", path + "/restart", session_info, Retry.IF_NOT_BEGUN, json=body)
 
 
 def get_execution(path: str) -> Call[ExecutionInfo]:

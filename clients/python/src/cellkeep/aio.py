@@ -204,8 +204,8 @@ class AsyncSession:
     ) -> Result:
         """Runs code and gives its one answer, also when the code fails.
 
-        ``options``: ``stdin``, ``timeout`` (seconds), ``files``, ``reasoning``, ``metadata``,
-        ``idempotency_key``, ``on_disconnect``. With a callback, output is handed over as it comes.
+        ``options``: ``language`` (one of the session's; its own if left out), ``stdin``, ``timeout``
+        (seconds), ``files``, ``reasoning``, ``metadata``, ``idempotency_key``, ``on_disconnect``. With a callback, output is handed over as it comes.
         ``check=True`` raises :class:`cellkeep.ExecutionFailed` unless the status is ``ok``.
         """
         if on_stdout is None and on_stderr is None and on_event is None:
@@ -250,13 +250,13 @@ class AsyncSession:
             if after is None:
                 return
 
-    async def interrupt(self) -> None:
-        """Stops the code that runs; an idle session is not disturbed."""
-        await self._http.send(_calls.interrupt(self._path))
+    async def interrupt(self, language: str | None = None) -> None:
+        """Stops the code that runs, in one language or in all; what is idle is not disturbed."""
+        await self._http.send(_calls.interrupt(self._path, language))
 
-    async def restart(self) -> SessionInfo:
-        """A fresh interpreter with the same files."""
-        self._info = await self._http.send(_calls.restart(self._path))
+    async def restart(self, language: str | None = None) -> SessionInfo:
+        """A fresh interpreter with the same files: of the session's own language, or of another."""
+        self._info = await self._http.send(_calls.restart(self._path, language))
         return self.info
 
     async def refresh(self) -> SessionInfo:

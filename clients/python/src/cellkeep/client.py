@@ -187,8 +187,8 @@ class Session:
     ) -> Result:
         """Runs code and gives its one answer, also when the code fails.
 
-        ``options``: ``stdin``, ``timeout`` (seconds), ``files``, ``reasoning``, ``metadata``,
-        ``idempotency_key``, ``on_disconnect``. With a callback, output is handed over as it comes.
+        ``options``: ``language`` (one of the session's; its own if left out), ``stdin``, ``timeout``
+        (seconds), ``files``, ``reasoning``, ``metadata``, ``idempotency_key``, ``on_disconnect``. With a callback, output is handed over as it comes.
         ``check=True`` raises :class:`cellkeep.ExecutionFailed` unless the status is ``ok``.
         """
         if on_stdout is None and on_stderr is None and on_event is None:
@@ -232,13 +232,13 @@ class Session:
             if after is None:
                 return
 
-    def interrupt(self) -> None:
-        """Stops the code that runs; an idle session is not disturbed."""
-        self._http.send(_calls.interrupt(self._path))
+    def interrupt(self, language: str | None = None) -> None:
+        """Stops the code that runs, in one language or in all; what is idle is not disturbed."""
+        self._http.send(_calls.interrupt(self._path, language))
 
-    def restart(self) -> SessionInfo:
-        """A fresh interpreter with the same files."""
-        self.info = self._http.send(_calls.restart(self._path))
+    def restart(self, language: str | None = None) -> SessionInfo:
+        """A fresh interpreter with the same files: of the session's own language, or of another."""
+        self.info = self._http.send(_calls.restart(self._path, language))
         return self.info
 
     def refresh(self) -> SessionInfo:

@@ -145,6 +145,7 @@ class Result:
     cached: bool
     reasoning: str
     metadata: Mapping[str, Any]
+    language: str
     raw: Json = field(repr=False)
 
     @classmethod
@@ -177,6 +178,7 @@ class Result:
             cached=bool(raw.get("cached", False)),
             reasoning=str(raw.get("reasoning") or ""),
             metadata=raw.get("metadata") or {},
+            language=str(raw.get("language", "")),
             raw=raw,
         )
 
@@ -340,6 +342,7 @@ class SessionInfo:
     kernel_id: str
     state: str
     frozen: bool
+    #: Its own; ``languages`` says what else code may be in.
     language: str
     limits: Mapping[str, Any]
     network: Mapping[str, Any]
@@ -350,6 +353,8 @@ class SessionInfo:
     restarts: int
     created_at: str
     last_activity: str
+    #: State by language, ``"unused"`` while no code in it has come. The session's own is first.
+    languages: Mapping[str, str]
     raw: Json = field(repr=False)
 
     @classmethod
@@ -369,5 +374,6 @@ class SessionInfo:
             restarts=int(raw.get("restarts", 0)),
             created_at=str(raw.get("created_at", "")),
             last_activity=str(raw.get("last_activity", "")),
+            languages={one["name"]: one["state"] for one in raw.get("languages") or ()},
             raw=raw,
         )
