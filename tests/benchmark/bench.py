@@ -22,11 +22,18 @@ from pathlib import Path
 
 from density import measure_density
 from exchanges import attached, measure_lines, measure_picture, measure_trips
+from languages import NODE_PACKAGES, measure_languages
 from plot import draw
 from processes import become_subreaper, end_descendants
 from report import rewrite_readme
 from run import LONG, QUICK, SPARES, TINY, Run
-from starts import measure_at_once, measure_cold, measure_starts, measure_wall
+from starts import (
+    measure_at_once,
+    measure_cold,
+    measure_in_a_row,
+    measure_starts,
+    measure_wall,
+)
 from targets import judge
 
 PACKAGES = [
@@ -37,6 +44,8 @@ PACKAGES = [
     "xeus-python",
     "pyzmq",
     "pandas",
+    "bash_kernel",
+    "duckdb-kernel",
 ]
 BUSY_LOAD = 0.5
 
@@ -63,6 +72,8 @@ NOTES = [
     "processes that belong to no session. 1 MB is 1,000,000 bytes.",
     "A session at rest: processor time and voluntary context switches of its processes and of its "
     "server's share, a second.",
+    "Other languages: a kernel that people use for the language, installed as its registry has it "
+    "and not sandboxed, beside Cellkeep's session of that language; the same clients for both.",
     "A client slow to read reads nothing for a while after it asked; what is lost meanwhile is "
     "lost.",
 ]
@@ -78,6 +89,13 @@ def machine() -> str:
     model = names[0] if names else platform.processor()
     kernel = platform.release().split("-")[0]
     return f"{os.cpu_count()} × {model}, {memory:.0f} GiB, Linux {kernel}"
+
+
+def node_version(package: str) -> str:
+    file = NODE_PACKAGES / package / "package.json"
+    if not file.exists():
+        return "not installed"
+    return json.loads(file.read_text(encoding="utf-8"))["version"]
 
 
 def load() -> str:
@@ -115,6 +133,7 @@ def measure(run: Run) -> None:
     with run.serving():
         say("session starts")
         measure_starts(run)
+        measure_in_a_row(run)
         measure_wall(run)
         say("many at once")
         measure_at_once(run)
@@ -125,6 +144,8 @@ def measure(run: Run) -> None:
             measure_lines(run, clients)
             say("pictures")
             measure_picture(run, clients)
+        say("other languages")
+        measure_languages(run)
     say("many that stay")
     measure_density(run)
 
@@ -166,6 +187,7 @@ def main() -> int:
             about["date"] = datetime.date.today().isoformat()
             about["cellkeep"] = run.cellkeep.version()
             versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+            versions["tslab"] = node_version("tslab")
             versions["Python"] = platform.python_version()
             about["peers"] = ", ".join(f"{name} {found}" for name, found in versions.items())
             flag = "" if options.form is LONG else f" --{options.form.name}"

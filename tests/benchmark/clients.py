@@ -23,9 +23,13 @@ from jupyter_client import BlockingKernelClient
 REPLY_SECONDS_MAX = 120.0
 # After the reply: how long nothing may come before the rest counts as lost.
 SILENCE_SECONDS_MAX = 5.0
+# How often somebody who waits for a kernel's answer looks whether that kernel is still there.
+ALIVE_SECONDS = 0.2
 # A kernel that has just bound its sockets does not know yet who listens to its iopub: what it says
 # is lost, and the request is sent again.
 FIRST_SILENCE_SECONDS_MAX = 0.02
+# What a kernel's own server says of one that has died.
+DEATHS = (b'"restarting"', b'"autorestarting"', b'"dead"')
 V1 = "v1.kernel.websocket.jupyter.org"
 # A server may close a connection that was idle for longer than this; a new one is made then.
 IDLE_CONNECTION_SECONDS_MAX = 3.0
@@ -42,6 +46,7 @@ class Answer:
     stdout: str = ""
     stderr: str = ""
     picture: str = ""  # base64
+    shown: str = ""  # text/plain of what it displayed
     error: str = ""
 
     def checked(self, result: str | None = None) -> "Answer":
@@ -50,6 +55,17 @@ class Answer:
             raise RuntimeError(f"status {self.status}: {self.error or self.stderr}"[:300])
         if result is not None and self.result != result:
             raise RuntimeError(f"answered {self.result!r}, expected {result!r}")
+        return self
+
+    @property
+    def said(self) -> str:
+        """As text, wherever the language's kernel puts it."""
+        return self.result or self.stdout or self.shown
+
+    def saying(self, word: str) -> "Answer":
+        """Itself, if that is in what it said."""
+        if word not in self.checked().said:
+            raise RuntimeError(f"said {self.said[:100]!r}, expected {word!r}")
         return self
 
 
@@ -77,6 +93,7 @@ def answer_of(messages: list[tuple[str, dict]], seconds: float, complete: bool) 
             answer.result = content["data"].get("text/plain", "")
         elif kind == "display_data":
             answer.picture += content["data"].get("image/png", "")
+            answer.shown += content["data"].get("text/plain", "")
         elif kind == "stream":
             (stdout if content["name"] == "stdout" else stderr).append(content["text"])
     answer.stdout, answer.stderr = "".join(stdout), "".join(stderr)
@@ -96,9 +113,13 @@ class Client:
 
 class ZmqClient(Client):
     """jupyter_client's signed Session over plain sockets: its own channels run an event loop per
-    call, which would hide what is measured."""
+    call, which would hide what is measured.
 
-    def __init__(self, connection_file: Path) -> None:
+    `ended` says how the kernel's process has ended, and nothing while it runs: nobody waits for the
+    answer of one that is gone."""
+
+    def __init__(self, connection_file: Path, ended: Callable[[], str] = str) -> None:
+        self._ended = ended
         client = BlockingKernelClient(connection_file=str(connection_file))
         client.load_connection_file()
         self._session = client.session
@@ -127,13 +148,16 @@ class ZmqClient(Client):
         self._iopub.close()
 
     def first_result(self, code: str = "1+1", result: str | None = "2") -> None:
-        """For a kernel that may still be starting: asks until reply and output both come."""
+        self.first_answer(code, silent=result is None).checked(result)
+
+    def first_answer(self, code: str, *, silent: bool = False) -> Answer:
+        """For a kernel that may still be starting: asks until reply and output both come; of code
+        that is silent, until the reply and its idle come."""
         deadline = time.monotonic() + REPLY_SECONDS_MAX
         while time.monotonic() < deadline:
             answer = self.execute(code, silence=FIRST_SILENCE_SECONDS_MAX)
-            if answer.complete and (result is None or answer.result):
-                answer.checked(result)
-                return
+            if answer.complete and (silent or answer.said or answer.status != "ok"):
+                return answer
         raise TimeoutError("iopub stays silent")
 
     def execute(
@@ -151,8 +175,7 @@ class ZmqClient(Client):
         if pause is not None:
             pause()
         while not (replied and idle):
-            patience = silence if replied else REPLY_SECONDS_MAX
-            ready = self._poller.poll(patience * 1000)
+            ready = self._wait(silence if replied else REPLY_SECONDS_MAX)
             if not ready:
                 break
             for source, _ in ready:
@@ -168,6 +191,16 @@ class ZmqClient(Client):
             raise TimeoutError(f"no reply to {code[:60]!r} within {REPLY_SECONDS_MAX:.0f} s")
         decoded = [self._session.deserialize(parts) for parts in got]
         return answer_of([(m["msg_type"], m["content"]) for m in decoded], last - began, idle)
+
+    def _wait(self, patience: float) -> list[tuple[zmq.Socket, int]]:
+        """What can be read within so many seconds."""
+        deadline = time.monotonic() + patience
+        while (left := deadline - time.monotonic()) > 0:
+            if ready := self._poller.poll(min(left, ALIVE_SECONDS) * 1000):
+                return ready
+            if how := self._ended():
+                raise RuntimeError(f"the kernel has ended: {how}")
+        return []
 
     @staticmethod
     def _waiting(source: zmq.Socket) -> list[list[bytes]]:
@@ -223,6 +256,8 @@ class WebSocketClient(Client):
                 break
             parts = self._parts(frame)
             if mine not in parts[2]:
+                if b'"status"' in parts[1] and any(death in parts[4] for death in DEATHS):
+                    raise RuntimeError(f"the kernel has ended: {parts[4].decode()[:100]}")
                 continue
             last = time.perf_counter()
             got.append(parts)

@@ -14,7 +14,7 @@ import time
 import psutil
 from clients import Client
 from floors import BareFork
-from processes import cpu_seconds, memory_of, settle, wake_ups
+from processes import cpu_seconds, ensure_running, memory_of, settle, wake_ups
 from report import Cell, Row, named
 from run import Run
 from starts import PACKAGES_RESULT, USE_PACKAGES
@@ -64,6 +64,7 @@ class Growth:
         settle(self._subject.pids)
         pids = self._subject.session_pids(self.sessions)
         found = memory_of(pids)
+        ensure_running(pids)
         cell.facts["sessions"] = count
         cell.facts["pss"] = found.pss / count
         cell.facts["private_dirty"] = found.private_dirty / count
@@ -79,11 +80,13 @@ class Growth:
         count = len(self.sessions)
         if not count:
             raise TooManyError("no session is there")
-        pids = self._subject.session_pids(self.sessions) | self._subject.pids()
+        own = self._subject.session_pids(self.sessions)
+        pids = own | self._subject.pids()
         settle(lambda: pids)
         cpu, woken, began = cpu_seconds(pids), wake_ups(pids), time.monotonic()
         threading.Event().wait(seconds)
         took = time.monotonic() - began
+        ensure_running(own)
         cell.facts["sessions"] = count
         cell.facts["cpu_us"] = (cpu_seconds(pids) - cpu) * 1e6 / took / count
         cell.facts["wake_ups"] = (wake_ups(pids) - woken) / took / count

@@ -107,6 +107,17 @@ def wake_ups(pids: Iterable[int]) -> int:
     return total
 
 
+def ensure_running(pids: Iterable[int]) -> None:
+    """A process that has ended costs nothing, which is no merit of it."""
+    for pid in pids:
+        try:
+            status = psutil.Process(pid).status()
+        except psutil.NoSuchProcess:
+            status = "gone"
+        if status in ("gone", psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+            raise RuntimeError(f"process {pid} of a session has ended ({status})")
+
+
 def _tasks(pid: int) -> list[Path]:
     try:
         return list(Path(f"/proc/{pid}/task").iterdir())

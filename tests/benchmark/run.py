@@ -18,6 +18,7 @@ from report import Cell, Report, Row, named
 from subjects import Cellkeep, Kernel, Subject, jupyter_server, kernel_gateway
 
 SPARES = 4
+LANGUAGES = ("javascript", "typescript", "bash", "sql", "cpp")
 # More sessions than any row has at a time, because ending takes a moment.
 SESSIONS_BESIDE = 64
 
@@ -32,6 +33,8 @@ class Form:
     warm: int
     imports: int
     forks: int
+    in_a_row: int
+    in_a_row_rounds: int
     at_once: tuple[int, ...]
     at_once_rounds: int
     peers_at_once_max: int
@@ -48,25 +51,28 @@ class Form:
     ipykernel_memory_max: int
     idle_seconds: float
     wall_rounds: int
+    languages: tuple[str, ...]
+    language_starts: int
+    language_trips: int
 
 
 TINY = Form(
-    "tiny", False, 1, 1, 1, 5, (2,), 1, 2, 2, 10, 20_000, 1, 1, 0.3, 1_000_000, 1,
-    (1, 2), 2, 2, 0.5, 0,
+    "tiny", False, 1, 1, 1, 5, 4, 1, (2,), 1, 2, 2, 10, 20_000, 1, 1, 0.3, 1_000_000, 1,
+    (1, 2), 2, 2, 0.5, 0, ("bash",), 1, 3,
 )  # fmt: skip
 QUICK = Form(
-    "quick", True, 1, 3, 2, 50, (1, 10, 50), 1, 10, 4, 25, 100_000, 1, 1, 1.0, 10_000_000, 1,
-    (1, 10), 1, 1, 2.0, 3,
+    "quick", True, 1, 3, 2, 50, 12, 1, (1, 10, 50), 1, 10, 4, 25, 100_000, 1, 1, 1.0, 10_000_000, 1,
+    (1, 10), 1, 1, 2.0, 3, LANGUAGES, 1, 20,
 )  # fmt: skip
 LONG = Form(
-    "long", True, 3, 20, 20, 200, (1, 10, 50), 2, 50, 20, 50, 100_000, 5, 2, 2.0, 10_000_000, 5,
-    (1, 10, 100, 1000), 10, 100, 10.0, 15,
+    "long", True, 3, 20, 20, 200, 12, 4, (1, 10, 50), 2, 50, 20, 50, 100_000, 5, 2, 2.0, 10_000_000, 5,
+    (1, 10, 100, 1000), 10, 100, 10.0, 15, LANGUAGES, 10, 200,
 )  # fmt: skip
 
 
 class Run:
     def __init__(self, form: Form, binary: Path, folder: Path) -> None:
-        self.form, self.binary, self.report = form, binary, Report()
+        self.form, self.binary, self.folder, self.report = form, binary, folder, Report()
         most = max(*form.at_once, *form.memory) + SESSIONS_BESIDE
         self.cellkeep = Cellkeep(folder, binary, most)
         kernel = Kernel(folder, "ipykernel", "python3")
@@ -98,6 +104,17 @@ class Run:
         finally:
             for subject in self.starters:
                 self.stop(subject)
+
+    @property
+    def ours(self) -> list[Subject]:
+        return [subject for subject in self.starters if isinstance(subject, Cellkeep)]
+
+    def restart(self, subject: Subject) -> None:
+        """As it was before anybody asked it for anything, and at rest."""
+        if subject.name not in self.broken:
+            self.stop(subject)
+            self.start(subject)
+            settle(subject.pids)
 
     def start(self, subject: Subject) -> None:
         try:

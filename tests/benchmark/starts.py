@@ -82,6 +82,31 @@ def measure_starts(run: Run) -> None:
             )
 
 
+def measure_in_a_row(run: Run) -> None:
+    """Ours alone, nobody else keeps sessions ready: how long when those have been handed out. So
+    many are asked for without a pause and stay that the first ones have taken what was there."""
+    row = run.report.row("start_drained", "… asked for in a row, none ready any more", "times")
+
+    def drain(subject: Subject, cell: Cell) -> None:
+        sessions: list[Session] = []
+        try:
+            for number in range(run.form.in_a_row):
+                began = time.perf_counter()
+                sessions.append(subject.open())
+                sessions[-1].first_result()
+                if number >= run.form.in_a_row // 2:
+                    cell.samples.append(time.perf_counter() - began)
+        finally:
+            for session in sessions:
+                session.close()
+
+    for _ in range(run.form.in_a_row_rounds):
+        for subject in run.ours:
+            run.turn(
+                row, subject.name, lambda cell, subject=subject: drain(subject, cell), subject
+            )
+
+
 def _all_at_once(subject: Subject, count: int, cell: Cell) -> None:
     sessions: list[Session] = []
     failures: list[str] = []
@@ -118,21 +143,32 @@ def _all_at_once(subject: Subject, count: int, cell: Cell) -> None:
 
 
 def measure_at_once(run: Run) -> None:
-    """The samples are the slowest of each round."""
+    """The samples are the slowest of each round. A server may keep more sessions ready once a crowd
+    has come: ours starts anew before the largest, and later crowds have a row of their own."""
     for count in run.form.at_once:
         title = "1 session: its time" if count == 1 else f"{count} sessions at once: the slowest"
         row = run.report.row(f"at_once_{count}", title, "at_once")
+        if count < max(run.form.at_once):
+            for _ in range(run.form.at_once_rounds):
+                for subject in run.starters:
+                    if subject in run.ours or count <= run.form.peers_at_once_max:
+                        _crowd(run, row, subject, count)
+            continue
+        for subject in run.ours:
+            run.restart(subject)
+            _crowd(run, row, subject, count)
         for _ in range(run.form.at_once_rounds):
             for subject in run.starters:
-                ours = subject.name.startswith(run.cellkeep.name)
-                if not ours and count > run.form.peers_at_once_max:
-                    continue
-                run.turn(
-                    row,
-                    subject.name,
-                    lambda cell, subject=subject, count=count: _all_at_once(subject, count, cell),
-                    subject,
-                )
+                if subject not in run.ours and count <= run.form.peers_at_once_max:
+                    _crowd(run, row, subject, count)
+        later = run.report.row(f"at_once_{count}_later", "… of a later crowd", "at_once")
+        for _ in range(run.form.at_once_rounds):
+            for subject in run.ours:
+                _crowd(run, later, subject, count)
+
+
+def _crowd(run: Run, row: Row, subject: Subject, count: int) -> None:
+    run.turn(row, subject.name, lambda cell: _all_at_once(subject, count, cell), subject)
 
 
 def _wall(run: Run, row: Row, cell: Cell) -> None:

@@ -99,8 +99,10 @@ def cellkeep_arguments(state: Path, sessions_max: int, spares: int) -> list[str]
     return [*arguments, "--prespawn-count", str(spares)] if spares else arguments
 
 
-def cellkeep_session(spares: int) -> dict:
+def cellkeep_session(spares: int, language: str = "") -> dict:
     """The body that asks for a session: empty, or what the spares are made for (--kernel-…)."""
+    if language:
+        return {"language": language}
     if not spares:
         return {}
     limits = {"cpu_cores": 2, "memory_mb": 2048, "disk_mb": 1024, "processes": 256}
@@ -110,10 +112,11 @@ def cellkeep_session(spares: int) -> dict:
 class CellkeepSession(Session):
     main = REST
 
-    def __init__(self, subject: "Cellkeep") -> None:
+    def __init__(self, subject: "Cellkeep", language: str = "") -> None:
         self._subject = subject
         self._http = HttpConnection(subject.url, TOKEN)
-        info = self._http.call("POST", "/v1/sessions", cellkeep_session(subject.spares))
+        body = cellkeep_session(subject.spares, language)
+        info = self._http.call("POST", "/v1/sessions", body)
         self._http.close()  # a thousand sessions are no reason to hold as many connections
         self._path = f"/v1/sessions/{info['id']}"
         self.ways = {
@@ -209,7 +212,11 @@ class KernelSession(Session):
         self.ways = {ZMQ: self._attach}
 
     def _attach(self) -> ZmqClient:
-        return ZmqClient(self._file)
+        return ZmqClient(self._file, self._ended)
+
+    def _ended(self) -> str:
+        status = self._manager.provisioner.process.poll()
+        return "" if status is None else f"exit status {status}"
 
     def first_result(self, code: str = "1+1", result: str | None = "2") -> None:
         client = self._attach()

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +20,16 @@ import pytest
 from density import Growth, TooManyError
 from exchanges import _delivered
 from floors import PingPong
+from processes import ensure_running
 from report import BEGIN, END, Cell, Report, rewrite_readme
 from run import TINY, Run
 from starts import PACKAGES_RESULT
-from subjects import Session, Subject
+from subjects import KernelSession, Session, Subject
 from targets import TARGETS, judge
 
 HERE = Path(__file__).parent
 BINARY = os.environ.get("CELLKEEP_BINARY", str(HERE.parents[1] / "build/release/bin/cellkeep"))
-PATIENCE_SECONDS = 200
+PATIENCE_SECONDS = 450
 WAYS = ("zeromq", "websocket", "rest")
 MARK = "CELLKEEP_BENCH_TEST"
 
@@ -136,12 +137,14 @@ def test_every_cell_has_numbers(whole: Finished) -> None:
 def test_every_row_has_the_subjects_that_it_is_about(whole: Finished) -> None:
     found = {(key, subject) for key, subject, _ in whole.cells()}
     both = ["start_cold", "start_warm", "start_imports", "at_once_2", "trip_zeromq"]
+    ours = ["start_drained", "at_once_2_later"]
     both += ["lines_zeromq", "slow_zeromq", "picture_zeromq", "memory_1", "memory_2", "live_2"]
     both += ["growth", "idle"]
     expected = {(key, subject) for key in both for subject in ("Cellkeep", "ipykernel")}
     exchanges = ("trip", "lines", "picture")
     expected |= {(f"{row}_{way}", "Cellkeep") for row in exchanges for way in WAYS}
     expected |= {(f"trip_{way}", PingPong.name) for way in WAYS}
+    expected |= {(key, "Cellkeep") for key in ours}
     expected |= {(key, "bare fork") for key in ("start_warm", "start_imports", "memory_2")}
     assert expected <= found
 
@@ -241,6 +244,73 @@ def test_sessions_grow_to_the_bounds_and_not_past_them(
     growth = Growth(Run(TINY, Path(BINARY), tmp_path), subject)
     with pytest.raises(TooManyError, match="0 of 3 sessions"):
         growth.grow(3)
+
+
+@pytest.fixture
+def kernelspec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Makes a kernel of a shell's script and gives its name."""
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
+
+    def make(script: str) -> str:
+        folder = tmp_path / "data/kernels/made"
+        folder.mkdir(parents=True)
+        spec = {"argv": ["sh", "-c", script], "display_name": "Made", "language": "made"}
+        (folder / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+        return "made"
+
+    return make
+
+
+def test_a_peer_that_has_ended_is_a_failure_and_not_waited_for(
+    tmp_path: Path, kernelspec: Callable[[str], str]
+) -> None:
+    session = KernelSession(kernelspec("exit 7"), tmp_path)
+    try:
+        with pytest.raises(RuntimeError, match="the kernel has ended: exit status 7"):
+            session.first_result()
+        with pytest.raises(RuntimeError, match="the kernel has ended: exit status 7"):
+            session.value("1")
+    finally:
+        session.close()
+
+
+def test_a_process_that_has_ended_costs_nothing_and_that_is_no_figure() -> None:
+    ensure_running([os.getpid()])
+    with subprocess.Popen(["sleep", "infinity"]) as ended:
+        ensure_running([ended.pid])
+        ended.kill()
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        with pytest.raises(RuntimeError, match="zombie"):
+            ensure_running([os.getpid(), ended.pid])
+    with pytest.raises(RuntimeError, match="gone"):
+        ensure_running([ended.pid])
+
+
+class EndedSession(FakeSession):
+    """Its process is there when it is measured first and has ended when that is done."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(["sleep", "infinity"])
+
+    def pids(self) -> set[int]:
+        self.process.kill()
+        return {self.process.pid}
+
+    def close(self) -> None:
+        self.process.wait()
+
+
+def test_the_idle_cost_of_a_session_that_ended_meanwhile_is_a_failure(tmp_path: Path) -> None:
+    growth = Growth(Run(TINY, Path(BINARY), tmp_path), FakeSubject(tmp_path))
+    growth.sessions.append(EndedSession())
+    try:
+        with pytest.raises(RuntimeError, match="has ended"):
+            growth.idle(Cell(), 0.1)
+        with pytest.raises((RuntimeError, FileNotFoundError, ProcessLookupError)):
+            growth.memory(Cell())
+    finally:
+        growth.close()
 
 
 def test_sessions_that_do_not_end_are_named(tmp_path: Path) -> None:

@@ -236,6 +236,9 @@ def tame(case: schemathesis.Case) -> None:
         if isinstance(case.body.get("idempotency_key"), str):
             key = case.body["idempotency_key"]
             case.body["idempotency_key"] = uuid.uuid4().hex if len(key) <= 255 else key
+        language = case.body.get("language")
+        if isinstance(language, str) and len(language) <= 128:
+            case.body["language"] = "python"  # which others there are, no document can know
         timeout = case.body.get("timeout_ms")
         number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
         if number and 1000 < timeout <= 86_400_000 and timeout == int(timeout):

@@ -3,15 +3,14 @@
 
 import unittest
 
+import attached
 import jupyter_kernel_test
 from jupyter_client import BlockingKernelClient
 
-from harness import Client, Server
+from harness import Server
 
 
-class PythonKernel(jupyter_kernel_test.KernelTests):
-    """Attached instead of started: the suite's own way needs a kernelspec."""
-
+class PythonKernel(attached.KernelOfSession):
     language_name = "python"
     file_extension = ".py"
     code_hello_world = "print('hello, world')"
@@ -50,17 +49,6 @@ class PythonKernel(jupyter_kernel_test.KernelTests):
     code_inspect_sample = "zip"
     code_clear_output = "from IPython.display import clear_output; clear_output()"
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.server = Server("--log-format", "text").start()
-        cls.client = Client(cls.server.create())
-        cls.kc = cls.client.kernel
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.client.close()
-        cls.server.__exit__(None)
-
 
 class IopubWelcome(jupyter_kernel_test.IopubWelcomeTests):
     """XPUB's greeting (JEP 65), on a client that has not yet subscribed."""
@@ -78,10 +66,6 @@ class IopubWelcome(jupyter_kernel_test.IopubWelcomeTests):
     def tearDownClass(cls) -> None:
         cls.kc.stop_channels()
         cls.server.__exit__(None)
-
-
-# The suite's base class has nothing to be tested with.
-del jupyter_kernel_test
 
 
 def load_tests(loader: unittest.TestLoader, *_: object) -> unittest.TestSuite:

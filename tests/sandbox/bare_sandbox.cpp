@@ -49,12 +49,18 @@ Launched launch_without_filter(const sandbox::Policy& policy) {
 }
 
 ReplyMessage ask_start(
-    const Launched& pid1, const std::vector<std::string>& argv, std::span<const int> fds) {
+    const Launched& pid1,
+    const std::vector<std::string>& argv,
+    std::span<const int> fds,
+    std::uint32_t own_cgroup,
+    std::uint32_t group) {
     std::string text = std::string("/workspace") + '\0';
     for (const std::string& argument : argv) {
         text += argument + '\0';
     }
     RequestHeader header;
+    header.own_cgroup = own_cgroup;
+    header.group = group;
     header.argument_count = static_cast<std::uint32_t>(argv.size());
     header.text_bytes = static_cast<std::uint32_t>(text.size());
     std::string request(sizeof(header), '\0');

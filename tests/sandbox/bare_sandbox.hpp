@@ -8,6 +8,7 @@
 #include "sandbox/messages.hpp"
 #include "tests/sandbox/fixture.hpp"
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,9 +19,14 @@ namespace cellkeep::test {
 /// call.
 sandbox::Launched launch_without_filter(const sandbox::Policy& policy = test_policy());
 
-/// Asks pid 1 to start argv with these descriptors, whatever they are; its answer.
+/// Asks pid 1 to start argv with these descriptors, whatever they are; its answer. own_cgroup and
+/// group: as in the request's header.
 sandbox::ReplyMessage ask_start(
-    const sandbox::Launched& pid1, const std::vector<std::string>& argv, std::span<const int> fds);
+    const sandbox::Launched& pid1,
+    const std::vector<std::string>& argv,
+    std::span<const int> fds,
+    std::uint32_t own_cgroup = 0,
+    std::uint32_t group = 0);
 
 /// probe_inside() of fixture.hpp.
 std::string probe(const sandbox::Launched& pid1, const std::vector<std::string>& arguments);

@@ -159,9 +159,30 @@ TEST_CASE("pid 1 refuses the same descriptors by itself, and ends when it gets t
     CHECK(answer({out.get()}) == EINVAL);
     CHECK(answer({out.get(), out.get()}) == 0);
     CHECK(answer({out.get(), out.get(), link}) == 0);
+    CHECK(answer({out.get(), out.get(), link, link}) == EINVAL);
     // More than the server ever sends is not its server's: pid 1 ends, and all with it.
-    (void)answer({out.get(), out.get(), link, link});
+    (void)answer({out.get(), out.get(), link, link, link});
     CHECK(wait_readable(pid1.pidfd.get()));
+    require_ok(sandbox::kill_and_reap(pid1.pidfd, kPatience));
+}
+
+TEST_CASE("pid 1 lets a worker into nothing but a cgroup, and into no group past the last") {
+    const auto pid1 = launch_without_filter();
+    const UniqueFd out = null_output();
+    const auto answer = [&](std::vector<int> fds, std::uint32_t own_cgroup, std::uint32_t group) {
+        return ask_start(pid1, {"/usr/bin/true"}, fds, own_cgroup, group).error;
+    };
+    for (const Forbidden& forbidden : never_crossing()) {
+        INFO(forbidden.name);
+        const UniqueFd held = forbidden.make();
+        CHECK(answer({out.get(), out.get(), held.get()}, 1, 1) == EINVAL);
+    }
+    CHECK(answer({out.get(), out.get(), out.get()}, 1, 1) == EINVAL);
+    CHECK(answer({out.get(), out.get()}, 1, 1) == EINVAL);
+    CHECK(answer({out.get(), out.get()}, 2, 1) == EINVAL);
+    CHECK(answer({}, 1, 1) == EINVAL);
+    CHECK(answer({out.get(), out.get()}, 0, sandbox::kWorkerGroupsMax) == EINVAL);
+    CHECK(answer({out.get(), out.get()}, 0, sandbox::kWorkerGroupsMax - 1) == 0);
     require_ok(sandbox::kill_and_reap(pid1.pidfd, kPatience));
 }
 

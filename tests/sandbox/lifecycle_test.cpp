@@ -14,7 +14,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::test {
@@ -314,6 +317,57 @@ TEST_CASE("a frozen sandbox stands still, refuses to start, and goes on when tha
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
     require_ok(sandbox.freeze());
     require_ok(sandbox.destroy());  // frozen or not
+}
+
+TEST_CASE("a frozen sandbox keeps fewer files open, and counts on when it is asked") {
+    if (::geteuid() != 0) {
+        return;
+    }
+    const auto open_files = [] {
+        const std::filesystem::directory_iterator all("/proc/self/fd");
+        return std::distance(begin(all), end(all));
+    };
+    auto sandbox = make_sandbox();
+    const auto counted = sandbox.counters();
+    REQUIRE(counted.has_value());
+    const auto before = open_files();
+    require_ok(sandbox.freeze());
+    CHECK(open_files() < before);
+    const auto frozen = sandbox.counters();
+    REQUIRE(frozen.has_value());
+    CHECK(frozen.value().cpu_time >= counted.value().cpu_time);
+    require_ok(sandbox.thaw());
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("what is left of a sandbox can be taken away by another thread") {
+    auto sandbox = make_sandbox();
+    auto worker = start_inside(sandbox, {"/usr/bin/sleep", "1000"});
+    auto rest = sandbox.release();
+    SECTION("its owner has none any more") {
+        CHECK(sandbox.usage().error().code() == ErrorCode::kConflict);
+        CHECK(sandbox.counters().error().code() == ErrorCode::kConflict);
+        CHECK(sandbox.freeze().error().code() == ErrorCode::kConflict);
+        CHECK(sandbox.thaw().error().code() == ErrorCode::kConflict);
+        CHECK(sandbox.is_waiting().error().code() == ErrorCode::kConflict);
+        CHECK(sandbox.begin_sweep().error().code() == ErrorCode::kConflict);
+        CHECK_FALSE(sandbox.restart_memory_peak());
+        require_ok(sandbox.destroy());
+    }
+    SECTION("nothing can be started in what is left, either") {
+        WorkerSpec spec;
+        spec.argv = {"/usr/bin/true"};
+        CHECK(rest.start(std::move(spec)).error().code() == ErrorCode::kConflict);
+    }
+    SECTION("it may be released twice") {
+        auto nothing = sandbox.release();
+        require_ok(nothing.destroy());
+    }
+    Status gone = Error(ErrorCode::kSystem, "not tried");
+    std::thread([&] { gone = rest.destroy(); }).join();
+    require_ok(gone);
+    pollfd process{worker.pidfd.get(), POLLIN, 0};
+    CHECK(::poll(&process, 1, 0) == 1);
 }
 
 }  // namespace cellkeep::test

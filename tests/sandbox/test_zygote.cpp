@@ -67,6 +67,7 @@ void make_the_one() {
     const auto children = children_of(::getpid());
     const auto cgroups = cgroups_of(::getpid());
     made().zygote = make_zygote(test_policy());
+    (void)sandbox::network_pool().settle();  // it replaces what the zygote has taken
     const auto pid1 = added(children, children_of(::getpid()));
     REQUIRE(pid1.size() == 1);
     made().pid1 = pid1.front();
@@ -125,7 +126,8 @@ std::vector<pid_t> children_but_zygotes() {
     std::vector<pid_t> children = children_of(::getpid());
     if (made().zygote) {
         const auto own = children_of(made().pid1);
-        children.insert(children.end(), own.begin(), own.end());
+        // First, because the pool's launchers come and go among our own.
+        children.insert(children.begin(), own.begin(), own.end());
     }
     std::erase_if(children, [](pid_t pid) { return pid == made().pid1 || pid == made().program; });
     return children;

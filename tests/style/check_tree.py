@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from check_files import check_files
+
 LINES_MAX = 400
 SKIPPED_FOLDERS = {".git", "build", "__pycache__", ".pytest_cache", ".ipynb_checkpoints", "corpus"}
+SKIPPED_FOLDERS |= {"node_modules", ".venv"}  # check_files.py sees to it that they are not committed
 TEXT_SUFFIXES = {
     "",
     ".cpp",
@@ -42,6 +45,8 @@ LAYERS: dict[str, set[str] | None] = {
     "protocol": FOUNDATION,
     "sandbox": {"protocol/support", "sandbox"},
     "kernels/common": FOUNDATION | {"sandbox", "kernels/common"},
+    "kernels/driver": FOUNDATION | {"kernels/common", "kernels/driver"},
+    "kernels/cpp": FOUNDATION | {"kernels/cpp"},
     "kernels/python": FOUNDATION | {"kernels/common", "kernels/python"},
     "kernel-manager/egress": FOUNDATION | {"kernel-manager/egress"},
     "kernel-manager/image": FOUNDATION | {"sandbox", "kernel-manager/image"},
@@ -72,6 +77,7 @@ WRAPPED = {
     r"archive(_entry)?\.h": ("kernel-manager/agent", "tests"),
     r"linux/landlock\.h": ("sandbox", "tests"),
     r"sys/capability\.h": ("sandbox", "tests"),
+    r"(clang|llvm)/.*": ("kernels/cpp",),
     r"pybind11/.*": ("kernels/python", "tests"),
     r"spdlog/.*": ("kernel-manager/cli", "tests"),
 }
@@ -98,7 +104,7 @@ BANS = (
     Ban(
         r"\bcatch\s*\(\s*\.\.\.\s*\)",
         "catch the library's exception type where it is wrapped",
-        ("kernel-manager/cli/main.cpp", "kernels/python/"),
+        ("kernel-manager/cli/main.cpp", "kernels/cpp/", "kernels/python/"),
     ),
     Ban(r"^using namespace (?!\S*literals\b)", "name what you use", ("tests/",)),
     Ban(
@@ -108,6 +114,7 @@ BANS = (
         (
             "kernel-manager/cli/",
             "kernels/common/",
+            "kernels/cpp/",
             "tests/",
         ),
     ),
@@ -358,6 +365,7 @@ def check(root: Path) -> list[Finding]:
             findings += rule(source)
     findings += check_built(every)
     findings += check_limits(every)
+    findings += [Finding(name, 1, why) for name, why in check_files(root)]
     return sorted(findings, key=lambda finding: (finding.path, finding.line))
 
 

@@ -70,7 +70,7 @@ KernelClient::KernelClient(const KernelStart& start) {
         variables.push_back("CELLKEEP_ENVIRONMENT=" + start.environment);
     }
     variables.insert(variables.end(), start.variables.begin(), start.variables.end());
-    std::vector<std::string> arguments{CELLKEEP_TEST_KERNEL};
+    std::vector<std::string> arguments = start.program;
     const std::vector<char*> argv = pointers(arguments);
     const std::vector<char*> envp = pointers(variables);
 

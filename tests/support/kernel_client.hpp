@@ -26,6 +26,7 @@ using Messages = std::vector<protocol::Message>;
 
 /// How to start it, where that differs from what the server does.
 struct KernelStart {
+    std::vector<std::string> program = {CELLKEEP_TEST_KERNEL};  // and its arguments
     std::string environment = CELLKEEP_TEST_ENVIRONMENT;  // "" leaves CELLKEEP_ENVIRONMENT out
     bool with_link = true;
     std::vector<std::string> variables = {};  // "NAME=value"

@@ -3,6 +3,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
 using cellkeep::test::content;
 using cellkeep::test::count;
 using cellkeep::test::first;
@@ -34,6 +39,62 @@ TEST_CASE("stdout and stderr keep the order of the writes", "[kernel][output]") 
         }
     }
     CHECK(order == "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 ");
+}
+
+TEST_CASE("what is shown waits for nothing that may take time", "[kernel][output]") {
+    // A result that ends its cell goes out with the reply. Each of these goes on with code of the
+    // user's: it waits for somebody to open the fifo, which only happens once the result is here.
+    KernelClient kernel;
+    (void)kernel.execute("import os, sys\nos.mkfifo('gate')\ndef wait(*_): open('gate').close()");
+    struct Case {
+        const char* before;
+        const char* code;
+        json changes;
+    };
+    const auto [before, code, changes] = GENERATE(
+        Case{"pass", "sys.displayhook(5); wait()", {}},
+        Case{"pass", "[sys.displayhook(5), wait()]", {}},
+        Case{"pass", "sys.displayhook(5); 6; wait(); 7", {}},
+        Case{"pass", "5", {{"user_expressions", {{"w", "wait()"}}}}},
+        Case{"get_ipython().events.register('post_run_cell', wait)", "5", {}},
+        Case{"get_ipython().events.register('post_execute', wait)", "5", {}});
+    CAPTURE(before, code);
+    // The callback runs after the cell that registers it, too.
+    const std::string registered = kernel.start(before);
+    if (std::string_view(before) != "pass") {
+        (void)kernel.receive_until("execute_input");
+        std::ofstream(kernel.directory() + "/gate").close();
+    }
+    (void)kernel.receive_until_idle(registered);
+    const std::string id = kernel.start(code, changes);
+    CHECK(content(kernel.receive_until("execute_result").back())["data"]["text/plain"] == "5");
+    std::ofstream(kernel.directory() + "/gate").close();
+    (void)kernel.receive_until_idle(id);
+}
+
+TEST_CASE("threads that print at once lose and mix up no line", "[kernel][output]") {
+    KernelClient kernel;
+    const Messages answer = kernel.execute(
+        "import threading\ndef work(name):\n    for i in range(5000): print(f'{name} {i}\\n', "
+        "end='')\n"
+        "threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]\n"
+        "for t in threads: t.start()\nfor t in threads: t.join()");
+    std::istringstream lines(text_of(answer, "stdout"));
+    std::array<int, 4> next{};
+    int name = 0;
+    int number = 0;
+    while (lines >> name >> number) {
+        REQUIRE(number == next.at(static_cast<std::size_t>(name))++);
+    }
+    CHECK(next == std::array<int, 4>{5000, 5000, 5000, 5000});
+}
+
+TEST_CASE("a stream that is closed by force refuses, and only it", "[kernel][output]") {
+    KernelClient kernel;
+    const Messages closed =
+        kernel.execute("import io, sys\nio.IOBase.close(sys.stdout)\nprint('never')");
+    CHECK(only(closed, "error")["ename"] == "ValueError");
+    CHECK(text_of(kernel.execute("print('here', file=sys.stderr)"), "stderr") == "here\n");
 }
 
 TEST_CASE("a line is sent while the cell still runs", "[kernel][output]") {
@@ -119,13 +180,15 @@ TEST_CASE("threads write into the running cell", "[kernel][output]") {
 TEST_CASE("a thread's output after its cell arrives with the cell as parent", "[kernel][output]") {
     KernelClient kernel;
     const std::string id = kernel.start(
-        "import threading\ngo = threading.Event()\n"
-        "threading.Thread(target=lambda: (go.wait(), print('late'))).start()");
+        "import os, threading\nos.mkfifo('gate')\n"
+        // One write: what comes between two may be sent apart.
+        "threading.Thread(target=lambda: (open('gate').close(), print('late\\n', "
+        "end=''))).start()");
     (void)kernel.receive_until_idle(id);
-    // The loop, not a cell, sets the event.
-    (void)kernel.execute("import asyncio\nasyncio.get_running_loop().call_later(0.01, go.set);");
+    std::ofstream(kernel.directory() + "/gate").close();  // Once the thread reads.
     const Messages late = kernel.receive_until("stream");
     CHECK(text_of(late, "stdout") == "late\n");
+    CHECK(late.back().parent().msg_id == id);
 }
 
 TEST_CASE("the streams look like Python's", "[kernel][output]") {

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -68,6 +68,15 @@ def network_namespaces() -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
 
+def wait_for(events: Iterator[dict], kind: str) -> dict:
+    """The next event of this kind, of a run that must not end before it."""
+    for event in events:
+        if event["type"] == kind:
+            return event
+        assert event["type"] != "finished", event
+    raise AssertionError(f"no {kind}")
+
+
 class Session:
     """One session of the server's API, by its wire names."""
 
@@ -80,6 +89,20 @@ class Session:
         response = self.server.post(self.path + "/executions", {"code": code, **fields})
         assert response.status_code == 200, response.text
         return response.json()
+
+    def events(self, code: str, **fields: object) -> Iterator[dict]:
+        """The events of a run, as they come."""
+        with self.server.request(
+            "POST",
+            self.path + "/executions",
+            json={"code": code, **fields},
+            headers={"Accept": "application/x-ndjson"},
+            stream=True,
+        ) as answer:
+            assert answer.status_code == 200, answer.text
+            for line in answer.iter_lines(chunk_size=1):
+                if line:
+                    yield json.loads(line)
 
     def value(self, expression: str) -> str:
         """The repr of an expression, by the API."""

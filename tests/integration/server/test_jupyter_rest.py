@@ -299,7 +299,7 @@ def test_the_gateway_client_of_jupyter_server(server: Server, user: str | None) 
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == {
-        "specs": ["python3"],
+        "specs": ["bash", "cpp", "javascript", "python3", "sql", "typescript"],
         "spec": "Python 3 (Cellkeep)",
         "logo": "PNG",
         "no_logo": None,

@@ -92,6 +92,20 @@ TEST_CASE("a spare is handed out with its new owner's wishes and replaced", "[se
         "False");
 }
 
+TEST_CASE("what was asked for once is ready for the next", "[session]") {
+    ServiceConfig config = with_spares(0);
+    config.prespawn_most = 2;
+    ServiceFixture fixture(std::move(config));
+    SessionOptions options;
+    options.limits.memory_mb = 300;
+    const auto first = fixture.open(options);
+    CHECK(fixture.service.spares() == 0);
+    fixture.run_until([&] { return fixture.service.spares() == 1; });
+    const auto second = fixture.open(options);
+    CHECK(fixture.execute(*second, "1 + 1").result["text/plain"] == "2");
+    CHECK(second->info().limits.memory_mb == 300);
+}
+
 TEST_CASE("whom no spare fits gets a session of his own", "[session]") {
     ServiceFixture fixture(with_spares(1));
     fixture.run_until([&] { return fixture.service.spares() == 1; });

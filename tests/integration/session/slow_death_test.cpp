@@ -5,13 +5,17 @@
 #include "tests/integration/session/session_fixture.hpp"
 #include "tests/support/held_process.hpp"
 
+#include <boost/asio/awaitable.hpp>
 #include <catch2/catch.hpp>
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 using cellkeep::Result;
@@ -90,6 +94,12 @@ ExecutionRequest code(std::string text) {
     return request;
 }
 
+/// As whoever has deleted it waits.
+boost::asio::awaitable<bool> see_it_gone(ServiceFixture& fixture, std::string session_id) {
+    co_await fixture.service.wait_until_gone(std::move(session_id));
+    co_return true;
+}
+
 }  // namespace
 
 TEST_CASE("nobody waits for what a dead interpreter has left running", "[session]") {
@@ -152,4 +162,55 @@ TEST_CASE("nobody waits for the last process of a session that was ended", "[ses
     held.release();
     fixture.run_until([&] { return children_of(::getpid()).size() < sandboxes.size(); });
     CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+}
+
+TEST_CASE("whoever waits for the end of sessions sees nothing left of them", "[session]") {
+    ServiceFixture fixture;
+    const auto neighbour = fixture.open();
+    const auto before = children_of(::getpid());
+    constexpr std::size_t kMany = 6;
+    std::vector<std::string> ids;
+    for (std::size_t i = 0; i < kMany; ++i) {
+        ids.push_back(fixture.open()->id());
+    }
+    CHECK(children_of(::getpid()).size() == before.size() + kMany);
+    std::vector<std::optional<bool>> gone(kMany);
+    for (std::size_t i = 0; i < kMany; ++i) {
+        REQUIRE(fixture.service.remove(ids[i]).has_value());
+        CHECK(fixture.service.find(ids[i]) == nullptr);
+        fixture.spawn(see_it_gone(fixture, ids[i]), gone[i]);
+    }
+    // They are taken away by other threads: this one has done nothing but to ask for it.
+    CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+    fixture.run_until([&gone] {
+        return std::all_of(gone.begin(), gone.end(), [](auto& one) { return one.has_value(); });
+    });
+    CHECK(children_of(::getpid()).size() == before.size());
+    CHECK(fixture.run(see_it_gone(fixture, ids[0])));      // long since
+    CHECK(fixture.run(see_it_gone(fixture, "ses_none")));  // never was
+}
+
+TEST_CASE("whoever waits for the end of a session does not wait for ever", "[session]") {
+    ServiceFixture fixture;
+    const auto session = fixture.open();
+    HeldProcess held = hold_one(fixture, *session);
+    const std::string id = session->id();
+    REQUIRE(fixture.service.remove(id).has_value());
+    CHECK(fixture.run(see_it_gone(fixture, id)));
+    CHECK(find_descendant("sleep") != 0);
+    held.release();
+    fixture.run_until([] { return find_descendant("sleep") == 0; });
+}
+
+TEST_CASE("a server that ends waits for what is being taken away", "[session]") {
+    std::size_t before = 0;
+    {
+        ServiceFixture fixture;
+        before = children_of(::getpid()).size();
+        const std::string id = fixture.open()->id();
+        REQUIRE(fixture.service.remove(id).has_value());
+        fixture.service.shutdown();
+        CHECK(children_of(::getpid()).size() == before);
+    }
+    CHECK(children_of(::getpid()).size() <= before);
 }

@@ -209,6 +209,47 @@ TEST_CASE("a whole execution body is taken over", "[agent][body]") {
     CHECK(order.outputs);
 }
 
+TEST_CASE("code may be in any language that the session offers", "[agent][body]") {
+    session::SessionInfo info = running();
+    info.languages = {
+        {"python", session::KernelState::kIdle, std::nullopt, 0},
+        {"bash", std::nullopt, std::nullopt, 0}};
+    FieldErrors errors;
+    const auto ask = [&](const char* text) {
+        errors.clear();
+        return parse_execution(nlohmann::json::parse(text), info, errors).request.language;
+    };
+    CHECK(ask(R"({"code": "", "language": "bash"})") == "bash");
+    CHECK(errors.empty());
+    CHECK(ask(R"({"code": ""})").empty());
+    CHECK(errors.empty());
+    (void)ask(R"({"code": "", "language": "cobol"})");
+    REQUIRE(errors.size() == 1);
+    CHECK(errors[0].pointer == "/language");
+    CHECK(errors[0].message == "is not offered; this session has: python, bash");
+}
+
+TEST_CASE("an interrupt or a restart may name a language, and nothing else", "[agent][body]") {
+    FieldErrors errors;
+    CHECK_FALSE(parse_language_choice(nlohmann::json::object(), running(), errors).has_value());
+    CHECK(errors.empty());
+    CHECK(parse_language_choice({{"language", "python"}}, running(), errors) == "python");
+    CHECK(errors.empty());
+    const auto [body, pointer] = GENERATE(table<std::string, std::string>({
+        {"[]", ""},
+        {"null", ""},
+        {R"("python")", ""},
+        {R"({"language": "sql"})", "/language"},
+        {R"({"language": ""})", "/language"},
+        {R"({"language": null})", "/language"},
+        {R"({"language": ["python"]})", "/language"},
+        {R"({"languages": "python"})", "/languages"},
+    }));
+    CAPTURE(body);
+    (void)parse_language_choice(nlohmann::json::parse(body), running(), errors);
+    CHECK(has_pointer(errors, pointer));
+}
+
 TEST_CASE("the session itself compares a timeout with its limit", "[agent][body]") {
     FieldErrors errors;
     session::SessionInfo lowered = running();

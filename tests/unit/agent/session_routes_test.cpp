@@ -150,6 +150,29 @@ TEST_CASE("a bad page is refused", "[agent][sessions]") {
     }
 }
 
+TEST_CASE("an interrupt and a restart may be of one language", "[agent][sessions]") {
+    Api api;
+    const auto session = api.backend.add();
+    session->edit().languages = {
+        {"python", session::KernelState::kIdle, std::nullopt, 0},
+        {"sql", std::nullopt, std::nullopt, 0}};
+    CHECK(api.ask("POST", "/v1/sessions/ses_1/interrupt", R"({"language":"sql"})").status == 204);
+    const auto restarted =
+        api.ask("POST", "/v1/sessions/ses_1/restart", R"({"language":"python"})");
+    CHECK(restarted.status == 200);
+    CHECK(restarted.json["languages"][0]["name"] == "python");
+    CHECK(restarted.json["languages"][0]["state"] == "idle");
+    CHECK(restarted.json["languages"][1]["state"] == "unused");
+    CHECK(session->named == std::vector<std::string>{"sql", "python"});
+    for (const char* body : {"[]", R"({"language":"cobol"})", R"({"language":1})", R"({"x":1})"}) {
+        CAPTURE(body);
+        CHECK(api.ask("POST", "/v1/sessions/ses_1/interrupt", body).status == 422);
+        CHECK(api.ask("POST", "/v1/sessions/ses_1/restart", body).status == 422);
+    }
+    CHECK(api.ask("POST", "/v1/sessions/ses_1/restart", "{").status == 400);
+    CHECK(session->named.size() == 2);
+}
+
 TEST_CASE("interrupt is 204, restart 200 with the session", "[agent][sessions]") {
     Api api;
     const auto session = api.backend.add();

@@ -34,6 +34,7 @@ freeze_after = 30
 cull_connected = true
 cull_busy = false
 prespawn_count = 2
+prespawn_most = 9
 kernel_cpu_cores = 4
 kernel_memory_mb = 128
 kernel_disk_mb = 64
@@ -63,6 +64,7 @@ kernel_processes = 32
     CHECK(options.value().cull_connected == true);
     CHECK(options.value().cull_busy == false);
     CHECK(options.value().prespawn_count == 2U);
+    CHECK(options.value().prespawn_most == 9U);
     CHECK(options.value().kernel_cpu_cores == 4.0);
     CHECK(options.value().kernel_memory_mb == 128U);
     CHECK(options.value().kernel_disk_mb == 64U);

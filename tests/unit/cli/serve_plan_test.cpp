@@ -34,6 +34,7 @@ TEST_CASE("kernels of Jupyter front ends are a notebook's by default", "[cli][se
     CHECK_FALSE(plan.cull.connected);
     CHECK_FALSE(plan.cull.busy);
     CHECK(plan.prespawn_count == 2);
+    CHECK(plan.prespawn_most == 64);
     CHECK(plan.zygotes);
     CHECK(plan.freeze_after == session::kFreezeAfterDefault);
     CHECK(plan.allowed_envs.empty());
@@ -49,6 +50,7 @@ TEST_CASE("the operator's options reach the plan", "[cli][serve]") {
         flags.freeze_after = 0;
         flags.max_sessions = 3;
         flags.prespawn_count = 3;
+        flags.prespawn_most = 2;
         flags.kernel_cpu_cores = 0.5;
         flags.kernel_memory_mb = 128;
         flags.kernel_disk_mb = 16;
@@ -61,12 +63,30 @@ TEST_CASE("the operator's options reach the plan", "[cli][serve]") {
     CHECK(plan.cull.connected);
     CHECK(plan.cull.busy);
     CHECK(plan.prespawn_count == 3);
+    CHECK(plan.prespawn_most == 2);
     CHECK(plan.freeze_after.count() == 0);
     CHECK(plan.kernel_limits.idle == std::chrono::minutes(10));
     CHECK(plan.kernel_limits.cpu_cores == 0.5);
     CHECK(plan.kernel_limits.memory_mb == 128);
     CHECK(plan.kernel_limits.disk_mb == 16);
     CHECK(plan.kernel_limits.processes == 32);
+}
+
+TEST_CASE("who wants no spares gets none by demand, unless it is said", "[cli][serve]") {
+    const auto none =
+        make_serve_plan(command_with([](ServeOptions& flags) { flags.prespawn_count = 0; }));
+    REQUIRE(none.has_value());
+    CHECK(none.value().prespawn_most == 0);
+    const auto some = make_serve_plan(command_with([](ServeOptions& flags) {
+        flags.prespawn_count = 0;
+        flags.prespawn_most = 5;
+    }));
+    REQUIRE(some.has_value());
+    CHECK(some.value().prespawn_most == 5);
+    const auto small =
+        make_serve_plan(command_with([](ServeOptions& flags) { flags.max_sessions = 10; }));
+    REQUIRE(small.has_value());
+    CHECK(small.value().prespawn_most == 10);
 }
 
 /// A token file with one agent, whose token this is.
@@ -132,6 +152,7 @@ TEST_CASE("options that cannot be are refused before anything starts", "[cli][se
         [](ServeOptions& flags) { flags.allowed_envs = {""}; },
         [](ServeOptions& flags) { flags.allowed_envs = {"KERNEL_*"}; },
         [](ServeOptions& flags) { flags.prespawn_count = 65; },
+        [](ServeOptions& flags) { flags.prespawn_most = 65; },
         [](ServeOptions& flags) { flags.consecutive_failures = 1'000'001; },
         [](ServeOptions& flags) { flags.freeze_after = 7U * 86'400U + 1U; },
         [](ServeOptions& flags) { flags.kernel_memory_mb = 63; },

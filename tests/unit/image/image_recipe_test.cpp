@@ -38,6 +38,12 @@ struct System {
         fs::create_symlink("/usr/bin/other", root + "/etc/alternatives/worst");
         fs::create_symlink("/etc/alternatives/best", root + "/usr/bin/best");
         fs::create_symlink("/etc/alternatives/worst", root + "/usr/bin/worst");
+        const std::string libraries = root + "/usr/lib/x86_64-linux-gnu/";
+        fs::create_directories(libraries);
+        fs::create_symlink("/usr/lib/m.py", root + "/etc/alternatives/lib.so-best");
+        fs::create_symlink("/usr/bin/other", root + "/etc/alternatives/lib.so-worst");
+        fs::create_symlink("/etc/alternatives/lib.so-best", libraries + "lib.so.3");
+        fs::create_symlink("/etc/alternatives/lib.so-worst", libraries + "lib.so.4");
         test::write_host_file(root + "/venv/.made-from", "stamp");
         test::write_host_file(root + "/venv/bin/python", "python", 0755);
         test::write_host_file(root + "/venv/lib/python3.11/site-packages/numpy.py", "1");
@@ -65,6 +71,8 @@ TEST_CASE("an environment is what its packages have in /usr, and what was genera
           "usr/lib/__pycache__/m.cpython-311.pyc",
           "usr/bin/best",
           "etc/alternatives/best",
+          "usr/lib/x86_64-linux-gnu/lib.so.3",
+          "etc/alternatives/lib.so-best",
           "etc/ssl/certs",
           "opt/cellkeep/environment"}) {
         CAPTURE(target);
@@ -74,6 +82,7 @@ TEST_CASE("an environment is what its packages have in /usr, and what was genera
          {"usr/bin/other",
           "usr/bin/worst",
           "etc/alternatives/worst",
+          "usr/lib/x86_64-linux-gnu/lib.so.4",
           "usr/lib/__pycache__/n.cpython-311.pyc",
           "usr/share/doc/shell/README",
           "usr/gone",

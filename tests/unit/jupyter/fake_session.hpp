@@ -63,6 +63,10 @@ class FakeSession : public session::Session {
     Status interrupt_execution(const std::string&) override { return interrupt(); }
     Status interrupt() override;
     boost::asio::awaitable<Status> restart() override;
+    Status interrupt_language(const std::string&) override { return interrupt(); }
+    boost::asio::awaitable<Status> restart_language(const std::string&) override {
+        return restart();
+    }
     Status update(const session::SessionUpdate&) override { return ok(); }
     Result<sandbox::Workspace> workspace() override;
     void touch() override {}

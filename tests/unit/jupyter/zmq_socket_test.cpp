@@ -2,11 +2,16 @@
 #include "kernel-manager/jupyter/zmq_socket.hpp"
 
 #include "protocol/limits.hpp"
+#include "protocol/support/unique_fd.hpp"
 #include "tests/unit/jupyter/zmq_client.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
 
 using namespace cellkeep;
 using namespace cellkeep::jupyter;
@@ -38,6 +43,28 @@ TEST_CASE(
         CHECK(status.error().message().find("zmq_bind(" + endpoint + ")") != std::string::npos);
     }
 }
+
+#if !defined(__SANITIZE_ADDRESS__)
+// The undefined-behaviour sanitizer looks at an exception through a pipe, for which there would be
+// no descriptor.
+TEST_CASE("without descriptors the failure says so by its number", "[jupyter][zmq][limits]") {
+    const ZmqContext context = ZmqContext::create().value();
+    ZmqSocket socket = make_socket(context, ZmqSocketType::kRouter, 10);
+    // An abstract one (unix(7)), which leaves no file.
+    const std::string endpoint = "ipc://@cellkeep-test-" + std::to_string(::getpid());
+    struct rlimit before {};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const UniqueFd next_free(::dup(STDERR_FILENO));
+    REQUIRE(next_free.valid());
+    const struct rlimit none { static_cast<rlim_t>(next_free.get()), before.rlim_max };
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+    const Status status = socket.bind(endpoint);
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    REQUIRE(status.has_error());
+    CHECK(status.error().errno_value() == EMFILE);
+    CHECK(socket.bind(endpoint).has_value());
+}
+#endif
 
 TEST_CASE("a router says that nobody has this identity", "[jupyter][zmq]") {
     const ZmqContext context = ZmqContext::create().value();

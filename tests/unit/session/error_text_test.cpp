@@ -21,6 +21,8 @@ TEST_CASE("each kind of failure has a hint", "[session][errors]") {
     const char* kind = GENERATE(
         "syntax",
         "runtime",
+        "exit_status",
+        "driver",
         "import",
         "memory",
         "interrupt",

@@ -304,3 +304,23 @@ TEST_CASE(
     CHECK(result.error->kind == "no_reply");
     CHECK(result.stdout_text == "said");
 }
+
+TEST_CASE(
+    "a shell's exit code stands in the answer, anything else does not", "[session][recorder]") {
+    const auto exit_code = [](const char* status, const json& own) {
+        auto one = recorder();
+        one.on_reply(
+            reply({{"status", status}, {"ename", "E"}, {"evalue", "e"}}, {{"cellkeep", own}}));
+        return one.finish(Cut::kNone).exit_code;
+    };
+    CHECK(exit_code("ok", {{"exit_code", 3}}) == 3);
+    CHECK(exit_code("error", {{"exit_code", 0}}) == 0);
+    CHECK(exit_code("error", {{"exit_code", 255}}) == 255);
+    for (const json& wrong :
+         json::parse(R"([256, -1, "3", 1.5, null, [], 99999999999999999999])")) {
+        CAPTURE(wrong);
+        CHECK(exit_code("ok", {{"exit_code", wrong}}) == 0);
+        CHECK(exit_code("error", {{"exit_code", wrong}}) == 1);
+    }
+    CHECK(exit_code("error", json::array()) == 1);
+}

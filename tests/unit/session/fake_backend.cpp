@@ -85,6 +85,16 @@ Status FakeSession::interrupt() {
     return ok();
 }
 
+Status FakeSession::interrupt_language(const std::string& language) {
+    named.push_back(language);
+    return interrupt();
+}
+
+asio::awaitable<Status> FakeSession::restart_language(const std::string& language) {
+    named.push_back(language);
+    co_return co_await restart();
+}
+
 asio::awaitable<Status> FakeSession::restart() {
     ++restarts;
     if (failure) {

@@ -34,6 +34,8 @@ class FakeSession : public Session {
     Status interrupt_execution(const std::string& id) override;
     Status interrupt() override;
     boost::asio::awaitable<Status> restart() override;
+    Status interrupt_language(const std::string& language) override;
+    boost::asio::awaitable<Status> restart_language(const std::string& language) override;
     Status update(const SessionUpdate& wanted) override;
     Result<sandbox::Workspace> workspace() override;
     const Inputs& inputs() const override { return mounted; }
@@ -54,8 +56,9 @@ class FakeSession : public Session {
     bool finishes = true;  // an execution ends as soon as it begins
     bool repeats = false;  // what begins is the last one again, as with a key that came before
     std::vector<SessionUpdate> updates;
-    std::optional<Error> failure;  // what every operation answers
-    Inputs mounted;                // path in the workspace: absolute path of the file
+    std::optional<Error> failure;    // what every operation answers
+    Inputs mounted;                  // path in the workspace: absolute path of the file
+    std::vector<std::string> named;  // languages that were interrupted or restarted by name
     int interrupts = 0;
     int restarts = 0;
     int touched = 0;

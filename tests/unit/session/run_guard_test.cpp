@@ -33,7 +33,8 @@ Message failure(int number) {
 }  // namespace
 
 TEST_CASE("what happened before a run is not the run's", "[session][guard]") {
-    RunGuard guard(10);
+    SessionAccount account(10);
+    RunGuard guard(account);
     Usage usage;
     usage.oom_kills = 3;
     usage.process_refusals = 7;
@@ -44,7 +45,8 @@ TEST_CASE("what happened before a run is not the run's", "[session][guard]") {
 }
 
 TEST_CASE("what happened during a run is", "[session][guard]") {
-    RunGuard guard(10);
+    SessionAccount account(10);
+    RunGuard guard(account);
     Usage usage;
     guard.begin(usage, SessionLimits{}, kStart);
     guard.on_denied({"ptrace", 1});
@@ -60,7 +62,8 @@ TEST_CASE("what happened during a run is", "[session][guard]") {
 }
 
 TEST_CASE("refusals that code coped with are not told", "[session][guard]") {
-    RunGuard guard(10);
+    SessionAccount account(10);
+    RunGuard guard(account);
     Usage usage;
     guard.begin(usage, SessionLimits{}, kStart);
     guard.on_denied({"ptrace", 1});
@@ -70,7 +73,8 @@ TEST_CASE("refusals that code coped with are not told", "[session][guard]") {
 
 TEST_CASE("the first limit wins", "[session][guard]") {
     const SessionLimits limits;
-    RunGuard guard(10);
+    SessionAccount account(10);
+    RunGuard guard(account);
     guard.begin({}, limits, kStart);
     (void)guard.wall_time(limits, 100ms);
     (void)guard.cpu_time(limits);
@@ -86,8 +90,10 @@ TEST_CASE("the first limit wins", "[session][guard]") {
 
 TEST_CASE("a flood is told once for each run and once between two", "[session][guard]") {
     const SessionLimits limits;
-    RunGuard guard(10);
-    guard.hand_out({}, limits, kStart);
+    SessionAccount account(10);
+    RunGuard guard(account);
+    account.hand_out({});
+    guard.listen(limits, kStart);
     CHECK_FALSE(guard.passes_output(limits::kOutputCutBytes, kStart));
     CHECK(guard.passes_output(1, kStart));
     CHECK_FALSE(guard.passes_output(1, kStart));
@@ -104,8 +110,10 @@ TEST_CASE("a flood is told once for each run and once between two", "[session][g
 
 TEST_CASE("a run may send so many messages at once and is cut for one more", "[session][guard]") {
     const SessionLimits limits;
-    RunGuard guard(10);
-    guard.hand_out({}, limits, kStart);
+    SessionAccount account(10);
+    RunGuard guard(account);
+    account.hand_out({});
+    guard.listen(limits, kStart);
     guard.begin({}, limits, kStart);
     for (std::uint64_t i = 0; i < limits::kOutputCutMessages; ++i) {
         REQUIRE_FALSE(guard.passes_output(1, kStart));
@@ -124,26 +132,29 @@ TEST_CASE("a run may send so many messages at once and is cut for one more", "[s
 TEST_CASE("a run is cut at the end of its session's output budget", "[session][guard]") {
     SessionLimits limits;
     limits.total_output_bytes = 100;
-    RunGuard guard(10);
+    SessionAccount account(10);
+    RunGuard guard(account);
     guard.begin({}, limits, kStart);
     CHECK_FALSE(guard.passes_output(100, kStart));
     CHECK(guard.passes_output(1, kStart));
     guard.on_cut(Cut::kOutputLimit);
     const auto hit = guard.end({}, std::nullopt, limits, kStart);
     CHECK_THAT(hit->message, Catch::Contains("total_output_bytes"));
-    CHECK(guard.find_exhausted(limits)->budget == "total_output_bytes");
+    CHECK(account.find_exhausted(limits)->budget == "total_output_bytes");
     // What an interpreter says between two runs is no reason to kill it for a budget.
     CHECK_FALSE(guard.passes_output(1000, kStart));
-    CHECK(guard.used().output_bytes == 101);
+    CHECK(account.used().output_bytes == 101);
 }
 
 TEST_CASE("what is said before the first run costs nothing of a budget", "[session][guard]") {
     SessionLimits limits;
     limits.total_output_bytes = 1;
-    RunGuard guard(10);
-    guard.hand_out({}, limits, kStart);
+    SessionAccount account(10);
+    RunGuard guard(account);
+    account.hand_out({});
+    guard.listen(limits, kStart);
     CHECK_FALSE(guard.passes_output(2000, kStart));  // the description of itself
-    CHECK_FALSE(guard.find_exhausted(limits).has_value());
+    CHECK_FALSE(account.find_exhausted(limits).has_value());
     guard.begin({}, limits, kStart);
     CHECK_FALSE(guard.passes_output(1, kStart));
     CHECK(guard.passes_output(1, kStart));
@@ -152,17 +163,19 @@ TEST_CASE("what is said before the first run costs nothing of a budget", "[sessi
 TEST_CASE(
     "time is counted: of runs the wall's, of the session the processor's", "[session][guard]") {
     SessionLimits limits;
-    RunGuard guard(10);
+    SessionAccount account(10);
+    RunGuard guard(account);
     Usage usage;
     usage.cpu_time = 300ms;  // of the interpreter's start
-    guard.hand_out(usage, limits, kStart);
+    account.hand_out(usage);
+    guard.listen(limits, kStart);
     guard.begin(usage, limits, kStart);
     usage.cpu_time = 350ms;
     (void)guard.end(usage, std::nullopt, limits, kStart + 80ms);
     usage.cpu_time = 360ms;  // of a thread that goes on
     guard.begin(usage, limits, kStart + 1s);
-    CHECK(guard.used().wall == 80ms);
-    CHECK(guard.used().cpu == 60ms);
+    CHECK(account.used().wall == 80ms);
+    CHECK(account.used().cpu == 60ms);
     limits.total_cpu = 100ms;
     CHECK(guard.cpu_time(limits).time == 40ms);
     CHECK(guard.cpu_time(limits).from_budget);
@@ -174,7 +187,8 @@ TEST_CASE(
 
 TEST_CASE("a deadline is told to people as it always was", "[session][guard]") {
     const SessionLimits limits;
-    RunGuard guard(10);
+    SessionAccount account(10);
+    RunGuard guard(account);
     guard.begin({}, limits, kStart);
     (void)guard.wall_time(limits, 2s);
     guard.on_cut(Cut::kWallTimeout);
@@ -185,25 +199,27 @@ TEST_CASE("a deadline is told to people as it always was", "[session][guard]") {
 
 TEST_CASE("budgets stop everybody, the breaker only agents", "[session][guard]") {
     SessionLimits limits;
-    RunGuard guard(1);
-    CHECK_FALSE(guard.refuse_agent(limits, kStart).has_value());
-    guard.accept_agent();
-    guard.end_agent(CircuitVote::kFailure, kStart);
-    CHECK(guard.refuse_agent(limits, kStart)->kind == Refusal::Kind::kCircuitOpen);
-    CHECK(guard.circuit(kStart).state == CircuitState::kOpen);
-    CHECK_FALSE(guard.find_exhausted(limits).has_value());
-    guard.accept_client();
+    SessionAccount account(1);
+    RunGuard guard(account);
+    CHECK_FALSE(account.refuse_agent(limits, kStart).has_value());
+    account.accept_agent();
+    account.end_agent(CircuitVote::kFailure, kStart);
+    CHECK(account.refuse_agent(limits, kStart)->kind == Refusal::Kind::kCircuitOpen);
+    CHECK(account.circuit(kStart).state == CircuitState::kOpen);
+    CHECK_FALSE(account.find_exhausted(limits).has_value());
+    account.accept_client();
     limits.executions = 2;
-    CHECK(guard.refuse_agent(limits, kStart)->kind == Refusal::Kind::kBudget);
-    CHECK(guard.find_exhausted(limits)->used == 2);
+    CHECK(account.refuse_agent(limits, kStart)->kind == Refusal::Kind::kBudget);
+    CHECK(account.find_exhausted(limits)->used == 2);
     limits.executions.reset();
     limits.total_artifact_bytes = 10;
-    guard.add_artifacts(10);
-    CHECK(guard.find_exhausted(limits)->budget == "total_artifact_bytes");
+    account.add_artifacts(10);
+    CHECK(account.find_exhausted(limits)->budget == "total_artifact_bytes");
 }
 
 TEST_CASE("refused calls are remembered by name, so many and no more", "[session][guard]") {
-    RunGuard guard(10);
+    SessionAccount account(10);
+    RunGuard guard(account);
     guard.begin({}, SessionLimits{}, kStart);
     for (std::size_t i = 0; i < limits::kDenialsRememberedMax + 1; ++i) {
         guard.on_denied({"call" + std::to_string(i) + ".", 1});

@@ -28,6 +28,7 @@ using cellkeep::session::kSpareRetryFirst;
 using cellkeep::session::kSpareRetryMost;
 using cellkeep::session::RetryDelay;
 using cellkeep::session::SessionOptions;
+using cellkeep::session::SpareDemand;
 using cellkeep::session::SparePool;
 using namespace std::chrono_literals;
 
@@ -106,7 +107,7 @@ TEST_CASE("a few are made at a time, of the first kind first", "[session][prespa
     std::size_t room = 100;
     const auto pool = SparePool::create(
         io,
-        {{{}, 2}, {large, 5}},
+        SpareDemand({{{}, 2}, {large, 5}}, 0),
         {.make = [&](SessionOptions options) -> boost::asio::awaitable<Result<SparePool::Spare>> {
              asked.push_back(options.limits.memory_mb);
              boost::asio::steady_timer never(io, boost::asio::steady_timer::time_point::max());
@@ -132,6 +133,53 @@ TEST_CASE("a few are made at a time, of the first kind first", "[session][prespa
     }
 }
 
+TEST_CASE(
+    "while somebody is being served nothing is made, but not for ever", "[session][prespawn]") {
+    boost::asio::io_context io;
+    int tried = 0;
+    const auto pool = SparePool::create(
+        io,
+        SpareDemand({{{}, 1}}, 5),
+        {.make =
+             [&](SessionOptions /*options*/) -> boost::asio::awaitable<Result<SparePool::Spare>> {
+             ++tried;
+             boost::asio::steady_timer never(io, boost::asio::steady_timer::time_point::max());
+             co_await never.async_wait(boost::asio::use_awaitable);
+             co_return Error(ErrorCode::kUnavailable, "no");
+         },
+         .discard = [](const SparePool::Spare& /*spare*/) {},
+         .has_room = [](std::size_t /*coming*/) { return true; },
+         .log = [](const std::string& /*line*/) {}});
+    {
+        const SparePool::Asking one(pool, {});
+        {
+            const SparePool::Asking two(pool, {});
+            pool->fill();
+        }
+        pool->fill();
+        io.poll();
+        CHECK(tried == 0);
+        SECTION("it is made when the last has gone") {}
+        SECTION("or when that takes too long") {
+            boost::asio::steady_timer timer(io, cellkeep::session::kSpareCourtesy);
+            bool over = false;
+            timer.async_wait([&](const boost::system::error_code& /*error*/) {
+                pool->fill();
+                over = true;
+            });
+            io.restart();
+            while (!over && io.run_one() > 0) {
+            }
+            io.poll();
+            CHECK(tried == 2);  // as many as have asked
+        }
+    }
+    io.restart();
+    io.poll();
+    CHECK(tried == 2);
+    pool->stop();
+}
+
 TEST_CASE("a claim is exclusive while it lives, and moves", "[session][prespawn]") {
     const auto taken = std::make_shared<std::set<std::string>>();
     auto one = Claim<std::string>::take(taken, "a");
@@ -155,7 +203,7 @@ TEST_CASE("a spare that cannot be made is not tried in a loop", "[session][presp
     int logged = 0;
     const auto pool = SparePool::create(
         io,
-        {{{}, 2}},
+        SpareDemand({{{}, 2}}, 0),
         {.make =
              [&](SessionOptions /*options*/) -> boost::asio::awaitable<Result<SparePool::Spare>> {
              ++tried;
@@ -187,7 +235,7 @@ TEST_CASE(
     const std::size_t count = GENERATE(0U, 3U);
     const auto pool = SparePool::create(
         io,
-        {{{}, count}},
+        SpareDemand({{{}, count}}, 0),
         {.make =
              [&](SessionOptions /*options*/) -> boost::asio::awaitable<Result<SparePool::Spare>> {
              ++tried;

@@ -7,8 +7,10 @@
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <optional>
@@ -163,6 +165,44 @@ TEST_CASE("the oldest are forgotten past the retention", "[store]") {
     const auto left = run(store->list_executions("ses_1", "", 9));
     REQUIRE(left.size() == 2);
     CHECK(left[0].id == "exe_2");
+}
+
+TEST_CASE("a large store may hold a hundredth more than its retention", "[store]") {
+    Fixture fixture;
+    StoreLimits limits;
+    limits.retention = {2, 200};
+    const auto store = fixture.open(limits);
+    std::size_t most = 0;
+    for (int number = 0; number < 220; ++number) {
+        // Whoever asks has everything written before it, so each record is written by itself.
+        store->put(execution("exe_" + std::to_string(number)));
+        most = std::max(most, run(store->list_executions("ses_1", "", 999)).size());
+    }
+    CHECK(most == 202);
+    // Another process does not know how much the one before it has written.
+    store->put(execution("exe_last"));
+    CHECK(run(store->list_executions("ses_1", "", 999)).size() >= 200);
+}
+
+TEST_CASE("records that come in a row are committed together", "[store]") {
+    Fixture fixture;
+    const auto store = fixture.open();
+    // Of each commit, the write-ahead log keeps what it has changed.
+    const auto written = [&](int first, bool ask_each) {
+        const auto before = std::filesystem::file_size(fixture.path + "-wal");
+        for (int number = first; number < first + 50; ++number) {
+            store->put(execution("exe_" + std::to_string(number)));
+            if (ask_each) {
+                (void)run(store->find_execution("exe_0"));
+            }
+        }
+        (void)run(store->find_execution("exe_0"));
+        return std::filesystem::file_size(fixture.path + "-wal") - before;
+    };
+    (void)written(0, false);
+    const auto apart = written(100, true);
+    const auto together = written(200, false);
+    CHECK(together < apart / 4);
 }
 
 TEST_CASE("who asked may go as soon as the answer is there", "[store]") {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/agent/base64.hpp"
+#include "protocol/base64.hpp"
 
 #include <catch2/catch.hpp>
 
-namespace cellkeep::agent {
+namespace cellkeep::protocol {
 namespace {
 
-TEST_CASE("base64 decodes the vectors of RFC 4648", "[agent][base64]") {
+TEST_CASE("base64 decodes the vectors of RFC 4648", "[protocol][base64]") {
     CHECK(decode_base64("") == "");
     CHECK(decode_base64("Zg==") == "f");
     CHECK(decode_base64("Zm8=") == "fo");
@@ -15,7 +15,7 @@ TEST_CASE("base64 decodes the vectors of RFC 4648", "[agent][base64]") {
     CHECK(decode_base64("AP/+") == std::string("\0\xff\xfe", 3));
 }
 
-TEST_CASE("what is not strict base64 is refused", "[agent][base64]") {
+TEST_CASE("what is not strict base64 is refused", "[protocol][base64]") {
     const std::string text = GENERATE(
         as<std::string>(),
         "Z",
@@ -39,4 +39,4 @@ TEST_CASE("what is not strict base64 is refused", "[agent][base64]") {
 }
 
 }  // namespace
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::protocol

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cells mean and show, spoken to as the kernel speaks to a driver (kernels/driver/README.md)."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conftest import PROGRAM
+from driver_process import Driver
+
+
+def test_it_says_which_clang_it_is(shared: Driver) -> None:
+    assert shared.ready["event"] == "ready"
+    assert shared.ready["version"].startswith("19.")
+
+
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ("1 + 1", "2"),
+        ("7 / 2.0", "3.5"),
+        ("0.1", "0.1"),
+        ("true", "true"),
+        ("'a'", "'a'"),
+        ('"text"', '"text"'),
+        ('std::string("a\\"b\\n")', '"a\\"b\\n"'),
+        ("std::vector<int>{1, 2, 3}", "{1, 2, 3}"),
+        ("std::vector<bool>{true, false}", "{true, false}"),
+        ('std::map<std::string, int>{{"a", 1}}', '{"a": 1}'),
+        ("std::set<int>{2, 1}", "{1, 2}"),
+        ("std::pair{1, 'x'}", "{1, 'x'}"),
+        ('std::tuple{1, 2.5, std::string("s")}', '{1, 2.5, "s"}'),
+        ("std::optional<int>{}", "nullopt"),
+        ("std::optional<int>{4}", "4"),
+        ("std::variant<int, double>{2.5}", "2.5"),
+        ("std::make_unique<int>(4)", "-> 4"),
+        ("static_cast<int*>(nullptr)", "nullptr"),
+        ("std::vector<std::vector<int>>{{1}, {}}", "{{1}, {}}"),
+        ("[](int a) { return a + 1; }(3)", "4"),
+        ("[&] { int n = 2; return n * 2; }()", "4"),
+        ("int q1 = 3; q1 * 2", "6"),
+        ("int q2[3] = {1, 2, 3}; q2", "{1, 2, 3}"),
+        ("if (true) { } 5", "5"),
+        ("for (int i = 0; i < 2; ++i) { } \n 6 // with a comment", "6"),
+        ("int a1 = 1, b1 = 2; a1 < b1 && b1 > a1", "true"),
+        ("unsigned long long big = 1ULL << 63; big", "9223372036854775808"),
+        ("#include <bitset>\nstd::bitset<4>(5)", "0101"),
+        ("#define TWICE(x) ((x) * 2)\nTWICE(21)", "42"),
+        ("enum class Hue { red, green }; Hue::green", "Hue(1)"),
+    ],
+)
+def test_the_last_expression_is_the_value(shared: Driver, code: str, value: str) -> None:
+    answer = shared.run(code)
+    assert answer.done["status"] == "ok", answer.done
+    assert answer.result == value
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["1 + 1;", "int w1 = 3;", "", "   \n", "// nothing", "std::cout << 1", "void nothing() {}\nnothing()"],
+)
+def test_what_is_no_value_is_not_shown(shared: Driver, code: str) -> None:
+    answer = shared.run(code)
+    assert answer.done["status"] == "ok", answer.done
+    assert answer.result is None
+
+
+def test_a_silent_execution_shows_no_value(shared: Driver) -> None:
+    assert shared.run("1 + 1", silent=True).result is None
+
+
+def test_definitions_stay(shared: Driver) -> None:
+    shared.run("int kept = 5; int twice(int n) { return 2 * n; } template <class T> T same(T t) { return t; }")
+    shared.run("struct Point { int x; int sum() const; }; int Point::sum() const { return x + kept; }")
+    assert shared.run("twice(kept) + same(1) + Point{2}.sum()").result == "18"
+
+
+def test_static_and_anonymous_names_stay(shared: Driver) -> None:
+    shared.run("static int hidden = 3; namespace { int deeper() { return 4; } } const int constant = 5;")
+    assert shared.run("std::max(hidden, constant) + deeper()").result == "9"
+
+
+def test_captures_at_the_top_are_no_error(shared: Driver) -> None:
+    shared.run("int sum = 0; std::vector<int> numbers{1, 2, 3};")
+    shared.run("std::for_each(numbers.begin(), numbers.end(), [&](int n) { sum += n; });")
+    shared.run("auto add = [&](int n) { return sum + n; };")
+    assert shared.run("add(10)").result == "16"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ask", "value"),
+    [
+        ("int r1 = 1;", "double r1 = 2.5;", "r1", "2.5"),
+        ("int r2 = 1;", "int r2 = 7;", "r2", "7"),
+        ("int r3() { return 1; }", "int r3() { return 2; }", "r3()", "2"),
+        ("int r4() { return 1; }", "double r4() { return 2.5; }", "r4()", "2.5"),
+        ("struct R5 { int a; };", 'struct R5 { std::string b; };', 'R5{"x"}.b', '"x"'),
+        ("struct R6 { int f() { return 1; } };", "struct R6 { int f() { return 2; } };", "R6{}.f()", "2"),
+        ("template <class T> int r7(T) { return 1; }", "template <class T> int r7(T) { return 2; }", "r7(0)", "2"),
+        ("enum R8 { one8, two8 };", "enum R8 { two8, one8 };", "one8 == 1", "true"),
+        ("using R9 = int;", "using R9 = std::string;", 'R9("s")', '"s"'),
+        ("namespace n10 { int v = 1; }", "namespace n10 { int v = 2; }", "n10::v", "2"),
+        ('extern "C" int r11() { return 1; }', 'extern "C" int r11() { return 2; }', "r11()", "2"),
+        ('extern "C" { int r13 = 1; }', 'extern "C" { int r13 = 2; }', "r13", "2"),
+        ("int r12 = 1;", "int r12() { return 2; }", "r12()", "2"),
+    ],
+)
+def test_what_is_defined_again_takes_the_place_of_the_earlier(
+    shared: Driver, first: str, second: str, ask: str, value: str
+) -> None:
+    assert shared.run(first).done["status"] == "ok"
+    again = shared.run(second)
+    assert again.done["status"] == "ok", again.done
+    assert shared.run(ask).result == value
+
+
+def test_an_overload_does_not_replace_the_other(shared: Driver) -> None:
+    shared.run("int over(int) { return 1; }")
+    shared.run("int over(double) { return 2; }")
+    assert shared.run("over(1) * 10 + over(1.0)").result == "12"
+    shared.run("int over(int) { return 5; }")
+    assert shared.run("over(1) * 10 + over(1.0)").result == "52"
+
+
+def test_older_code_goes_on_with_the_older_definition(shared: Driver) -> None:
+    shared.run("int old_one() { return 1; } int uses_old() { return old_one(); }")
+    shared.run("int old_one() { return 2; }")
+    assert shared.run("uses_old() * 10 + old_one()").result == "12"
+
+
+def test_output_goes_to_its_streams(shared: Driver) -> None:
+    answer = shared.run('std::cout << "out\\n"; std::cerr << "err\\n"; printf("c\\n");')
+    assert (answer.stdout, answer.stderr) == ("out\nc\n", "err\n")
+
+
+def test_warnings_are_told(shared: Driver) -> None:
+    answer = shared.run("int narrow() { }")
+    assert answer.done["status"] == "ok"
+    assert "cell " in answer.stderr and "warning: " in answer.stderr
+
+
+def test_input(shared: Driver) -> None:
+    answer = shared.run("int number; std::string word; std::cin >> number >> word; word + std::to_string(number)", ["42", "w"])
+    assert answer.result == '"w42"'
+    assert shared.run('char got[20]; scanf("%19s", got); std::string(got)', ["hello"]).result == '"hello"'
+    assert shared.run("std::string line9; std::getline(std::cin, line9); std::cin.eof()", []).result == "true"
+
+
+def test_no_input_where_none_is_allowed(shared: Driver) -> None:
+    answer = shared.run("int none = 7; std::cin >> none; std::cin.eof()", allow_stdin=False)
+    assert answer.result == "true"
+    assert "allows no input" in answer.stderr
+
+
+def test_displays(shared: Driver) -> None:
+    answer = shared.run('cellkeep::html("<b>x</b>"); cellkeep::json(R"({"a": [1]})"); cellkeep::png("\\x89PNG");')
+    data = [event["data"] for event in answer.displays]
+    assert data[0] == {"text/html": "<b>x</b>"}
+    assert data[1] == {"application/json": {"a": [1]}}
+    assert base64.b64decode(data[2]["image/png"]) == b"\x89PNG"
+
+
+def test_a_display_is_updated(shared: Driver) -> None:
+    answer = shared.run(
+        'cellkeep::publish(cellkeep::bundle().add("text/plain", "1"), "d");'
+        'cellkeep::update_display(cellkeep::bundle().add("text/plain", "2"), "d"); cellkeep::clear_output(true);'
+    )
+    assert [(e["display_id"], e["update"]) for e in answer.displays] == [("d", False), ("d", True)]
+    assert answer.events[-1] == {"event": "clear", "wait": True}
+
+
+def test_a_type_shows_itself(shared: Driver) -> None:
+    shared.run(
+        "struct Shown { int n; };\ncellkeep::bundle cellkeep_bundle(const Shown& s) "
+        '{ return cellkeep::bundle().add("text/html", "<i>" + std::to_string(s.n) + "</i>"); }'
+    )
+    answer = shared.run("Shown{4}")
+    assert answer.events[-1]["data"] == {"text/html": "<i>4</i>"}
+
+
+def test_bytes_that_are_no_text_do_not_break_the_line(shared: Driver) -> None:
+    assert shared.run('cellkeep::html("\\xff\\xfe");').done["status"] == "ok"
+    assert shared.run("1").result == "1"
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("int a = 1;", "complete"),
+        ("1 + 1", "complete"),
+        ("", "complete"),
+        ("int f() {", "incomplete"),
+        ("f(1,", "incomplete"),
+        ("int x =", "incomplete"),
+        ("/* comment", "incomplete"),
+        ('R"(raw', "incomplete"),
+        ("#if 1\nint a;", "incomplete"),
+        ("if (x)", "incomplete"),
+        ("for (;;)", "incomplete"),
+        ("}", "invalid"),
+        ("(]", "invalid"),
+        ('"no end', "invalid"),
+    ],
+)
+def test_is_complete(shared: Driver, code: str, status: str) -> None:
+    assert shared.ask("is_complete", code=code)["status"] == status
+
+
+def test_completion(shared: Driver) -> None:
+    shared.run("int completable_one = 1; struct Box { int width_of_box; }; Box box;")
+    done = shared.ask("complete", code="completable_o", cursor=13)
+    assert "completable_one" in done["matches"]
+    assert (done["start"], done["end"]) == (0, 13)
+    assert shared.ask("complete", code="zzz_nothing_like_it", cursor=19)["matches"] == []
+
+
+def test_inspection(shared: Driver) -> None:
+    shared.run("/// Doubles it.\nint doubled(int n) { return 2 * n; }\nstd::vector<int> inspected;")
+    done = shared.ask("inspect", code="doubled(3)", cursor=3, detail=0)
+    assert done["found"] and "int doubled(int n)" in done["data"]["text/plain"]
+    assert "Doubles it." in done["data"]["text/plain"]
+    shared.run("1; /** Halves it. */ int halved(int n) { return n / 2; }")
+    assert "Halves it." in shared.ask("inspect", code="halved", cursor=3, detail=0)["data"]["text/plain"]
+    assert "vector<int>" in shared.ask("inspect", code="inspected", cursor=2, detail=0)["data"]["text/plain"]
+    assert not shared.ask("inspect", code="no_such_thing", cursor=2, detail=0)["found"]
+
+
+def test_questions_leave_the_state_alone(shared: Driver) -> None:
+    shared.run("int untouched = 4;")
+    shared.ask("inspect", code="untouched.x", cursor=11, detail=0)
+    shared.ask("complete", code="untou", cursor=5)
+    assert shared.run("untouched").result == "4"
+
+
+def test_adoption(own: Driver, tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    assert own.ask("adopt", env={"CELLKEEP_TEST": "v"}, directory=str(tmp_path / "x"))["status"] == "ok"
+    assert own.run('std::string(getenv("CELLKEEP_TEST"))').result == '"v"'
+    own.run('std::ofstream("made") << 1;')
+    assert (tmp_path / "x" / "made").exists()
+    assert own.ask("adopt", env={}, directory="/no/such/folder")["status"] == "error"
+
+
+@pytest.mark.parametrize("precompiled", [None, b"", b"no such thing"])
+def test_without_fitting_precompiled_headers_they_are_read(tmp_path: Path, precompiled: bytes | None) -> None:
+    shutil.copytree(Path(PROGRAM).parent / "include", tmp_path / "include")
+    if precompiled is not None:
+        (tmp_path / "preamble.pch").write_bytes(precompiled)
+    driver = Driver(PROGRAM, str(tmp_path), tmp_path)
+    assert driver.run("std::vector<std::string>{std::to_string(1)}").result == '{"1"}'
+    assert driver.close() == 0
+
+
+def test_what_is_not_offered_says_so(shared: Driver) -> None:
+    assert shared.ask("message")["name"] == "NotImplementedError"
+
+
+def test_destructors_run_at_the_end(own: Driver, tmp_path: Path) -> None:
+    own.run(f'#include <fstream>\nstd::ofstream kept("{tmp_path}/kept.txt"); kept << "written";')
+    assert own.close() == 0
+    assert (tmp_path / "kept.txt").read_text() == "written"

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells that do not compile, throw, crash, do not end: each is told, and undone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from driver_process import Driver
+
+BEFORE = "Variables and definitions are what they were before the cell."
+
+
+def test_twice_in_one_cell_is_an_error(shared: Driver) -> None:
+    answer = shared.run("int twin = 1; int twin = 2;")
+    assert answer.done["name"] == "CompileError"
+    assert "redefinition of 'twin'" in answer.done["message"]
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "line", "column"),
+    [
+        ("int a = ;", "expected expression", 1, 9),
+        ("int ok1 = 1;\nint bad = nothing;", "undeclared identifier 'nothing'", 2, 11),
+        ("1 +", "expected expression", 1, None),
+        ("for (int i = 0; i < 3; ++i) {\n  wrong();\n}", "undeclared identifier 'wrong'", 2, 3),
+        ("   missing", "undeclared identifier 'missing'", 1, 4),
+        ('std::string s1 = "é"; nope', "undeclared identifier 'nope'", 1, 23),
+        ("int n1 = 1; n1.x", "member reference base type 'int'", 1, 15),
+        ('int n2 = "text";', "cannot initialize", 1, 5),
+        ("class {", "nothing closes this '{'", 1, 7),
+        ("int f() {\n  g(1;\n", "nothing closes", 1, 9),
+        ("}", "expected expression", 1, 1),
+    ],
+)
+def test_errors_have_their_place_in_the_cell(
+    shared: Driver, code: str, message: str, line: int, column: int | None
+) -> None:
+    done = shared.run(code).done
+    assert (done["status"], done["name"], done["kind"]) == ("error", "CompileError", "syntax")
+    assert message in done["message"]
+    if column is not None:
+        assert (done["line"], done["column"]) == (line, column)
+    assert any(message in text for text in done["traceback"])
+
+
+def test_every_error_is_in_the_traceback(shared: Driver) -> None:
+    done = shared.run("int e1 = nothing1;\nint e2 = nothing2;").done
+    text = "\n".join(done["traceback"])
+    assert "'nothing1'" in text and "'nothing2'" in text
+
+
+def test_an_error_in_a_header_is_where_the_cell_asked_for_it(shared: Driver) -> None:
+    done = shared.run("struct NoOrder {};\nstd::set<NoOrder> s9;\ns9.insert(NoOrder{});").done
+    assert done["name"] == "CompileError"
+    assert done["line"] in (1, 2, 3)
+
+
+def test_a_missing_header_is_an_import(shared: Driver) -> None:
+    done = shared.run("#include <there/is/none.hpp>").done
+    assert (done["kind"], done["line"]) == ("import", 1)
+
+
+def test_a_name_that_nothing_defines(shared: Driver) -> None:
+    shared.run("int declared_only(int);")
+    done = shared.run("declared_only(3)").done
+    assert done["name"] == "LinkError"
+    assert "declared_only(int)" in done["message"]
+    assert shared.run("int declared_only(int n) { return n; }").done["status"] == "ok"
+    assert shared.run("declared_only(3)").result == "3"
+
+
+def test_a_cell_that_does_not_compile_leaves_nothing(shared: Driver) -> None:
+    shared.run("int before1 = 1;")
+    shared.run("int half = 2; before1 = 5; int broken = ;")
+    assert shared.run("before1").result == "1"
+    assert shared.run("half").done["status"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "message", "kind"),
+    [
+        ('throw std::runtime_error("oops");', "std::runtime_error", "oops", "runtime"),
+        ("std::vector<int>().at(3);", "std::out_of_range", "vector::_M_range_check", "runtime"),
+        ("throw 5;", "int", "5", "runtime"),
+        ("struct Own {}; throw Own{};", "Own", "", "runtime"),
+        ("std::vector<int> v9(1UL << 62);", "std::length_error", "cannot create", "runtime"),
+        ("std::vector<int> v10(1UL << 60);", "std::bad_alloc", "out of memory", "memory"),
+        ("std::size_t much = 1UL << 62; new char[much];", "std::bad_alloc", "out of memory", "memory"),
+        ('void f8() noexcept { throw std::logic_error("in noexcept"); }\nf8();', "std::logic_error", "in noexcept", "runtime"),
+    ],
+)
+def test_exceptions_are_named(shared: Driver, code: str, name: str, message: str, kind: str) -> None:
+    done = shared.run(code).done
+    assert (done["status"], done["name"], done["kind"]) == ("error", name, kind)
+    assert message in done["message"]
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("*(volatile int*)nullptr = 3;", "SegmentationFault"),
+        ("abort();", "Aborted"),
+        ("volatile int zero = 0; 1 / zero", "ArithmeticError"),
+        ("int deep(int n) { volatile char room[1000]; room[0] = 1; return deep(n + 1) + room[0]; }\ndeep(0)", "StackOverflow"),
+        ("std::exit(3);", "Exit"),
+        ("_Exit(4);", "Exit"),
+        ("__builtin_trap();", "IllegalInstruction"),
+        ("#include <signal.h>\nraise(SIGKILL);", "Killed"),
+    ],
+)
+def test_a_crash_leaves_what_was_before(shared: Driver, code: str, name: str) -> None:
+    shared.run("int survivor = 41;")
+    answer = shared.run("survivor = 0; std::cout << \"partial\";\n" + code)
+    assert (answer.done["status"], answer.done["name"]) == ("error", name)
+    assert BEFORE in answer.done["message"]
+    assert shared.run("survivor + 1").result == "42"
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("int fine = 1;\n\nthrow fine;", 3),
+        ("int fail() { throw 1; }\nint fine = 2;\nint bad =\n    fail();\nint never = 3;", 3),
+        ("1;\n2;\nabort();", 3),
+        ("\nfor (int n = 0; n < 3; ++n) {\n    if (n == 2) throw n;\n}", 2),
+    ],
+)
+def test_where_it_was_thrown_is_the_line_of_the_statement(shared: Driver, code: str, line: int) -> None:
+    assert shared.run(code).done["line"] == line
+
+
+def test_the_exit_code_is_told(shared: Driver) -> None:
+    assert shared.run("std::exit(3);").done["exit_code"] == 3
+
+
+def test_what_was_printed_before_a_crash_is_seen(shared: Driver) -> None:
+    assert shared.run('std::cout << "partial"; abort();').stdout == "partial"
+
+
+def test_many_crashes_in_a_row(shared: Driver) -> None:
+    shared.run("int counted = 0;")
+    for _ in range(5):
+        assert shared.run("abort();").done["name"] == "Aborted"
+        assert shared.run("++counted;").done["status"] == "ok"
+    assert shared.run("counted").result == "5"
+
+
+def test_an_endless_cell_is_interrupted(shared: Driver) -> None:
+    shared.run("int at_rest = 1;")
+    shared.begin('at_rest = 2; std::cout << "running" << std::endl; while (true) {}')
+    shared.wait_for_output("running")
+    shared.interrupt()
+    done = shared.collect().done
+    assert (done["status"], done["name"]) == ("error", "KeyboardInterrupt")
+    assert shared.run("at_rest").result == "1"
+
+
+def test_a_cell_that_ignores_the_signal_is_interrupted(shared: Driver) -> None:
+    shared.begin(
+        "#include <signal.h>\nsignal(SIGINT, SIG_IGN);\n"
+        'std::cout << "running" << std::endl; for (volatile int i = 0;;) { i = i + 1; }'
+    )
+    shared.wait_for_output("running")
+    shared.interrupt()
+    assert shared.collect().done["name"] == "KeyboardInterrupt"
+    assert shared.run("2").result == "2"
+
+
+def test_an_interrupt_between_cells_does_nothing(shared: Driver) -> None:
+    shared.run("int calm = 3;")
+    shared.interrupt()
+    assert shared.run("calm").result == "3"
+
+
+def test_a_thread_lives_on_and_survives_a_cell_that_does_not_compile(own: Driver) -> None:
+    own.run(
+        "#include <thread>\n#include <atomic>\nstd::atomic<int> ticks{0}; std::atomic<bool> stop{false};\n"
+        "std::thread worker([] { while (!stop) { ++ticks; std::this_thread::yield(); } });"
+    )
+    assert own.run("int oops = ;").done["name"] == "CompileError"
+    assert own.run("int now = ticks; while (ticks == now) {} ticks > now").result == "true"
+    assert own.run("int ticks_again = 1; int oops2 = 1;").done["status"] == "ok"
+    assert own.run("double oops2 = 2.5; oops2").result == "2.5"
+    crashed = own.run("abort();").done
+    assert "1 thread that earlier cells had started has ended" in crashed["message"]
+    own.run("worker.detach();")
+
+
+def test_a_forked_child_is_not_the_session(shared: Driver) -> None:
+    answer = shared.run(
+        "#include <sys/wait.h>\n#include <unistd.h>\nint child = fork(); int code = 0;\n"
+        "if (child > 0) { while (wait(&code) > 0) {} }\nchild == 0 ? 0 : WEXITSTATUS(code)"
+    )
+    assert answer.done["status"] == "ok"
+    assert shared.run("3").result == "3"
+
+
+def test_the_end_does_not_wait_for_an_endless_cell(own: Driver) -> None:
+    own.begin('std::cout << "running" << std::endl; while (true) {}')
+    own.wait_for_output("running")
+    assert own.close() == 0
+
+
+def test_a_state_that_dies_between_cells_ends_the_driver(own: Driver, tmp_path: Path) -> None:
+    own.run(
+        "#include <thread>\n#include <unistd.h>\n"
+        'std::thread([] { while (access("go", F_OK) != 0) { std::this_thread::yield(); } abort(); }).detach();'
+    )
+    (tmp_path / "go").touch()
+    with pytest.raises(EOFError):
+        own.next_event()
+    assert own.process.wait() == -6

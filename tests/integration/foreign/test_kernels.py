@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of others do what sessions do: each its own language's result, plot, error, interrupt, completion …"""
+
+import base64
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from harness import Client, Server, Session, wait_for, wait_until
+from kernels import KERNELS, AtInterrupt
+
+PATIENCE_SECONDS = 60
+every = pytest.mark.parametrize("name", KERNELS)
+
+
+def shown(answer: dict) -> list[dict]:
+    """The data of everything that was shown: some kernels show results as displays."""
+    return [display["data"] for display in answer["displays"]] + [answer["result"] or {}]
+
+
+def texts(answer: dict) -> list[str]:
+    assert answer["status"] == "ok", answer
+    return [data.get("text/plain", "").strip() for data in shown(answer)]
+
+
+def answers(session: Session, name: str, code: str, is_so: Callable[[dict], bool]) -> bool:
+    """Whether the cell's answer is so: at once, or, of a kernel that is late, one of its answers."""
+    if not KERNELS[name].late:
+        return is_so(session.execute(code))
+    wait_until(lambda: is_so(session.execute(code)), PATIENCE_SECONDS, code)
+    return True
+
+
+def shows(session: Session, name: str, asked: tuple[str, str]) -> bool:
+    code, value = asked
+    return answers(session, name, code, lambda answer: value in texts(answer))
+
+
+@every
+def test_results_and_streams(shared, name: str) -> None:
+    kernel, session = KERNELS[name], shared(name)
+    assert shows(session, name, kernel.value)
+    code, text = kernel.text
+    assert answers(
+        session, name, code, lambda answer: (answer["status"], answer["stdout"]) == ("ok", text)
+    )
+    assert session.execute(kernel.define)["status"] == "ok"
+    assert shows(session, name, kernel.use)
+
+
+@every
+def test_plots(shared, name: str) -> None:
+    code, media, begins = KERNELS[name].plot
+    answer = shared(name).execute(code)
+    assert answer["status"] == "ok", answer
+    assert answer["artifacts"] == []
+    (picture,) = [data[media] for data in shown(answer) if media in data]
+    is_text = media == "image/svg+xml"
+    assert (picture.encode() if is_text else base64.b64decode(picture)).startswith(begins)
+
+
+@every
+def test_errors(shared, name: str) -> None:
+    fails = KERNELS[name].error
+    answer = shared(name).execute(fails.code)
+    assert answer["status"] == "error", answer
+    error = answer["error"]
+    assert fails.name in error["name"] and fails.message in error["message"]
+    assert error["line"] == fails.line
+    assert error["traceback"]
+
+
+@every
+def test_an_interrupt(start, name: str) -> None:
+    """Sent when the cell says that it has begun, however long that takes."""
+    kernel, session = KERNELS[name], start(name)
+    assert session.execute(kernel.define)["status"] == "ok"
+    events = session.events(kernel.endless)
+    assert "begun" in wait_for(events, "stdout")["text"]
+    assert session.post("interrupt").status_code == 204
+    answer = wait_for(events, "finished")["execution"]
+    assert (answer["status"], answer["state"]) == kernel.at_interrupt.value, answer
+    assert shows(session, name, kernel.value)
+    if kernel.at_interrupt is AtInterrupt.KEEPS:
+        assert shows(session, name, kernel.use)
+
+
+@every
+def test_a_deadline(start, name: str) -> None:
+    """Whether a busy machine leaves it the time to heed it or not, what is told is so."""
+    kernel, session = KERNELS[name], start(name)
+    session.execute(kernel.define)
+    answer = session.execute(kernel.endless, timeout_ms=2000)
+    assert answer["status"] == "timeout", answer
+    if answer["state"] == "kept":
+        assert shows(session, name, kernel.use)
+    else:
+        assert answer["state"] == "lost", answer
+        assert session.execute(kernel.use[0])["status"] == "error"
+    assert shows(session, name, kernel.value)
+
+
+@every
+def test_completion_and_its_kin(shared, name: str) -> None:
+    kernel = KERNELS[name]
+    client = Client(shared(name))
+    try:
+        code, match = kernel.complete
+        reply = client.kernel.complete(code, reply=True, timeout=PATIENCE_SECONDS)["content"]
+        assert match in reply["matches"] and reply["cursor_start"] <= reply["cursor_end"]
+        inspected = client.kernel.inspect(match, reply=True, timeout=PATIENCE_SECONDS)["content"]
+        assert (inspected["status"], inspected["found"]) == ("ok", kernel.inspects)
+        asked = client.kernel.is_complete(kernel.incomplete)
+        reply = client.kernel.get_shell_msg(timeout=PATIENCE_SECONDS)
+        while reply["parent_header"]["msg_id"] != asked:
+            reply = client.kernel.get_shell_msg(timeout=PATIENCE_SECONDS)
+        assert reply["content"]["status"] == "incomplete"
+        info = client.kernel.kernel_info(reply=True, timeout=PATIENCE_SECONDS)["content"]
+        assert info["language_info"]["name"].lower() == kernel.language
+    finally:
+        client.close()
+
+
+@every
+def test_the_first_question_is_answered(start, name: str) -> None:
+    code, answer, said = KERNELS[name].ask
+    result = start(name).execute(code, stdin=answer + "\n")
+    assert result["status"] == "ok", result
+    assert result["stdout"].endswith(said)
+
+
+@every
+def test_a_restart_gives_a_fresh_kernel(start, name: str) -> None:
+    kernel, session = KERNELS[name], start(name)
+    session.execute(kernel.define)
+    assert session.post("restart").status_code == 200
+    assert session.execute(kernel.use[0])["status"] == "error"
+    assert shows(session, name, kernel.value)
+
+
+@every
+def test_a_death_is_told_as_it_was(start, name: str) -> None:
+    kernel, session = KERNELS[name], start(name)
+    code, how = kernel.end
+    answer = session.execute(code)
+    assert (answer["status"], answer["state"]) == ("dead", "lost"), answer
+    assert how in str(answer["error"]), answer
+    assert shows(session, name, kernel.value)
+
+
+def test_much_output_arrives_in_order_and_whole(start) -> None:
+    session = start("ipykernel", limits={"output_bytes": 10_000_000})
+    answer = session.execute("for i in range(20000): print(i)")
+    assert answer["stdout"] == "".join(f"{i}\n" for i in range(20000))
+
+
+def test_memory_is_the_sessions(start) -> None:
+    session = start("ipykernel", limits={"memory_mb": 400})
+    answer = session.execute("x = bytearray(2_000_000_000)")
+    assert answer["status"] == "oom", answer
+
+
+def test_comms_pass(start) -> None:
+    client = Client(start("ipykernel"))
+    try:
+        reply, outputs = client.run(
+            "from comm import create_comm\n"
+            "c = create_comm(target_name='t', data={'a': 1}, buffers=[b'\\x00\\xff'])\n"
+            "c.on_msg(lambda m: c.send({'back': m['content']['data'], 'raw': m['buffers'][0].hex()}))"
+        )
+        assert reply["status"] == "ok"
+        (opened,) = [one for one in outputs if one["msg_type"] == "comm_open"]
+        assert [bytes(buffer) for buffer in opened["buffers"]] == [b"\x00\xff"]
+        identity = opened["content"]["comm_id"]
+        content = {"comm_id": identity, "data": {"x": 2}}
+        message = client.kernel.session.msg("comm_msg", content)
+        client.kernel.session.send(client.kernel.shell_channel.socket, message, buffers=[b"\x01\x02"])
+        back = client.wait_for_output("comm_msg")
+        assert back["content"]["data"] == {"back": {"x": 2}, "raw": "0102"}
+        info = client.kernel.comm_info(reply=True, timeout=60)["content"]
+        assert identity in info["comms"]
+    finally:
+        client.close()
+
+
+def test_variables_reach_the_kernel(start) -> None:
+    session = start("ipykernel", env={"MINE": "1"})
+    code = "import os; print(os.environ['MINE'], os.environ['SEEN'], 'CELLKEEP_PYTHONPATH' in os.environ)"
+    assert session.execute(code)["stdout"] == "1 /workspace/x False\n"
+
+
+def test_nothing_more_of_the_host_is_seen(start) -> None:
+    session = start("ipykernel")
+    home = str(Path.home())
+    answer = session.execute(f"import os; print(os.path.exists({home!r}), os.path.exists('/etc/passwd'))")
+    assert answer["stdout"].startswith("False ")
+    assert session.execute("open('/opt/cellkeep/kernelspecs/ipykernel/x', 'w')")["error"]["name"] == "OSError"
+
+
+@pytest.mark.parametrize("name", ["ends", "silent"])
+def test_a_kernel_that_does_not_start_says_so(server: Server, name: str) -> None:
+    answer = server.post("/v1/sessions", {"language": name})
+    assert answer.status_code >= 500
+    assert answer.headers["Content-Type"].startswith("application/problem+json")
+
+
+REFUSED = {
+    "python3": "taken",
+    "no.name": "its name",
+    "no-program": "/nonexistent/program",
+    "no-argv": "argv is empty",
+    "no-transport": "neither tcp nor ipc",
+    "no-path": "no absolute path",
+    "no-such-path": "/no/p",
+    "in-tmp": "belongs to the sandbox",
+    "no-json": "kernel.json",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_kernelspecs_that_cannot_be_offered_are_told(server: Server, name: str) -> None:
+    lines = [line for line in server.output().splitlines() if f"the language {name} is not offered" in line]
+    assert len(lines) == 1 and REFUSED[name] in lines[0], server.output()[:2000]
+    # "python3" is Cellkeep's own Python to Jupyter's clients, and no language.
+    assert server.post("/v1/sessions", {"language": name}).status_code == 422
+
+
+def test_jupyter_is_told_of_them(server: Server) -> None:
+    specs = server.get("/api/kernelspecs").json()["kernelspecs"]
+    assert set(KERNELS) <= set(specs)
+    assert not set(REFUSED) - {"python3"} & set(specs)
+    assert specs["ir"]["spec"]["display_name"] == "R"
+
+
+def test_a_directory_that_is_none_is_refused(tmp_path) -> None:
+    from harness import binary
+
+    done = subprocess.run(
+        [binary(), "serve", "--listen", "127.0.0.1:0", "--foreign-kernels", str(tmp_path / "none")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0 and "there is no directory" in done.stderr

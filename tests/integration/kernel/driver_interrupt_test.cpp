@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Interrupts of cells in drivers: none is lost, none hits another cell.
+#include "tests/integration/kernel/driver_folder.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+using cellkeep::protocol::Channel;
+using cellkeep::test::DriverFolder;
+using cellkeep::test::error_place;
+using cellkeep::test::KernelClient;
+using cellkeep::test::Messages;
+using cellkeep::test::only;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kPlain = R"(
+    def execute(self, code):
+        exec(code, {"self": self})
+    def is_complete(self, code):
+        return "complete")";
+
+}  // namespace
+
+TEST_CASE("an interrupt ends the cell of a driver, not the driver", "[kernel][driver]") {
+    const DriverFolder folder = DriverFolder::with_class(kPlain);
+    KernelClient kernel(folder.start());
+    const std::string code = GENERATE(
+        as<std::string>(),
+        "self.stdout('go')\nwhile True: pass",
+        "self.stdout('go')\nwhile True: self.stdout('x' * 100000)",
+        "import time\nself.stdout('go')\ntime.sleep(1000)",
+        "self.stdout('go')\nself.input()");
+    CAPTURE(code);
+    const std::string id = kernel.start(code, {{"allow_stdin", true}});
+    (void)kernel.receive_until("stream");
+    kernel.interrupt();
+    const Messages answer = kernel.receive_until_idle(id);
+    CHECK(only(answer, "execute_reply")["ename"] == "KeyboardInterrupt");
+    CHECK(error_place(answer)["kind"] == "interrupt");
+    CHECK(only(kernel.execute("pass"), "execute_reply")["status"] == "ok");
+}
+
+TEST_CASE("an interrupt that comes before the cell has begun is not lost", "[kernel][driver]") {
+    const DriverFolder folder = DriverFolder::with_class(kPlain);
+    KernelClient kernel(folder.start());
+    // The status "starting" goes by: only from "busy" on is an interrupt the cell's.
+    REQUIRE(only(kernel.execute("pass"), "execute_reply")["status"] == "ok");
+    for (int index = 0; index < 100; ++index) {
+        const std::string id = kernel.start("import time; time.sleep(1000)");
+        (void)kernel.receive_until("status");  // busy: from here on an interrupt is the cell's
+        kernel.interrupt();
+        REQUIRE(
+            only(kernel.receive_until_idle(id), "execute_reply")["ename"] == "KeyboardInterrupt");
+    }
+}
+
+TEST_CASE("an interrupt that comes after its cell hits nothing", "[kernel][driver]") {
+    const DriverFolder folder = DriverFolder::with_class(kPlain);
+    KernelClient kernel(folder.start());
+    for (int index = 0; index < 50; ++index) {
+        const std::string id = kernel.start("self.stdout('x')");
+        (void)kernel.receive_until("status");
+        kernel.interrupt();  // before, in or after the cell
+        (void)kernel.receive_until_idle(id);
+        // The next one is not interrupted, whatever became of the first.
+        REQUIRE(only(kernel.execute("pass"), "execute_reply")["status"] == "ok");
+    }
+    for (int index = 0; index < 50; ++index) {
+        kernel.interrupt();
+    }
+    (void)kernel.request("kernel_info_request", json::object());
+    CHECK(only(kernel.execute("pass"), "execute_reply")["status"] == "ok");
+}
+
+TEST_CASE("a driver may want interrupts as messages", "[kernel][driver]") {
+    const DriverFolder folder = DriverFolder::with_class(
+        R"(
+    def execute(self, code):
+        self.stdout("go")
+        line = self._loop.next_request()
+        return line["request"])",
+        {{"interrupt", "message"}});
+    KernelClient kernel(folder.start());
+    const std::string id = kernel.start("x");
+    (void)kernel.receive_until("stream");
+    kernel.interrupt();
+    CHECK(
+        only(kernel.receive_until_idle(id), "execute_result")["data"]["text/plain"] == "interrupt");
+}

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contracts in the order of README's table, and what each language's declaration says to each.
+
+test_contract.py has a test for each, of the same name; what it finds is what stands here, or it fails.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from language import KEPT, Fails, Language, Unsupported
+
+MEDIA = {
+    "text/html": "HTML",
+    "image/svg+xml": "SVG",
+    "image/png": "PNG",
+    "application/json": "JSON",
+    "text/markdown": "Markdown",
+}
+
+Said = str | Unsupported
+
+
+@dataclass(frozen=True)
+class Contract:
+    key: str
+    title: str
+    said: Callable[[Language], Said]
+    needs_host: bool = False  # a host without what it takes skips the test, and says so
+
+
+def holds(field: str) -> Callable[[Language], Said]:
+    """Yes, unless the field is declared unsupported."""
+
+    def said(language: Language) -> Said:
+        value = getattr(language, field)
+        return value if isinstance(value, Unsupported) else "yes"
+
+    return said
+
+
+def place(field: str) -> Callable[[Language], Said]:
+    def said(language: Language) -> Said:
+        fails: Fails = getattr(language, field)
+        if fails.line is None:
+            return "not told"
+        return "line" if fails.column is None else "line, column"
+
+    return said
+
+
+def state(field: str, after: str) -> Callable[[Language], Said]:
+    def said(language: Language) -> Said:
+        if isinstance(value := getattr(language, field), Unsupported):
+            return value
+        return "state kept" if getattr(language, after) == KEPT else "state lost, said"
+
+    return said
+
+
+def rich(language: Language) -> Said:
+    if isinstance(language.rich, Unsupported):
+        return language.rich
+    return ", ".join(MEDIA[each] for each in language.rich.words if each in MEDIA)
+
+
+def death(language: Language) -> Said:
+    ways = {"exit": language.exits, "kill -9": language.killed}
+    known = {name: way for name, way in ways.items() if not isinstance(way, Unsupported)}
+    if not known:
+        return language.killed
+    kept = all(way.state == KEPT for way in known.values())
+    return ", ".join(known) + (": state kept" if kept else "")
+
+
+def freezing(language: Language) -> Said:
+    return language.freezing or "yes"
+
+
+def isolation(language: Language) -> Said:
+    """The host's own files in place of a private image are what the server was asked for."""
+    return "yes, on the host's files" if "host" in language.serve else "yes"
+
+
+CONTRACTS = (
+    Contract("persistence", "what a cell defines stays", holds("define")),
+    Contract("result", "value of the last expression", holds("result")),
+    Contract("rich", "shown richer than text, for example", rich),
+    Contract("streams", "stdout and stderr apart", holds("streams")),
+    Contract("error", "error: where in the code", place("error")),
+    Contract("syntax", "syntax error: where in the code", place("syntax")),
+    Contract("unicode", "any text, names of files too", holds("unicode")),
+    Contract("truncation", "text too long for an answer: cut, saved whole", holds("lines")),
+    Contract("megabyte", "1 MB of output, complete", holds("megabyte")),
+    Contract("timeout", "endless loop, at its deadline", state("endless", "after_timeout")),
+    Contract("interrupt", "endless loop, interrupted", state("endless", "after_interrupt")),
+    Contract("memory", "out of memory: told so, session goes on", state("hoard", "after_hoard")),
+    Contract("death", "ends itself: told why, session goes on", death),
+    Contract("restart", "restart: nothing defined, files there", holds("define")),
+    Contract("files", "reads files put there; what it makes is told", holds("write")),
+    Contract("stdin", "input from `stdin` or the client", holds("stdin")),
+    Contract("variable", "the session's environment variables", holds("variable")),
+    Contract("completion", "completion", holds("completion")),
+    Contract("completeness", "complete or not (`is_complete`)", holds("completeness")),
+    Contract("inspection", "inspection", holds("inspection")),
+    Contract("freezing", "frozen while at rest, goes on after", freezing, needs_host=True),
+    Contract("isolation", "every control of the sandbox", isolation),
+)
