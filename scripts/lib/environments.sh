@@ -49,14 +49,17 @@ make_environment() {
     ) 9>"$build/environments/.lock"
 }
 
-# make_environments [NAME...]: of python (a session's), tools (the clients outside) and lab (JupyterLab
-# and the notebook runners); the first two unless told.
+# make_environments [NAME...]: of python (a session's), foreign (the bridge to other Jupyter kernels),
+# tools (the clients outside), lab (JupyterLab and the notebook runners) and kernels (some of those other
+# kernels); the first three unless told.
 make_environments() {
     local name
-    [ "$#" -gt 0 ] || set -- python tools
+    [ "$#" -gt 0 ] || set -- python foreign tools
     for name in "$@"; do
         case "$name" in
             python) make_environment python "$python_environment" "$root/kernels/python/environment/requirements.lock" ;;
+            foreign) make_environment foreign "$build/environments/foreign" "$root/kernels/foreign/environment/requirements.lock" ;;
+            kernels) make_environment kernels "$build/environments/kernels" "$root/tests/environment/kernels/requirements.lock" ;;
             tools) make_environment tools "$tools_environment" "$root/tests/environment/requirements.lock" ;;
             lab) make_environment lab "$lab_environment" "$root/tests/environment/lab/requirements.lock" ;;
         esac

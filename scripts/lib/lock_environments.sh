@@ -12,7 +12,8 @@ trap 'rm -rf "$scratch"' EXIT
 /usr/bin/python3 -m venv "$scratch/venv"
 "$scratch/venv/bin/python" -m pip install --quiet uv
 
-for folder in ${*:-kernels/python/environment tests/environment tests/environment/bench tests/environment/lab}; do
+for folder in ${*:-kernels/python/environment kernels/foreign/environment tests/environment tests/environment/bench \
+    tests/environment/kernels tests/environment/lab}; do
     (
         cd "$folder"
         # Neither an index's address nor a folder of this machine may enter the file.

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The locked Node packages of the browser tests, of our TypeScript client and of the documentation's
-# viewer, made as environments.sh makes Python's: exactly what package-lock.json names, hashes checked,
-# a stamp written last. No browser is downloaded; the tests drive Debian's Chromium.
+# The locked Node packages of the JavaScript kernels, of the browser tests, of our TypeScript client, of
+# another maker's kernel for the tests and of the documentation's viewer, made as environments.sh makes Python's: exactly what
+# package-lock.json names, hashes checked, a stamp written last. No browser is downloaded; the tests drive Debian's Chromium.
 
 node_major_min=18 # Debian 12's; playwright-core 1.61 is the last that runs on it
 
@@ -49,9 +49,19 @@ make_node_packages() {
     ) 9>"$build/environments/.lock-node"
 }
 
+# What the JavaScript and TypeScript kernels are made of.
+make_javascript_environment() {
+    make_node_packages javascript "$root/kernels/javascript/environment" "$build/environments/javascript"
+}
+
 # What the browser tests drive.
 make_node_environment() {
     make_node_packages node "$root/tests/browser" "$node_environment"
+}
+
+# A Jupyter kernel of another maker's, beside those of the kernels environment.
+make_kernels_node_environment() {
+    make_node_packages kernels-node "$root/tests/environment/kernels/node" "$build/environments/kernels-node"
 }
 
 # The viewer of the API's documentation, which the build puts into the program.
