@@ -20,6 +20,8 @@ import syntax  # noqa: E402
 # A file that display shows.
 DISPLAY_BYTES_MAX = 64 * 1024 * 1024
 MATCHES_MAX = 1000
+# The exit code of what SIGINT has ended.
+INTERRUPTED = 128 + signal.SIGINT
 IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif"}
 TEXTS = {
     ".svg": "image/svg+xml",
@@ -71,6 +73,7 @@ class Bash(cellkeep_driver.Driver):
         status = report.exit_code if report.exit_code is not None else report.status
         self.answer["exit_code"] = status
         if interrupted and report.exit_code is None and status > 128:
+            self.answer["exit_code"] = INTERRUPTED
             raise KeyboardInterrupt
         if status != 0:
             message = f"exit code {status}"
@@ -83,7 +86,7 @@ class Bash(cellkeep_driver.Driver):
         """The cell's Report, and whether it was interrupted."""
         while True:
             if self.take_interrupt():
-                return self._shell.interrupt(), True
+                return self._shell.interrupt(self.take_interrupt), True
             if (report := self._shell.end(0)) is not None:
                 return report, False
             watched = source is not None and source.is_open()
@@ -94,7 +97,7 @@ class Bash(cellkeep_driver.Driver):
                 except EOFError:
                     source.end()
                 except KeyboardInterrupt:
-                    return self._shell.interrupt(), True
+                    return self._shell.interrupt(self.take_interrupt), True
 
     def complete(self, code, cursor):
         before = code[:cursor]

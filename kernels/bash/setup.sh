@@ -9,10 +9,18 @@ shopt -s expand_aliases
 # Where the last command failed that did, and the one before it (the sourcing of the cell is last).
 trap '__cellkeep_before=$__cellkeep_line __cellkeep_line=$LINENO' ERR
 
+# A program may end an interrupt in its own way, with an exit code: bash then goes on with the cell. The
+# driver sends SIGURG beside SIGINT, and bash runs its trap when the foreground has ended, whichever way.
+# The jump comes before the next command: out of the trap itself it would leave bash in the middle of a
+# wait or of a line.
+trap '[ -z "$__cellkeep_runs" ] || trap "$__cellkeep_stop" DEBUG' URG
+__cellkeep_stop='trap - DEBUG; [ -z "$__cellkeep_runs" ] || builtin kill -INT "$$"'
+
 # How the cell has ended. The driver sends this line more often than it needs one (shell.py).
 ,() {
     {
         local status=$?
+        __cellkeep_runs=
         # An interrupt between fork and exec makes a second shell of the child, which reads on here.
         # Its parent looks for a child that died of the signal.
         if [ "$BASHPID" != "$$" ]; then

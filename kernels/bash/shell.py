@@ -7,8 +7,8 @@ the line after it, which bash reads whatever became of the first, reports how it
 
 An interrupt that comes too late hits the shell while it reads, and takes what it has read of a line
 with it, of one line at most. So no signal is sent before a cell has begun, the line that reports is one
-character, which is sent twice, and twice again behind every signal, and an empty line stands before
-every cell: whichever of them is lost, nothing is.
+character, which is sent twice, and three times behind every pair of signals, and an empty line stands
+before every cell: whichever of them is lost, nothing is.
 """
 
 import contextlib
@@ -31,15 +31,22 @@ CELL_FD = 59
 REPORT_FD = 61
 FIELDS = 5
 READ_BYTES = 64 * 1024
-# The function that reports (setup.sh), with one to lose.
+# The function that reports (setup.sh), with one to lose, and behind an interrupt with two.
 REPORT = ",\n,\n"
+REPORT_AGAIN = ",\n,\n,\n"
+# What ends the cell when the foreground has ended in its own way (setup.sh); nobody else takes notice.
+STOP = signal.SIGURG
 # Of a shell that does not come to read.
 UNREAD_BYTES_MAX = 1024
 # SIGINT is sent again if nothing came of it: bash loses one that comes between fork and exec.
 FIRST_PATIENCE = 0.005
 PATIENCE_MAX = 0.1
+# What is left to a program that catches SIGINT, and to what it starts in order to clean up. Then it may
+# not have had it: an interpreter that has it between two of its looks sleeps on.
+CLEANUP_PATIENCE = 10.0
+HELPER_PATIENCE = 1.0
 # Of /proc/PID/status, proc_pid_status(5).
-MASKS = ("Cgt:", "Blk:", "Pnd:")
+MASKS = ("Cgt:", "Ign:", "Blk:", "Pnd:")
 SIGINT_BIT = 1 << (signal.SIGINT - 1)
 # A shell that has closed its reports is on its way out, or lost.
 END_PATIENCE = 1.0
@@ -117,7 +124,7 @@ class Shell:
         self._number += 1
         self._begun = False
         self._send(
-            f"\n{{ __cellkeep_cell={self._number} __cellkeep_before= __cellkeep_line= __cellkeep_exit=;"
+            f"\n{{ __cellkeep_cell={self._number} __cellkeep_before= __cellkeep_line= __cellkeep_exit= __cellkeep_runs=1;"
             " builtin printf '%s\\0' begin \"$__cellkeep_cell\" '' '' '' >&61; } 2>/dev/null;"
             f" . /proc/self/fd/{CELL_FD} <{stdin}\n{REPORT}"
         )
@@ -176,20 +183,28 @@ class Shell:
         size = os.fstat(self._answer).st_size
         return os.pread(self._answer, size, 0).decode("utf-8", "replace")
 
-    def interrupt(self):
-        """Ends the running cell, not the shell, and returns its Report."""
+    def interrupt(self, again):
+        """Ends the running cell, not the shell, and returns its Report.
+
+        again(): whether to begin anew, because an interrupt has come since.
+        """
         while (report := self._take()) is None and not self._begun:
             self.wait([], None)
         patience = FIRST_PATIENCE
-        told = None
+        told, sent, helped = set(), -CLEANUP_PATIENCE, 0.0
         while report is None:
-            programs, lost = self._foreground()
+            programs, simple, lost = self._foreground()
+            now = time.monotonic()
             # A program that catches it and has had it may take its time to clean up.
-            if told is None or not programs or programs - told:
-                told = programs
+            if not programs or programs - told or now - sent >= CLEANUP_PATIENCE or again():
+                told, sent, helped = programs, now, now
                 self._signal()
+            elif now - helped >= HELPER_PATIENCE:
+                # A dash that has it before it forks waits for a child that never had it.
+                helped = now
+                self._kill(simple, signal.SIGINT)
             if patience == PATIENCE_MAX:
-                self._end_lost(lost)
+                self._kill(lost, signal.SIGKILL)
             report = self.end(patience)
             patience = min(2 * patience, PATIENCE_MAX)
         return report
@@ -214,22 +229,25 @@ class Shell:
 
     def _signal(self):
         # Without job control the foreground shares the shell's group; background jobs ignore SIGINT.
+        # The shell's own first: what catches SIGINT may have ended before a second call.
+        os.kill(self.pid, STOP)
         os.killpg(self.pid, signal.SIGINT)
         unread = struct.unpack("i", fcntl.ioctl(self._control, termios.FIONREAD, bytes(4)))[0]
         if unread < UNREAD_BYTES_MAX:
-            self._send(REPORT)
+            self._send(REPORT_AGAIN)
 
-    def _end_lost(self, pids):
+    def _kill(self, pids, number):
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, number)
 
     def _foreground(self):
-        """What catches SIGINT at this moment: the programs, and the subshells that never come to it.
+        """What shares the shell's group at this moment: the programs that catch SIGINT, what it would
+        end, and the subshells that never come to it.
 
         A bash whose signal comes as it begins to wait may do nothing any more but send it to itself.
         """
-        programs, lost = set(), set()
+        programs, simple, lost = set(), set(), set()
         for pid in self.processes():
             try:
                 is_bash = os.path.samefile(f"/proc/{pid}/exe", BASH)
@@ -242,7 +260,9 @@ class Shell:
                     programs.add(pid)
                 elif pid != self.pid and (masks["SigBlk"] | masks["ShdPnd"]) & SIGINT_BIT:
                     lost.add(pid)
-        return programs, lost
+            elif not masks["SigIgn"] & SIGINT_BIT:
+                simple.add(pid)
+        return programs, simple, lost
 
     def _send(self, lines):
         data = lines.encode()

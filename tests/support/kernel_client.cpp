@@ -229,6 +229,19 @@ int KernelClient::wait_for_end() {
     return status;
 }
 
+std::string KernelClient::read_stdout_until(std::string_view text) {
+    std::string all;
+    while (all.find(text) == std::string::npos) {
+        wait_readable(stdout_.get(), "stdout");
+        const std::string more = read_stdout();
+        if (more.empty()) {
+            throw std::runtime_error("stdout is closed");
+        }
+        all += more;
+    }
+    return all;
+}
+
 std::string KernelClient::drain(int fd) {
     std::string text;
     std::array<char, 65536> chunk{};

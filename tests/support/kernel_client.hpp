@@ -70,6 +70,8 @@ class KernelClient {
     /// What is in the kernel's stdout or stderr pipe at this moment.
     std::string read_stdout() { return drain(stdout_.get()); }
     std::string read_stderr() { return drain(stderr_.get()); }
+    /// Waits until text has come on stdout; with all that came with it.
+    std::string read_stdout_until(std::string_view text);
 
     void interrupt();
     void close_link() { link_ = UniqueFd(); }

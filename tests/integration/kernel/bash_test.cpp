@@ -163,9 +163,7 @@ TEST_CASE("an interrupt kills the foreground and keeps the shell", "[kernel][bas
         "for i in $(seq 1000000); do echo $i > /dev/null; done; sleep 1000",
         "wait",
         "read x",
-        "sh -c 'trap \"\" TERM; sleep 1000'",
-        CELLKEEP_TEST_ENVIRONMENT
-        "/bin/python -c 'import time\ntry: time.sleep(1000)\nfinally: print(\"cleaned\")'");
+        "sh -c 'trap \"\" TERM; sleep 1000'");
     CAPTURE(code);
     const std::string id = bash.start(code + "\necho never", {{"allow_stdin", code == "read x"}});
     (void)bash.receive_until(code == "read x" ? "input_request" : "execute_input");
@@ -174,6 +172,57 @@ TEST_CASE("an interrupt kills the foreground and keeps the shell", "[kernel][bas
     CHECK(only(answer, "execute_reply")["ename"] == "KeyboardInterrupt");
     CHECK_THAT(bash.read_stdout(), !Contains("never"));
     CHECK(bash.run("kill -0 $job && echo $x") == "kept\n");
+}
+
+TEST_CASE(
+    "a program that catches the interrupt may clean up, and the cell ends", "[kernel][bash]") {
+    Bash bash;
+    const std::string code = GENERATE(
+        as<std::string>(),
+        CELLKEEP_TEST_ENVIRONMENT
+        "/bin/python -c 'import time\n"
+        "try: print(\"ready\", flush=True); time.sleep(1000)\n"
+        "finally: print(\"cleaned\")'",
+        CELLKEEP_TEST_ENVIRONMENT
+        "/bin/python -c 'import signal\n"
+        "signal.signal(signal.SIGINT, lambda *_: exit(print(\"cleaned\")))\n"
+        "print(\"ready\", flush=True)\nimport time\nwhile True: time.sleep(0.01)'",
+        "sh -c 'trap \"sleep 0.2; echo cleaned; exit 3\" INT; echo ready; while :; do sleep 0.01; "
+        "done'",
+        "f() { sh -c 'trap \"echo cleaned; exit 0\" INT; echo ready; while :; do sleep 0.01; "
+        "done'\n"
+        "echo never; }\nf; echo never",
+        "if sh -c 'trap \"echo cleaned; exit 0\" INT; echo ready; while :; do sleep 0.01; done'\n"
+        "then echo never; fi");
+    CAPTURE(code);
+    const std::string id = bash.start("set -- kept\n" + code + "\necho never");
+    std::string shown = bash.read_stdout_until("ready\n");
+    bash.interrupt();
+    const Messages answer = bash.receive_until_idle(id);
+    shown += bash.read_stdout();
+    CHECK(only(answer, "execute_reply")["ename"] == "KeyboardInterrupt");
+    CHECK(metadata(first(answer, "execute_reply"))["cellkeep"]["exit_code"] == 130);
+    CHECK_THAT(shown, Contains("cleaned\n"));
+    CHECK_THAT(shown, !Contains("never"));
+    CHECK(bash.run("echo $1; trap -p DEBUG") == "kept\n");
+    CHECK(bash.run("echo one; echo two") == "one\ntwo\n");
+}
+
+TEST_CASE("a program that takes no notice of an interrupt has the next one", "[kernel][bash]") {
+    Bash bash;
+    const std::string id = bash.start(
+        CELLKEEP_TEST_ENVIRONMENT
+        "/bin/python -c 'import signal, time\nhad = []\n"
+        "signal.signal(signal.SIGINT, lambda *_: had.append(1))\nprint(\"ready\", flush=True)\n"
+        "while not had: time.sleep(0.01)\nsignal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+        "print(\"now\", flush=True)\nwhile True: time.sleep(1)'\necho never");
+    (void)bash.read_stdout_until("ready\n");
+    bash.interrupt();
+    (void)bash.read_stdout_until("now\n");
+    bash.interrupt();
+    CHECK(only(bash.receive_until_idle(id), "execute_reply")["ename"] == "KeyboardInterrupt");
+    CHECK_THAT(bash.read_stdout(), !Contains("never"));
+    CHECK(bash.run("echo alive") == "alive\n");
 }
 
 TEST_CASE("an interrupt at any moment of a cell's start ends it", "[kernel][bash]") {
