@@ -54,12 +54,16 @@ class StageTest(unittest.TestCase):
 
 
 class SummaryTest(unittest.TestCase):
-    def summary(self, more: str) -> tuple[int, list[str]]:
+    def summary(self, more: str, again: str | None = None) -> tuple[int, list[str]]:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "release.xml")
             path.write_text(JUNIT.format(more=more), encoding="utf-8")
+            if again is not None:
+                Path(folder, "release.again.xml").write_text(
+                    f"<testsuite>{again}</testsuite>", encoding="utf-8"
+                )
             answer = subprocess.run(
-                [sys.executable, LIB / "summary.py", path],
+                [sys.executable, LIB / "summary.py", *Path(folder).iterdir()],
                 text=True,
                 capture_output=True,
                 timeout=60,
@@ -73,6 +77,29 @@ class SummaryTest(unittest.TestCase):
         status, lines = self.summary('<testcase name="c"><failure message=""/></testcase>')
         self.assertEqual((1, "2 passed, 1 failed"), (status, lines[-1]))
         self.assertIn("  release: c", lines)
+
+    def test_a_failure_comes_with_the_end_of_its_output(self) -> None:
+        output = "\n".join(f"line {number}" for number in range(100))
+        _, lines = self.summary(
+            f'<testcase name="c"><failure message=""/><system-out>{output}</system-out></testcase>'
+        )
+        self.assertIn("    | line 99", lines)
+        self.assertNotIn("    | line 0", lines)
+
+    def test_what_passes_alone_counts_as_passed_and_is_named(self) -> None:
+        failure = (
+            '<testcase name="c"><failure message=""/><system-out>why</system-out></testcase>'
+        )
+        status, lines = self.summary(failure, '<testcase name="c" status="run"/>')
+        self.assertEqual((0, "3 passed, 0 failed"), (status, lines[-1]))
+        at = lines.index("Failed beside others, passed alone:")
+        self.assertEqual(["  release: c", "    | why"], lines[at + 1 : at + 3])
+
+    def test_what_fails_alone_too_has_failed(self) -> None:
+        failure = '<testcase name="c"><failure message=""/></testcase>'
+        status, lines = self.summary(failure, failure)
+        self.assertEqual((1, "2 passed, 1 failed"), (status, lines[-1]))
+        self.assertNotIn("Failed beside others, passed alone:", lines)
 
     def test_a_skipped_test_is_named_with_its_reason_and_counts_as_neither(self) -> None:
         status, lines = self.summary(
