@@ -210,6 +210,16 @@ bool is_aside(const std::string& path, std::size_t name_end) {
     return std::filesystem::exists(own) && (name_end == std::string::npos || path.starts_with(own));
 }
 
+/// Whether it is a zombie, or gone.
+bool has_ended(pid_t pid) {
+    std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+    std::string text;
+    std::getline(in, text);
+    // The state is behind the name, which may hold anything, proc_pid_stat(5).
+    const std::size_t at = text.rfind(") ");
+    return at == std::string::npos || text.find_first_of("ZX", at) == at + 2;
+}
+
 }  // namespace
 
 std::vector<std::string> cgroups_of(pid_t server) {
@@ -263,7 +273,9 @@ bool has_children() {
 }
 
 pid_t only_child() {
-    const std::vector<pid_t> children = children_but_zygotes();
+    std::vector<pid_t> children = children_but_zygotes();
+    // A zygote's pid 1 reaps those of sandboxes that are gone when it comes to it.
+    std::erase_if(children, has_ended);
     REQUIRE_FALSE(children.empty());
     return children.front();  // the oldest; the pool's launchers may follow
 }
