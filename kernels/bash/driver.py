@@ -31,8 +31,10 @@ TEXTS = {
     ".json": "application/json",
     ".tex": "text/latex",
 }
+# What is looked at of the code to the left of the cursor.
+BEFORE_CURSOR_MAX = 1024
 # What a word ends at, to the left of the cursor.
-WORD = re.compile(r"(?:[^\s;|&()<>`\"'=:{]|\\.)*$")
+WORD = re.compile(r"(?:[^\s;|&()<>`\"'=:{\\]|\\.)*$")
 VARIABLE = re.compile(r"\$\{?(\w*)$")
 NAME = re.compile(r"[^\s;|&()<>`\"'={}$]+")
 COMMAND_BEFORE = re.compile(r"(^|[;|&(`\n]|\b(then|do|else|elif|if|while|until|time|!)\s)\s*$")
@@ -89,9 +91,13 @@ class Bash(cellkeep_driver.Driver):
                 return self._shell.interrupt(self.take_interrupt), True
             if (report := self._shell.end(0)) is not None:
                 return report, False
-            watched = source is not None and source.is_open()
-            ready = self._shell.wait([self.interrupt_fd()], source.next_look if watched else None)
-            if not ready and watched and source.is_waited_for(self._shell.processes()):
+            full = source.full() if source else []
+            watched = source is not None and source.is_open() and not full
+            look = source.next_look if watched else None
+            ready = self._shell.wait([self.interrupt_fd()], look, full)
+            if full:
+                source.write_rest()
+            elif not ready and watched and source.is_waited_for(self._shell.processes()):
                 try:
                     source.write(self.input())
                 except EOFError:
@@ -100,19 +106,19 @@ class Bash(cellkeep_driver.Driver):
                     return self._shell.interrupt(self.take_interrupt), True
 
     def complete(self, code, cursor):
-        before = code[:cursor]
+        before = code[max(0, cursor - BEFORE_CURSOR_MAX) : cursor]
         if variable := VARIABLE.search(before):
             matches = self._compgen("-v", variable[1])
             return matches, cursor - len(variable[1]), cursor
         word = WORD.search(before)[0]
-        start = cursor - len(word)
+        ahead = before[: len(before) - len(word)]
         kinds = "-f"
-        if COMMAND_BEFORE.search(before[:start]) and "/" not in word:
+        if COMMAND_BEFORE.search(ahead) and "/" not in word:
             kinds = "-c"
-        elif re.search(r"\b(cd|pushd|rmdir)\s+$", before[:start]):
+        elif re.search(r"\b(cd|pushd|rmdir)\s+$", ahead):
             kinds = "-d"
         plain = re.sub(r"\\(.)", r"\1", word)
-        return self._compgen(kinds, plain), start, cursor
+        return self._compgen(kinds, plain), cursor - len(word), cursor
 
     def inspect(self, code, cursor, detail):
         word = next((m for m in NAME.finditer(code) if m.start() <= cursor <= m.end()), None)
@@ -170,7 +176,7 @@ class Bash(cellkeep_driver.Driver):
             return
         try:
             self.display(make_bundle(mime, data, name))
-        except ValueError as error:
+        except (ValueError, RecursionError, MemoryError) as error:
             self.stderr(f"display: {name or mime}: {error}\n")
 
 

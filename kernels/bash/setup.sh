@@ -13,8 +13,8 @@ trap '__cellkeep_before=$__cellkeep_line __cellkeep_line=$LINENO' ERR
 # driver sends SIGURG beside SIGINT, and bash runs its trap when the foreground has ended, whichever way.
 # The jump comes before the next command: out of the trap itself it would leave bash in the middle of a
 # wait or of a line.
-trap '[ -z "$__cellkeep_runs" ] || trap "$__cellkeep_stop" DEBUG' URG
-__cellkeep_stop='trap - DEBUG; [ -z "$__cellkeep_runs" ] || builtin kill -INT "$$"'
+trap '[ -z "$__cellkeep_runs" ] || builtin trap "$__cellkeep_stop" DEBUG' URG
+__cellkeep_stop='builtin trap - DEBUG; [ -z "$__cellkeep_runs" ] || { builtin trap - INT; builtin kill -INT "$$"; }'
 
 # How the cell has ended. The driver sends this line more often than it needs one (shell.py).
 ,() {
@@ -38,9 +38,11 @@ exit() {
     local code=${1:-$?}
     if [ "$BASHPID" = "$$" ]; then
         __cellkeep_exit=$code
-        # Back to the prompt; bash ends the line on stderr, where nobody began one.
+        # Back to the prompt; bash ends the line on stderr, where nobody began one. A trap of the
+        # cell's own would keep it here.
+        builtin trap - INT
         exec 2>/dev/null
-        while :; do kill -INT "$$"; done
+        while :; do builtin kill -INT "$$"; done
     fi
     builtin exit "$code"
 }
@@ -60,7 +62,7 @@ display() {
             [ -e "$1" ] || mime=$1 ;;
     esac
     if [ -n "$mime" ]; then
-        copy=$(command mktemp "$__cellkeep_directory/display.XXXXXX") && command cat >"$copy" || return
+        copy=$(command mktemp "$__cellkeep_directory/display.XXXXXX") && command cat >|"$copy" || return
         builtin printf '%s\0' display "$__cellkeep_cell" "$mime" "$copy" '' >&61
         return
     fi

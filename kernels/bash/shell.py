@@ -150,11 +150,13 @@ class Shell:
                     return Report(*fields)
         return None
 
-    def wait(self, others, timeout):
-        """Waits for records or others; reads records. What is ready of others, or whether any is."""
+    def wait(self, others, timeout, full=()):
+        """Waits for records, others, or room in what is full; reads records. What is ready."""
         poll = select.poll()
         for fd in [self._report, self._ended, *others]:
             poll.register(fd, select.POLLIN)
+        for fd in full:
+            poll.register(fd, select.POLLOUT)
         ready = {fd for fd, _ in poll.poll(None if timeout is None else timeout * 1000)}
         if self._report in ready and self._read_records():
             return ready
@@ -179,7 +181,11 @@ class Shell:
         """What code writes to stdout, while no cell runs."""
         os.ftruncate(self._answer, 0)
         os.lseek(self._answer, 0, os.SEEK_SET)
-        self.run("{\n" + code + f"\n}} >/proc/self/fd/{ANSWER_FD} 2>/dev/null")
+        # Whatever options the cells have set: some of them end a shell whose command fails.
+        self.run(
+            "(\nset +eux +o pipefail\n" + code
+            + f"\n) >|/proc/self/fd/{ANSWER_FD} 2>/dev/null || builtin :"
+        )
         size = os.fstat(self._answer).st_size
         return os.pread(self._answer, size, 0).decode("utf-8", "replace")
 

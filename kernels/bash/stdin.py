@@ -9,6 +9,8 @@ ask, and less often the longer it runs.
 import os
 
 FIRST_LOOK = 0.02
+# After an answer: who has read one line mostly wants the next.
+NEXT_LOOK = 0.002
 LOOK_MAX = 0.25
 # read(2), by machine (syscall(2)).
 READ_CALL = {"x86_64": "0", "aarch64": "63"}.get(os.uname().machine)
@@ -28,6 +30,8 @@ def can_be_watched():
 class CellInput:
     def __init__(self):
         self._read_end, self._write_end = os.pipe()
+        os.set_blocking(self._write_end, False)
+        self._rest = b""
         self._name = os.readlink(f"/proc/self/fd/{self._read_end}")
         self.path = f"/proc/{os.getpid()}/fd/{self._read_end}"
         self.next_look = FIRST_LOOK
@@ -48,10 +52,21 @@ class CellInput:
         return len(call) > 1 and call[0] == READ_CALL and int(call[1], 16) == 0
 
     def write(self, line):
-        self.next_look = FIRST_LOOK
-        data = line.encode("utf-8", "replace") + b"\n"
-        while data:
-            data = data[os.write(self._write_end, data) :]
+        self.next_look = NEXT_LOOK
+        self._rest = line.encode("utf-8", "replace") + b"\n"
+        self.write_rest()
+
+    def write_rest(self):
+        """As much as there is room for: nobody may ever read the rest."""
+        try:
+            while self._rest:
+                self._rest = self._rest[os.write(self._write_end, self._rest) :]
+        except BlockingIOError:
+            pass
+
+    def full(self):
+        """The descriptors that the rest waits for."""
+        return [self._write_end] if self._rest else []
 
     def is_open(self):
         return self._write_end is not None

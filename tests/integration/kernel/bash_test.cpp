@@ -225,6 +225,22 @@ TEST_CASE("a program that takes no notice of an interrupt has the next one", "[k
     CHECK(bash.run("echo alive") == "alive\n");
 }
 
+TEST_CASE("a trap of the cell's own keeps neither an interrupt nor exit", "[kernel][bash]") {
+    Bash bash;
+    const std::string trap = GENERATE(
+        as<std::string>(), "trap 'echo caught' INT", "trap '' INT", "trap 'false' INT EXIT TERM");
+    CAPTURE(trap);
+    const std::string id =
+        bash.start(trap + "; x=kept; echo ready; while :; do :; done\necho never");
+    (void)bash.read_stdout_until("ready\n");
+    bash.interrupt();
+    CHECK(only(bash.receive_until_idle(id), "execute_reply")["ename"] == "KeyboardInterrupt");
+    CHECK_THAT(bash.read_stdout(), !Contains("never"));
+    CHECK(bash.run(trap + "; echo $x; exit 3; echo never") == "kept\n");
+    CHECK(bash.exit_code() == 3);
+    CHECK(bash.run("echo alive; builtin trap - EXIT") == "alive\n");
+}
+
 TEST_CASE("an interrupt at any moment of a cell's start ends it", "[kernel][bash]") {
     Bash bash;
     // The status "starting" goes by: only from "busy" on is an interrupt the cell's.
@@ -265,6 +281,57 @@ TEST_CASE("what reads its input asks the client, if it may", "[kernel][bash]") {
     CHECK(count(bash.last, "input_request") == 0);
 }
 
+TEST_CASE("an answer that nobody reads to its end keeps nobody", "[kernel][bash]") {
+    Bash bash;
+    const std::string long_line(200'000, 'x');
+    std::string id = bash.start("head -c 5 >/dev/null; echo done", {{"allow_stdin", true}});
+    (void)bash.receive_until("input_request");
+    bash.send(Channel::kStdin, "input_reply", {{"value", long_line}});
+    CHECK(only(bash.receive_until_idle(id), "execute_reply")["status"] == "ok");
+    CHECK(bash.read_stdout() == "done\n");
+    // One that is read arrives whole.
+    id = bash.start("read -r a; echo ${#a}", {{"allow_stdin", true}});
+    (void)bash.receive_until("input_request");
+    bash.send(Channel::kStdin, "input_reply", {{"value", long_line}});
+    (void)bash.receive_until_idle(id);
+    CHECK(bash.read_stdout() == "200000\n");
+}
+
+TEST_CASE("whatever options are set, questions about code are answered", "[kernel][bash]") {
+    Bash bash;
+    (void)bash.run("my_function() { :; }; mkdir -p dir; touch dir/afile");
+    const std::string options =
+        GENERATE(as<std::string>(), "set -e", "set -u", "set -C", "set -euo pipefail", "set -x");
+    CAPTURE(options);
+    (void)bash.run(options);
+    (void)bash.read_stderr();
+    const auto matches = [&](const std::string& code) {
+        const json request{{"code", code}, {"cursor_pos", code.size()}};
+        return only(bash.request("complete_request", request), "complete_reply")["matches"];
+    };
+    CHECK(matches("my_fun") == json({"my_function"}));
+    CHECK(matches("cat dir/a") == json({"dir/afile"}));
+    CHECK(matches("no_such_thing_at_all") == json::array());
+    const json unknown{{"code", "no_such"}, {"cursor_pos", 2}, {"detail_level", 0}};
+    CHECK(only(bash.request("inspect_request", unknown), "inspect_reply")["found"] == false);
+    CHECK(bash.run("echo alive; [[ $- == *[euCx]* ]] && echo set") == "alive\nset\n");
+    CHECK_THAT(bash.read_stderr(), !Contains("cannot overwrite"));
+}
+
+TEST_CASE("what is before the cursor may be as long as it likes", "[kernel][bash]") {
+    Bash bash;
+    std::string escapes = "sed 's";
+    for (int index = 0; index < 60; ++index) {
+        escapes += "\\/a";
+    }
+    for (const std::string& before : {escapes + "' x; ech", std::string(300'000, 'a') + " ; ech"}) {
+        const json request{{"code", before}, {"cursor_pos", before.size()}};
+        const json reply = only(bash.request("complete_request", request), "complete_reply");
+        CHECK(reply["cursor_start"] == before.size() - 3);
+        CHECK_THAT(reply["matches"].dump(), Contains("\"echo\""));
+    }
+}
+
 TEST_CASE("display shows files and what commands write", "[kernel][bash]") {
     Bash bash;
     const auto shown = [&](const std::string& code) {
@@ -275,7 +342,10 @@ TEST_CASE("display shows files and what commands write", "[kernel][bash]") {
     CHECK(shown("echo '{\"a\": [1]}' > a.json; display a.json")["application/json"]["a"][0] == 1);
     CHECK(shown("printf '\\377text' > a.txt; display a.txt")["text/plain"] == "\uFFFDtext");
     for (const std::string refused :
-         {"display /no/such.png", "display .", "echo '{' | display application/json"}) {
+         {"display /no/such.png",
+          "display .",
+          "echo '{' | display application/json",
+          "printf '[%.0s' {1..9000} | display application/json"}) {
         CAPTURE(refused);
         const Messages answer = bash.execute(refused);
         CHECK(count(answer, "display_data") == 0);
