@@ -84,11 +84,23 @@ void flush_events(Init& init) {
     }
 }
 
+/// What a worker said that never became its program. Its end of the pipe is closed: it has ended.
+void note_failure(Slot& slot) {
+    WorkerFailure reported;
+    if (slot.failure_fd >= 0 &&
+        ::read(slot.failure_fd, &reported, sizeof(reported)) == sizeof(reported)) {
+        slot.event.failed_step = reported.step;
+        slot.event.failed_error = reported.error;
+    }
+    close_failure(slot);
+}
+
 void note_exit(Init& init, pid_t pid, int wait_status) {
     for (Slot& slot : init.slots) {
         if (slot.state == SlotState::kRunning && slot.pid == pid) {
             slot.state = SlotState::kEnded;
             slot.event.wait_status = wait_status;
+            note_failure(slot);
         }
     }
 }

@@ -10,19 +10,21 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <span>
+#include <utility>
 
 namespace cellkeep::sandbox {
 
 namespace {
 
-/// How long a newborn may take to become its program. Another worker can stop it (it has the same
-/// uid), and the server's patience is longer than this.
+/// How long a newborn that is alone may take to become its program. The server's patience is
+/// longer.
 constexpr std::chrono::seconds kExecPatience{5};
 
 /// The server has asked the same before it sent them (worker_descriptors.cpp).
@@ -114,6 +116,12 @@ int await_exec(int failure_fd, int pidfd, SetupStep& step) {
     }
 }
 
+/// Whether nobody but pid 1 lives here, and nobody is a zombie. Orphans are its children.
+bool is_alone() {
+    siginfo_t ignored{};
+    return ::waitid(P_ALL, 0, &ignored, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
 /// Forks and execs; on success the slot is running and pidfd is the caller's. The first worker_fds
 /// of the descriptors that came are the worker's; what is behind them is its cgroup.
 int start_worker(
@@ -124,8 +132,9 @@ int start_worker(
     int& pidfd,
     SetupStep& step) {
     step = SetupStep::kFork;
+    const bool alone = is_alone();
     int failure[2];
-    if (::pipe2(failure, O_CLOEXEC) < 0) {
+    if (::pipe2(failure, O_CLOEXEC | O_NONBLOCK) < 0) {
         return errno;
     }
     // A zygote is pid 1 to be of many sandboxes, not a guest.
@@ -148,17 +157,21 @@ int start_worker(
     // Ignored: without it pid 1 is merely easier prey for the out-of-memory killer.
     (void)write_oom_adj(init.child->oom_adj_fd, init.child->oom_adj.data());
     if (error == 0) {
-        // A warm worker has no exec that could fail; what else does shows as its exit.
-        error = start.warm ? 0 : await_exec(failure[0], pidfd, step);
+        // A warm worker has no exec that could fail; what else does shows as its exit. Nor is it
+        // waited for among others: one of the same uid can stop a newborn for ever.
+        error = start.warm || !alone ? 0 : await_exec(failure[0], pidfd, step);
         if (error != 0) {
             (void)::close(pidfd);  // Ignored: the reaper takes the process.
             pidfd = -1;
         } else {
             slot.state = SlotState::kRunning;
             slot.pid = pid;
+            slot.failure_fd = alone ? -1 : std::exchange(failure[0], -1);
         }
     }
-    (void)::close(failure[0]);  // Ignored: it was only read from.
+    if (failure[0] >= 0) {
+        (void)::close(failure[0]);  // Ignored: it was only read from.
+    }
     return error;
 }
 
@@ -174,6 +187,12 @@ std::size_t count_worker_fds(const Init& init, const RequestHeader& header) {
 }
 
 }  // namespace
+
+void close_failure(Slot& slot) noexcept {
+    if (slot.failure_fd >= 0) {
+        (void)::close(std::exchange(slot.failure_fd, -1));  // Ignored: it was only read from.
+    }
+}
 
 void reply_to(const Init& init, const ReplyMessage& reply) noexcept {
     // Ignored: if the server is gone, the next poll says so.
@@ -208,6 +227,7 @@ void handle_start(Init& init, const RequestHeader& header, std::size_t size) noe
     if (sent != 0 && pidfd >= 0) {
         // A worker that the server has no handle of is none: the reaper takes it unannounced.
         kill_newborn(pidfd);
+        close_failure(*slot);
         *slot = Slot{};
         reply.error = sent;
         reply.step = SetupStep::kServe;

@@ -24,6 +24,8 @@ struct Slot {
     SlotState state = SlotState::kFree;
     pid_t pid = 0;
     std::uint32_t group = 0;
+    /// What is left of one whose exec was not waited for: where it says that it failed.
+    int failure_fd = -1;
     EventMessage event;
 };
 
@@ -48,5 +50,6 @@ struct Init {
 /// A request to start a worker, and its reply.
 void handle_start(Init& init, const RequestHeader& header, std::size_t size) noexcept;
 void reply_to(const Init& init, const ReplyMessage& reply) noexcept;
+void close_failure(Slot& slot) noexcept;
 
 }  // namespace cellkeep::sandbox

@@ -91,7 +91,9 @@ struct SetupMessage {
 /// kKillAll is answered, and of kSweep an event tells, when nobody but pid 1 is left. Until then
 /// kStart answers EBUSY. kSweepGroup is kSweep of one group of workers and keeps only that group
 /// from starting; its one descriptor, if it comes with one, is the cgroup.events file of the
-/// group's cgroup, for reading.
+/// group's cgroup, for reading. kStart is answered when the worker has become its program or failed
+/// to, if nobody else is inside; else as soon as it is forked, because whoever is inside may stop
+/// it, and the event of its end tells of the failure.
 enum class RequestKind : std::uint32_t { kStart, kKillAll, kSweep, kSweepGroup };
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
@@ -153,6 +155,10 @@ struct EventMessage {
     std::int32_t wait_status = 0;   // kExited: as in waitpid(2)
     std::uint32_t system_call = 0;  // kDenied: its number
     std::uint64_t count = 0;        // kDenied: how often since the last message about it
+    /// kExited of one that never became its program: where and why. 0: it did, or was killed
+    /// before.
+    SetupStep failed_step = SetupStep::kServe;
+    std::int32_t failed_error = 0;
 };
 
 /// Pid 1 tells the server of a denial at once as long as it has one of kDenialReportsBurst tokens,

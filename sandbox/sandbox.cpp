@@ -203,7 +203,9 @@ Result<std::optional<SandboxEvent>> Sandbox::next_event() {
         return std::optional(event);
     }
     if (message.kind == EventKind::kSwept || message.kind == EventKind::kGroupSwept) {
-        BOOST_OUTCOME_TRY(state_->cgroup.restore_cpu_limit());
+        if (message.kind == EventKind::kSwept) {
+            BOOST_OUTCOME_TRY(state_->cgroup.restore_cpu_limit());
+        }
         event.kind = message.kind == EventKind::kSwept ? SandboxEvent::Kind::kSwept
                                                        : SandboxEvent::Kind::kGroupSwept;
         event.group = message.group;
@@ -213,6 +215,10 @@ Result<std::optional<SandboxEvent>> Sandbox::next_event() {
     event.worker.signaled = WIFSIGNALED(message.wait_status);
     event.worker.status =
         event.worker.signaled ? WTERMSIG(message.wait_status) : WEXITSTATUS(message.wait_status);
+    if (message.failed_error != 0) {
+        event.worker.failure =
+            Error::from_errno(message.failed_error, step_name(message.failed_step)).message();
+    }
     return std::optional(event);
 }
 
@@ -231,6 +237,7 @@ Status Sandbox::begin_sweep(WorkerGroup group) {
     if (group >= kWorkerGroupsMax) {
         return Error(ErrorCode::kInvalidArgument, "sweep: there is no such group of workers");
     }
+    // Within the session's quota: the other groups live on and would have the machine meanwhile.
     BOOST_OUTCOME_TRY(state_->prepare_kill());
     // Ignored: then pid 1 does it alone, as far as it can.
     (void)state_->cgroup.kill_group(group).has_value();
@@ -242,11 +249,7 @@ Status Sandbox::begin_sweep(WorkerGroup group) {
     if (events) {
         fds.push_back(events.get());
     }
-    Status asked = with_context(state_->send(header, "", fds), "sweep");
-    if (asked.has_error()) {
-        BOOST_OUTCOME_TRY(state_->cgroup.restore_cpu_limit());  // no event will do it
-    }
-    return asked;
+    return with_context(state_->send(header, "", fds), "sweep");
 }
 
 Status Sandbox::kill_workers(std::chrono::milliseconds patience) {

@@ -59,6 +59,8 @@ struct WorkerExit {
     WorkerId id = 0;
     bool signaled = false;  // true: status is a signal number; false: an exit code
     int status = 0;
+    /// Why it never became its program, where start() could not say so. Empty: it did.
+    std::string failure;
 };
 
 /// A system call that the filter refused with EPERM, and how often since the last report of it.
@@ -131,9 +133,10 @@ class Sandbox {
 
     /// Forks a worker from pid 1 and execs it. At most 32 workers live at once, argv and env have
     /// at most 512 entries each and 96 KiB together (kLimitExceeded beyond; sandbox/messages.hpp).
-    /// An exec that fails is reported here, by step. kUnavailable if pid 1 does not even take the
-    /// request, and while something that was killed has not ended yet. After kTimeout the sandbox
-    /// is dead: its kSandboxDied follows.
+    /// An exec that fails is reported here, by step, if nobody else is inside; else with the exit:
+    /// among others that could stop it nobody waits for it. kUnavailable if pid 1 does not even
+    /// take the request, and while something that was killed has not ended yet. After kTimeout the
+    /// sandbox is dead: its kSandboxDied follows.
     Result<Worker> start(WorkerSpec spec);
 
     /// It was made by a zygote: by this one.

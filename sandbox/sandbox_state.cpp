@@ -72,14 +72,14 @@ Status Sandbox::State::prepare_kill() {
         BOOST_OUTCOME_TRY(cgroup.thaw());
         frozen = false;
     }
-    // A task dies when it next runs, and so does pid 1's work, which has the session's quota.
-    // Ignored: then it takes longer, and patience is the judge.
-    (void)cgroup.lift_cpu_limit().has_value();
     return ok();
 }
 
 Status Sandbox::State::kill_workers() {
     BOOST_OUTCOME_TRY(prepare_kill());
+    // A task dies when it next runs, and so does pid 1's work, which has the session's quota.
+    // Ignored: then it takes longer, and patience is the judge.
+    (void)cgroup.lift_cpu_limit().has_value();
     // Two means: the kernel's, which needs nothing of pid 1's and catches every fork, and pid 1's
     // own, which also reaps.
     // Ignored: then pid 1 does it alone.

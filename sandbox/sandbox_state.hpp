@@ -41,7 +41,7 @@ struct Sandbox::State {
         std::span<const int> fds,
         std::chrono::milliseconds patience);
 
-    /// So that what is killed inside can end: thaws, and lifts the rationing of CPU time.
+    /// So that what is killed inside can end: thaws.
     Status prepare_kill();
     /// Kills everything inside but pid 1, as far as that goes without pid 1; waits for nothing.
     Status kill_workers();

@@ -143,9 +143,13 @@ void KernelLane::on_swept() {
 Death KernelLane::classify(const sandbox::WorkerExit& exit) {
     const auto usage = shared_.sandbox.usage();
     const std::uint64_t oom_kills = usage.has_value() ? usage.value().oom_kills : 0;
-    const bool out_of_memory = oom_kills > std::exchange(shared_.oom_kills_seen, oom_kills);
+    const bool out_of_memory = oom_kills > std::exchange(oom_kills_seen_, oom_kills);
     if (kill_reason_.has_value()) {
         return *kill_reason_;
+    }
+    if (!exit.failure.empty()) {
+        stderr_tail_ = exit.failure;
+        return {Death::Kind::kStartFailed, 0};
     }
     // An interpreter that the deadline's interrupt ended, before it came to killing.
     if (current_.has_value() && is_limit(current_->cut)) {
@@ -271,6 +275,9 @@ void KernelLane::restart_kernel(const Message* parent, const Death& death) {
         // Of a restart that somebody asked for, the new process's "starting" is news enough.
         publish(messages_.status(
             "restarting", parent, to_string(death), describe_end(death, Aftermath::kRestarted)));
+    }
+    if (host_.postpones_launch(*this)) {
+        return;
     }
     if (const Status launched = launch(); launched.has_error()) {
         fail_launch(launched, parent);

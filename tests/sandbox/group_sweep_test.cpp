@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,6 +91,73 @@ TEST_CASE("the sweep of a group takes its workers and what they lead, and nobody
     CHECK(wait_event(sandbox).worker.id == again.id);
     require_ok(sandbox.kill_workers(kPatience));
     CHECK(wait_event(sandbox).worker.id == other.id);
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("among others a start waits for nobody, and its failure comes with the exit") {
+    auto sandbox = make_sandbox();
+    // Alone, it is told at once.
+    const auto refused = start_in(sandbox, 1, {"/usr/bin/no-such-program"});
+    REQUIRE(refused.has_error());
+    CHECK_THAT(refused.error().message(), Catch::Contains("No such file"));
+    // Of the same user: it can stop a newborn before that is its program, again and again.
+    auto said = make_pipe();
+    REQUIRE(said.has_value());
+    WorkerSpec stopper;
+    stopper.argv = {
+        "/usr/bin/python3",
+        "-c",
+        "import os, signal\n"
+        "os.write(1, b'x')\n"
+        "while True:\n"
+        "    try: os.kill(-1, signal.SIGSTOP)\n"
+        "    except ProcessLookupError: pass"};
+    stopper.stdout_fd = std::move(said.value().write_end);
+    stopper.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    REQUIRE(sandbox.start(std::move(stopper)).has_value());
+    REQUIRE(wait_readable(said.value().read_end.get()));
+    for (int index = 0; index < 5; ++index) {
+        (void)must_start(sandbox, 1, {"/usr/bin/true"});
+    }
+    require_ok(sandbox.kill_workers(kPatience));
+    while (sandbox.next_event().value().has_value()) {
+    }
+    (void)must_start(sandbox, 0, {"/usr/bin/sleep", "1000"});
+    const auto failing = must_start(sandbox, 1, {"/usr/bin/no-such-program"});
+    const auto exit = wait_event(sandbox);
+    CHECK(exit.worker.id == failing.id);
+    CHECK_FALSE(exit.worker.signaled);
+    CHECK_THAT(exit.worker.failure, Catch::Contains("exec") && Catch::Contains("No such file"));
+    const auto working = must_start(sandbox, 1, {"/usr/bin/true"});
+    const auto worked = wait_event(sandbox);
+    CHECK(worked.worker.id == working.id);
+    CHECK(worked.worker.failure.empty());
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("the sweep of a group leaves the session's share of the processors as it is") {
+    const auto quotas = [] {
+        std::vector<std::string> found;
+        for (const std::string& cgroup : cgroups_of(::getpid())) {
+            for (const char* file : {"/cpu.max", "/cpu.cfs_quota_us"}) {
+                std::ifstream in(cgroup + file);
+                if (std::string text; std::getline(in, text)) {
+                    found.push_back(cgroup + file + " " + text);
+                }
+            }
+        }
+        return found;
+    };
+    auto sandbox = make_sandbox();
+    (void)must_start(sandbox, 0, {"/usr/bin/sleep", "1000"});
+    (void)must_start(sandbox, 1, {"/usr/bin/sleep", "1000"});
+    const auto before = quotas();
+    CHECK(before.empty() == !has_cgroups());
+    require_ok(sandbox.begin_sweep(1));
+    CHECK(quotas() == before);
+    // The control: with everybody it is lifted, because nobody is left to use it.
+    require_ok(sandbox.begin_sweep());
+    CHECK((quotas() != before) == has_cgroups());
     require_ok(sandbox.destroy());
 }
 
