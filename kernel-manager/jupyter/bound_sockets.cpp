@@ -66,11 +66,12 @@ Result<BoundSockets> open_all(
         .receive_high_water_mark = limits::kHeartbeatHighWaterMark,
         .frame_bytes_max = limits::kHeartbeatBytesMax,
         .linger = limits::kZmqLinger};
-    BOOST_OUTCOME_TRY(ZmqSocket shell, open(context, kRouter, connection.shell_port, bind));
+    // Shell last: who reaches it, reaches what it publishes on the way to an answer.
     BOOST_OUTCOME_TRY(ZmqSocket iopub, open(context, publisher, connection.iopub_port, bind));
+    BOOST_OUTCOME_TRY(ZmqSocket heartbeat, open(context, kHeartbeat, connection.hb_port, bind));
     BOOST_OUTCOME_TRY(ZmqSocket stdin_socket, open(context, kRouter, connection.stdin_port, bind));
     BOOST_OUTCOME_TRY(ZmqSocket control, open(context, kRouter, connection.control_port, bind));
-    BOOST_OUTCOME_TRY(ZmqSocket heartbeat, open(context, kHeartbeat, connection.hb_port, bind));
+    BOOST_OUTCOME_TRY(ZmqSocket shell, open(context, kRouter, connection.shell_port, bind));
     return BoundSockets{
         std::move(connection),
         {},
@@ -143,41 +144,35 @@ void OwnedFiles::remove() {
     }
 }
 
-Result<BoundSockets> bind_fresh_sockets(
-    const ZmqContext& context,
-    Transport transport,
-    const std::string& ipc_prefix,
-    int high_water_mark) {
+Result<ConnectionInfo> name_ipc_sockets(const std::string& prefix) {
     ConnectionInfo connection;
-    connection.transport = transport;
+    connection.transport = Transport::kIpc;
+    connection.ip = prefix;
     BOOST_OUTCOME_TRY(connection.key, random_hex(kKeyBytes));
-    OwnedFiles files;
-    Bind bind;
-    if (transport == Transport::kTcp) {
-        connection.ip = kLoopback;
-        bind = [](ZmqSocket& socket, std::uint16_t& port) -> Status {
-            // Bound first and asked for its port afterwards, so that no other program can take it
-            // between.
-            BOOST_OUTCOME_TRY(socket.bind("tcp://" + std::string(kLoopback) + ":*"));
-            BOOST_OUTCOME_TRY(const std::string endpoint, socket.last_endpoint());
-            BOOST_OUTCOME_TRY(port, parse_port(endpoint));
-            return ok();
-        };
-    } else {
-        connection.ip = ipc_prefix;
-        // As jupyter_client does: the "ports" of ipc are small numbers after the prefix.
-        bind = [&files, names = connection, next = std::uint16_t{1}](
-                   ZmqSocket& socket, std::uint16_t& port) mutable -> Status {
-            port = next++;
-            BOOST_OUTCOME_TRY(socket.bind(names.endpoint(port)));
-            files.add(ipc_file(names, port));
-            return ok();
-        };
-    }
-    BOOST_OUTCOME_TRY(
-        BoundSockets sockets, open_all(context, std::move(connection), high_water_mark, bind));
-    sockets.ipc_files = std::move(files);
-    return sockets;
+    // As jupyter_client does: the "ports" of ipc are small numbers after the prefix.
+    connection.shell_port = 1;
+    connection.iopub_port = 2;
+    connection.stdin_port = 3;
+    connection.control_port = 4;
+    connection.hb_port = 5;
+    BOOST_OUTCOME_TRY(check_endpoint_length(connection));
+    return connection;
+}
+
+Result<BoundSockets> bind_loopback_sockets(const ZmqContext& context, int high_water_mark) {
+    ConnectionInfo connection;
+    connection.transport = Transport::kTcp;
+    connection.ip = kLoopback;
+    BOOST_OUTCOME_TRY(connection.key, random_hex(kKeyBytes));
+    const Bind bind = [](ZmqSocket& socket, std::uint16_t& port) -> Status {
+        // Bound first and asked for its port afterwards, so that no other program can take it
+        // between.
+        BOOST_OUTCOME_TRY(socket.bind("tcp://" + std::string(kLoopback) + ":*"));
+        BOOST_OUTCOME_TRY(const std::string endpoint, socket.last_endpoint());
+        BOOST_OUTCOME_TRY(port, parse_port(endpoint));
+        return ok();
+    };
+    return open_all(context, std::move(connection), high_water_mark, bind);
 }
 
 Result<BoundSockets> bind_given_sockets(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The five sockets of one Jupyter kernel, bound and waiting: on fresh endpoints that a connection
-// file is then written about, or exactly where a given connection file says. Bound before the
-// session is there, so that a client's first request waits in them instead of being tried again.
-// Owns the ipc files; knows neither sessions nor event loops. One thread.
+// The five sockets of one Jupyter kernel, bound and waiting: on fresh ports that a connection file
+// is then written about, or exactly where a connection says. Bound before anybody serves them, so
+// that a client's first request waits in them instead of being tried again. Owns the ipc files;
+// knows neither sessions nor event loops. One thread.
 #pragma once
 
 #include "kernel-manager/jupyter/zmq_socket.hpp"
@@ -52,13 +52,13 @@ struct BoundSockets {
     ZmqSocket heartbeat;
 };
 
-/// Fresh endpoints and a fresh key: loopback ports for tcp; "<ipc_prefix>-1" to "-5" for ipc.
-/// high_water_mark: output messages per subscriber.
-Result<BoundSockets> bind_fresh_sockets(
-    const ZmqContext& context,
-    protocol::Transport transport,
-    const std::string& ipc_prefix,
-    int high_water_mark);
+/// A fresh key and endpoints that nobody has bound yet: "<prefix>-1" to "-5". kInvalidArgument if
+/// they would be too long.
+Result<protocol::ConnectionInfo> name_ipc_sockets(const std::string& prefix);
+
+/// A fresh key and fresh ports of the loopback address. high_water_mark: output messages per
+/// subscriber.
+Result<BoundSockets> bind_loopback_sockets(const ZmqContext& context, int high_water_mark);
 
 /// Where the connection says, with its key. kInvalidArgument if two of its ports are the same or it
 /// has no key: a kernel without one obeys everybody who can connect. kConflict, naming the

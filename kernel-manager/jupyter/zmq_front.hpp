@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ZeroMQ front: gives every session a standard Jupyter connection file, so that any Jupyter
-// client attaches (`jupyter console --existing FILE`). Owns the sockets, the files and the
-// directories it made, and takes all of them away with the session. All calls on the io_context
-// thread.
+// client attaches (`jupyter console --existing FILE`). Sockets of ipc are bound when somebody opens
+// that file: five of them take ten descriptors, and most sessions never have such a client. One
+// that connects a moment too early is connected by its ZeroMQ in 100 ms (ZMQ_RECONNECT_IVL,
+// zmq_setsockopt(3)). Owns the sockets, the files and the directories it made, and takes all of
+// them away with the session. All calls on the io_context thread.
 #pragma once
 
 #include "kernel-manager/jupyter/bound_sockets.hpp"
@@ -52,16 +54,21 @@ class ZmqFront : public session::SessionListener {
     ZmqFront& operator=(const ZmqFront&) = delete;
     ~ZmqFront() override;
 
+    /// Over tcp, and where no directory can be watched, an error if the sockets cannot be had. Over
+    /// ipc that is logged when the file is opened, and tried again when it is opened again.
     Status on_session_created(const std::shared_ptr<session::Session>& session) override;
     void on_session_closed(const std::string& session_id) override;
 
-    /// Counters of one session, or null.
+    /// Counters of one session, or null, also while it has no sockets.
     const PeerLog* find_log(const std::string& session_id) const;
     const ZmqFrontConfig& config() const;
 
  private:
     struct State;
     explicit ZmqFront(std::unique_ptr<State> state);
+    void watch_files();
+    void on_file_opened(const std::string& name);
+
     std::unique_ptr<State> state_;
 };
 

@@ -32,19 +32,13 @@ Result<std::shared_ptr<ZmqSession>> ZmqSession::create(
     BoundSockets sockets,
     const std::shared_ptr<session::Session>& session,
     ZmqSessionConfig config) {
-    const protocol::ConnectionInfo connection = sockets.connection;
     BOOST_OUTCOME_TRY(
         protocol::Signer signer,
-        protocol::Signer::create(connection.signature_scheme, connection.key));
+        protocol::Signer::create(sockets.connection.signature_scheme, sockets.connection.key));
     const auto front =
         std::make_shared<ZmqSession>(Key(), session, std::move(signer), io, std::move(config));
     // From here on close(), which the destructor calls, takes back whatever was done.
     BOOST_OUTCOME_TRY(front->watch(std::move(sockets)));
-    if (const std::string& path = front->config_.connection_file; !path.empty()) {
-        BOOST_OUTCOME_TRY(protocol::write_connection_file(path, connection));
-        front->files_.add(path);
-        session->set_connection_file(path);
-    }
     session->subscribe(front.get());
     return front;
 }

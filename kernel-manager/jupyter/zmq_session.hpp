@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One session as a Jupyter kernel on ZeroMQ: ROUTER shell, control and stdin, XPUB iopub, an
-// echoing ROUTER as heartbeat, and the connection file that leads to them (Jupyter messaging
-// specification 5.5). Whoever cannot sign is never answered. All calls on the io_context thread.
+// One session as a Jupyter kernel on ZeroMQ: ROUTER shell, control and stdin, XPUB iopub and an
+// echoing ROUTER as heartbeat (Jupyter messaging specification 5.5). Whoever cannot sign is never
+// answered. All calls on the io_context thread.
 #pragma once
 
 #include "kernel-manager/jupyter/bound_sockets.hpp"
@@ -28,8 +28,6 @@
 namespace cellkeep::jupyter {
 
 struct ZmqSessionConfig {
-    /// Where to write the connection file. Empty: the file that led here is somebody else's.
-    std::string connection_file;
     std::chrono::milliseconds stall_max{0};
     PeerLog::Write log;  // may be empty
     /// Called, from the io_context, after a client's shutdown_request was answered, whether it
@@ -39,8 +37,8 @@ struct ZmqSessionConfig {
 
 class ZmqSession : public session::OutputObserver, public std::enable_shared_from_this<ZmqSession> {
  public:
-    /// Serves the session on the sockets, writes the connection file and subscribes to the
-    /// session's output. A failure leaves nothing behind.
+    /// Serves the session on the sockets and subscribes to its output. A failure leaves nothing
+    /// behind.
     static Result<std::shared_ptr<ZmqSession>> create(
         boost::asio::io_context& io,
         BoundSockets sockets,
@@ -64,7 +62,7 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
     void on_output(const session::OutputEntry& entry) override;
     bool congested() const override;
 
-    /// Takes the sockets and the files away; what was sent is still delivered for the linger time.
+    /// Takes the sockets away; what was sent is still delivered for the linger time.
     void close();
 
     const PeerLog& log() const { return log_; }
@@ -89,7 +87,7 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
     boost::asio::io_context& io_;
     ZmqSessionConfig config_;
     PeerLog log_;
-    OwnedFiles files_;  // the connection file and the ipc sockets
+    OwnedFiles files_;  // the ipc sockets
     std::shared_ptr<WatchedSocket> shell_;
     std::shared_ptr<WatchedSocket> control_;
     std::shared_ptr<WatchedSocket> stdin_;

@@ -86,9 +86,6 @@ Status write_file_atomically(const std::string& path, std::string_view bytes, mo
     const std::string temporary = path + "." + suffix;
     BOOST_OUTCOME_TRY(auto fd, open_file(temporary, O_WRONLY | O_CREAT | O_EXCL, mode));
     auto written = write_all(fd.get(), bytes);
-    if (written.has_value() && ::fsync(fd.get()) < 0) {
-        written = Error::from_errno(errno, "fsync(" + temporary + ")");
-    }
     if (written.has_value() && ::rename(temporary.c_str(), path.c_str()) < 0) {
         written = Error::from_errno(errno, "rename(" + temporary + ", " + path + ")");
     }

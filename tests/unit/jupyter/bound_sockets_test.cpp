@@ -25,9 +25,14 @@ constexpr int kHighWaterMark = limits::kZmqHighWaterMark;
 
 /// What a Jupyter program would have written: endpoints that are free, and a key.
 ConnectionInfo given(Transport transport, const std::string& directory) {
+    if (transport == Transport::kIpc) {
+        auto named = name_ipc_sockets(directory + "/k");
+        REQUIRE(named.has_value());
+        return named.value();
+    }
     // Of its own: a socket is closed for certain only when its context has ended.
     const ZmqContext context = ZmqContext::create().value();
-    auto fresh = bind_fresh_sockets(context, transport, directory + "/k", kHighWaterMark);
+    auto fresh = bind_loopback_sockets(context, kHighWaterMark);
     REQUIRE(fresh.has_value());
     return fresh.value().connection;
 }
@@ -150,7 +155,7 @@ TEST_CASE("connections that must not or cannot be served are refused", "[jupyter
     SECTION("a directory that is not there") {
         info.ip = directory.path() + "/none/k";
         code = ErrorCode::kConflict;
-        reason = "/none/k-1";
+        reason = "/none/k-";
     }
     SECTION("a tcp port that is taken") {
         info = given(Transport::kTcp, directory.path());
@@ -158,7 +163,7 @@ TEST_CASE("connections that must not or cannot be served are refused", "[jupyter
         REQUIRE(first.has_value());
         holder.emplace(std::move(first).value());
         code = ErrorCode::kConflict;
-        reason = "127.0.0.1:" + std::to_string(info.shell_port);
+        reason = "127.0.0.1:" + std::to_string(info.iopub_port);  // the first
     }
     SECTION("an address of another machine") {
         info = given(Transport::kTcp, directory.path());

@@ -139,7 +139,7 @@ zmq::socket_t& ZmqTestClient::socket(protocol::Channel channel) {
     return shell;
 }
 
-Stage::Stage(ZmqFrontConfig config) {
+Stage::Stage(ZmqFrontConfig config, bool opened) {
     if (config.directory.empty()) {
         config.directory = directory.path() + "/c";
     }
@@ -151,9 +151,13 @@ Stage::Stage(ZmqFrontConfig config) {
     INFO((created.has_error() ? created.error().message() : "created"));
     REQUIRE(created.has_value());
     front = std::move(created).value();
-    const Status opened = front->on_session_created(session);
-    INFO((opened.has_error() ? opened.error().message() : "opened"));
-    REQUIRE(opened.has_value());
+    const Status created_session = front->on_session_created(session);
+    INFO((created_session.has_error() ? created_session.error().message() : "created"));
+    REQUIRE(created_session.has_value());
+    if (opened) {
+        REQUIRE(protocol::load_connection_file(session->connection_file).has_value());
+        REQUIRE(run_until([&] { return !session->observers.empty(); }));
+    }
 }
 
 Stage::~Stage() = default;

@@ -61,9 +61,9 @@ class ZmqTestClient {
     protocol::Signer signer_;
 };
 
-/// A front with one fake session.
+/// A front with one fake session, whose connection file somebody has opened.
 struct Stage {
-    explicit Stage(ZmqFrontConfig config = {});
+    explicit Stage(ZmqFrontConfig config = {}, bool opened = true);
     ~Stage();
     Stage(const Stage&) = delete;
     Stage& operator=(const Stage&) = delete;

@@ -27,6 +27,11 @@ std::set<std::string> files_below(const std::string& directory) {
     return names;
 }
 
+std::ptrdiff_t count_descriptors() {
+    const std::filesystem::directory_iterator begin("/proc/self/fd");
+    return std::distance(begin, std::filesystem::directory_iterator());
+}
+
 Result<std::unique_ptr<ZmqFront>> create(boost::asio::io_context& io, ZmqFrontConfig config) {
     return ZmqFront::create(io, std::move(config));
 }
@@ -34,7 +39,7 @@ Result<std::unique_ptr<ZmqFront>> create(boost::asio::io_context& io, ZmqFrontCo
 }  // namespace
 
 TEST_CASE("a session gets a private connection file before it is announced", "[jupyter][front]") {
-    Stage stage;
+    Stage stage({}, false);
     CHECK(
         stage.session->connection_file ==
         stage.directory.path() + "/c/kernel-" + stage.session->id() + ".json");
@@ -152,7 +157,9 @@ TEST_CASE("an ipc endpoint that would be too long is refused at the start", "[ju
         const auto front = create(io, config);
         REQUIRE(front.has_value());
         const auto session = std::make_shared<FakeSession>();
-        CHECK(front.value()->on_session_created(session).has_value());
+        REQUIRE(front.value()->on_session_created(session).has_value());
+        REQUIRE(protocol::load_connection_file(session->connection_file).has_value());
+        CHECK(run_until(io, [&] { return !session->observers.empty(); }));
     }
     SECTION("at the bound it says so") {
         config.socket_directory.append(longest + 1 - config.socket_directory.size(), 's');
@@ -163,18 +170,84 @@ TEST_CASE("an ipc endpoint that would be too long is refused at the start", "[ju
     }
 }
 
-TEST_CASE(
-    "a session that cannot get its sockets is refused and leaves nothing", "[jupyter][front]") {
-    Stage stage;
-    // A directory where the second session's shell socket should be.
-    const auto second = std::make_shared<FakeSession>("ses_second");
-    REQUIRE(::mkdir((stage.directory.path() + "/s/ses_second-1").c_str(), 0700) == 0);
-    const Status refused = stage.front->on_session_created(second);
-    REQUIRE(refused.has_error());
-    CHECK(refused.error().message().find("ses_second") != std::string::npos);
-    CHECK(second->observers.empty());
-    CHECK(second->connection_file.empty());
-    CHECK(files_below(stage.directory.path() + "/c").size() == 1);
+TEST_CASE("over ipc a session has no sockets until its file is opened", "[jupyter][front]") {
+    Stage stage({}, false);
+    const auto descriptors = count_descriptors();
+    std::vector<std::shared_ptr<FakeSession>> more;
+    for (int index = 0; index < 20; ++index) {
+        more.push_back(std::make_shared<FakeSession>("ses_more" + std::to_string(index)));
+        REQUIRE(stage.front->on_session_created(more.back()).has_value());
+    }
+    (void)stage.io.poll();  // what their files' making has told
+    CHECK(count_descriptors() == descriptors);
+    CHECK(files_below(stage.directory.path() + "/s").empty());
+    CHECK(stage.session->observers.empty());
+    CHECK(stage.front->find_log(stage.session->id()) == nullptr);
+    SECTION("then it has them, and a client is served, which comes at once") {
+        ZmqTestClient client(stage.context, stage.session->connection_file);
+        client.send(Channel::kShell, "kernel_info_request");
+        client.subscribe();
+        REQUIRE(stage.run_until([&] { return stage.session->submitted.size() == 1; }));
+        FakeSession::reply(stage.session->submitted[0], {{"status", "ok"}});
+        CHECK(stage.receive(client, Channel::kShell).header().msg_type == "kernel_info_reply");
+        CHECK(files_below(stage.directory.path() + "/s").size() == 5);
+        CHECK(more.front()->observers.empty());
+    }
+    SECTION("what reads another file, or lists them, is no client of it") {
+        CHECK(files_below(stage.directory.path()).size() == 23);
+        REQUIRE(protocol::load_connection_file(more.back()->connection_file).has_value());
+        REQUIRE(stage.run_until([&] { return !more.back()->observers.empty(); }));
+        CHECK(stage.session->observers.empty());
+        CHECK(files_below(stage.directory.path() + "/s").size() == 5);
+    }
+    SECTION("one that is closed before has never had them") {
+        REQUIRE(protocol::load_connection_file(stage.session->connection_file).has_value());
+        stage.front->on_session_closed(stage.session->id());
+        (void)stage.io.poll();
+        CHECK(stage.session->observers.empty());
+        CHECK(files_below(stage.directory.path() + "/s").empty());
+    }
+}
+
+TEST_CASE("events that were lost open every session's sockets", "[jupyter][front]") {
+    Stage stage({}, false);
+    const auto other = std::make_shared<FakeSession>("ses_other");
+    REQUIRE(stage.front->on_session_created(other).has_value());
+    std::size_t bound = 0;
+    std::ifstream("/proc/sys/fs/inotify/max_queued_events") >> bound;
+    REQUIRE(bound > 0);
+    // Two names in turn: an event like the last one in the queue is none (inotify(7)).
+    const std::vector<std::string> names = {
+        stage.directory.path() + "/c/x", stage.directory.path() + "/c/y"};
+    for (const std::string& name : names) {
+        std::ofstream(name) << "x";
+    }
+    for (std::size_t index = 0; index < bound; ++index) {
+        std::ifstream(names[index % 2]).get();
+    }
+    REQUIRE(protocol::load_connection_file(stage.session->connection_file).has_value());
+    CHECK(stage.run_until(
+        [&] { return !stage.session->observers.empty() && !other->observers.empty(); }));
+    for (const std::string& name : names) {
+        REQUIRE(::unlink(name.c_str()) == 0);
+    }
+}
+
+TEST_CASE("sockets that cannot be had are logged, and had the next time", "[jupyter][front]") {
+    Stage stage({}, false);
+    // A directory where one of its sockets should be.
+    const std::string taken = stage.directory.path() + "/s/" + stage.session->id() + "-5";
+    REQUIRE(::mkdir(taken.c_str(), 0700) == 0);
+    REQUIRE(protocol::load_connection_file(stage.session->connection_file).has_value());
+    REQUIRE(stage.run_until([&] { return !stage.log.empty(); }));
+    CHECK(stage.log[0].find(stage.session->id()) != std::string::npos);
+    CHECK(stage.log[0].find(taken) != std::string::npos);
+    CHECK(stage.session->observers.empty());
+    REQUIRE(::rmdir(taken.c_str()) == 0);
+    CHECK(files_below(stage.directory.path() + "/s").empty());
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    client.send(Channel::kShell, "kernel_info_request");
+    CHECK(stage.run_until([&] { return stage.session->submitted.size() == 1; }));
 }
 
 TEST_CASE("over tcp it listens on the loopback address only", "[jupyter][front]") {
