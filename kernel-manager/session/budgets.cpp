@@ -81,15 +81,8 @@ Budgets::Allowance Budgets::allow_wall(const SessionLimits& limits, milliseconds
     return allow(asked, limits.total_wall, used_.wall);
 }
 
-Budgets::Allowance Budgets::allow_cpu(const SessionLimits& limits) const {
-    return allow(limits.cpu, limits.total_cpu, used_.cpu);
-}
-
-std::optional<std::uint64_t> Budgets::output_left(const SessionLimits& limits) const {
-    if (!limits.total_output_bytes.has_value()) {
-        return std::nullopt;
-    }
-    return *limits.total_output_bytes - std::min(*limits.total_output_bytes, used_.output_bytes);
+Budgets::Allowance Budgets::allow_cpu(const SessionLimits& limits, microseconds used) const {
+    return allow(limits.cpu, limits.total_cpu, used_.cpu - used);
 }
 
 }  // namespace cellkeep::session

@@ -42,9 +42,10 @@ class Budgets {
         bool from_budget = false;
     };
     Allowance allow_wall(const SessionLimits& limits, std::chrono::milliseconds asked) const;
-    Allowance allow_cpu(const SessionLimits& limits) const;
-    /// Bytes that may still be said; nothing: no budget.
-    std::optional<std::uint64_t> output_left(const SessionLimits& limits) const;
+    /// used: what of the CPU time seen so far was this run's.
+    Allowance allow_cpu(
+        const SessionLimits& limits,
+        std::chrono::microseconds used = std::chrono::microseconds{0}) const;
 
  private:
     BudgetUse used_;

@@ -236,7 +236,9 @@ Result<ForeignKernel> make_kernel(Spec spec, std::string_view path, const std::s
         if (!fs::exists(needed, error)) {
             return Error(ErrorCode::kUnavailable, "it needs " + needed + ", which is not there");
         }
-        kernel.shared.push_back({.source = needed, .target = needed, .shared = true});
+        // Whoever removes it later breaks this kernel, not every session.
+        kernel.shared.push_back(
+            {.source = needed, .target = needed, .optional = true, .shared = true});
     }
     std::set<std::string> files{spec.directory + "/" + std::string(protocol::kKernelJsonName)};
     if (const fs::path real = fs::canonical(program, error); is_seen(real)) {

@@ -110,7 +110,7 @@ KernelSpec make_foreign_spec(
         add(path, images == nullptr ? nullptr : &images->programs);
     }
     add(package_path(installation), images == nullptr ? nullptr : &images->environment);
-    add({.source = kernel.resources, .target = inside, .shared = true}, nullptr);
+    add({.source = kernel.resources, .target = inside, .optional = true, .shared = true}, nullptr);
     for (const sandbox::ReadOnlyPath& path : kernel.shared) {
         // Of /usr an image has what the packages hold.
         if (images == nullptr || !path.target.starts_with("/usr/")) {

@@ -22,7 +22,7 @@ KernelLane::KernelLane(
       start_timer_(shared.io),
       restart_budget_(limits::kRestartsMax, limits::kRestartWindow),
       guard_(shared.account),
-      queue_(limits::kShellQueueMax, limits::kShellQueueBytesMax),
+      queue_(limits::kShellQueueMax, limits::kShellQueueBytesMax, &shared.queued_bytes),
       wall_timer_(shared.io),
       cpu_timer_(shared.io),
       uncork_timer_(shared.io),

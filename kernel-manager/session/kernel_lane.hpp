@@ -102,6 +102,8 @@ class KernelLane {
     bool is_main() const { return group_ == 0; }
     /// There is a process, or what one has left running is being killed.
     bool has_process() const { return process_ != nullptr; }
+    /// Its interpreter has ended; what it left running may not have.
+    bool has_ended() const { return ended_.has_value(); }
     bool is_running() const { return current_.has_value(); }
     KernelState state() const { return state_; }
     const std::optional<Death>& death() const { return death_; }
@@ -221,6 +223,8 @@ class KernelLane {
     std::optional<Death> kill_reason_;  // why we killed the present process
     /// The present process has ended of this, and what it has left running is being killed.
     std::optional<Death> ended_;
+    /// The sandbox's, when its interpreter or its run began: a later one may have been it.
+    std::uint64_t oom_kills_seen_ = 0;
     /// Whether there will be another process, once that was told or decided.
     std::optional<bool> restarts_after_;
     std::optional<protocol::Message> told_;  // whose cell has been told of the end

@@ -57,6 +57,10 @@ void KernelLane::change(KernelEvent event) {
 }
 
 Status KernelLane::launch() {
+    host_.wake();  // the others may stand still
+    if (!is_main() || restarts_ > 0) {
+        oom_kills_seen_ = shared_.counters().oom_kills;
+    }
     const std::weak_ptr<KernelLane> weak = this->weak();
     KernelProcess::Events events{
         .on_message =

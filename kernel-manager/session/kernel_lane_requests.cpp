@@ -95,6 +95,7 @@ void KernelLane::dispatch_next() {
     last_parent_header_ = std::string(current.request.message.header_json());
     const sandbox::Usage usage = shared_.counters();
     current.cpu_at_start = cpu_of(usage);
+    oom_kills_seen_ = usage.oom_kills;
     guard_.begin(usage, session_limits(), current.started_at);
     current_.emplace(std::move(current));
     const std::uint64_t number = current_->number;
@@ -146,8 +147,8 @@ void KernelLane::arm_deadlines() {
 }
 
 void KernelLane::check_cpu(std::chrono::microseconds now) {
-    const std::chrono::microseconds limit = guard_.cpu_time(session_limits()).time;
     const std::chrono::microseconds used = now - current_->cpu_at_start;
+    const std::chrono::microseconds limit = guard_.cpu_time(session_limits(), used).time;
     if (used >= limit) {
         cut_short(Cut::kCpuTimeout);
         return;
@@ -162,7 +163,9 @@ void KernelLane::check_cpu(std::chrono::microseconds now) {
         [weak = weak(), number = current_->number](const boost::system::error_code& error) {
             const auto self = weak.lock();
             if (!error && self && self->is_current(number)) {
-                self->check_cpu(self->cpu_of(self->shared_.counters()));
+                const sandbox::Usage usage = self->shared_.counters();
+                self->shared_.account.see(usage);
+                self->check_cpu(self->cpu_of(usage));
             }
         });
 }

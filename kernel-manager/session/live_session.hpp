@@ -115,6 +115,7 @@ class LiveSession final : public Session,
     void on_left_dead(const Death& death) override;
     void take_denials() override;
     Status begin_sweep(KernelLane& lane) override;
+    bool postpones_launch(KernelLane& lane) override;
     void complete(TrackedExecution& tracked, ExecutionResult result) override;
     nlohmann::json make_usage() override;
 

@@ -112,7 +112,7 @@ void LiveSession::take_denials() {
 Status LiveSession::begin_sweep(KernelLane& lane) {
     const std::vector<KernelLane*> all = lanes();
     const bool others_live = std::any_of(all.begin(), all.end(), [&](const KernelLane* other) {
-        return other != &lane && other->has_process();
+        return other != &lane && other->has_process() && !other->has_ended();
     });
     if (others_live) {
         return shared_.sandbox.begin_sweep(lane.group());

@@ -72,6 +72,14 @@ KernelLane& LiveSession::open_lane(const std::string& language) {
     return *further_.back();
 }
 
+bool LiveSession::postpones_launch(KernelLane& lane) {
+    if (sweeping_all_ &&
+        std::find(to_launch_.begin(), to_launch_.end(), &lane) == to_launch_.end()) {
+        to_launch_.push_back(&lane);
+    }
+    return sweeping_all_;
+}
+
 void LiveSession::launch_lanes() {
     if (sweeping_all_ || to_launch_.empty() || shared_.closed) {
         return;

@@ -11,12 +11,10 @@ std::uint64_t OutputMeter::burst_bytes(std::uint64_t output_bytes) {
     return std::max(limits::kOutputCutBytes, limits::kOutputCutFactor * output_bytes);
 }
 
-void OutputMeter::begin(
-    std::uint64_t output_bytes, std::optional<std::uint64_t> budget_left, Time now) {
+void OutputMeter::begin(std::uint64_t output_bytes, Time now) {
     burst_bytes_ = burst_bytes(output_bytes);
     bytes_left_ = burst_bytes_;
     messages_left_ = limits::kOutputCutMessages;
-    budget_left_ = budget_left;
     bytes_ = 0;
     messages_ = 0;
     refilled_at_ = now;
@@ -52,9 +50,6 @@ std::optional<OutputMeter::Bound> OutputMeter::add(std::uint64_t bytes, Time now
         passed = Bound::kBytes;
     } else {
         bytes_left_ -= bytes;
-    }
-    if (budget_left_.has_value() && bytes_ > *budget_left_) {
-        passed = Bound::kBudget;
     }
     return passed;
 }

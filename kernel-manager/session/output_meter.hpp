@@ -20,9 +20,10 @@ class OutputMeter {
     /// limits::kOutputCutBytes and kOutputCutFactor.
     static std::uint64_t burst_bytes(std::uint64_t output_bytes);
 
-    /// A run begins. budget_left: bytes that the session's budget leaves, if it has one.
-    void begin(std::uint64_t output_bytes, std::optional<std::uint64_t> budget_left, Time now);
-    /// One more message; the bound that it passes, if it passes one.
+    /// A run begins.
+    void begin(std::uint64_t output_bytes, Time now);
+    /// One more message; the bound that it passes, if it passes one. Never kBudget, which is the
+    /// session's.
     std::optional<Bound> add(std::uint64_t bytes, Time now);
 
     /// Since begin().
@@ -35,7 +36,6 @@ class OutputMeter {
     std::uint64_t burst_bytes_ = 0;
     std::uint64_t bytes_left_ = 0;
     std::uint64_t messages_left_ = 0;
-    std::optional<std::uint64_t> budget_left_;
     std::uint64_t bytes_ = 0;
     std::uint64_t messages_ = 0;
     Time refilled_at_;

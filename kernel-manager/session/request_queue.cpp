@@ -18,8 +18,16 @@ std::size_t size_of(const PendingRequest& request) {
 
 }  // namespace
 
-RequestQueue::RequestQueue(std::size_t requests_max, std::size_t bytes_max)
-    : requests_max_(requests_max), bytes_max_(bytes_max) {}
+RequestQueue::RequestQueue(
+    std::size_t requests_max, std::size_t bytes_max, std::size_t* shared_bytes)
+    : requests_max_(requests_max), bytes_max_(bytes_max), shared_bytes_(shared_bytes) {}
+
+void RequestQueue::count_out(std::size_t bytes) {
+    bytes_ -= bytes;
+    if (shared_bytes_ != nullptr) {
+        *shared_bytes_ -= bytes;
+    }
+}
 
 Status RequestQueue::push(PendingRequest&& request) {
     const std::size_t size = size_of(request);
@@ -28,13 +36,16 @@ Status RequestQueue::push(PendingRequest&& request) {
             ErrorCode::kLimitExceeded,
             "session queue: " + std::to_string(requests_max_) + " requests are waiting already");
     }
-    if (bytes_ + size > bytes_max_) {
+    if ((shared_bytes_ != nullptr ? *shared_bytes_ : bytes_) + size > bytes_max_) {
         return Error(
             ErrorCode::kLimitExceeded,
             "session queue: the waiting requests would be larger than " +
                 std::to_string(bytes_max_) + " bytes");
     }
     bytes_ += size;
+    if (shared_bytes_ != nullptr) {
+        *shared_bytes_ += size;
+    }
     requests_.push_back(std::move(request));
     return ok();
 }
@@ -45,7 +56,7 @@ std::optional<PendingRequest> RequestQueue::pop() {
     }
     PendingRequest request = std::move(requests_.front());
     requests_.pop_front();
-    bytes_ -= size_of(request);
+    count_out(size_of(request));
     return request;
 }
 
@@ -57,7 +68,7 @@ std::vector<PendingRequest> RequestQueue::take_executions_of(std::string_view cl
         const bool matches =
             header.msg_type == "execute_request" && header.session == client_session;
         if (matches) {
-            bytes_ -= size_of(request);
+            count_out(size_of(request));
             taken.push_back(std::move(request));
         } else {
             kept.push_back(std::move(request));
@@ -83,7 +94,7 @@ std::optional<PendingRequest> RequestQueue::take_execution(std::string_view exec
     }
     PendingRequest request = std::move(*found);
     requests_.erase(found);
-    bytes_ -= size_of(request);
+    count_out(size_of(request));
     return request;
 }
 
@@ -91,7 +102,7 @@ std::vector<PendingRequest> RequestQueue::take_all() {
     std::vector<PendingRequest> all(
         std::make_move_iterator(requests_.begin()), std::make_move_iterator(requests_.end()));
     requests_.clear();
-    bytes_ = 0;
+    count_out(bytes_);
     return all;
 }
 

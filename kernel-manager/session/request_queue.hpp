@@ -39,7 +39,10 @@ struct PendingRequest {
 
 class RequestQueue {
  public:
-    RequestQueue(std::size_t requests_max, std::size_t bytes_max);
+    /// shared_bytes: what several queues hold, and bytes_max is the bound of; it outlives this.
+    /// Null: only this one counts.
+    RequestQueue(
+        std::size_t requests_max, std::size_t bytes_max, std::size_t* shared_bytes = nullptr);
 
     /// kLimitExceeded at a bound; the request is then handed back through `request` untouched.
     Status push(PendingRequest&& request);
@@ -59,10 +62,13 @@ class RequestQueue {
     std::size_t bytes() const { return bytes_; }
 
  private:
+    void count_out(std::size_t bytes);
+
     std::size_t requests_max_;
     std::size_t bytes_max_;
     std::deque<PendingRequest> requests_;
     std::size_t bytes_ = 0;
+    std::size_t* shared_bytes_;
 };
 
 }  // namespace cellkeep::session

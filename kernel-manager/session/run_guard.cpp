@@ -5,11 +5,12 @@
 #include "protocol/limits.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace cellkeep::session {
 
 void RunGuard::listen(const SessionLimits& limits, Time now) {
-    meter_.begin(limits.output_bytes, std::nullopt, now);
+    meter_.begin(limits.output_bytes, now);
 }
 
 void RunGuard::begin(const sandbox::Usage& usage, const SessionLimits& limits, Time now) {
@@ -23,7 +24,9 @@ void RunGuard::begin(const sandbox::Usage& usage, const SessionLimits& limits, T
     passed_.reset();
     error_.reset();
     counts_ = {};
-    meter_.begin(limits.output_bytes, account_->budgets().output_left(limits), now);
+    // Its budget is the session's, whose other interpreters talk at the same time.
+    output_budget_ = limits.total_output_bytes;
+    meter_.begin(limits.output_bytes, now);
 }
 
 Budgets::Allowance RunGuard::wall_time(
@@ -32,8 +35,8 @@ Budgets::Allowance RunGuard::wall_time(
     return wall_;
 }
 
-Budgets::Allowance RunGuard::cpu_time(const SessionLimits& limits) {
-    cpu_ = account_->budgets().allow_cpu(limits);
+Budgets::Allowance RunGuard::cpu_time(const SessionLimits& limits, std::chrono::microseconds used) {
+    cpu_ = account_->budgets().allow_cpu(limits, used);
     return cpu_;
 }
 
@@ -42,7 +45,11 @@ bool RunGuard::passes_output(std::uint64_t bytes, Time now) {
         account_->budgets().add_output(
             bytes);  // not the interpreter's own start, nor what others ask it
     }
-    const auto passed = meter_.add(bytes, now);
+    auto passed = meter_.add(bytes, now);
+    if (running_ && account_->used().output_bytes >
+                        output_budget_.value_or(std::numeric_limits<std::uint64_t>::max())) {
+        passed = OutputMeter::Bound::kBudget;
+    }
     if (!passed.has_value() || passed_.has_value()) {
         return false;
     }
@@ -118,7 +125,7 @@ std::optional<LimitHit> RunGuard::end(
     }
     running_ = false;
     passed_.reset();
-    meter_.begin(limits.output_bytes, std::nullopt, now);
+    meter_.begin(limits.output_bytes, now);
     account_->see(usage);
     account_->budgets().add_wall(
         std::chrono::duration_cast<std::chrono::microseconds>(now - began_at_));

@@ -32,7 +32,9 @@ class RunGuard {
     // --- a run
     void begin(const sandbox::Usage& usage, const SessionLimits& limits, Time now);
     Budgets::Allowance wall_time(const SessionLimits& limits, std::chrono::milliseconds asked);
-    Budgets::Allowance cpu_time(const SessionLimits& limits);
+    /// used: by this run so far, of what the account has seen.
+    Budgets::Allowance cpu_time(
+        const SessionLimits& limits, std::chrono::microseconds used = std::chrono::microseconds{0});
     std::chrono::microseconds cpu_at_begin() const { return at_begin_.cpu_time; }
 
     /// A message of the interpreter's. True: it has said more than it may, and what runs must be
@@ -58,6 +60,7 @@ class RunGuard {
 
     // of the present run
     bool running_ = false;
+    std::optional<std::uint64_t> output_budget_;
     Time began_at_;
     sandbox::Usage at_begin_;
     Budgets::Allowance wall_;

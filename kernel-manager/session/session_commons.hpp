@@ -75,7 +75,7 @@ struct SessionCommons {
     OutputJournal journal;  // what Jupyter clients can see: the main lane's output
     SavedTexts saved_texts;
     bool closed = false;
-    std::uint64_t oom_kills_seen = 0;  // by the deaths so far
+    std::size_t queued_bytes = 0;  // of the requests that wait, whatever their language
 
     const SessionLimits& limits() const { return setup.options.limits; }
     /// Since the sandbox was made; zeros where there is no cgroup to ask.
@@ -113,6 +113,9 @@ class LaneHost {
     /// Kills what the lane's interpreter, which has ended, left running; its on_swept() is called
     /// when that is over.
     virtual Status begin_sweep(KernelLane& lane) = 0;
+    /// Whether nothing can start at present, because everything is being swept: then the lane's
+    /// launch_or_die() is called when that is over.
+    virtual bool postpones_launch(KernelLane& lane) = 0;
 
     /// An execution's one answer.
     virtual void complete(TrackedExecution& tracked, ExecutionResult result) = 0;

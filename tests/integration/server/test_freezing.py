@@ -75,6 +75,24 @@ def stands_still(session: Session) -> bool:
     return False
 
 
+def test_a_dead_language_of_a_frozen_session_can_be_restarted(session: Session) -> None:
+    session.execute("kept = 1")
+
+    def is_dead() -> bool:
+        dying = {"code": "kill -9 $$", "language": "bash"}
+        session.server.post(session.path + "/executions", dying)
+        (bash,) = [one for one in session.fetch()["languages"] if one["name"] == "bash"]
+        return bash["state"] == "dead"
+
+    # Until it has died too often to be replaced.
+    wait_until(is_dead, PATIENCE_SECONDS, "dead for good")
+    wait_for_freeze(session)
+    answer = session.server.post(session.path + "/restart", {"language": "bash"})
+    assert answer.status_code == 200, answer.text
+    assert session.execute("echo alive", language="bash")["stdout"] == "alive\n"
+    assert session.value("kept") == "1"
+
+
 def test_a_session_at_rest_is_frozen_and_goes_on(session: Session) -> None:
     assert session.info["frozen"] is False
     session.execute("import math\nkept = list(range(10))")
@@ -89,7 +107,7 @@ def test_a_session_at_rest_is_frozen_and_goes_on(session: Session) -> None:
     wait_for_freeze(session)  # and again
     assert session.value("kept.append(10) or len(kept)") == "11"
     log = session.server.output()
-    assert session.info["id"] in next(line for line in log.splitlines() if "frozen" in line)
+    assert any("frozen" in line and session.info["id"] in line for line in log.splitlines())
     assert session.info["id"] in next(line for line in log.splitlines() if "thawed" in line)
 
 

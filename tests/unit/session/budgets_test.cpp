@@ -94,14 +94,3 @@ TEST_CASE("CPU time of a session never goes back", "[session][budgets]") {
     budgets.set_cpu(3ms);
     CHECK(budgets.used().cpu == 5ms);
 }
-
-TEST_CASE("output that is left is never less than none", "[session][budgets]") {
-    SessionLimits limits;
-    Budgets budgets;
-    CHECK_FALSE(budgets.output_left(limits).has_value());
-    limits.total_output_bytes = 10;
-    budgets.add_output(4);
-    CHECK(budgets.output_left(limits) == 6U);
-    budgets.add_output(400);
-    CHECK(budgets.output_left(limits) == 0U);
-}

@@ -13,9 +13,9 @@ namespace {
 
 const OutputMeter::Time kStart{};
 
-OutputMeter begun(std::optional<std::uint64_t> budget = std::nullopt) {
+OutputMeter begun() {
     OutputMeter meter;
-    meter.begin(1000, budget, kStart);
+    meter.begin(1000, kStart);
     return meter;
 }
 
@@ -42,7 +42,7 @@ TEST_CASE("a session with more text in its answers may say more", "[session][met
     const std::uint64_t much = limits::kOutputCutBytes;
     CHECK(OutputMeter::burst_bytes(much) == limits::kOutputCutFactor * much);
     OutputMeter meter;
-    meter.begin(much, std::nullopt, kStart);
+    meter.begin(much, kStart);
     CHECK_FALSE(meter.add(limits::kOutputCutFactor * much, kStart).has_value());
     CHECK(meter.add(1, kStart) == OutputMeter::Bound::kBytes);
 }
@@ -71,19 +71,10 @@ TEST_CASE("silence fills it up to what it had and no further", "[session][meter]
     CHECK(meter.add(1, later + 1s) == OutputMeter::Bound::kBytes);
 }
 
-TEST_CASE("a budget is met and passed by one byte", "[session][meter]") {
-    auto meter = begun(100);
-    CHECK_FALSE(meter.add(100, kStart).has_value());
-    CHECK(meter.add(1, kStart) == OutputMeter::Bound::kBudget);
-    auto none_left = begun(0);
-    CHECK_FALSE(none_left.add(0, kStart).has_value());
-    CHECK(none_left.add(1, kStart) == OutputMeter::Bound::kBudget);
-}
-
 TEST_CASE("each run begins anew", "[session][meter]") {
-    auto meter = begun(10);
+    auto meter = begun();
     (void)meter.add(2 * limits::kOutputCutBytes, kStart);
-    meter.begin(1000, std::nullopt, kStart);
+    meter.begin(1000, kStart);
     CHECK(meter.bytes() == 0);
     CHECK(meter.messages() == 0);
     CHECK_FALSE(meter.add(limits::kOutputCutBytes, kStart).has_value());

@@ -146,3 +146,21 @@ TEST_CASE("taking all leaves an empty queue", "[session][queue]") {
     CHECK(queue.bytes() == 0);
     CHECK(queue.take_all().empty());
 }
+
+TEST_CASE("queues that share their bound keep it together", "[session][queue]") {
+    PendingRequest one = request("execute_request", "a", "1");
+    const std::size_t size = one.message.frame().size();
+    std::size_t together = 0;
+    RequestQueue first(10, 2 * size, &together);
+    RequestQueue second(10, 2 * size, &together);
+    REQUIRE(first.push(std::move(one)).has_value());
+    REQUIRE(second.push(request("execute_request", "a", "2")).has_value());
+    CHECK(together == 2 * size);
+    CHECK(second.push(request("execute_request", "a", "3")).has_error());
+    CHECK(first.push(request("execute_request", "a", "3")).has_error());
+    REQUIRE(first.pop().has_value());
+    CHECK(together == size);
+    CHECK(second.push(request("execute_request", "a", "3")).has_value());
+    CHECK(second.take_all().size() == 2);
+    CHECK(together == 0);
+}

@@ -185,6 +185,46 @@ TEST_CASE(
     CHECK_THAT(guard.describe_cut(limits), Catch::Contains("total_wall_ms"));
 }
 
+TEST_CASE(
+    "what other languages use of the session's processor time leaves less", "[session][guard]") {
+    SessionLimits limits;
+    limits.total_cpu = 100ms;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    RunGuard other(account);
+    Usage usage;
+    guard.begin(usage, limits, kStart);
+    // All of it this run's own, which the end of another one has made known: it stays the run's.
+    usage.cpu_time = 50ms;
+    other.begin(usage, limits, kStart);
+    CHECK(guard.cpu_time(limits, 50ms).time == 100ms);
+    CHECK(other.cpu_time(limits, 0ms).time == 50ms);
+    // 30 ms of the other's, and 20 ms more of its own.
+    usage.cpu_time = 100ms;
+    account.see(usage);
+    CHECK(guard.cpu_time(limits, 70ms).time == 70ms);
+    CHECK(other.cpu_time(limits, 30ms).time == 30ms);
+    CHECK(other.cpu_time(limits, 30ms).from_budget);
+}
+
+TEST_CASE(
+    "the budget of output is met and passed by one byte, whoever says it", "[session][guard]") {
+    SessionLimits limits;
+    limits.total_output_bytes = 100;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    RunGuard other(account);
+    guard.begin({}, limits, kStart);
+    other.begin({}, limits, kStart);
+    CHECK_FALSE(guard.passes_output(60, kStart));
+    CHECK_FALSE(other.passes_output(40, kStart));
+    CHECK(guard.passes_output(1, kStart));
+    CHECK(other.passes_output(1, kStart));
+    CHECK_FALSE(other.passes_output(1, kStart));  // told once
+    guard.on_cut(Cut::kOutputLimit);
+    CHECK_THAT(guard.describe_cut(limits), Catch::Contains("total_output_bytes"));
+}
+
 TEST_CASE("a deadline is told to people as it always was", "[session][guard]") {
     const SessionLimits limits;
     SessionAccount account(10);
