@@ -135,7 +135,8 @@ RestApi::Answer RestApi::interrupt_kernel(http::Request& request) {
         co_return no_such_kernel(request.capture("id"));
     }
     kernel->touch();
-    const Status interrupted = kernel->interrupt();
+    // The kernel of these interfaces is the main one; an agent's run of another language goes on.
+    const Status interrupted = kernel->interrupt_language(kernel->info().language);
     if (interrupted.has_error()) {
         co_return failure_response(interrupted.error());
     }
