@@ -15,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <span>
@@ -79,43 +78,6 @@ Result<Sandbox> Sandbox::create(const Policy& policy, std::shared_ptr<Zygote> zy
         assembled.file_gid});
     return Sandbox(std::move(state));
 }
-
-namespace {
-
-/// What is sent of it: directory, arguments and variables, each with its end.
-Result<std::string> start_text(const WorkerSpec& spec) {
-    if (spec.argv.empty() || !spec.argv[0].starts_with('/') || !spec.stdout_fd || !spec.stderr_fd) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "start: needs an absolute program path, stdout_fd and stderr_fd");
-    }
-    if (spec.group >= kWorkerGroupsMax) {
-        return Error(ErrorCode::kInvalidArgument, "start: there is no such group of workers");
-    }
-    if (spec.argv.size() > kStartStringsMax || spec.env.size() > kStartStringsMax) {
-        return Error(
-            ErrorCode::kLimitExceeded,
-            "start: more than " + std::to_string(kStartStringsMax) + " arguments or variables");
-    }
-    std::string text = spec.working_directory + '\0';
-    for (const auto* list : {&spec.argv, &spec.env}) {
-        for (const std::string& item : *list) {
-            text += item + '\0';
-        }
-    }
-    const auto terminators = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\0'));
-    if (terminators != 1 + spec.argv.size() + spec.env.size()) {
-        return Error(ErrorCode::kInvalidArgument, "start: a NUL byte in a string");
-    }
-    if (text.size() > kStartTextBytesMax) {
-        return Error(
-            ErrorCode::kLimitExceeded,
-            "start: more than " + std::to_string(kStartTextBytesMax) + " bytes of text");
-    }
-    return text;
-}
-
-}  // namespace
 
 Result<Worker> Sandbox::start(WorkerSpec spec) {
     if (state_->ending || state_->frozen) {

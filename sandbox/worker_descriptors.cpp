@@ -3,11 +3,13 @@
 
 #include "sandbox/descriptor_kind.hpp"
 #include "sandbox/layer_switch.hpp"
+#include "sandbox/messages.hpp"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -36,6 +38,38 @@ Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec) {
         fds.push_back(spec.link_fd.get());
     }
     return fds;
+}
+
+Result<std::string> start_text(const WorkerSpec& spec) {
+    if (spec.argv.empty() || !spec.argv[0].starts_with('/') || !spec.stdout_fd || !spec.stderr_fd) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "start: needs an absolute program path, stdout_fd and stderr_fd");
+    }
+    if (spec.group >= kWorkerGroupsMax) {
+        return Error(ErrorCode::kInvalidArgument, "start: there is no such group of workers");
+    }
+    if (spec.argv.size() > kStartStringsMax || spec.env.size() > kStartStringsMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "start: more than " + std::to_string(kStartStringsMax) + " arguments or variables");
+    }
+    std::string text = spec.working_directory + '\0';
+    for (const auto* list : {&spec.argv, &spec.env}) {
+        for (const std::string& item : *list) {
+            text += item + '\0';
+        }
+    }
+    const auto terminators = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\0'));
+    if (terminators != 1 + spec.argv.size() + spec.env.size()) {
+        return Error(ErrorCode::kInvalidArgument, "start: a NUL byte in a string");
+    }
+    if (text.size() > kStartTextBytesMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "start: more than " + std::to_string(kStartTextBytesMax) + " bytes of text");
+    }
+    return text;
 }
 
 Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid) {

@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 namespace cellkeep::sandbox {
@@ -19,6 +20,10 @@ namespace cellkeep::sandbox {
 /// The worker's descriptors from 1 upwards, borrowed from spec; kInvalidArgument, naming the one
 /// that may not cross.
 Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec);
+
+/// What else is sent of it: directory, arguments and variables, each with its end (messages.hpp).
+/// kInvalidArgument and kLimitExceeded as Sandbox::start() says.
+Result<std::string> start_text(const WorkerSpec& spec);
 
 /// A pipe belongs to who made it, and a guest who may not open it again cannot write to
 /// /dev/stderr.

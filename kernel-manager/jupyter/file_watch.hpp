@@ -36,6 +36,7 @@ class FileWatch : public std::enable_shared_from_this<FileWatch> {
     FileWatch(Key key, boost::asio::io_context& io, Events events);
     FileWatch(const FileWatch&) = delete;
     FileWatch& operator=(const FileWatch&) = delete;
+    ~FileWatch() = default;
 
     /// No event comes any more. The destructor does the same.
     void close();
