@@ -95,8 +95,14 @@ Result<session::KernelCatalog> create_catalog(
         session::KernelCatalog catalog, session::KernelCatalog::create(offer.installation, images));
     const session::KernelSpec python = *catalog.find("python");
     for (const session::ForeignKernel& kernel : offer.foreign.found) {
-        if (!is_taken(kernel.name, catalog)) {
-            catalog.add(session::make_foreign_spec(kernel, offer.installation, python, images));
+        if (is_taken(kernel.name, catalog)) {
+            continue;
+        }
+        auto spec = session::make_foreign_spec(kernel, offer.installation, python, images);
+        if (spec.has_error()) {
+            catalog.withhold({kernel.name, kernel.resources + ": " + spec.error().message()});
+        } else {
+            catalog.add(std::move(spec).value());
         }
     }
     return catalog;
@@ -185,7 +191,7 @@ Result<session::ServiceConfig> make_service_config(
     print_not_offered(offer.foreign.not_offered);
     for (const session::ForeignKernel& kernel : offer.foreign.found) {
         const session::KernelSpec* offered = config.catalog.find(kernel.name);
-        if (offered == nullptr || offered->folder != kernel.resources) {
+        if (offered != nullptr && offered->folder != kernel.resources) {
             print_not_offered({{kernel.name, kernel.resources + ": the name is taken"}});
         }
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace cellkeep::session {
@@ -16,6 +17,22 @@ constexpr const char* kInsideBridge = "/opt/cellkeep/kernels/foreign";
 constexpr const char* kInsidePackages = "/opt/cellkeep/packages/foreign";
 constexpr const char* kInsideDriver = "/opt/cellkeep/bin/cellkeep-kernel-driver";
 constexpr const char* kInsidePython = "/opt/cellkeep/environment/bin/python";
+
+/// Of which an image has what the packages hold, and nothing else is shown.
+constexpr std::string_view kSystem = "/usr/";
+
+/// By lstat(2): a link may lead to what is only there inside.
+Status check_in_image(const std::string& target, const image::ImageInUse& image) {
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(image.root + target, error))) {
+        return Error(
+            ErrorCode::kUnavailable,
+            "it needs " + target +
+                ", which is not in the environment image: of /usr that has "
+                "what Debian packages hold");
+    }
+    return ok();
+}
 
 /// Beside the other drivers, one level deeper: it is no language by itself.
 std::string bridge_of(const Installation& installation) {
@@ -77,7 +94,7 @@ void add_foreign_sources(
     }
 }
 
-KernelSpec make_foreign_spec(
+Result<KernelSpec> make_foreign_spec(
     const ForeignKernel& kernel,
     const Installation& installation,
     const KernelSpec& python,
@@ -100,21 +117,27 @@ KernelSpec make_foreign_spec(
         std::string("packages=") + kInsidePackages,
         "kernelspec=" + inside,
         "program=" + kernel.program};
-    const auto add = [&spec](sandbox::ReadOnlyPath path, const image::ImageInUse* image) {
+    const auto add = [&spec](sandbox::ReadOnlyPath path, const image::ImageInUse* image) -> Status {
         if (image != nullptr) {
+            BOOST_OUTCOME_TRY(check_in_image(path.target, *image));
             path.source = image->root + path.target;
         }
         spec.read_only.push_back(std::move(path));
+        return ok();
     };
     for (const sandbox::ReadOnlyPath& path : program_paths(installation)) {
-        add(path, images == nullptr ? nullptr : &images->programs);
+        BOOST_OUTCOME_TRY(add(path, images == nullptr ? nullptr : &images->programs));
     }
-    add(package_path(installation), images == nullptr ? nullptr : &images->environment);
-    add({.source = kernel.resources, .target = inside, .optional = true, .shared = true}, nullptr);
+    BOOST_OUTCOME_TRY(
+        add(package_path(installation), images == nullptr ? nullptr : &images->environment));
+    if (images != nullptr && kernel.program.starts_with(kSystem)) {
+        BOOST_OUTCOME_TRY(check_in_image(kernel.program, images->environment));
+    }
+    BOOST_OUTCOME_TRY(add(
+        {.source = kernel.resources, .target = inside, .optional = true, .shared = true}, nullptr));
     for (const sandbox::ReadOnlyPath& path : kernel.shared) {
-        // Of /usr an image has what the packages hold.
-        if (images == nullptr || !path.target.starts_with("/usr/")) {
-            add(path, nullptr);
+        if (images == nullptr || !path.target.starts_with(kSystem)) {
+            BOOST_OUTCOME_TRY(add(path, nullptr));
         }
     }
     return spec;

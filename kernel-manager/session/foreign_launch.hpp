@@ -18,8 +18,9 @@ Status check_foreign_bridge(const Installation& installation);
 void add_foreign_sources(
     const ForeignKernels& kernels, const Installation& installation, image::Sources& sources);
 
-/// How the kernel starts. python: of the same catalog. images: null, or what python is from.
-KernelSpec make_foreign_spec(
+/// How the kernel starts. python: of the same catalog. images: null, or what python is from;
+/// kUnavailable names what of it they do not hold.
+Result<KernelSpec> make_foreign_spec(
     const ForeignKernel& kernel,
     const Installation& installation,
     const KernelSpec& python,

@@ -67,6 +67,7 @@ class KernelCatalog {
 
     /// Languages that are there but lack something. Their names and why.
     const std::vector<NotOffered>& not_offered() const { return not_offered_; }
+    void withhold(NotOffered language) { not_offered_.push_back(std::move(language)); }
     /// Null if the language is not offered.
     const KernelSpec* find(const std::string& language) const;
     std::vector<std::string> languages() const;
