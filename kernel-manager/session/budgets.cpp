@@ -77,8 +77,9 @@ std::optional<Refusal> Budgets::find_exhausted(const SessionLimits& limits) cons
     return std::nullopt;
 }
 
-Budgets::Allowance Budgets::allow_wall(const SessionLimits& limits, milliseconds asked) const {
-    return allow(asked, limits.total_wall, used_.wall);
+Budgets::Allowance Budgets::allow_wall(
+    const SessionLimits& limits, milliseconds asked, microseconds others) const {
+    return allow(asked, limits.total_wall, used_.wall + others);
 }
 
 Budgets::Allowance Budgets::allow_cpu(const SessionLimits& limits, microseconds used) const {

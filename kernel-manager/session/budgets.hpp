@@ -41,7 +41,11 @@ class Budgets {
         std::chrono::milliseconds time{0};
         bool from_budget = false;
     };
-    Allowance allow_wall(const SessionLimits& limits, std::chrono::milliseconds asked) const;
+    /// others: what runs that go on beside it have taken so far.
+    Allowance allow_wall(
+        const SessionLimits& limits,
+        std::chrono::milliseconds asked,
+        std::chrono::microseconds others = std::chrono::microseconds{0}) const;
     /// used: what of the CPU time seen so far was this run's.
     Allowance allow_cpu(
         const SessionLimits& limits,

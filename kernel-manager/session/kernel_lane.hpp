@@ -150,6 +150,7 @@ class KernelLane {
     void send_current();
     void arm_deadlines();
     std::chrono::microseconds cpu_of(const sandbox::Usage& session) const;
+    void check_wall(std::chrono::steady_clock::time_point now);
     void check_cpu(std::chrono::microseconds now);
     void cut_short(Cut cut);
     Status send_interrupt();

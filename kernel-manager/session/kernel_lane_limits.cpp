@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What KernelLane does for the limits of its runs: feeds the guard, cuts a flood, says and logs
-// which limit a run ended with.
+// What KernelLane does for the limits of its runs: watches their times, feeds the guard, cuts a
+// flood, says and logs which limit a run ended with.
 #include "kernel-manager/session/kernel_lane.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace cellkeep::session {
@@ -30,6 +31,59 @@ void KernelLane::count_own_cpu() {
         // What it has used until now, by the other clock.
         current_->cpu_at_start += cpu_of(usage) - before;
     }
+}
+
+void KernelLane::arm_deadlines() {
+    check_wall(current_->started_at);
+    check_cpu(current_->cpu_at_start);
+}
+
+void KernelLane::check_wall(steady_clock::time_point now) {
+    const auto& execution = current_->request.execution;
+    // The session's limit may have been lowered while it waited.
+    const auto most = session_limits().wall;
+    const auto wall = execution && execution->timeout ? std::min(*execution->timeout, most) : most;
+    const std::chrono::nanoseconds limit = guard_.wall_time(session_limits(), wall, now).time;
+    const std::chrono::nanoseconds used = now - current_->started_at;
+    if (used >= limit) {
+        cut_short(Cut::kWallTimeout);
+        return;
+    }
+    // All runs together cannot use up what is left of a budget sooner than this.
+    const auto runs = static_cast<std::int64_t>(std::max<std::size_t>(1, shared_.account.runs()));
+    wall_timer_.expires_after(
+        std::max<std::chrono::nanoseconds>((limit - used) / runs, std::chrono::milliseconds(1)));
+    wall_timer_.async_wait(
+        [weak = weak(), number = current_->number](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (!error && self && self->is_current(number)) {
+                self->check_wall(steady_clock::now());
+            }
+        });
+}
+
+void KernelLane::check_cpu(std::chrono::microseconds now) {
+    const std::chrono::microseconds used = now - current_->cpu_at_start;
+    const std::chrono::microseconds limit = guard_.cpu_time(session_limits(), used).time;
+    if (used >= limit) {
+        cut_short(Cut::kCpuTimeout);
+        return;
+    }
+    // All cores together cannot use up what is left sooner than this, so there is no need to look.
+    const double cores = std::max(session_limits().cpu_cores, 0.01);
+    const auto soonest = std::chrono::microseconds(
+        static_cast<std::int64_t>(static_cast<double>((limit - used).count()) / cores));
+    cpu_timer_.expires_after(
+        std::max<std::chrono::microseconds>(soonest, std::chrono::milliseconds(10)));
+    cpu_timer_.async_wait(
+        [weak = weak(), number = current_->number](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (!error && self && self->is_current(number)) {
+                const sandbox::Usage usage = self->shared_.counters();
+                self->shared_.account.see(usage);
+                self->check_cpu(self->cpu_of(usage));
+            }
+        });
 }
 
 void KernelLane::count_output(std::uint64_t bytes) {

@@ -130,46 +130,6 @@ void KernelLane::send_current() {
     }
 }
 
-void KernelLane::arm_deadlines() {
-    const auto& execution = current_->request.execution;
-    // The session's limit may have been lowered while it waited.
-    const auto most = session_limits().wall;
-    const auto wall = execution && execution->timeout ? std::min(*execution->timeout, most) : most;
-    wall_timer_.expires_after(guard_.wall_time(session_limits(), wall).time);
-    wall_timer_.async_wait(
-        [weak = weak(), number = current_->number](const boost::system::error_code& error) {
-            const auto self = weak.lock();
-            if (!error && self && self->is_current(number)) {
-                self->cut_short(Cut::kWallTimeout);
-            }
-        });
-    check_cpu(current_->cpu_at_start);
-}
-
-void KernelLane::check_cpu(std::chrono::microseconds now) {
-    const std::chrono::microseconds used = now - current_->cpu_at_start;
-    const std::chrono::microseconds limit = guard_.cpu_time(session_limits(), used).time;
-    if (used >= limit) {
-        cut_short(Cut::kCpuTimeout);
-        return;
-    }
-    // All cores together cannot use up what is left sooner than this, so there is no need to look.
-    const double cores = std::max(session_limits().cpu_cores, 0.01);
-    const auto soonest = std::chrono::microseconds(
-        static_cast<std::int64_t>(static_cast<double>((limit - used).count()) / cores));
-    cpu_timer_.expires_after(
-        std::max<std::chrono::microseconds>(soonest, std::chrono::milliseconds(10)));
-    cpu_timer_.async_wait(
-        [weak = weak(), number = current_->number](const boost::system::error_code& error) {
-            const auto self = weak.lock();
-            if (!error && self && self->is_current(number)) {
-                const sandbox::Usage usage = self->shared_.counters();
-                self->shared_.account.see(usage);
-                self->check_cpu(self->cpu_of(usage));
-            }
-        });
-}
-
 void KernelLane::cut_short(Cut cut) {
     current_->cut = cut;
     guard_.on_cut(cut);

@@ -15,6 +15,7 @@ void RunGuard::listen(const SessionLimits& limits, Time now) {
 
 void RunGuard::begin(const sandbox::Usage& usage, const SessionLimits& limits, Time now) {
     account_->see(usage);
+    account_->begin_run(now);
     running_ = true;
     began_at_ = now;
     at_begin_ = usage;
@@ -30,8 +31,10 @@ void RunGuard::begin(const sandbox::Usage& usage, const SessionLimits& limits, T
 }
 
 Budgets::Allowance RunGuard::wall_time(
-    const SessionLimits& limits, std::chrono::milliseconds asked) {
-    wall_ = account_->budgets().allow_wall(limits, asked);
+    const SessionLimits& limits, std::chrono::milliseconds asked, std::optional<Time> now) {
+    const Time then = now.value_or(began_at_);
+    const auto own = std::chrono::duration_cast<std::chrono::microseconds>(then - began_at_);
+    wall_ = account_->budgets().allow_wall(limits, asked, account_->running_for(then) - own);
     return wall_;
 }
 
@@ -127,8 +130,7 @@ std::optional<LimitHit> RunGuard::end(
     passed_.reset();
     meter_.begin(limits.output_bytes, now);
     account_->see(usage);
-    account_->budgets().add_wall(
-        std::chrono::duration_cast<std::chrono::microseconds>(now - began_at_));
+    account_->end_run(began_at_, now);
     counts_.oom_kills = usage.oom_kills - std::min(usage.oom_kills, at_begin_.oom_kills);
     counts_.process_refusals =
         usage.process_refusals - std::min(usage.process_refusals, at_begin_.process_refusals);

@@ -31,7 +31,11 @@ class RunGuard {
 
     // --- a run
     void begin(const sandbox::Usage& usage, const SessionLimits& limits, Time now);
-    Budgets::Allowance wall_time(const SessionLimits& limits, std::chrono::milliseconds asked);
+    /// now: nothing, when it begins.
+    Budgets::Allowance wall_time(
+        const SessionLimits& limits,
+        std::chrono::milliseconds asked,
+        std::optional<Time> now = std::nullopt);
     /// used: by this run so far, of what the account has seen.
     Budgets::Allowance cpu_time(
         const SessionLimits& limits, std::chrono::microseconds used = std::chrono::microseconds{0});

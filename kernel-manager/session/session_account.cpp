@@ -19,4 +19,21 @@ void SessionAccount::accept_agent() {
     breaker_.on_accepted();
 }
 
+void SessionAccount::begin_run(Time now) {
+    ++runs_;
+    began_ += now.time_since_epoch();
+}
+
+void SessionAccount::end_run(Time began, Time now) {
+    --runs_;
+    began_ -= began.time_since_epoch();
+    budgets_.add_wall(std::chrono::duration_cast<std::chrono::microseconds>(now - began));
+}
+
+std::chrono::microseconds SessionAccount::running_for(Time now) const {
+    const auto runs = static_cast<Time::rep>(runs_);
+    return std::chrono::duration_cast<std::chrono::microseconds>(
+        runs * now.time_since_epoch() - began_);
+}
+
 }  // namespace cellkeep::session

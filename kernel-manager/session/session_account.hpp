@@ -12,6 +12,7 @@
 #include "sandbox/sandbox.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -39,6 +40,13 @@ class SessionAccount {
     void end_agent(CircuitVote vote, Time now) { breaker_.on_end(vote, now); }
     void add_artifacts(std::uint64_t bytes) { budgets_.add_artifacts(bytes); }
 
+    /// Runs of several interpreters may go on at once, and each counts.
+    void begin_run(Time now);
+    void end_run(Time began, Time now);
+    std::size_t runs() const { return runs_; }
+    /// What the runs that go on have taken so far, together.
+    std::chrono::microseconds running_for(Time now) const;
+
     /// For RunGuard.
     Budgets& budgets() { return budgets_; }
     const BudgetUse& used() const { return budgets_.used(); }
@@ -48,6 +56,8 @@ class SessionAccount {
     Budgets budgets_;
     CircuitBreaker breaker_;
     std::chrono::microseconds cpu_before_{0};
+    std::size_t runs_ = 0;
+    Time::duration began_{0};  // the sum of when they did
 };
 
 }  // namespace cellkeep::session

@@ -207,6 +207,32 @@ TEST_CASE(
     CHECK(other.cpu_time(limits, 30ms).from_budget);
 }
 
+TEST_CASE("runs at the same time take from the budget of time together", "[session][guard]") {
+    SessionLimits limits;
+    limits.total_wall = 1000ms;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    RunGuard other(account);
+    guard.begin({}, limits, kStart);
+    CHECK(guard.wall_time(limits, 30s).time == 1000ms);
+    other.begin({}, limits, kStart + 200ms);
+    CHECK(account.runs() == 2);
+    CHECK(other.wall_time(limits, 30s).time == 800ms);
+    // After 400 ms and 200 ms, 400 ms are left for both.
+    CHECK(guard.wall_time(limits, 30s, kStart + 400ms).time == 800ms);
+    CHECK(other.wall_time(limits, 30s, kStart + 400ms).time == 600ms);
+    CHECK(other.wall_time(limits, 300ms, kStart + 400ms).time == 300ms);
+    // After 600 ms and 400 ms nothing is: each has had what it may.
+    CHECK(guard.wall_time(limits, 30s, kStart + 600ms).time == 600ms);
+    CHECK(other.wall_time(limits, 30s, kStart + 600ms).time == 400ms);
+    CHECK(other.wall_time(limits, 30s, kStart + 600ms).from_budget);
+    (void)other.end({}, std::nullopt, limits, kStart + 600ms);
+    CHECK(guard.wall_time(limits, 30s, kStart + 600ms).time == 600ms);
+    (void)guard.end({}, std::nullopt, limits, kStart + 600ms);
+    CHECK(account.used().wall == 1000ms);
+    CHECK(account.runs() == 0);
+}
+
 TEST_CASE(
     "the budget of output is met and passed by one byte, whoever says it", "[session][guard]") {
     SessionLimits limits;
