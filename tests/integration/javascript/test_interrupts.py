@@ -3,7 +3,6 @@
 
 import os
 import signal
-import time
 
 import pytest
 
@@ -123,10 +122,10 @@ def test_one_that_hits_the_waking_of_the_front_thread(js):
     js.run(
         "let stuck = false; const {prototype} = require('node:worker_threads').Worker, post = prototype.postMessage;"
         "prototype.postMessage = function (...values) {"
-        " if (stuck) { stuck = false; for (;;) ; } return post.apply(this, values) }"
+        " if (stuck) { stuck = false; require('node:fs').writeSync(1, 'stuck'); for (;;) ; } return post.apply(this, values) }"
     )
     js.begin("await new Promise((r) => setTimeout(r, 100)); stuck = true; console.log('said'); for (;;) ;")
-    time.sleep(0.5)  # nobody is told that it is stuck
+    assert js.raw["stdout"].read1() == b"stuck"  # past the driver, which nobody has told
     js.interrupt()
     result = js.finish()
     assert (result.text(), result.done["name"]) == ("said\n", "KeyboardInterrupt")
