@@ -153,6 +153,10 @@ Result<json> parse_json_object(std::string_view text, std::string_view what) {
     return value;
 }
 
+bool is_json(std::string_view text) {
+    return text.find('\0') == std::string_view::npos && json::accept(text);
+}
+
 std::string dump_json(const json& value) {
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -27,6 +27,9 @@ Result<nlohmann::json> parse_json(
 /// The same, and the value must be an object.
 Result<nlohmann::json> parse_json_object(std::string_view text, std::string_view what);
 
+/// Whether it is JSON text, of any depth and any number of values. Keeps nothing of it.
+bool is_json(std::string_view text);
+
 /// JSON to text. Invalid UTF-8 in strings is replaced by U+FFFD, never thrown.
 std::string dump_json(const nlohmann::json& value);
 

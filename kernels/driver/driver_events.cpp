@@ -25,6 +25,8 @@ using nlohmann::json;
 
 /// Of a line that is wrong, for its error.
 constexpr std::size_t kQuotedBytes = 200;
+/// Of a line, where its event's name is looked for.
+constexpr std::size_t kEventHeadBytes = 40;
 constexpr int kForEver = -1;
 
 /// Until then, in whole milliseconds, rounded up; poll(2) would else wake up early and often.
@@ -32,6 +34,16 @@ int milliseconds_until(std::chrono::steady_clock::time_point when) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(when - std::chrono::steady_clock::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000));
+}
+
+/// Whether the line is a value shown that is only nested too deeply or too large for parse_json:
+/// the user's, and no fault of the driver's. Its first member says what it is.
+bool shows_too_much(std::string_view line) {
+    std::string head(line.substr(0, kEventHeadBytes));
+    head.erase(std::remove(head.begin(), head.end(), ' '), head.end());
+    const bool shows =
+        head.rfind(R"({"event":"display",)", 0) == 0 || head.rfind(R"({"event":"result",)", 0) == 0;
+    return shows && protocol::is_json(line);
 }
 
 std::string describe_end(int status) {
@@ -114,6 +126,11 @@ void DriverInterpreter::take_lines() {
             return;
         }
         Result<json> event = protocol::parse_json_object(*line, "event");
+        if (!event && shows_too_much(*line)) {
+            (void)std::fprintf(
+                stderr, "cellkeep kernel: not shown: %s\n", event.error().message().c_str());
+            continue;
+        }
         const Status taken = event ? take_event(std::move(event.value())) : event.error();
         if (!taken) {
             set_fault(
@@ -234,7 +251,9 @@ Status DriverInterpreter::take_done(json event) {
 }
 
 Status DriverInterpreter::take_input(const json& event) {
-    if (!running_ || awaits_input_) {
+    // Behind an interrupt a question replaces the one that it ended; the answer to that is
+    // nobody's.
+    if (!running_ || (awaits_input_ && !interrupted_)) {
         return Error(
             ErrorCode::kProtocol,
             running_ ? "a question before the last one was answered" : "a question of no cell");

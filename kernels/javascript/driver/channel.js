@@ -136,6 +136,11 @@ class Reader {
         this.ring = new Uint8Array(shared.ring);
     }
 
+    // Bytes that next() would return now, records' headers included.
+    get available() {
+        return (Atomics.load(this.control, HEAD) - Atomics.load(this.control, TAIL)) >>> 0;
+    }
+
     // The next record as [kind, Buffer], or null if there is none.
     next() {
         const tail = Atomics.load(this.control, TAIL);
@@ -176,6 +181,7 @@ module.exports = {
     DONE,
     ENDING,
     EVENT,
+    HEADER_BYTES,
     INTERRUPTED,
     OTHERS,
     OTHERS_MAX,

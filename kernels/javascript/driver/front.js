@@ -41,13 +41,17 @@ class Events {
         this.scheduled = false;
     }
 
-    // An event of the front thread's own, after everything that is in the ring.
+    // An event of the front thread's own, after everything that is in the ring at this moment.
     send(event) {
-        this.drain(Infinity);
+        const there = this.reader.available;
+        if (there > 0) {
+            this.drain(there, true);
+        }
         this.socket.write(channel.toJson(event) + '\n');
     }
 
-    drain(bytes_max = SLICE_BYTES) {
+    // evenIfFull: what the socket cannot take now, it keeps.
+    drain(bytes_max = SLICE_BYTES, evenIfFull = false) {
         let kind = 0;
         let text = [];
         let size = 0;
@@ -60,7 +64,7 @@ class Events {
             size = 0;
         };
         for (let taken = 0; ; ) {
-            if (taken >= bytes_max || (bytes_max !== Infinity && this.socket.writableNeedDrain)) {
+            if (taken >= bytes_max || (!evenIfFull && this.socket.writableNeedDrain)) {
                 flush();
                 if (!this.socket.writableNeedDrain) {
                     setImmediate(() => this.drain());
@@ -76,7 +80,7 @@ class Events {
                 }
                 continue;
             }
-            taken += record[1].length;
+            taken += channel.HEADER_BYTES + record[1].length;
             if (record[0] === channel.STDOUT || record[0] === channel.STDERR) {
                 if (record[0] !== kind || size > EVENT_TEXT_MAX) {
                     flush();
@@ -182,7 +186,10 @@ class Front {
         this.waiting = []; // what came meanwhile
         this.answers = workerData.answers;
         this.events = new Events((id, bytes) => this.#done(id, bytes));
-        this.interrupter = new Interrupter(this.events.reader.control, () => this.#next());
+        this.interrupter = new Interrupter(this.events.reader.control, () => {
+            this.events.drain(); // what it ended may have been just about to wake us
+            this.#next();
+        });
         this.control = this.events.reader.control;
     }
 

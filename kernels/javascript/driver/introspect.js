@@ -19,6 +19,9 @@ const HEAD_MAX = 500;
 const PROTOTYPES_MAX = 50;
 const NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;
 const CHAIN = /(?:[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*\s*\??\.\s*)*[\p{ID_Start}$_]?[\p{ID_Continue}$\u200c\u200d]*$/u;
+// UTF-16 units before the cursor that a chain of names may have: finding its beginning takes the
+// square of this.
+const CHAIN_MAX = 500;
 const SPECIFIER = /(?:\brequire\s*\(|\bimport\s*\(|\bfrom|\bimport)\s*(['"])([^'"\n]*)$/;
 const KEYWORDS = (
     'async await break case catch class const continue debugger default delete do else export extends false finally ' +
@@ -30,6 +33,12 @@ const TYPESCRIPT_KEYWORDS = 'abstract declare enum implements interface keyof na
 // Offsets in UTF-16 units for those in code points, and back.
 const toUnits = (text, points) => Array.from(text).slice(0, points).join('').length;
 const toPoints = (text, units) => Array.from(text.slice(0, units)).length;
+
+// The names and dots that a text ends with; null if they are more than is looked at.
+function chainBefore(text) {
+    const chain = CHAIN.exec(text.slice(-CHAIN_MAX))[0];
+    return chain.length === CHAIN_MAX ? null : chain;
+}
 
 const isObject = (value) => (typeof value === 'object' && value !== null) || typeof value === 'function';
 
@@ -107,7 +116,10 @@ class Introspector {
         if (context !== 'code') {
             return answer([], end);
         }
-        const text = CHAIN.exec(before)[0];
+        const text = chainBefore(before);
+        if (text === null) {
+            return answer([], end);
+        }
         const parts = text.split('.').map((part) => part.replace(/[\s?]+/g, ''));
         const prefix = parts.pop();
         const start = end - prefix.length;
@@ -171,7 +183,7 @@ class Introspector {
         if (/\($/.test(before)) {
             before = before.slice(0, -1); // f(| asks for f
         }
-        const text = CHAIN.exec(before)[0];
+        const text = chainBefore(before) ?? '';
         const parts = text.split('.').map((part) => part.replace(/[\s?]+/g, ''));
         const previous = before[before.length - text.length - 1];
         const found = parts.every((part) => NAME.test(part)) && previous !== '.' ? this.#chain(parts) : null;

@@ -15,7 +15,7 @@ class Questions {
         this.writer = writer;
         this.port = port;
         this.currentCell = currentCell;
-        this.waits = null;
+        this.waits = null; // {cell, resolve} of the input() that has no answer yet
         port.unref();
     }
 
@@ -31,14 +31,16 @@ class Questions {
 
     // A promise of the answer.
     async input(text, options) {
-        if (this.waits !== null) {
-            throw new Error('one question at a time');
-        }
         this.#ask(text, options?.password === true);
+        const cell = this.currentCell();
+        const waits = { cell };
+        this.waits = waits;
         try {
-            return await this.currentCell().wait(new Promise((resolve) => (this.waits = resolve)));
+            return await cell.wait(new Promise((resolve) => (waits.resolve = resolve)));
         } finally {
-            this.waits = null;
+            if (this.waits === waits) {
+                this.waits = null;
+            }
         }
     }
 
@@ -46,7 +48,7 @@ class Questions {
     answered() {
         const answer = this.waits === null ? undefined : receiveMessageOnPort(this.port);
         if (answer !== undefined) {
-            this.waits(answer.message); // else prompt() has taken it already
+            this.waits.resolve(answer.message); // else prompt() has taken it already
         }
     }
 
@@ -54,6 +56,11 @@ class Questions {
         if (!this.currentCell()?.request.allow_stdin) {
             throw new Error('input is not possible here: the request does not allow it');
         }
+        // One that a cell has not waited for ends with it.
+        if (this.waits !== null && this.waits.cell === this.currentCell()) {
+            throw new Error('one question at a time');
+        }
+        this.waits = null;
         while (receiveMessageOnPort(this.port) !== undefined) {
             // The answer to a question that nobody waits for any more.
         }

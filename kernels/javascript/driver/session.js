@@ -158,6 +158,7 @@ class Session {
         this.current = cell;
         this.host.cell = cell;
         if (this.#isInterrupted(cell)) {
+            this.front.postMessage({ forget: request.prepared.declare });
             this.#interrupt(cell.id);
             return;
         }

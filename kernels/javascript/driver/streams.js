@@ -4,11 +4,13 @@
 // that a cell shows. What writes to descriptors 1 and 2 itself goes to the session's pipes.
 'use strict';
 
-const { Buffer, Object, console, process } = globalThis;
+const { ArrayBuffer, Buffer, Object, Set, console, process } = globalThis;
 const { Writable } = require('node:stream');
 const { StringDecoder } = require('node:string_decoder');
 
 const { STDERR, STDOUT } = require('./channel');
+
+const UTF8 = new Set(['utf8', 'utf-8', 'buffer']);
 
 class OutputStream extends Writable {
     constructor(writer, kind, fd) {
@@ -18,17 +20,40 @@ class OutputStream extends Writable {
             writer: { value: writer },
             kind: { value: kind },
             decoder: { value: new StringDecoder('utf8') },
+            encoding: { value: 'utf8', writable: true },
         });
     }
 
-    _write(chunk, encoding, done) {
-        if (typeof chunk !== 'string') {
-            chunk = this.decoder.write(chunk);
-        } else if (encoding !== 'utf8' && encoding !== 'utf-8' && encoding !== 'buffer') {
-            chunk = this.decoder.write(Buffer.from(chunk, encoding));
+    // All of it is written here. Writable's own way would remember a write that an interrupt has
+    // ended as one that goes on, and keep everything behind it for ever.
+    write(chunk, encoding, callback) {
+        if (typeof encoding === 'function') {
+            [encoding, callback] = [undefined, encoding];
         }
-        this.writer.text(this.kind, chunk);
-        done();
+        if (typeof chunk !== 'string' && !ArrayBuffer.isView(chunk)) {
+            return super.write(chunk, encoding, callback); // throws
+        }
+        this.writer.text(this.kind, this.#decode(chunk, encoding ?? this.encoding));
+        if (typeof callback === 'function') {
+            process.nextTick(callback, null);
+        }
+        return true;
+    }
+
+    #decode(chunk, encoding) {
+        if (typeof chunk !== 'string') {
+            return this.decoder.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+        }
+        if (UTF8.has(encoding)) {
+            return chunk;
+        }
+        return this.decoder.write(Buffer.from(chunk, encoding));
+    }
+
+    setDefaultEncoding(encoding) {
+        super.setDefaultEncoding(encoding); // or throws
+        this.encoding = encoding;
+        return this;
     }
 
     // Ending or destroying the session's own output does nothing, as in Node.

@@ -9,6 +9,9 @@ from . import failures, files, scan
 from .engine import ask
 
 MATCHES_MAX = 500
+# Of a name in the code, in code points: what is longer is not looked for. Looking for the beginning
+# of a name takes the square of this.
+NAME_MAX = 300
 _BEGUN = re.compile(r"[^\W\d]\w*$")
 _QUALIFIER = re.compile(r"(?:\"((?:[^\"]|\"\")+)\"|([^\W\d]\w*))\.$")
 
@@ -71,10 +74,13 @@ def complete(connection, code, cursor):
 
 
 def _names(connection, before):
-    begun = _BEGUN.search(before)
+    begun = _BEGUN.search(before[-NAME_MAX:])
     typed = begun.group() if begun else ""
     start = len(before) - len(typed)
-    if qualifier := _QUALIFIER.search(before[:start]):
+    qualifier = _QUALIFIER.search(before[max(0, start - NAME_MAX) : start])
+    if len(typed) == NAME_MAX or (qualifier and len(qualifier.group()) == NAME_MAX):
+        return len(before), []
+    if qualifier:
         owner = qualifier.group(2) or qualifier.group(1).replace('""', '"')
         rows = ask(connection, _COLUMNS, [typed, owner])
         rows = rows or ask(connection, _TABLES_OF_SCHEMA, [typed, owner])

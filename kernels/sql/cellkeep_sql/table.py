@@ -8,6 +8,7 @@ of intervals, nanoseconds, infinite dates and dates before our era.
 
 import html
 import json
+import re
 import unicodedata
 
 import pyarrow
@@ -28,6 +29,8 @@ JSON_MAX = 2_000_000
 VALUE_MAX = 100_000
 # Of one value in text and HTML.
 SHOWN_VALUE_MAX = 200
+# Levels of one value in JSON; deeper ones stay text. Messages may have 256 levels.
+LEVELS_MAX = 200
 # Beyond it JavaScript's numbers are not exact.
 EXACT_INTEGER = 2**53 - 1
 
@@ -36,6 +39,8 @@ _INTEGERS = {
     "utinyint", "usmallint", "uinteger", "ubigint", "uhugeint", "bignum",
 }  # fmt: skip
 _FLOATS = {"float", "double"}
+# Also whole strings, where brackets are none.
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 _NESTED = {"list", "array", "struct", "map", "union", "variant", "tuple"}
 
 
@@ -166,10 +171,23 @@ def _json_value(kind, text, document):
         return text == "true"
     if kind == "text":
         return text
+    if _is_too_deep(document):
+        return document
     try:
         return json.loads(document, parse_int=_integer, parse_constant=str)
-    except (ValueError, RecursionError):
+    except ValueError:
         return document  # A column of type JSON may hold what is none.
+
+
+def _is_too_deep(document):
+    if document.count("[") + document.count("{") <= LEVELS_MAX:
+        return False
+    level = 0
+    for found in _BRACKETS.findall(document):
+        level += 1 if found in "[{" else -1 if found in "]}" else 0
+        if level > LEVELS_MAX:
+            return True
+    return False
 
 
 def _integer(text):

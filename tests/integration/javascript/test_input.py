@@ -62,6 +62,24 @@ def test_two_questions_at_once(js):
     assert "one question at a time" in js.finish().done["message"]
 
 
+def test_prompt_while_another_question_waits(js):
+    js.begin("const a = input('1'); prompt('2')", allow_stdin=True)
+    assert js.event()["prompt"] == "1"
+    assert "one question at a time" in js.finish().done["message"]
+
+
+@pytest.mark.parametrize("ask", ["prompt('second')", "await input('second')"])
+def test_a_question_that_its_cell_did_not_wait_for(js, ask):
+    js.begin("input('first').catch(() => {}); 1", allow_stdin=True)
+    assert js.event()["prompt"] == "first"
+    assert js.finish().ok
+    for _ in range(2):
+        js.begin(ask, allow_stdin=True)
+        assert js.event()["prompt"] == "second"
+        js.send(request="input", value="right")
+        assert js.finish().value == "'right'"
+
+
 def test_a_question_between_cells(js):
     result = js.run("let said; setTimeout(() => { try { prompt('x') } catch (e) { said = e.message } }, 1)")
     assert result.ok

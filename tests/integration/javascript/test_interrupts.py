@@ -42,6 +42,8 @@ def test_whatever_it_does(js, code):
     done = js.finish().done
     assert (done["status"], done["name"], done["kind"]) == ("error", "KeyboardInterrupt", "interrupt")
     assert js.value("n = 0; await new Promise((r) => setTimeout(r, 20)); [kept, n > 0]") == "[ 2, true ]"
+    after = js.run("console.log('after'); console.error('that'); process.stdout.write('end')")
+    assert (after.text(), after.text("stderr")) == ("after\nend", "that\n")
 
 
 @pytest.mark.parametrize("code", ["for (;;) ;", "await new Promise(() => {})", "1 + 1"])
@@ -105,6 +107,29 @@ def test_background_work_that_blocks_is_ended_by_the_next_cells_interrupt(js):
     js.interrupt()
     assert js.finish().done["name"] == "KeyboardInterrupt"
     assert js.value("1") == "1"
+
+
+def test_the_names_of_a_cell_that_never_began_are_new(js):
+    js.run("setTimeout(() => { console.log('blocking'); for (;;) ; }, 1)")
+    js.until("blocking")
+    js.begin("let fresh = 1")
+    js.interrupt()
+    assert js.finish().done["name"] == "KeyboardInterrupt"
+    assert js.value("'use strict'; let fresh = 2; fresh") == "2"
+
+
+def test_one_that_hits_the_waking_of_the_front_thread(js):
+    js.run(
+        "let stuck = false; const {prototype} = require('node:worker_threads').Worker, post = prototype.postMessage;"
+        "prototype.postMessage = function (...values) {"
+        " if (stuck) { stuck = false; require('node:fs').writeSync(1, 'stuck'); for (;;) ; } return post.apply(this, values) }"
+    )
+    js.begin("await new Promise((r) => setTimeout(r, 100)); stuck = true; console.log('said'); for (;;) ;")
+    assert js.raw["stdout"].read1() == b"stuck"  # past the driver, which nobody has told
+    js.interrupt()
+    result = js.finish()
+    assert (result.text(), result.done["name"]) == ("said\n", "KeyboardInterrupt")
+    assert js.run("console.log('after')").text() == "after\n"
 
 
 def test_again_and_again(js):

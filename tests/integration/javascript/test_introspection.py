@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Completion, inspection and completeness. None of them runs user code."""
 
+import time
+
 import pytest
 
 SETUP = """
@@ -142,3 +144,38 @@ def test_completeness(shared, code, status, indent):
     assert answer["status"] == status
     if code != "`${":
         assert answer["indent"] == indent
+
+
+LONG = [
+    "'" + "f" * 200_000,
+    "'" + "f" * 200_000 + "'; shap",
+    "a" * 200_000,
+    "a." * 100_000,
+    "a . " * 50_000,
+    " " * 200_000,
+    "0" * 200_000,
+    "require(" * 30_000,
+    "import " * 30_000,
+    "x" + "[" * 100_000,
+    "x[" + "a" * 100_000 + "]",
+    "é" * 100_000 + "😀" * 50_000,
+]
+
+
+@pytest.mark.parametrize("text", LONG, ids=[text[:6] for text in LONG])
+def test_much_text_before_the_cursor_takes_no_time(live, text):
+    begun = time.monotonic()
+    live.ask("complete", code=text, cursor=len(text))
+    live.ask("complete", code=text + ".", cursor=len(text) + 1)
+    live.ask("inspect", code=text, cursor=len(text), detail=0)
+    live.ask("inspect", code=text, cursor=0, detail=0)
+    assert time.monotonic() - begun < 5
+
+
+def test_chains_behind_much_text(live):
+    before = "'" + "f" * 100_000 + "'; "
+    assert complete(live, before + "deep.inner.valu|")["matches"] == ["value", "valueOf"]
+    assert live.ask("inspect", code=before + "shape", cursor=len(before), detail=0)["found"]
+    for chain in ("a" * 500, "a" * 5000, "shape" + " " * 600 + ".ar", "x" * 600 + ".shap"):
+        assert complete(live, before + chain + "|")["matches"] == [], chain[-10:]
+        assert not live.ask("inspect", code=before + chain, cursor=len(before + chain), detail=0)["found"]

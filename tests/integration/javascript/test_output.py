@@ -2,6 +2,7 @@
 """Output of all kinds, in order and complete."""
 
 import base64
+import time
 
 import pytest
 
@@ -21,6 +22,14 @@ PNG = bytes.fromhex("89504e470d0a1a0a") + bytes(20)
         ("process.stdout.write('no newline')", "no newline", ""),
         ("process.stdout.write(Buffer.from('é').subarray(0, 1)); process.stdout.write(Buffer.from('é').subarray(1))", "é", ""),
         ("process.stderr.write('68', 'hex')", "", "h"),
+        ("process.stdout.setDefaultEncoding('hex').write('68'); process.stdout.setDefaultEncoding('utf8').write('i')", "hi", ""),
+        ("process.stdout.cork(); process.stdout.write('a'); process.stdout.uncork(); console.log('b')", "ab\n", ""),
+        ("await new Promise((r) => process.stdout.write('a', r)); process.stdout.write('b', 'utf8', () => console.log('c')); await 0", "abc\n", ""),
+        ("console.log([process.stdout.write('x'.repeat(20)), process.stdout.writableNeedDrain])", "x" * 20 + "[ true, false ]\n", ""),
+        ("for (const no of [null, 1, {}, [65]]) try { process.stdout.write(no) } catch (e) { console.log(e.code) }",
+         "ERR_STREAM_NULL_VALUES\n" + 3 * "ERR_INVALID_ARG_TYPE\n", ""),
+        ("try { process.stdout.write('x', 'nonsense') } catch (e) { console.log(e.code) }", "ERR_UNKNOWN_ENCODING\n", ""),
+        ("await require('stream/promises').pipeline(require('stream').Readable.from(['a', 'b']), process.stdout, {end: false}); console.log('c')", "abc\n", ""),
         ("console.log('é😀\\ud800\\0')", "é😀\ufffd\0\n", ""),
         ("process.stdout.end('x'); process.stdout.destroy(); console.log('still')", "still\n", ""),
     ],
@@ -62,6 +71,20 @@ def test_one_large_text_arrives_complete(js):
 def test_a_line_does_not_wait_for_the_next(js):
     js.begin("console.log('first'); console.log('second'); for (;;) ;")
     js.until("second\n")
+    js.interrupt()
+    assert js.finish().done["name"] == "KeyboardInterrupt"
+
+
+def test_requests_are_answered_beside_a_flood_between_cells(js):
+    js.run("setTimeout(() => { for (;;) process.stdout.write('é\\u0001flood'.repeat(1500)) }, 50)")
+    js.until("flood")
+    js.id += 1
+    js.send(request="is_complete", id=js.id, code="1")
+    deadline = time.monotonic() + 20
+    while (event := js.event())["event"] == "stdout":
+        assert time.monotonic() < deadline
+    assert (event["event"], event["status"]) == ("done", "complete")
+    js.begin("1")
     js.interrupt()
     assert js.finish().done["name"] == "KeyboardInterrupt"
 

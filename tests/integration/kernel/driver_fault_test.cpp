@@ -53,6 +53,7 @@ TEST_CASE(
          {"os.write(4, b'[1]\\n')", "event: "},
          {"os.write(4, b'\\n')", "event: "},
          {"os.write(4, b'[' * 5000 + b'\\n')", "event: "},
+         {"os.write(4, b'{\"event\":\"display\",' + b'[' * 5000 + b'\\n')", "event: "},
          {"say({'event': 'nonsense'})", "there is no event \"nonsense\""},
          {"say({'no': 'event'})", "there is no event \"\""},
          {"say({'event': 'ready', 'version': '2'})", "ready for the second time"},
@@ -88,6 +89,30 @@ TEST_CASE(
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == kProtocolExit);
     CHECK_THAT(kernel.read_stderr(), Contains(complaint));
+}
+
+TEST_CASE("a value that is too deep or too large is not shown, and no fault", "[kernel][driver]") {
+    // Of the user's making, so no reason to lose the session.
+    const auto [value, complaint] = GENERATE(table<std::string, std::string>(
+        {{"b'[' * 300 + b']' * 300", "nested deeper than 256 levels"},
+         {"b'[' + b'0,' * 2000000 + b'0]'", "more than 2000000 values"}}));
+    const std::string event = GENERATE("display", "result");
+    CAPTURE(value, event);
+    const DriverFolder folder = DriverFolder::with_program(
+        "while True:\n"
+        "    id = hear()['id']\n"
+        "    line = b'{\"event\": \"" +
+        event + "\", \"data\": {\"application/json\": ' + " + value +
+        " + b'}}\\n'\n"
+        "    while line: line = line[os.write(4, line):]\n"
+        "    say({'event': 'stdout', 'text': 'on'})\n"
+        "    say({'event': 'done', 'id': id})\n");
+    KernelClient kernel(folder.start());
+    const Messages answer = kernel.execute("x");
+    CHECK(only(answer, "execute_reply")["status"] == "ok");
+    CHECK(text_of(answer, "stdout") == "on");
+    CHECK_THAT(kernel.read_stderr(), Contains("not shown: event: " + complaint));
+    CHECK(only(kernel.execute("x"), "execute_reply")["status"] == "ok");
 }
 
 TEST_CASE("done twice is done once", "[kernel][driver]") {

@@ -8,6 +8,8 @@
 #include <string>
 
 using cellkeep::protocol::Channel;
+using cellkeep::protocol::Message;
+using cellkeep::test::content;
 using cellkeep::test::DriverFolder;
 using cellkeep::test::error_place;
 using cellkeep::test::KernelClient;
@@ -90,4 +92,33 @@ TEST_CASE("a driver may want interrupts as messages", "[kernel][driver]") {
     kernel.interrupt();
     CHECK(
         only(kernel.receive_until_idle(id), "execute_result")["data"]["text/plain"] == "interrupt");
+}
+
+TEST_CASE("a question behind an interrupt replaces the one before it", "[kernel][driver]") {
+    // As in a language whose code may catch its interrupt and ask again.
+    const DriverFolder folder = DriverFolder::with_class(
+        R"(
+    def execute(self, code):
+        self.emit({"event": "input", "prompt": "first", "password": False})
+        assert self._loop.next_request()["request"] == "interrupt"
+        self.emit({"event": "input", "prompt": "second", "password": False})
+        return self._loop.next_request()["value"])",
+        {{"interrupt", "message"}});
+    KernelClient kernel(folder.start());
+    const std::string id = kernel.start("x", {{"allow_stdin", true}});
+    const auto ask = [&] { return kernel.receive_until("input_request").back(); };
+    const auto answer = [&](const Message& question, const char* value) {
+        kernel.send(
+            Channel::kStdin,
+            "input_reply",
+            {{"value", value}},
+            json::parse(question.header_json()));
+    };
+    const Message question = ask();
+    kernel.interrupt();
+    const Message again = ask();
+    CHECK(content(again)["prompt"] == "second");
+    answer(question, "late");
+    answer(again, "right");
+    CHECK(only(kernel.receive_until_idle(id), "execute_result")["data"]["text/plain"] == "right");
 }

@@ -2,6 +2,7 @@
 """The SQL driver by itself: statements, errors, files, interrupts."""
 
 import os
+import time
 
 import pytest
 
@@ -105,6 +106,24 @@ def test_what_ran_before_an_error_counts(sql):
     assert done["status"] == "error"
     assert [event["event"] for event in events] == ["stdout", "display"]
     assert sql.rows("FROM t") == [[5]]
+
+
+@pytest.mark.parametrize("long", ["a" * 200_000, "1" * 60_000 + "a" * 60_000, '"' * 200_000, "'" + "f" * 200_000])
+def test_a_cell_of_much_text_is_completed_at_once(sql, long):
+    begun = time.monotonic()
+    for code in (long, long + ".", long + " coal", f"SELECT {long}' coal"):
+        sql.ask("complete", code=code, cursor=len(code))
+        sql.ask("inspect", code=code, cursor=len(code), detail=0)
+    assert time.monotonic() - begun < 20
+
+
+def test_names_are_completed_behind_much_text(sql):
+    sql.run('CREATE TABLE trees AS SELECT 1 AS leaves; CREATE TABLE "big trees" AS SELECT 1 AS roots')
+    text = "SELECT '" + "f" * 60_000 + "', "
+    for code, match in (("coal", "coalesce"), ("trees.le", "leaves"), ('"big trees".ro', "roots")):
+        assert sql.ask("complete", code=text + code, cursor=len(text + code))["matches"] == [match]
+    for code in ("a" * 300, "a" * 1000, "a" * 300 + ".le", "a" * 1000 + ".le"):
+        assert sql.ask("complete", code=code, cursor=len(code))["matches"] == []
 
 
 def test_an_aborted_transaction_is_rolled_back_by_who_began_it(sql):

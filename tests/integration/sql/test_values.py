@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What values become in text, HTML and JSON."""
 
+import json
+
 import pytest
 
 
@@ -55,6 +57,20 @@ import pytest
 def test_values_in_json_lose_nothing(sql, expression, value):
     found = sql.value(expression)
     assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize("levels", [200, 201, 300, 100_000])
+def test_what_is_nested_too_deeply_stays_text(sql, levels):
+    found = sql.value(f"(repeat('[', {levels}) || '1' || repeat(']', {levels}))::JSON")
+    if levels > 200:
+        assert found == ("[" * levels + "1" + "]" * levels)[:100_000]
+    else:
+        assert json.dumps(found) == "[" * levels + "1" + "]" * levels
+
+
+def test_brackets_that_do_not_nest_do_not_count(sql):
+    inside = [[]] * 300 + ['[[["[[['] * 100
+    assert sql.value(f"'{json.dumps(inside)}'::JSON") == inside
 
 
 def test_columns_have_types_and_may_have_one_name(sql):

@@ -11,6 +11,7 @@
 using Catch::Matchers::Contains;
 using cellkeep::ErrorCode;
 using cellkeep::protocol::dump_json;
+using cellkeep::protocol::is_json;
 using cellkeep::protocol::parse_json;
 using cellkeep::protocol::parse_json_object;
 using nlohmann::json;
@@ -101,6 +102,10 @@ TEST_CASE("limits::kJsonDepthMax bounds the nesting", "[protocol][json][limits]"
         CHECK_THAT(value.error().message(), Contains("deeper"));
         CHECK(parse_json(nested(too_deep, R"({"a":)", "}"), "document").has_error());
     }
+    CHECK(is_json(nested(depth + 1, "[", "]")));
+    CHECK(is_json(nested(1'000'000, "[", "]")));
+    CHECK_FALSE(is_json(nested(depth + 1, "[", "")));
+    CHECK_FALSE(is_json(std::string("1\0", 2)));
     // Refused where it gets too deep, whether or not it would ever have closed.
     CHECK_THAT(
         parse_json(std::string(1'000'000, '['), "document").error().message(), Contains("deeper"));

@@ -14,6 +14,11 @@ from .kernel import Kernel
 ANSWER_SECONDS = 15
 # Of the idle that follows a reply, and of the busy that follows a comm message.
 STATUS_SECONDS = 10
+# Without a word of an execution whose reply has come: then its idle is asked after.
+QUIET_SECONDS = 2
+# Taken from one channel before requests and the other channels are looked at again: a kernel that
+# prints without end can be interrupted.
+TURN_MESSAGES = 64
 # Of the kernel's end, within the grace that this process has.
 END_SECONDS = 1
 # Of what a kernel that has ended sent before, on its way here.
@@ -21,6 +26,9 @@ LAST_MILLISECONDS = 100
 # What ipykernel and its kin take for the end of input.
 END_OF_INPUT = "\x04"
 
+_NO_IDLE = (
+    "cellkeep: a part of what the kernel sent is lost: it sent more at once than could be read\n"
+)
 _SYNTAX = {"SyntaxError", "IndentationError", "TabError", "ParseError"}
 _COLOURS = re.compile(r"\x1b\[[\d;]*m")
 # Where IPython's tracebacks name the cell.
@@ -45,6 +53,8 @@ class Bridge:
         self._asked = None  # msg_id of the request that waits for its reply
         self._reply = None
         self._statuses = set()  # busy, idle of that request
+        self._later = None  # msg_id of a request behind that one
+        self._heard = False  # anything on iopub that it has caused
         self._question = None  # the input_request that waits for its answer
         self._interrupted = False
 
@@ -196,14 +206,33 @@ class Bridge:
         if self._reply is None:
             self._asked = None
             raise Unanswered
-        self._wait_for(lambda: "idle" in self._statuses, STATUS_SECONDS)
+        if seconds is None:
+            self._wait_for_the_rest()
+        else:
+            self._wait_for(lambda: "idle" in self._statuses, STATUS_SECONDS)
         self._asked = self._question = None
         return self._reply
 
-    def _wait_for(self, is_so, seconds):
-        """Until it is so, or the time is over. Interrupts and answers reach the kernel meanwhile."""
+    def _wait_for_the_rest(self):
+        """All that an execution has said, which may be far behind its reply. Its idle may be among
+        what a kernel dropped: what a later request causes on iopub tells that nothing more comes."""
+        self._wait_for(lambda: "idle" in self._statuses, QUIET_SECONDS, is_renewed=True)
+        if "idle" in self._statuses:
+            return
+        self._later = self._kernel.send(self._kernel.shell, "kernel_info_request", {})
+        self._wait_for(lambda: {"idle", "passed"} & self._statuses, STATUS_SECONDS)
+        self._later = None
+        if "idle" not in self._statuses:
+            self._lines.emit("stderr", text=_NO_IDLE)
+
+    def _wait_for(self, is_so, seconds, is_renewed=False):
+        """Until it is so, or the time is over, which begins anew with whatever the request causes if
+        it is renewed. Interrupts and answers reach the kernel meanwhile."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while not is_so():
+            if is_renewed and self._heard:
+                self._heard = False
+                deadline = time.monotonic() + seconds
             if deadline is not None and time.monotonic() >= deadline:
                 return
             self._wait(deadline)
@@ -228,6 +257,11 @@ class Bridge:
         """Until something has come, or the time is over."""
         left = None if deadline is None else max(0, deadline - time.monotonic()) * 1000
         ready = dict(self._poller.poll(left))
+        if self._lines.fd in ready:
+            requests = self._lines.read()
+            if requests is None:
+                raise Ended
+            self._requests += requests
         kernel = self._kernel
         if kernel.iopub in ready:
             self._take(kernel.iopub, self._on_iopub)
@@ -242,21 +276,16 @@ class Bridge:
             while kernel.iopub.poll(LAST_MILLISECONDS):
                 self._take(kernel.iopub, self._on_iopub)
             kernel.end_as_it_did()
-        if self._lines.fd in ready:
-            requests = self._lines.read()
-            if requests is None:
-                raise Ended
-            self._requests += requests
 
     def _take(self, one, handle):
-        """Hands over what there is. Whether there was anything."""
-        taken = False
-        while one.poll(0):
-            taken = True
-            message = self._kernel.receive(one)
+        """Hands over what there is, up to a turn's worth."""
+        for _ in range(TURN_MESSAGES):
+            try:
+                message = self._kernel.receive(one)
+            except zmq.Again:
+                return
             if message is not None:
                 handle(message)
-        return taken
 
     def _on_reply(self, message):
         if message.parent == self._asked:
@@ -274,9 +303,12 @@ class Bridge:
 
     def _on_iopub(self, message):
         kind, content = message.type, message.content
+        self._heard = self._heard or message.parent == self._asked
         if kind == "status":
             if message.parent == self._asked:
                 self._statuses.add(content.get("execution_state"))
+            elif message.parent == self._later:
+                self._statuses.add("passed")
         elif kind == "stream":
             name = "stderr" if content.get("name") == "stderr" else "stdout"
             self._lines.emit(name, text=str(content.get("text", "")))

@@ -23,6 +23,9 @@ START_SECONDS = 25
 # A kernel without a stdin channel is one that asks nothing.
 STDIN_SECONDS = 5
 PROBE_SECONDS = 0.5
+# That wait here to be read; 2 KB of memory each, if they are lines of text. What a kernel publishes
+# beyond it waits in its own queue, and what does not fit there (often 1000) ZeroMQ drops there.
+IOPUB_MESSAGES_MAX = 50_000
 SPEC_BYTES_MAX = 1 << 20
 TRANSPORTS = ("tcp", "ipc")
 
@@ -67,6 +70,7 @@ class Kernel:
 
     def __init__(self, spec):
         self._spec = spec
+        self._ready_by = time.monotonic() + START_SECONDS
         self._context = zmq.Context()
         # Short: an ipc path has room for 31 characters in some kernels (xeus).
         self._folder = tempfile.mkdtemp(prefix="k", dir="/tmp")
@@ -144,8 +148,9 @@ class Kernel:
     def _socket(self, kind, identity=None):
         made = self._context.socket(kind)
         made.linger = 0
-        # Nothing is dropped: the queue is the kernel's memory, which the session's limit counts.
-        made.rcvhwm = made.sndhwm = 0
+        # Replies and questions are never dropped, and what is published not here: README.md.
+        made.rcvhwm = IOPUB_MESSAGES_MAX if kind == zmq.SUB else 0
+        made.sndhwm = 0
         if identity is not None:
             made.routing_id = identity
         return made
@@ -158,7 +163,7 @@ class Kernel:
     def _wait_until_connected(self, channels):
         """All channels have shaken hands. Else a kernel's first question, or its first output, is
         lost: a ROUTER drops what it has for somebody that it has not met, a PUB for nobody."""
-        deadline = time.monotonic() + START_SECONDS
+        deadline = self._ready_by
         missing = set(channels)
         while missing:
             if missing == {"stdin"}:
@@ -176,7 +181,7 @@ class Kernel:
 
     def probe(self):
         """kernel_info_reply's content, once iopub has been heard as well."""
-        deadline = time.monotonic() + START_SECONDS
+        deadline = self._ready_by
         asked, content, heard = set(), None, False
         while content is None or not heard:
             if time.monotonic() > deadline:
@@ -219,12 +224,8 @@ class Kernel:
         return identity
 
     def receive(self, one):
-        """The next message, or None: there is none, or it is no message."""
-        try:
-            frames = one.recv_multipart(zmq.NOBLOCK)
-        except zmq.Again:
-            return None
-        return self.wire.read(frames)
+        """The next message, or None: it is no message. zmq.Again: there is none."""
+        return self.wire.read(one.recv_multipart(zmq.NOBLOCK))
 
     def interrupt(self):
         if self._spec.interrupt_by_message:
