@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import shutil
 from pathlib import Path
 
@@ -51,12 +52,37 @@ def test_it_says_which_clang_it_is(shared: Driver) -> None:
         ("#include <bitset>\nstd::bitset<4>(5)", "0101"),
         ("#define TWICE(x) ((x) * 2)\nTWICE(21)", "42"),
         ("enum class Hue { red, green }; Hue::green", "Hue(1)"),
+        ('#include <filesystem>\nstd::filesystem::path("/a/b")', '"/a/b"'),
+        (
+            "struct Streamed : std::vector<int> { using vector::vector; };\n"
+            'std::ostream& operator<<(std::ostream& out, const Streamed&) { return out << "streamed"; }\n'
+            "Streamed{1, 2}",
+            "streamed",
+        ),
     ],
 )
 def test_the_last_expression_is_the_value(shared: Driver, code: str, value: str) -> None:
     answer = shared.run(code)
     assert answer.done["status"] == "ok", answer.done
     assert answer.result == value
+
+
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ("int pointed = 1; &pointed", r"0x[0-9a-f]+"),
+        ("volatile int* shaky = nullptr; volatile int restless = 1; shaky = &restless; shaky", r"0x[0-9a-f]+"),
+        ("std::unique_ptr<int[]>(new int[3]{1, 2, 3})", r"0x[0-9a-f]+"),
+        ("std::shared_ptr<int[]>(new int[3]{1, 2, 3})", r"0x[0-9a-f]+"),
+        ("std::shared_ptr<void>(std::make_shared<int>(3))", r"0x[0-9a-f]+"),
+        ("struct Plain { int a; }; Plain{1}", r"Plain at 0x[0-9a-f]+"),
+        ("using Handler = void (*)(int); Handler{[](int) {}}", r"0x[0-9a-f]+"),
+    ],
+)
+def test_addresses_are_shown_as_such(shared: Driver, code: str, value: str) -> None:
+    answer = shared.run(code)
+    assert answer.done["status"] == "ok", answer.done
+    assert re.fullmatch(value, answer.result or ""), answer.result
 
 
 @pytest.mark.parametrize(
