@@ -244,6 +244,22 @@ def test_completion(shared: Driver) -> None:
     assert shared.ask("complete", code="zzz_nothing_like_it", cursor=19)["matches"] == []
 
 
+@pytest.mark.parametrize(
+    ("code", "wanted", "typed"),
+    [
+        ("int above = 1;\ncompletable_m", "completable_many", 13),
+        ("int above = 1;\n\n  above + completable_m", "completable_many", 13),
+        ("// größer, 𝒳\ncompletable_m", "completable_many", 13),
+        ("void later() {\n    completable_m", "completable_many", 13),
+    ],
+)
+def test_completion_in_a_later_line(shared: Driver, code: str, wanted: str, typed: int) -> None:
+    shared.run("int completable_many = 1;")
+    done = shared.ask("complete", code=code + "\nint below = 2;", cursor=len(code))
+    assert wanted in done["matches"]
+    assert (done["start"], done["end"]) == (len(code) - typed, len(code))
+
+
 def test_inspection(shared: Driver) -> None:
     shared.run("/// Doubles it.\nint doubled(int n) { return 2 * n; }\nstd::vector<int> inspected;")
     done = shared.ask("inspect", code="doubled(3)", cursor=3, detail=0)
