@@ -32,6 +32,12 @@ def test_twice_in_one_cell_is_an_error(shared: Driver) -> None:
         ("class {", "nothing closes this '{'", 1, 7),
         ("int f() {\n  g(1;\n", "nothing closes", 1, 9),
         ("}", "expected expression", 1, 1),
+        ("int y = 1; /* note", "nothing ends this comment", 1, 12),
+        ("1 +\n1 /* note", "nothing ends this comment", 2, 3),
+        ("#if 1\n/* note", "nothing ends this comment", 2, 1),
+        ('auto raw = R"(text', "nothing ends this raw string", 1, 12),
+        ("int f() { )", "this ')' does not close a '{'", 1, 11),
+        ("struct A {\n  int f() { return x); };", "this ')' does not close a '{'", 2, 21),
     ],
 )
 def test_errors_have_their_place_in_the_cell(
@@ -43,6 +49,14 @@ def test_errors_have_their_place_in_the_cell(
     if column is not None:
         assert (done["line"], done["column"]) == (line, column)
     assert any(message in text for text in done["traceback"])
+
+
+def test_brackets_of_macros_do_not_keep_the_compiler_busy_for_ever(own: Driver) -> None:
+    own.run("int kept = 1;\n#define OPENS {")
+    done = own.run("namespace endless OPENS int x;").done
+    assert (done["status"], done["name"]) == ("error", "CompileError")
+    assert "s of processor time" in done["message"]
+    assert own.run("kept").result == "1"
 
 
 def test_every_error_is_in_the_traceback(shared: Driver) -> None:
