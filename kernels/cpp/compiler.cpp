@@ -145,7 +145,7 @@ class Compiler::Implementation {
         collector_.begin_cell(cell_file(count));
         const std::string source =
             cell_source(code, cell_file(count), ++g_serial, [this](std::string_view name) {
-                return is_type(instance(), name);
+                return meaning_of(instance(), name);
             });
         std::string said = parse(source);
         compiled.warnings = collector_.warnings();

@@ -118,6 +118,55 @@ def test_captures_at_the_top_are_no_error(shared: Driver) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "ask", "value"),
+    [
+        ("int d1f(int n) { return n + 1; }\nint (*d1)(int) = d1f;", "d1(2)", "3"),
+        ("int d2a[] = {4, 5};\nint (&d2)[2] = d2a;", "d2[1]", "5"),
+        ("struct D3 { int m = 6; };\nint (D3::*d3) = &D3::m;\nD3 (*d3f)() = [] { return D3{}; };", "d3f().*d3", "6"),
+        ('#include <dirent.h>\nDIR* d4 = opendir("/");', "d4 != nullptr", "true"),
+        ("#include <netdb.h>\naddrinfo* d5 = nullptr; int d5n = 0; if (d5 == nullptr) ++d5n;", "d5n", "1"),
+        ("namespace n6 { struct S { int v = 7; }; S one; } n6::S* d6 = &n6::one;", "d6->v", "7"),
+        ("struct K7 { struct In { int v = 8; }; }; K7::In k7; K7::In* d7 = &k7;", "d7->v", "8"),
+        ("typedef struct { int a; } T8; T8 t8{9}; T8* d8 = &t8;", "d8->a", "9"),
+        (
+            "template <class T> concept C9 = sizeof(T) > 1;\n"
+            "template <typename T> requires C9<T> && (sizeof(T) < 99) struct X9 { T v; };\nX9<int> x9{1}; X9<int>* d9 = &x9;",
+            "d9->v",
+            "1",
+        ),
+        ("constexpr bool c10 = true; template <bool B> struct T10 { bool v = B; };\nT10<c10 && !c10> d10;", "d10.v", "false"),
+        ("struct S11 {}; S11* d11f(int n) { static S11 s; return n > 0 ? &s : nullptr; }", "d11f(0) == nullptr", "true"),
+        ("#include <dirent.h>\nDIR* d12a, *d12b = nullptr; d12a = d12b;", "d12a == d12b", "true"),
+        ("#include <netdb.h>\nhostent* d13(const char* name) { return gethostbyname(name); }", "d13 != nullptr", "true"),
+    ],
+)
+def test_declarations_are_told_from_statements(shared: Driver, code: str, ask: str, value: str) -> None:
+    answer = shared.run(code)
+    assert answer.done["status"] == "ok", answer.done
+    assert shared.run(ask).result == value
+
+
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ("int x1 = 6, x2 = 7; x1 * x2;", None),
+        ("x1 * x2", "42"),
+        ("int x3 = 2; bool x4 = true; auto x5 = [](int n) { return x3 += n; }; x4 && x5(1); x3", "3"),
+        ("auto [x6, x7] = std::pair{2, 3}; x6 * x7; x6 & x7;", None),
+        ("enum { x8 = 2, x9 }; x8 * x9;", None),
+        ("#define X10 5\nint f10(int n) { return n; }\nX10 * f10(2)", "10"),
+        ("int x11 = 3; int* x12 = &x11; int(*x12) + 1", "4"),
+        ("x11 < 4 && x1 > 2", "true"),
+        ("double(x11) / 2", "1.5"),
+    ],
+)
+def test_expressions_are_told_from_declarations(shared: Driver, code: str, value: str | None) -> None:
+    answer = shared.run(code)
+    assert answer.done["status"] == "ok", answer.done
+    assert answer.result == value
+
+
+@pytest.mark.parametrize(
     ("first", "second", "ask", "value"),
     [
         ("int r1 = 1;", "double r1 = 2.5;", "r1", "2.5"),
