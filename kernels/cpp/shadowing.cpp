@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Attr.h>
+#include <clang/AST/DeclCXX.h>
 #include <clang/AST/DeclContextInternals.h>
 #include <clang/AST/DeclTemplate.h>
 #include <clang/Basic/SourceManager.h>
@@ -141,6 +142,17 @@ void Shadowing::hide_one(clang::NamedDecl* declaration) {
     }
 }
 
+bool Shadowing::was_hidden(const clang::NamedDecl& declaration) const {
+    // `auto [a, b]` has no name of its own: its symbol is made of those of its bindings.
+    if (const auto* together = llvm::dyn_cast<clang::DecompositionDecl>(&declaration)) {
+        return llvm::any_of(together->bindings(), [this](const clang::BindingDecl* binding) {
+            return was_hidden(*binding);
+        });
+    }
+    return !hidden_names_.empty() &&
+           hidden_names_.contains(declaration.getDeclName().getAsString());
+}
+
 void Shadowing::name(clang::Decl* declaration, std::uint64_t serial) {
     if (auto* scope = llvm::dyn_cast<clang::NamespaceDecl>(declaration)) {
         if (is_of_a_cell(scope)) {
@@ -157,9 +169,16 @@ void Shadowing::name(clang::Decl* declaration, std::uint64_t serial) {
         }
         return;
     }
+    if (auto* together = llvm::dyn_cast<clang::DecompositionDecl>(declaration)) {
+        // What `get<0>` of a pair gives is in a variable of the binding's name.
+        for (const clang::BindingDecl* binding : together->bindings()) {
+            if (clang::VarDecl* holding = binding->getHoldingVar()) {
+                name(holding, serial);
+            }
+        }
+    }
     auto* named = llvm::dyn_cast<clang::NamedDecl>(declaration);
-    if (named == nullptr || hidden_names_.empty() ||
-        !hidden_names_.contains(named->getDeclName().getAsString()) || !is_of_a_cell(named)) {
+    if (named == nullptr || !was_hidden(*named) || !is_of_a_cell(named)) {
         return;
     }
     clang::ASTContext& context = compiler_.getASTContext();

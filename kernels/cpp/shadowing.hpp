@@ -44,6 +44,7 @@ class Shadowing {
     std::vector<clang::NamedDecl*> earlier(clang::DeclarationName name) const;
     std::string file_of(clang::SourceLocation place) const;
     bool is_of_a_cell(const clang::Decl* declaration) const;
+    bool was_hidden(const clang::NamedDecl& declaration) const;
     void hide_one(clang::NamedDecl* declaration);
 
     clang::CompilerInstance& compiler_;

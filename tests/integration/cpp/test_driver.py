@@ -181,6 +181,11 @@ def test_expressions_are_told_from_declarations(shared: Driver, code: str, value
         ("namespace n10 { int v = 1; }", "namespace n10 { int v = 2; }", "n10::v", "2"),
         ('extern "C" int r11() { return 1; }', 'extern "C" int r11() { return 2; }', "r11()", "2"),
         ('extern "C" { int r13 = 1; }', 'extern "C" { int r13 = 2; }', "r13", "2"),
+        ("auto [r14, r15] = std::pair{1, 2};", "auto [r14, r15] = std::pair{3, 4};", "r14 * 10 + r15", "34"),
+        ("int r16 = 1;", "auto [r16, r17] = std::pair{3, 4};", "r16 * 10 + r17", "34"),
+        ("auto [r18, r19] = std::pair{1, 2};", "int r19 = 7;", "r18 * 10 + r19", "17"),
+        ("struct R20 { int a, b; }; auto [r20, r21] = R20{1, 2};", "auto [r20, r21] = R20{3, 4};", "r20 * 10 + r21", "34"),
+        ("int r22[] = {1, 2}; auto& [r23, r24] = r22;", "auto& [r23, r24] = r22; r23 = 5;", "r22[0]", "5"),
         ("int r12 = 1;", "int r12() { return 2; }", "r12()", "2"),
     ],
 )
