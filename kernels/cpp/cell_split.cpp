@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpp/cell_split.hpp"
 
+#include "kernels/cpp/idle_captures.hpp"
 #include "kernels/cpp/token_walk.hpp"
 #include "kernels/cpp/words.hpp"
 
@@ -246,8 +247,9 @@ class Splitter final : private TokenWalk {
                 ++at_;
             }
         }
-        if (initializer || !parameters) {
-            find_idle_captures(first, piece);
+        const bool of_class = type && text(first) != "enum";
+        if (!of_class && !scope && (piece.initializes || initializer || !parameters)) {
+            piece.idle_captures = idle_captures(*this, first, at_);
         }
     }
 
@@ -294,27 +296,6 @@ class Splitter final : private TokenWalk {
         const std::vector<Token> words = tokenize(text(at_).substr(1));
         if (words.size() > 1 && words.front().text == "define") {
             declared_values_.insert(std::string(words[1].text));
-        }
-    }
-
-    void find_idle_captures(std::size_t first, Piece& piece) const {
-        const std::string_view word = text(first);
-        if (word == "struct" || word == "class" || word == "union" || word == "namespace" ||
-            word == "extern") {
-            return;
-        }
-        std::size_t depth = 0;
-        for (std::size_t index = first; index + 2 < at_; ++index) {
-            const std::string_view token = tokens_[index].text;
-            if (token == "{") {
-                ++depth;
-            } else if (token == "}" && depth > 0) {
-                --depth;
-            } else if (
-                depth == 0 && token == "[" && text(index + 2) == "]" &&
-                (text(index + 1) == "&" || text(index + 1) == "=")) {
-                piece.idle_captures.push_back(tokens_[index + 1].begin);
-            }
         }
     }
 

@@ -20,9 +20,7 @@ struct Piece {
     std::size_t begin = 0;  // bytes of the cell: [begin, end)
     std::size_t end = 0;
     bool initializes = false;  // of a declaration: it may be of variables, whose initializers run
-    /// Of a declaration: `[&]` and `[=]` that a variable's initializer begins a lambda with. At the
-    /// top of a file nothing is there to be captured, and C++ refuses to be asked for it.
-    std::vector<std::size_t> idle_captures;  // where the `&` or `=` stands
+    std::vector<std::size_t> idle_captures;  // of a declaration (idle_captures.hpp)
 };
 
 /// What a qualified name ("std::string", "P") means before the cell.

@@ -147,12 +147,13 @@ class Compiler::Implementation {
             cell_source(code, cell_file(count), ++g_serial, [this](std::string_view name) {
                 return meaning_of(instance(), name);
             });
+        const auto text_begin = instance().getSourceManager().getNextLocalOffset();
         std::string said = parse(source);
         compiled.warnings = collector_.warnings();
         // Errors of templates come after the parser has said that all is well.
         if (collector_.has_errors()) {
             compiled.failure = collector_.failure();
-            compiled.in_the_way = shadowing_->find(collector_.redefinitions(), cell_file(count));
+            compiled.in_the_way = shadowing_->find(collector_.redefinitions(), text_begin);
         } else if (unit_ == nullptr) {
             compiled.failure = CompileFailure{"CompileError", said, "internal", 0, 0, {said}};
         }

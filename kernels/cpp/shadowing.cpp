@@ -77,8 +77,7 @@ std::vector<clang::NamedDecl*> Shadowing::earlier(clang::DeclarationName name) c
 }
 
 std::vector<Shadowed> Shadowing::find(
-    const std::vector<DiagnosticCollector::Redefinition>& taken,
-    const std::string& current_file) const {
+    const std::vector<DiagnosticCollector::Redefinition>& taken, std::uint32_t text_begin) const {
     std::vector<Shadowed> found;
     for (const auto& [given, spelled, previous] : taken) {
         clang::DeclarationName name = given;
@@ -90,7 +89,9 @@ std::vector<Shadowed> Shadowing::find(
         }
         const std::string file = previous.isValid() ? file_of(previous) : std::string();
         if (file.starts_with(kCellFilePrefix)) {
-            if (file != current_file) {
+            // Not by the cell's number: executions that are not counted have that of another.
+            const clang::SourceLocation at = compiler_.getSourceManager().getExpansionLoc(previous);
+            if (at.getRawEncoding() < text_begin) {
                 found.push_back({name.getAsOpaqueInteger(), previous.getRawEncoding()});
             }
         } else if (file.empty() || file == kNoFile) {

@@ -21,6 +21,8 @@ class TokenWalk {
     std::string_view text(std::size_t index) const {
         return index < tokens_.size() ? tokens_[index].text : std::string_view();
     }
+    /// Where it stands, in bytes; only for one that is there.
+    std::size_t place(std::size_t index) const { return tokens_[index].begin; }
     bool is_word(std::size_t index) const {
         return index < tokens_.size() && tokens_[index].kind == TokenKind::kWord;
     }

@@ -120,6 +120,26 @@ def test_captures_at_the_top_are_no_error(shared: Driver) -> None:
 @pytest.mark.parametrize(
     ("code", "ask", "value"),
     [
+        ("int l1 = 0; std::thread l1t([&] { l1 += 1; }); l1t.join();", "l1", "1"),
+        ("int l2 = 0; std::thread l2t{[&] { l2 += 1; }}; l2t.join();", "l2", "1"),
+        ("std::vector<std::function<int()>> l3{[=] { return 1; }, [&]() { return 2; }};", "l3[1]()", "2"),
+        ("auto l4 = std::make_unique<std::function<int()>>([&] { return 3; });", "(*l4)()", "3"),
+        ("auto l5 = [] { int n = 4; auto inner = [&] { return n; }; return inner(); };", "l5()", "4"),
+        ("auto l6 = [&](int n) -> int { return [=] { return n; }(); };", "l6(5)", "5"),
+        ("int l7 = 2; auto l7f = [&, n = 6](int m) { return n + m + l7; };", "l7f(1)", "9"),
+        ("int l8[] = {1, 2}; int l8i = 1; int l8v = l8[l8i] + std::invoke([&] { return l8[0]; });", "l8v", "3"),
+        ("struct L10 { int f() { int n = 4; return [&] { return n; }(); } } l10;", "l10.f()", "4"),
+    ],
+)
+def test_captures_in_initializers_are_no_error(shared: Driver, code: str, ask: str, value: str) -> None:
+    answer = shared.run(code)
+    assert answer.done["status"] == "ok", answer.done
+    assert shared.run(ask).result == value
+
+
+@pytest.mark.parametrize(
+    ("code", "ask", "value"),
+    [
         ("int d1f(int n) { return n + 1; }\nint (*d1)(int) = d1f;", "d1(2)", "3"),
         ("int d2a[] = {4, 5};\nint (&d2)[2] = d2a;", "d2[1]", "5"),
         ("struct D3 { int m = 6; };\nint (D3::*d3) = &D3::m;\nD3 (*d3f)() = [] { return D3{}; };", "d3f().*d3", "6"),
@@ -196,6 +216,24 @@ def test_what_is_defined_again_takes_the_place_of_the_earlier(
     again = shared.run(second)
     assert again.done["status"] == "ok", again.done
     assert shared.run(ask).result == value
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ask", "value"),
+    [
+        ("int u1 = 1;", "int u1 = 2;", "u1", "2"),
+        ("int u2() { return 1; }", "int u2() { return 2; }", "u2()", "2"),
+        ("struct U3 { int a = 1; };", "struct U3 { int a = 2; };", "U3{}.a", "2"),
+        ("auto [u4, u5] = std::pair{1, 2};", "auto [u4, u5] = std::pair{3, 4};", "u4", "3"),
+    ],
+)
+def test_executions_that_are_not_counted_define_again_as_well(
+    shared: Driver, first: str, second: str, ask: str, value: str
+) -> None:
+    assert shared.run(first, count=1).done["status"] == "ok"
+    again = shared.run(second, count=1)
+    assert again.done["status"] == "ok", again.done
+    assert shared.run(ask, count=1).result == value
 
 
 def test_an_overload_does_not_replace_the_other(shared: Driver) -> None:
