@@ -102,7 +102,9 @@ CompileFailure endless() {
 void write_out() {
     std::cout.flush();
     std::clog.flush();
-    (void)std::fflush(nullptr);
+    // No other files: one that a thread reads from would be waited for.
+    (void)std::fflush(stdout);
+    (void)std::fflush(stderr);
 }
 
 class InterpreterProcess {
@@ -236,6 +238,7 @@ class InterpreterProcess {
         if (::getpid() != self) {
             ::_exit(0);  // a child that the cell forked and let run to the cell's end
         }
+        allow_input(false);
         finish(done(id, "ok"));
     }
 

@@ -280,6 +280,40 @@ def test_no_input_where_none_is_allowed(shared: Driver) -> None:
     assert "allows no input" in answer.stderr
 
 
+def test_input_after_the_streams_were_taken_from_stdio(own: Driver) -> None:
+    answer = own.run(
+        "std::ios::sync_with_stdio(false); std::cin.tie(nullptr); int n1 = 0; std::cin >> n1; n1", ["42"]
+    )
+    assert answer.result == "42"
+    assert own.run("int n2 = 0; std::cin >> n2; n2", ["43"]).result == "43"
+    answer = own.run('std::cout << "last words"; abort();')
+    assert answer.done["status"] == "error"
+    assert answer.stdout == "last words"
+
+
+def test_input_is_the_cells_own_threads_alone(own: Driver) -> None:
+    answer = own.run("int n3 = 5; std::thread([] { std::cin >> n3; }).join(); std::cin.eof()", ["42"])
+    assert answer.result == "true"
+    assert "only the cell's own thread" in answer.stderr
+    answer = own.run(
+        "#include <sys/wait.h>\nif (fork() == 0) { int n = 7; std::cin >> n; _exit(n); }\n"
+        "int status = 0; wait(&status); WEXITSTATUS(status)",
+        ["42"],
+    )
+    assert answer.result == "7"
+    assert own.run("int n4 = 0; std::cin >> n4; n4", ["44"]).result == "44"
+
+
+def test_between_cells_nobody_is_asked(own: Driver) -> None:
+    own.run(
+        "std::atomic<bool> go = false, asked = false;\n"
+        "std::thread asks([] { while (!go) { std::this_thread::yield(); } getchar(); asked = true; }); asks.detach();"
+    )
+    own.run("go = true;")
+    answer = own.run("while (!asked) { std::this_thread::yield(); } 1")
+    assert answer.result == "1" and not [e for e in answer.events if e["event"] == "input"]
+
+
 def test_displays(shared: Driver) -> None:
     answer = shared.run('cellkeep::html("<b>x</b>"); cellkeep::json(R"({"a": [1]})"); cellkeep::png("\\x89PNG");')
     data = [event["data"] for event in answer.displays]
