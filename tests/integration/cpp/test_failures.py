@@ -226,3 +226,38 @@ def test_a_state_that_dies_between_cells_ends_the_driver(own: Driver, tmp_path: 
     with pytest.raises(EOFError):
         own.next_event()
     assert own.process.wait() == -6
+
+
+FORK = "#include <sys/wait.h>\nint status = 0; pid_t child = fork();\n"
+
+
+@pytest.mark.parametrize(
+    ("in_child", "said"),
+    [
+        ('cellkeep::html("<b>child</b>"); _exit(3);', "shows nothing"),
+        ("cellkeep::clear_output(); _exit(3);", "shows nothing"),
+        ("throw 1;", ""),
+        ('std::thread([] { throw std::runtime_error("child"); }).join();', "child"),
+        ("int* nothing = nullptr; *nothing = 1;", ""),
+    ],
+)
+def test_a_process_that_a_cell_forked_does_not_speak_for_it(own: Driver, in_child: str, said: str) -> None:
+    answer = own.run(f"{FORK}if (child == 0) {{ {in_child} }}\nwaitpid(child, &status, 0); 5")
+    assert answer.done["status"] == "ok", answer.done
+    assert [event["event"] for event in answer.events] == ["result"]
+    assert said in answer.stderr
+    assert own.run("1").result == "1"
+
+
+def test_an_exception_may_have_a_message_that_is_no_text(own: Driver) -> None:
+    done = own.run('std::thread([] { throw std::runtime_error("\\xff\\xfe"); }).join();').done
+    assert (done["status"], done["name"]) == ("error", "std::runtime_error")
+    assert own.run("1").result == "1"
+
+
+@pytest.mark.parametrize("use", ["SIG_IGN", "[](int) { while (waitpid(-1, nullptr, WNOHANG) > 0) {} }"])
+def test_what_a_cell_does_with_its_children_is_its_own_matter(own: Driver, use: str) -> None:
+    own.run(f"#include <sys/wait.h>\nint completable_now = 1; signal(SIGCHLD, {use});")
+    assert "completable_now" in own.ask("complete", code="completable_n", cursor=13)["matches"]
+    assert own.ask("inspect", code="completable_now", cursor=3, detail=0)["found"]
+    assert own.run("auto before = signal(SIGCHLD, SIG_DFL); before != SIG_DFL").result == "true"
