@@ -84,7 +84,6 @@ std::vector<Token> tokenize(std::string_view code) {
             Token& directive = tokens.back();
             directive.end = broken ? last_end : end_of_line(code, last_end);
             directive.text = code.substr(directive.begin, directive.end - directive.begin);
-            last_end = directive.end;
         }
         if (broken) {
             tokens.push_back({TokenKind::kBroken, code.substr(rest), rest, code.size()});
