@@ -106,9 +106,12 @@ class Writer {
 }  // namespace
 
 std::string cell_source(
-    std::string_view code, const std::string& file, std::uint64_t serial, const IsType& is_type) {
+    std::string_view code,
+    const std::string& file,
+    std::uint64_t serial,
+    const MeaningOf& meaning_of) {
     Writer writer(code, file, serial);
-    for (const Piece& piece : split_cell(tokenize(code), is_type)) {
+    for (const Piece& piece : split_cell(tokenize(code), meaning_of)) {
         writer.add(piece);
     }
     return writer.finish();

@@ -18,6 +18,9 @@ inline constexpr std::string_view kWrapperPrefix = "cellkeep_cell_";
 
 /// `file` is what diagnostics call the cell; `serial` is another for every text ever compiled.
 std::string cell_source(
-    std::string_view code, const std::string& file, std::uint64_t serial, const IsType& is_type);
+    std::string_view code,
+    const std::string& file,
+    std::uint64_t serial,
+    const MeaningOf& meaning_of);
 
 }  // namespace cellkeep::cpp

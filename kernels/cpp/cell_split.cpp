@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpp/cell_split.hpp"
 
+#include "kernels/cpp/idle_captures.hpp"
+#include "kernels/cpp/token_walk.hpp"
 #include "kernels/cpp/words.hpp"
 
 #include <algorithm>
@@ -13,16 +15,17 @@ namespace {
 
 /// A recursive descent over the tokens that knows just enough of the grammar to find where each
 /// declaration and each statement ends.
-class Splitter {
+class Splitter final : private TokenWalk {
  public:
-    Splitter(const std::vector<Token>& tokens, const IsType& is_type)
-        : tokens_(tokens), is_type_(is_type) {}
+    Splitter(const std::vector<Token>& tokens, const MeaningOf& meaning_of)
+        : TokenWalk(tokens), meaning_of_(meaning_of) {}
 
     std::vector<Piece> split() {
         while (at_ < tokens_.size()) {
             const std::size_t first = at_;
             Piece piece;
             if (tokens_[at_].kind == TokenKind::kDirective) {
+                note_macro();
                 ++at_;
                 piece.kind = Piece::Kind::kDirective;
             } else if (is_declaration()) {
@@ -40,60 +43,7 @@ class Splitter {
 
  private:
     bool done() const { return at_ >= tokens_.size(); }
-    std::string_view text(std::size_t index) const {
-        return index < tokens_.size() ? tokens_[index].text : std::string_view();
-    }
     bool is(std::string_view wanted) const { return text(at_) == wanted; }
-    bool is_word(std::size_t index) const {
-        return index < tokens_.size() && tokens_[index].kind == TokenKind::kWord;
-    }
-
-    /// From an opening bracket past its closing one; past one token otherwise.
-    std::size_t past_group(std::size_t index) const {
-        std::size_t depth = 0;
-        for (; index < tokens_.size(); ++index) {
-            const std::string_view token = tokens_[index].text;
-            if (tokens_[index].kind == TokenKind::kPunctuation) {
-                if (token == "(" || token == "[" || token == "{") {
-                    ++depth;
-                } else if ((token == ")" || token == "]" || token == "}") && depth > 0) {
-                    --depth;
-                }
-            }
-            if (depth == 0) {
-                return index + 1;
-            }
-        }
-        return index;
-    }
-
-    /// From a `<` past its `>`; `index` itself if it does not look like template arguments.
-    std::size_t past_angles(std::size_t index) const {
-        std::size_t depth = 0;
-        for (std::size_t next = index; next < tokens_.size();) {
-            const std::string_view token = tokens_[next].text;
-            // `a < b && c > d` is a comparison; `tuple<int&&>` is the only `&&` of a type.
-            const bool rvalue = token == "&&" && (text(next + 1) == ">" || text(next + 1) == ",");
-            if (token == ";" || token == "{" || token == "}" || token == "||" ||
-                (token == "&&" && !rvalue) || is_one_of(token, kOperatorWords)) {
-                return index;
-            }
-            if (token == "(" || token == "[") {
-                next = past_group(next);
-                continue;
-            }
-            depth += token == "<" ? 1U : 0U;
-            if (token == ">" || token == ">>" || token == ">>=") {
-                const std::size_t closed = token == ">" ? 1 : 2;
-                if (closed >= depth) {
-                    return next + 1;
-                }
-                depth -= closed;
-            }
-            ++next;
-        }
-        return index;
-    }
 
     /// Past `::A::B<int>::c`; the name without template arguments goes to `name`, its last two
     /// words to `last` and `owner`.
@@ -113,7 +63,7 @@ class Splitter {
             owner = std::exchange(last, tokens_[index].text);
             ++index;
             if (text(index) == "<") {
-                index = past_angles(index);
+                index = past_angles(index, knows_type(name));
             }
             if (text(index) != "::" || text(index + 1) == "*") {
                 return index;
@@ -123,17 +73,76 @@ class Splitter {
         }
     }
 
+    /// From a `requires` after a template's head past its expression.
+    std::size_t past_constraint(std::size_t index) const {
+        do {
+            ++index;  // `requires` or what joins two of them
+            if (text(index) == "requires") {
+                index = past_group(index + 1);
+                index = text(index) == "{" ? past_group(index) : index;
+            } else if (text(index) == "(") {
+                index = past_group(index);
+            } else {
+                std::string name;
+                std::string_view last;
+                std::string_view owner;
+                index = past_name(index, name, last, owner);
+            }
+        } while (text(index) == "&&" || text(index) == "||" || text(index) == "and" ||
+                 text(index) == "or");
+        return index;
+    }
+
     bool knows_type(const std::string& name) const {
-        return declared_types_.contains(name) || (is_type_ && is_type_(name));
+        return declared_types_.contains(name) ||
+               (meaning_of_ && meaning_of_(name) == Meaning::kType);
+    }
+    bool knows_value(const std::string& name) const {
+        return declared_values_.contains(name) ||
+               (meaning_of_ && meaning_of_(name) == Meaning::kValue);
     }
 
     /// `T* p`, `T& r = …`, `T&& f(…)`, `T* A::f()`: the name before must be a type.
     bool declarator_follows(std::size_t index) const {
-        while (text(index) == "*" || text(index) == "&" || text(index) == "&&" ||
-               text(index) == "const" || text(index) == "volatile") {
-            ++index;
-        }
+        index = past_pointers(index);
         return is_word(index) || text(index) == "(" || text(index) == "[";
+    }
+
+    /// `* p = …`, `& r{…}`, `* f(…) {`: what follows a name that this cell may have got from a
+    /// header, and that is a type rather than a factor.
+    bool whole_declarator_follows(std::size_t index) const {
+        std::string name;
+        std::string_view last;
+        std::string_view owner;
+        const std::size_t word = past_pointers(index);
+        std::size_t next = past_name(word, name, last, owner);
+        if (next == word || is_one_of(name, kOperatorWords)) {
+            return false;
+        }
+        while (text(next) == "(" || text(next) == "[") {
+            next = past_group(next);
+        }
+        return text(next) == "=" || text(next) == ";" || text(next) == "{" || text(next) == "," ||
+               (is_word(next) && !is_one_of(text(next), kOperatorWords));
+    }
+
+    /// `(*f)(int) = …`, `(&r)[2] = …`, `(A::*m)();` after a type: not the value of `int(*p) + 1`.
+    bool declarator_in_brackets(std::size_t index) const {
+        if (text(index) != "(") {
+            return false;
+        }
+        std::string name;
+        std::string_view last;
+        std::string_view owner;
+        const std::size_t inner = past_name(index + 1, name, last, owner);
+        const bool of_member = text(inner) == "::" && text(inner + 1) == "*";
+        const std::string_view sign = text(index + 1);
+        if (!of_member && sign != "*" && sign != "&" && sign != "&&") {
+            return false;
+        }
+        const std::string_view after = text(past_group(index));
+        return after == "(" || after == "[" || after == "=" || after == ";" || after == "{" ||
+               after == ",";
     }
 
     bool is_declaration() const {
@@ -151,7 +160,7 @@ class Splitter {
             return false;
         }
         if (is_one_of(first, kBuiltinTypes) && (text(at_ + 1) == "(" || text(at_ + 1) == "{")) {
-            return first == "decltype";
+            return first == "decltype" || declarator_in_brackets(at_ + 1);
         }
         if (is_one_of(first, kDeclarationWords) || is_one_of(first, kBuiltinTypes)) {
             return true;
@@ -181,9 +190,10 @@ class Splitter {
             return !is_one_of(token, kOperatorWords) && !is_statement_word(name);
         }
         if (token == "*" || token == "&" || token == "&&") {
-            return knows_type(name) && declarator_follows(next);
+            return knows_type(name) ? declarator_follows(next)
+                                    : !knows_value(name) && whole_declarator_follows(next);
         }
-        return false;
+        return knows_type(name) && declarator_in_brackets(next);
     }
 
     /// A declaration goes to its semicolon; a function, a namespace and a linkage block to their
@@ -192,7 +202,8 @@ class Splitter {
         const std::size_t first = at_;
         while (is("template")) {
             ++at_;
-            at_ = is("<") ? past_angles(at_) : at_;
+            at_ = is("<") ? past_angles(at_, true) : at_;
+            at_ = is("requires") ? past_constraint(at_) : at_;
         }
         while (is("[") || is("export") || is("inline")) {
             at_ = is("[") ? past_group(at_) : at_ + 1;
@@ -200,6 +211,7 @@ class Splitter {
         note_type();
         const bool scope = is("namespace") || (is("extern") && text(at_ + 1).starts_with("\""));
         const bool type = is("struct") || is("class") || is("union") || is("enum");
+        const bool naming = is_one_of(text(first), kNamingWords);
         bool parameters = false;
         bool initializer = false;
         while (!done()) {
@@ -208,25 +220,36 @@ class Splitter {
                 ++at_;
             } else if (token == ";") {
                 ++at_;
-                piece.initializes = !scope && !type && !is_one_of(text(first), kNamingWords);
+                piece.initializes = !scope && !type && !naming;
                 break;
             } else if (token == "operator") {
                 at_ += 2;  // operator=, operator(): its sign is no initializer
             } else if (token == "{") {
+                if (text(first) == "enum") {
+                    note_values(at_, past_group(at_));
+                }
                 at_ = past_group(at_);
                 if (scope || (parameters && !initializer && !type && body_ends_here())) {
                     break;
                 }
             } else if (token == "(" || token == "[") {
                 parameters = parameters || token == "(";
+                if (token == "[" && !initializer) {
+                    note_values(at_, past_group(at_));  // auto [a, b]
+                }
                 at_ = past_group(at_);
             } else {
                 initializer = initializer || token == "=";
+                if (!type && !naming && (!initializer || text(at_ - 1) == ",") &&
+                    is_one_of(text(at_ + 1), kAfterDeclared)) {
+                    note_values(at_, at_ + 1);
+                }
                 ++at_;
             }
         }
-        if (initializer || !parameters) {
-            find_idle_captures(first, piece);
+        const bool of_class = type && text(first) != "enum";
+        if (!of_class && !scope && (piece.initializes || initializer || !parameters)) {
+            piece.idle_captures = idle_captures(*this, first, at_);
         }
     }
 
@@ -251,31 +274,28 @@ class Splitter {
                 declared_types_.insert(std::string(text(index)));
             }
         } else if (is("typedef")) {
-            while (index + 1 < tokens_.size() && text(index + 1) != ";") {
-                ++index;
+            std::string_view last;
+            for (; index < tokens_.size() && text(index) != ";"; index = past_group(index)) {
+                last = is_word(index) ? text(index) : last;
             }
-            declared_types_.insert(std::string(text(index)));
+            declared_types_.insert(std::string(last));
         }
     }
 
-    void find_idle_captures(std::size_t first, Piece& piece) const {
-        const std::string_view word = text(first);
-        if (word == "struct" || word == "class" || word == "union" || word == "namespace" ||
-            word == "extern") {
-            return;
-        }
-        std::size_t depth = 0;
-        for (std::size_t index = first; index + 2 < at_; ++index) {
-            const std::string_view token = tokens_[index].text;
-            if (token == "{") {
-                ++depth;
-            } else if (token == "}" && depth > 0) {
-                --depth;
-            } else if (
-                depth == 0 && token == "[" && text(index + 2) == "]" &&
-                (text(index + 1) == "&" || text(index + 1) == "=")) {
-                piece.idle_captures.push_back(tokens_[index + 1].begin);
+    /// Of what the cell itself declares, values: `a * b;` with one of them is no declaration.
+    void note_values(std::size_t begin, std::size_t end) {
+        for (std::size_t index = begin; index < end; ++index) {
+            if (is_word(index)) {
+                declared_values_.insert(std::string(text(index)));
             }
+        }
+    }
+
+    /// A macro is taken for a value, whatever it is.
+    void note_macro() {
+        const std::vector<Token> words = tokenize(text(at_).substr(1));
+        if (words.size() > 1 && words.front().text == "define") {
+            declared_values_.insert(std::string(words[1].text));
         }
     }
 
@@ -342,17 +362,17 @@ class Splitter {
         return !value;
     }
 
-    const std::vector<Token>& tokens_;
-    const IsType& is_type_;
+    const MeaningOf& meaning_of_;
     std::set<std::string> declared_types_;
+    std::set<std::string> declared_values_;
     std::vector<Piece> pieces_;
     std::size_t at_ = 0;
 };
 
 }  // namespace
 
-std::vector<Piece> split_cell(const std::vector<Token>& tokens, const IsType& is_type) {
-    return Splitter(tokens, is_type).split();
+std::vector<Piece> split_cell(const std::vector<Token>& tokens, const MeaningOf& meaning_of) {
+    return Splitter(tokens, meaning_of).split();
 }
 
 }  // namespace cellkeep::cpp

@@ -20,16 +20,19 @@ struct Piece {
     std::size_t begin = 0;  // bytes of the cell: [begin, end)
     std::size_t end = 0;
     bool initializes = false;  // of a declaration: it may be of variables, whose initializers run
-    /// Of a declaration: `[&]` and `[=]` that a variable's initializer begins a lambda with. At the
-    /// top of a file nothing is there to be captured, and C++ refuses to be asked for it.
-    std::vector<std::size_t> idle_captures;  // where the `&` or `=` stands
+    std::vector<std::size_t> idle_captures;  // of a declaration (idle_captures.hpp)
 };
 
-/// Whether a qualified name ("std::string", "P") is a type or a template of types.
-using IsType = std::function<bool(std::string_view name)>;
+/// What a qualified name ("std::string", "P") means before the cell.
+enum class Meaning {
+    kUnknown,
+    kType,   // or a template of types
+    kValue,  // anything else: also functions, namespaces and macros
+};
+using MeaningOf = std::function<Meaning(std::string_view name)>;
 
 /// In the order of the cell. Never fails: what cannot be told is called a statement, and the
 /// compiler says what is wrong with it.
-std::vector<Piece> split_cell(const std::vector<Token>& tokens, const IsType& is_type);
+std::vector<Piece> split_cell(const std::vector<Token>& tokens, const MeaningOf& meaning_of);
 
 }  // namespace cellkeep::cpp

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <memory>
 
 namespace cellkeep::cpp {
 
@@ -70,7 +71,19 @@ bool Channel::read_wake(std::string& line) {
     }
 }
 
+void Channel::take_over() {
+    interpreter_ = ::getpid();
+    lock_ = std::make_unique<std::mutex>().release();
+}
+
+bool Channel::is_ours() const {
+    return ::getpid() == interpreter_;
+}
+
 bool Channel::say(Word word, std::string_view text) {
+    if (!is_ours()) {
+        return false;
+    }
     std::string line;
     line.reserve(text.size() + 2);
     line += static_cast<char>(word);

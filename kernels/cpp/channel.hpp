@@ -6,8 +6,9 @@
 
 #include "protocol/support/unique_fd.hpp"
 
+#include <sys/types.h>
+
 #include <cstddef>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -32,24 +33,30 @@ inline constexpr std::size_t kLineBytesMax = std::size_t{64} << 20U;
 class Channel {
  public:
     /// `wake`: where a copy of the process learns that its turn has come (snapshot.hpp).
-    Channel(UniqueFd socket, UniqueFd wake) : socket_(std::move(socket)), wake_(std::move(wake)) {}
+    Channel(UniqueFd socket, UniqueFd wake) : socket_(std::move(socket)), wake_(std::move(wake)) {
+        take_over();
+    }
 
     /// Blocks. False at the end, after which nobody will ever say anything.
     bool read_line(std::string& line);
     /// A line of `wake`, which only copies read.
     bool read_wake(std::string& line);
-    /// One line, whole, whichever thread says it. False if nobody listens any more.
+    /// One line, whole, whichever thread says it. False if nobody listens any more, and in a
+    /// process that a cell has forked: it is not the interpreter.
     bool say(Word word, std::string_view text);
-    /// In a fork: a lock that another thread held then is nobody's now.
-    void forget_locks() { lock_ = std::make_unique<std::mutex>().release(); }
+    /// This process is the interpreter from now on. In a fork, a lock that another thread held then
+    /// is nobody's now.
+    void take_over();
+    bool is_ours() const;
     int fd() const { return socket_.get(); }
 
  private:
     UniqueFd socket_;
     UniqueFd wake_;
     std::string buffer_;
-    std::size_t read_ = 0;               // of buffer_, how much was given out
-    std::mutex* lock_ = new std::mutex;  // never freed: threads of cells may outlive everything
+    std::size_t read_ = 0;  // of buffer_, how much was given out
+    pid_t interpreter_ = 0;
+    std::mutex* lock_ = nullptr;  // never freed: threads of cells may outlive everything
 };
 
 /// All of it to a blocking descriptor. False if its reader is gone.

@@ -145,14 +145,15 @@ class Compiler::Implementation {
         collector_.begin_cell(cell_file(count));
         const std::string source =
             cell_source(code, cell_file(count), ++g_serial, [this](std::string_view name) {
-                return is_type(instance(), name);
+                return meaning_of(instance(), name);
             });
+        const auto text_begin = instance().getSourceManager().getNextLocalOffset();
         std::string said = parse(source);
         compiled.warnings = collector_.warnings();
         // Errors of templates come after the parser has said that all is well.
         if (collector_.has_errors()) {
             compiled.failure = collector_.failure();
-            compiled.in_the_way = shadowing_->find(collector_.redefinitions(), cell_file(count));
+            compiled.in_the_way = shadowing_->find(collector_.redefinitions(), text_begin);
         } else if (unit_ == nullptr) {
             compiled.failure = CompileFailure{"CompileError", said, "internal", 0, 0, {said}};
         }
@@ -179,10 +180,6 @@ class Compiler::Implementation {
     std::vector<std::string> complete(
         std::string_view code, std::size_t cursor, std::size_t& start) {
         const std::string before(code.substr(0, cursor));
-        const auto lines = static_cast<unsigned>(std::count(before.begin(), before.end(), '\n'));
-        const std::size_t newline = before.rfind('\n');
-        const auto column = static_cast<unsigned>(
-            newline == std::string::npos ? before.size() : before.size() - newline - 1);
         g_shadowing = nullptr;  // it does not know the other compiler's declarations
         auto other = build("");
         if (!other) {
@@ -191,8 +188,14 @@ class Compiler::Implementation {
         }
         clang::ReplCodeCompleter completer;
         std::vector<std::string> found;
+        // clang 19 takes the column for an offset from the text's beginning, whatever the line.
         completer.codeComplete(
-            (*other)->getCompilerInstance(), before, lines + 1, column + 1, &instance(), found);
+            (*other)->getCompilerInstance(),
+            before,
+            1,
+            static_cast<unsigned>(before.size()) + 1,
+            &instance(),
+            found);
         start = cursor - std::min(cursor, completer.Prefix.size());
         std::erase_if(found, [&completer](const std::string& name) {
             return !name.starts_with(completer.Prefix) || name.starts_with(kWrapperPrefix) ||

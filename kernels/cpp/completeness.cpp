@@ -52,15 +52,25 @@ bool ends_in_head(const std::vector<Token>& tokens) {
     return false;
 }
 
+/// Of a directive: "if", "define" and what follows.
+std::string_view directive_name(const Token& token) {
+    const std::size_t word = token.text.find_first_not_of("# \t");
+    return word == std::string_view::npos ? std::string_view() : token.text.substr(word);
+}
+
+/// A comment or a raw string without its end; a string cannot go over the line's end.
+bool goes_over_lines(const Token& token) {
+    return token.kind == TokenKind::kBroken &&
+           (token.text.starts_with("/*") || token.text.find("R\"") != std::string_view::npos);
+}
+
 int conditionals_open(const std::vector<Token>& tokens) {
     int open = 0;
     for (const Token& token : tokens) {
         if (token.kind != TokenKind::kDirective) {
             continue;
         }
-        const std::size_t word = token.text.find_first_not_of("# \t");
-        const std::string_view name =
-            word == std::string_view::npos ? std::string_view() : token.text.substr(word);
+        const std::string_view name = directive_name(token);
         open += name.starts_with("if") ? 1 : 0;
         open -= name.starts_with("endif") ? 1 : 0;
     }
@@ -77,10 +87,7 @@ Completeness completeness_of(std::string_view code) {
     std::string open;
     for (const Token& token : tokens) {
         if (token.kind == TokenKind::kBroken) {
-            // A comment or a raw string may go on; a string cannot go over the line's end.
-            const bool may_go_on =
-                token.text.starts_with("/*") || token.text.find("R\"") != std::string_view::npos;
-            return {may_go_on ? "incomplete" : "invalid", ""};
+            return {goes_over_lines(token) ? "incomplete" : "invalid", ""};
         }
         if (token.kind != TokenKind::kPunctuation) {
             continue;
@@ -112,24 +119,40 @@ Completeness completeness_of(std::string_view code) {
     return {"complete", ""};
 }
 
-std::optional<std::size_t> open_bracket(std::string_view code) {
-    std::vector<std::size_t> open;
-    for (const Token& token : tokenize(code)) {
-        if (token.kind == TokenKind::kDirective &&
-            token.text.substr(std::min(token.text.find_first_not_of("# \t"), token.text.size()))
-                .starts_with("if")) {
+std::optional<Flaw> flaw_of(std::string_view code) {
+    const std::vector<Token> tokens = tokenize(code);
+    for (const Token& token : tokens) {
+        if (goes_over_lines(token)) {
+            const bool comment = token.text.starts_with("/*");
+            return Flaw{
+                token.begin,
+                comment ? "nothing ends this comment" : "nothing ends this raw string"};
+        }
+    }
+    std::vector<Token> open;
+    for (const Token& token : tokens) {
+        if (token.kind == TokenKind::kDirective && directive_name(token).starts_with("if")) {
             return std::nullopt;
         }
         if (token.kind != TokenKind::kPunctuation) {
             continue;
         }
         if (token.text == "(" || token.text == "[" || token.text == "{") {
-            open.push_back(token.begin);
+            open.push_back(token);
         } else if ((token.text == ")" || token.text == "]" || token.text == "}") && !open.empty()) {
+            if (closing_of(open.back().text) != token.text.front()) {
+                return Flaw{
+                    token.begin,
+                    "this '" + std::string(token.text) + "' does not close a '" +
+                        std::string(open.back().text) + "'"};
+            }
             open.pop_back();
         }
     }
-    return open.empty() ? std::nullopt : std::optional(open.front());
+    if (open.empty()) {
+        return std::nullopt;
+    }
+    return Flaw{open.front().begin, "nothing closes this '" + std::string(open.front().text) + "'"};
 }
 
 }  // namespace cellkeep::cpp

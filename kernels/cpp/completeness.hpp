@@ -18,9 +18,14 @@ struct Completeness {
 
 Completeness completeness_of(std::string_view code);
 
-/// Where the first bracket stands that nothing closes, in bytes; nothing if all are closed, or if
-/// conditional directives leave it to the preprocessor. clang 19 does not always come to an end
-/// with such a cell.
-std::optional<std::size_t> open_bracket(std::string_view code);
+struct Flaw {
+    std::size_t at = 0;  // bytes
+    std::string message;
+};
+
+/// What is wrong with the cell's outline: a comment, a raw string or a bracket that nothing ends,
+/// or a bracket that ends another kind. clang 19 does not always come to an end with such a cell.
+/// Conditional directives leave the brackets to the preprocessor.
+std::optional<Flaw> flaw_of(std::string_view code);
 
 }  // namespace cellkeep::cpp

@@ -5,12 +5,14 @@
 
 #include <stdio_ext.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <ext/stdio_sync_filebuf.h>
 #include <iostream>
+#include <memory>
 #include <string>
 
 namespace cellkeep::cpp {
@@ -19,15 +21,27 @@ namespace {
 
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): stdin is one as well.
 Channel* g_channel = nullptr;
-bool g_allowed = false;
+pid_t g_asker = 0;   // the thread that may ask; 0: none
 std::string g_rest;  // of a line that was answered
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
+using ConsoleBuffer = __gnu_cxx::stdio_sync_filebuf<char>;
+
+/// Of a stream that is there until the process has ended.
+ConsoleBuffer* buffer_of(FILE* file) {
+    return std::make_unique<ConsoleBuffer>(file).release();
+}
+
 /// False at the end of the input.
 bool ask_for_line() {
-    if (!g_allowed) {
-        std::cerr << "cellkeep: this execution allows no input: std::cin is at its end"
-                  << std::endl;
+    if (::gettid() != g_asker) {
+        // A process or a thread that the cell made would take the interpreter's lines.
+        std::cerr
+            << (g_asker == 0
+                    ? "cellkeep: this execution allows no input: std::cin is at its end"
+                    : "cellkeep: only the cell's own thread may ask for input: std::cin is at "
+                      "its end")
+            << std::endl;
         return false;
     }
     (void)std::fflush(stdout);
@@ -67,13 +81,17 @@ void install_console(Channel& channel) {
         return;  // no memory for a FILE; stdin stays /dev/null
     }
     stdin = console;  // glibc: an ordinary variable
-    // For the life of the process: cin keeps a pointer to it.
-    static __gnu_cxx::stdio_sync_filebuf<char> buffer(console);
-    std::cin.rdbuf(&buffer);
+    // A cell that asks for it gets nothing more by it: buffers of its own would lose what stdin has
+    // and what cout has not written when the cell crashes.
+    (void)std::ios_base::sync_with_stdio(false);
+    std::cin.rdbuf(buffer_of(console));
+    std::cout.rdbuf(buffer_of(stdout));
+    std::cerr.rdbuf(buffer_of(stderr));
+    std::clog.rdbuf(std::cerr.rdbuf());
 }
 
 void allow_input(bool allowed) {
-    g_allowed = allowed;
+    g_asker = allowed ? ::gettid() : 0;
     // What a cell has left of a line was its answer, not the next cell's.
     g_rest.clear();
     ::__fpurge(stdin);

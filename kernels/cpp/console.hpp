@@ -11,8 +11,8 @@ namespace cellkeep::cpp {
 /// stdout one that is written out line by line.
 void install_console(Channel& channel);
 
-/// Whether the execution that begins may ask. If not, cells read an end of file at once, and a
-/// sentence on stderr says why.
+/// Whether this thread may ask from now on; no other may. If not, cells read an end of file at
+/// once, and a sentence on stderr says why.
 void allow_input(bool allowed);
 
 }  // namespace cellkeep::cpp

@@ -38,6 +38,22 @@ namespace {
     ::_exit(write_fully(result, found) ? 0 : 1);
 }
 
+/// While it lives, a child that ends is there to be waited for, whatever a cell does with SIGCHLD.
+class OwnChildren {
+ public:
+    OwnChildren() {
+        struct sigaction usual {};
+        usual.sa_handler = SIG_DFL;
+        (void)::sigaction(SIGCHLD, &usual, &before_);
+    }
+    ~OwnChildren() { (void)::sigaction(SIGCHLD, &before_, nullptr); }
+    OwnChildren(const OwnChildren&) = delete;
+    OwnChildren& operator=(const OwnChildren&) = delete;
+
+ private:
+    struct sigaction before_ {};
+};
+
 }  // namespace
 
 std::optional<std::string> run_errand(const std::function<std::string()>& work) {
@@ -47,6 +63,7 @@ std::optional<std::string> run_errand(const std::function<std::string()>& work) 
     }
     const UniqueFd read_end(ends[0]);
     UniqueFd write_end(ends[1]);
+    const OwnChildren waited_for;
     const pid_t parent = ::getpid();
     const pid_t child = ::fork();
     if (child == 0) {

@@ -82,9 +82,10 @@ void tell_line() {
     (void)!::write(g_channel_fd, &said[begin], said.size() - begin);
 }
 
-extern "C" void on_crash(int signal, siginfo_t* info, void* context) {
-    if (signal == SIGSEGV && info->si_code > 0) {
-        const auto fault = reinterpret_cast<std::uintptr_t>(info->si_addr);
+/// For the supervisor, which hears of the signal itself.
+void tell_crash(int signal, const siginfo_t& info, const void* context) {
+    if (signal == SIGSEGV && info.si_code > 0) {
+        const auto fault = reinterpret_cast<std::uintptr_t>(info.si_addr);
         const std::uintptr_t stack = stack_pointer(context);
         if (fault + kStackReach > stack && fault < stack + kStackReach) {
             constexpr std::array<char, 2> kLine{static_cast<char>(Word::kOverflow), '\n'};
@@ -92,6 +93,12 @@ extern "C" void on_crash(int signal, siginfo_t* info, void* context) {
         }
     }
     tell_line();
+}
+
+extern "C" void on_crash(int signal, siginfo_t* info, void* context) {
+    if (g_channel->is_ours()) {
+        tell_crash(signal, *info, context);
+    }
     write_out();
     (void)::signal(signal, SIG_DFL);
     (void)::raise(signal);
@@ -99,8 +106,11 @@ extern "C" void on_crash(int signal, siginfo_t* info, void* context) {
 
 [[noreturn]] void on_terminate() {
     std::cout.flush();
-    if (g_runs != 0 && std::current_exception() != nullptr) {
-        g_channel->say(Word::kFailed, exception_event(g_id).dump());
+    if (g_runs != 0 && g_channel->is_ours() && std::current_exception() != nullptr) {
+        // What a cell throws may say anything, in any encoding.
+        g_channel->say(
+            Word::kFailed,
+            exception_event(g_id).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
         write_out();
         ::_exit(1);
     }

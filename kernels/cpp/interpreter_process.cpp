@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpp/interpreter_process.hpp"
 
+#include "kernels/cpp/compile_limit.hpp"
 #include "kernels/cpp/compiler.hpp"
 #include "kernels/cpp/completeness.hpp"
 #include "kernels/cpp/console.hpp"
@@ -71,29 +72,39 @@ std::vector<Shadowed> shadowed_of(const std::string& text) {
     return list;
 }
 
-CompileFailure not_closed(const std::string& code, std::size_t bracket) {
+CompileFailure failure_of(const std::string& code, const Flaw& flaw) {
     CompileFailure failure;
     failure.name = "CompileError";
-    failure.message = std::string("nothing closes this '") + code[bracket] + "'";
+    failure.message = flaw.message;
     failure.kind = "syntax";
     failure.line =
         1 + static_cast<unsigned>(std::count(
-                code.begin(), code.begin() + static_cast<std::ptrdiff_t>(bracket), '\n'));
-    const std::size_t newline = code.substr(0, bracket).rfind('\n');
+                code.begin(), code.begin() + static_cast<std::ptrdiff_t>(flaw.at), '\n'));
+    const std::size_t newline = code.substr(0, flaw.at).rfind('\n');
     const std::size_t first = newline == std::string::npos ? 0 : newline + 1;
     failure.column =
-        static_cast<unsigned>(1 + point_of_byte(code, bracket) - point_of_byte(code, first));
+        static_cast<unsigned>(1 + point_of_byte(code, flaw.at) - point_of_byte(code, first));
     failure.traceback = {
         std::to_string(failure.line) + ":" + std::to_string(failure.column) +
         ": error: " + failure.message};
     return failure;
 }
 
+/// For a cell that clang does not come to an end with.
+CompileFailure endless() {
+    const std::string said = "clang has not come to an end with this cell in " +
+                             std::to_string(kCompileSeconds) +
+                             " s of processor time: is a bracket of a macro or a #if not closed?";
+    return {"CompileError", said, "syntax", 0, 0, {"error: " + said}};
+}
+
 /// All that was printed goes out before the cell is said to be done.
 void write_out() {
     std::cout.flush();
     std::clog.flush();
-    (void)std::fflush(nullptr);
+    // No other files: one that a thread reads from would be waited for.
+    (void)std::fflush(stdout);
+    (void)std::fflush(stderr);
 }
 
 class InterpreterProcess {
@@ -194,15 +205,18 @@ class InterpreterProcess {
         const CellRuns runs(id);
         want_values(!request.value("silent", false));
         allow_input(request.value("allow_stdin", false));
-        // Threads would not survive going back; so what does not compile is found in a child.
-        if (const auto bracket = open_bracket(code)) {
-            finish(failure_event(id, not_closed(code, *bracket)));
+        if (const auto flaw = flaw_of(code)) {
+            finish(failure_event(id, failure_of(code, *flaw)));
             return;
         }
+        // Threads would not survive going back; so what does not compile is found in a child.
         if (threads > 1 && has_fallback && !compiles_in_child(request, id, code)) {
             return;
         }
+        std::optional<CompileLimit> limit(
+            std::in_place, channel_, to_line(failure_event(id, endless())));
         const Compiled compiled = compiler_->compile(code, request.value("count", 0U));
+        limit.reset();
         if (may_hide_ && !compiled.in_the_way.empty()) {
             go_back(Word::kAgain, to_json(compiled.in_the_way));
         }
@@ -224,6 +238,7 @@ class InterpreterProcess {
         if (::getpid() != self) {
             ::_exit(0);  // a child that the cell forked and let run to the cell's end
         }
+        allow_input(false);
         finish(done(id, "ok"));
     }
 

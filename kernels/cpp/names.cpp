@@ -9,6 +9,7 @@
 #include <clang/AST/DeclCXX.h>
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/RawCommentList.h>
+#include <clang/Lex/Preprocessor.h>
 #include <clang/Sema/Lookup.h>
 #include <clang/Sema/Sema.h>
 #include <llvm/Support/raw_ostream.h>
@@ -75,13 +76,19 @@ std::vector<clang::NamedDecl*> look_up(clang::CompilerInstance& compiler, std::s
     return found;
 }
 
-bool is_type(clang::CompilerInstance& compiler, std::string_view name) {
+Meaning meaning_of(clang::CompilerInstance& compiler, std::string_view name) {
     const std::vector<clang::NamedDecl*> found = look_up(compiler, name);
-    return std::any_of(found.begin(), found.end(), [](clang::NamedDecl* declaration) {
+    if (found.empty()) {
+        const clang::IdentifierInfo& word = compiler.getASTContext().Idents.get(name);
+        const bool macro = compiler.getPreprocessor().getMacroInfo(&word) != nullptr;
+        return macro ? Meaning::kValue : Meaning::kUnknown;
+    }
+    const bool type = std::any_of(found.begin(), found.end(), [](clang::NamedDecl* declaration) {
         const clang::NamedDecl* under = declaration->getUnderlyingDecl();
         return llvm::isa<clang::TypeDecl>(under) || llvm::isa<clang::ClassTemplateDecl>(under) ||
                llvm::isa<clang::TypeAliasTemplateDecl>(under);
     });
+    return type ? Meaning::kType : Meaning::kValue;
 }
 
 std::string describe(clang::CompilerInstance& compiler, const clang::NamedDecl& declaration) {

@@ -3,6 +3,8 @@
 // Names looked up among what the cells and their headers have declared.
 #pragma once
 
+#include "kernels/cpp/cell_split.hpp"
+
 #include <clang/AST/Decl.h>
 #include <clang/Frontend/CompilerInstance.h>
 #include <string>
@@ -14,8 +16,8 @@ namespace cellkeep::cpp {
 /// What "std::sort" or "x" names at the top of a cell; empty if nothing. All overloads.
 std::vector<clang::NamedDecl*> look_up(clang::CompilerInstance& compiler, std::string_view name);
 
-/// A class, an alias, or a template of one.
-bool is_type(clang::CompilerInstance& compiler, std::string_view name);
+/// A class, an alias, or a template of one is a type.
+Meaning meaning_of(clang::CompilerInstance& compiler, std::string_view name);
 
 /// The declaration as C++, with the comment above it if it is a documentation comment.
 std::string describe(clang::CompilerInstance& compiler, const clang::NamedDecl& declaration);

@@ -69,6 +69,10 @@ void write_out_before() {
 }
 
 void say(const nlohmann::json& event) {
+    if (!g_channel->is_ours()) {
+        std::cerr << "cellkeep: a process that a cell has forked shows nothing" << std::endl;
+        return;
+    }
     write_out_before();
     g_channel->say(
         Word::kEvent, event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

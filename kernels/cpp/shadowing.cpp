@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Attr.h>
+#include <clang/AST/DeclCXX.h>
 #include <clang/AST/DeclContextInternals.h>
 #include <clang/AST/DeclTemplate.h>
 #include <clang/Basic/SourceManager.h>
@@ -76,8 +77,7 @@ std::vector<clang::NamedDecl*> Shadowing::earlier(clang::DeclarationName name) c
 }
 
 std::vector<Shadowed> Shadowing::find(
-    const std::vector<DiagnosticCollector::Redefinition>& taken,
-    const std::string& current_file) const {
+    const std::vector<DiagnosticCollector::Redefinition>& taken, std::uint32_t text_begin) const {
     std::vector<Shadowed> found;
     for (const auto& [given, spelled, previous] : taken) {
         clang::DeclarationName name = given;
@@ -89,7 +89,9 @@ std::vector<Shadowed> Shadowing::find(
         }
         const std::string file = previous.isValid() ? file_of(previous) : std::string();
         if (file.starts_with(kCellFilePrefix)) {
-            if (file != current_file) {
+            // Not by the cell's number: executions that are not counted have that of another.
+            const clang::SourceLocation at = compiler_.getSourceManager().getExpansionLoc(previous);
+            if (at.getRawEncoding() < text_begin) {
                 found.push_back({name.getAsOpaqueInteger(), previous.getRawEncoding()});
             }
         } else if (file.empty() || file == kNoFile) {
@@ -141,6 +143,17 @@ void Shadowing::hide_one(clang::NamedDecl* declaration) {
     }
 }
 
+bool Shadowing::was_hidden(const clang::NamedDecl& declaration) const {
+    // `auto [a, b]` has no name of its own: its symbol is made of those of its bindings.
+    if (const auto* together = llvm::dyn_cast<clang::DecompositionDecl>(&declaration)) {
+        return llvm::any_of(together->bindings(), [this](const clang::BindingDecl* binding) {
+            return was_hidden(*binding);
+        });
+    }
+    return !hidden_names_.empty() &&
+           hidden_names_.contains(declaration.getDeclName().getAsString());
+}
+
 void Shadowing::name(clang::Decl* declaration, std::uint64_t serial) {
     if (auto* scope = llvm::dyn_cast<clang::NamespaceDecl>(declaration)) {
         if (is_of_a_cell(scope)) {
@@ -157,9 +170,16 @@ void Shadowing::name(clang::Decl* declaration, std::uint64_t serial) {
         }
         return;
     }
+    if (auto* together = llvm::dyn_cast<clang::DecompositionDecl>(declaration)) {
+        // What `get<0>` of a pair gives is in a variable of the binding's name.
+        for (const clang::BindingDecl* binding : together->bindings()) {
+            if (clang::VarDecl* holding = binding->getHoldingVar()) {
+                name(holding, serial);
+            }
+        }
+    }
     auto* named = llvm::dyn_cast<clang::NamedDecl>(declaration);
-    if (named == nullptr || hidden_names_.empty() ||
-        !hidden_names_.contains(named->getDeclName().getAsString()) || !is_of_a_cell(named)) {
+    if (named == nullptr || !was_hidden(*named) || !is_of_a_cell(named)) {
         return;
     }
     clang::ASTContext& context = compiler_.getASTContext();

@@ -28,11 +28,12 @@ class Shadowing {
     explicit Shadowing(clang::CompilerInstance& compiler) : compiler_(compiler) {}
 
     /// What of earlier cells the redefinitions of a cell that did not compile collided with. Empty
-    /// if a collision is with a header's, or within the cell. For a process that was forked before
-    /// the cell was read: in this one, clang has mixed the two.
+    /// if a collision is with a header's, or within the cell, whose places begin with `text_begin`.
+    /// For a process that was forked before the cell was read: in this one, clang has mixed the
+    /// two.
     std::vector<Shadowed> find(
         const std::vector<DiagnosticCollector::Redefinition>& taken,
-        const std::string& current_file) const;
+        std::uint32_t text_begin) const;
 
     /// Takes them out of sight. False if none of them is there.
     bool hide(const std::vector<Shadowed>& shadowed);
@@ -44,6 +45,7 @@ class Shadowing {
     std::vector<clang::NamedDecl*> earlier(clang::DeclarationName name) const;
     std::string file_of(clang::SourceLocation place) const;
     bool is_of_a_cell(const clang::Decl* declaration) const;
+    bool was_hidden(const clang::NamedDecl& declaration) const;
     void hide_one(clang::NamedDecl* declaration);
 
     clang::CompilerInstance& compiler_;

@@ -57,7 +57,7 @@ Snapshot take_snapshot(Channel& channel, pid_t supervisor) {
         channel.say(Word::kFallback, std::to_string(copy) + " " + std::to_string(threads - 1));
         return {Snapshot::Side::kOriginal, ""};
     }
-    channel.forget_locks();
+    channel.take_over();
     std::string why;
     if (channel.read_wake(why)) {
         (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);

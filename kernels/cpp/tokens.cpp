@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpp/tokens.hpp"
 
-#include <algorithm>
 #include <clang/Basic/LangOptions.h>
 #include <clang/Lex/Lexer.h>
 #include <string>
@@ -30,8 +29,8 @@ bool is_unfinished_comment(std::string_view text) {
     return text.starts_with("/*") && (text.size() < 4 || !text.ends_with("*/"));
 }
 
-/// Up to the end of the line, past backslashes at line ends.
-std::size_t end_of_directive(std::string_view code, std::size_t at) {
+/// Of a directive's last line, which `at` is in: past backslashes at line ends.
+std::size_t end_of_line(std::string_view code, std::size_t at) {
     for (; at < code.size(); ++at) {
         if (code[at] != '\n') {
             continue;
@@ -69,37 +68,42 @@ std::vector<Token> tokenize(std::string_view code) {
         clang::SourceLocation(), options, text.data(), text.data(), text.data() + text.size());
     lexer.SetCommentRetentionState(true);
     std::vector<Token> tokens;
-    std::size_t skip_until = 0;
     std::size_t last_end = 0;
+    bool in_directive = false;
+    bool after_comment = false;  // and nothing else in this line
     for (;;) {
         clang::Token token;
         lexer.LexFromRawLexer(token);
-        if (token.is(clang::tok::eof)) {
-            // The lexer passes over a comment that does not end without a word.
-            const std::size_t rest = code.find_first_not_of(" \t\r\n", last_end);
-            if (rest != std::string_view::npos && code.substr(rest).starts_with("/*")) {
-                tokens.push_back({TokenKind::kBroken, code.substr(rest), rest, code.size()});
-            }
+        const bool at_end = token.is(clang::tok::eof);
+        // The lexer passes over a comment that does not end without a word.
+        const std::size_t rest =
+            at_end ? code.find_first_not_of(" \t\r\n", last_end) : std::string_view::npos;
+        const bool broken = rest != std::string_view::npos && code.substr(rest).starts_with("/*");
+        if (in_directive && (at_end || token.isAtStartOfLine())) {
+            in_directive = false;
+            Token& directive = tokens.back();
+            directive.end = broken ? last_end : end_of_line(code, last_end);
+            directive.text = code.substr(directive.begin, directive.end - directive.begin);
+        }
+        if (broken) {
+            tokens.push_back({TokenKind::kBroken, code.substr(rest), rest, code.size()});
+        }
+        if (at_end) {
             return tokens;
         }
         const auto end = static_cast<std::size_t>(lexer.getBufferLocation() - text.data());
         const std::size_t begin = end - token.getLength();
         const std::string_view spelled = code.substr(begin, token.getLength());
-        last_end = std::max(end, skip_until);
-        if (begin < skip_until) {
+        last_end = end;
+        const bool begins_line = token.isAtStartOfLine() || after_comment;
+        const bool comment = token.is(clang::tok::comment) && !is_unfinished_comment(spelled);
+        after_comment = comment && begins_line;
+        if (in_directive || comment) {
             continue;
         }
-        if (token.is(clang::tok::comment) && !is_unfinished_comment(spelled)) {
-            continue;
-        }
-        if (token.is(clang::tok::hash) && token.isAtStartOfLine()) {
-            skip_until = end_of_directive(code, begin);
-            last_end = skip_until;
-            tokens.push_back(
-                {TokenKind::kDirective, code.substr(begin, skip_until - begin), begin, skip_until});
-            continue;
-        }
-        tokens.push_back({kind_of(token, spelled), spelled, begin, end});
+        in_directive = token.is(clang::tok::hash) && begins_line;
+        const TokenKind kind = in_directive ? TokenKind::kDirective : kind_of(token, spelled);
+        tokens.push_back({kind, spelled, begin, end});
     }
 }
 

@@ -47,6 +47,9 @@ inline constexpr Words<9> kOperatorWords{
 inline constexpr Words<6> kNamingWords{
     "using", "typedef", "template", "extern", "concept", "static_assert"};
 
+/// What follows the name in a declaration of a variable or a function.
+inline constexpr Words<7> kAfterDeclared{"=", ";", ",", "{", "(", "[", ":"};
+
 template <std::size_t Size>
 bool is_one_of(std::string_view word, const Words<Size>& words) {
     return std::find(words.begin(), words.end(), word) != words.end();

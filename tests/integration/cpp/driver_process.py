@@ -109,13 +109,14 @@ class Driver:
     def begin(self, code: str, **options: Any) -> int:
         self._id += 1
         request = {
+            "count": self._id,
             "silent": False,
             "store_history": True,
             "allow_stdin": True,
             "user_expressions": {},
             **options,
         }
-        self.send(request="execute", id=self._id, code=code, count=self._id, **request)
+        self.send(request="execute", id=self._id, code=code, **request)
         return self._id
 
     def run(self, code: str, inputs: Iterable[str] = (), **options: Any) -> Answer:

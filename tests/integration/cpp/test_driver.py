@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import shutil
 from pathlib import Path
 
@@ -50,13 +51,44 @@ def test_it_says_which_clang_it_is(shared: Driver) -> None:
         ("unsigned long long big = 1ULL << 63; big", "9223372036854775808"),
         ("#include <bitset>\nstd::bitset<4>(5)", "0101"),
         ("#define TWICE(x) ((x) * 2)\nTWICE(21)", "42"),
+        ("#define N1 5 /* the number\nof things */\nN1 + 1", "6"),
+        ("#define N2 5 /* two\nlines */ + 1\nN2 + 1", "7"),
+        ("#define N3(x) \\\n    ((x) * 2) // and \\\n so on\nN3(4)", "8"),
+        ("/* first */ #define N4 9\nN4", "9"),
+        ("#define N5 'a' // it's one\n/* a line\n*/ N5", "'a'"),
+        ('#define N6 R"(a\nb)"\nN6', '"a\\nb"'),
         ("enum class Hue { red, green }; Hue::green", "Hue(1)"),
+        ('#include <filesystem>\nstd::filesystem::path("/a/b")', '"/a/b"'),
+        (
+            "struct Streamed : std::vector<int> { using vector::vector; };\n"
+            'std::ostream& operator<<(std::ostream& out, const Streamed&) { return out << "streamed"; }\n'
+            "Streamed{1, 2}",
+            "streamed",
+        ),
     ],
 )
 def test_the_last_expression_is_the_value(shared: Driver, code: str, value: str) -> None:
     answer = shared.run(code)
     assert answer.done["status"] == "ok", answer.done
     assert answer.result == value
+
+
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ("int pointed = 1; &pointed", r"0x[0-9a-f]+"),
+        ("volatile int* shaky = nullptr; volatile int restless = 1; shaky = &restless; shaky", r"0x[0-9a-f]+"),
+        ("std::unique_ptr<int[]>(new int[3]{1, 2, 3})", r"0x[0-9a-f]+"),
+        ("std::shared_ptr<int[]>(new int[3]{1, 2, 3})", r"0x[0-9a-f]+"),
+        ("std::shared_ptr<void>(std::make_shared<int>(3))", r"0x[0-9a-f]+"),
+        ("struct Plain { int a; }; Plain{1}", r"Plain at 0x[0-9a-f]+"),
+        ("using Handler = void (*)(int); Handler{[](int) {}}", r"0x[0-9a-f]+"),
+    ],
+)
+def test_addresses_are_shown_as_such(shared: Driver, code: str, value: str) -> None:
+    answer = shared.run(code)
+    assert answer.done["status"] == "ok", answer.done
+    assert re.fullmatch(value, answer.result or ""), answer.result
 
 
 @pytest.mark.parametrize(
@@ -84,13 +116,6 @@ def test_static_and_anonymous_names_stay(shared: Driver) -> None:
     assert shared.run("std::max(hidden, constant) + deeper()").result == "9"
 
 
-def test_captures_at_the_top_are_no_error(shared: Driver) -> None:
-    shared.run("int sum = 0; std::vector<int> numbers{1, 2, 3};")
-    shared.run("std::for_each(numbers.begin(), numbers.end(), [&](int n) { sum += n; });")
-    shared.run("auto add = [&](int n) { return sum + n; };")
-    assert shared.run("add(10)").result == "16"
-
-
 @pytest.mark.parametrize(
     ("first", "second", "ask", "value"),
     [
@@ -106,6 +131,11 @@ def test_captures_at_the_top_are_no_error(shared: Driver) -> None:
         ("namespace n10 { int v = 1; }", "namespace n10 { int v = 2; }", "n10::v", "2"),
         ('extern "C" int r11() { return 1; }', 'extern "C" int r11() { return 2; }', "r11()", "2"),
         ('extern "C" { int r13 = 1; }', 'extern "C" { int r13 = 2; }', "r13", "2"),
+        ("auto [r14, r15] = std::pair{1, 2};", "auto [r14, r15] = std::pair{3, 4};", "r14 * 10 + r15", "34"),
+        ("int r16 = 1;", "auto [r16, r17] = std::pair{3, 4};", "r16 * 10 + r17", "34"),
+        ("auto [r18, r19] = std::pair{1, 2};", "int r19 = 7;", "r18 * 10 + r19", "17"),
+        ("struct R20 { int a, b; }; auto [r20, r21] = R20{1, 2};", "auto [r20, r21] = R20{3, 4};", "r20 * 10 + r21", "34"),
+        ("int r22[] = {1, 2}; auto& [r23, r24] = r22;", "auto& [r23, r24] = r22; r23 = 5;", "r22[0]", "5"),
         ("int r12 = 1;", "int r12() { return 2; }", "r12()", "2"),
     ],
 )
@@ -116,6 +146,24 @@ def test_what_is_defined_again_takes_the_place_of_the_earlier(
     again = shared.run(second)
     assert again.done["status"] == "ok", again.done
     assert shared.run(ask).result == value
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ask", "value"),
+    [
+        ("int u1 = 1;", "int u1 = 2;", "u1", "2"),
+        ("int u2() { return 1; }", "int u2() { return 2; }", "u2()", "2"),
+        ("struct U3 { int a = 1; };", "struct U3 { int a = 2; };", "U3{}.a", "2"),
+        ("auto [u4, u5] = std::pair{1, 2};", "auto [u4, u5] = std::pair{3, 4};", "u4", "3"),
+    ],
+)
+def test_executions_that_are_not_counted_define_again_as_well(
+    shared: Driver, first: str, second: str, ask: str, value: str
+) -> None:
+    assert shared.run(first, count=1).done["status"] == "ok"
+    again = shared.run(second, count=1)
+    assert again.done["status"] == "ok", again.done
+    assert shared.run(ask, count=1).result == value
 
 
 def test_an_overload_does_not_replace_the_other(shared: Driver) -> None:
@@ -154,6 +202,40 @@ def test_no_input_where_none_is_allowed(shared: Driver) -> None:
     answer = shared.run("int none = 7; std::cin >> none; std::cin.eof()", allow_stdin=False)
     assert answer.result == "true"
     assert "allows no input" in answer.stderr
+
+
+def test_input_after_the_streams_were_taken_from_stdio(own: Driver) -> None:
+    answer = own.run(
+        "std::ios::sync_with_stdio(false); std::cin.tie(nullptr); int n1 = 0; std::cin >> n1; n1", ["42"]
+    )
+    assert answer.result == "42"
+    assert own.run("int n2 = 0; std::cin >> n2; n2", ["43"]).result == "43"
+    answer = own.run('std::cout << "last words"; abort();')
+    assert answer.done["status"] == "error"
+    assert answer.stdout == "last words"
+
+
+def test_input_is_the_cells_own_threads_alone(own: Driver) -> None:
+    answer = own.run("int n3 = 5; std::thread([] { std::cin >> n3; }).join(); std::cin.eof()", ["42"])
+    assert answer.result == "true"
+    assert "only the cell's own thread" in answer.stderr
+    answer = own.run(
+        "#include <sys/wait.h>\nif (fork() == 0) { int n = 7; std::cin >> n; _exit(n); }\n"
+        "int status = 0; wait(&status); WEXITSTATUS(status)",
+        ["42"],
+    )
+    assert answer.result == "7"
+    assert own.run("int n4 = 0; std::cin >> n4; n4", ["44"]).result == "44"
+
+
+def test_between_cells_nobody_is_asked(own: Driver) -> None:
+    own.run(
+        "std::atomic<bool> go = false, asked = false;\n"
+        "std::thread asks([] { while (!go) { std::this_thread::yield(); } getchar(); asked = true; }); asks.detach();"
+    )
+    own.run("go = true;")
+    answer = own.run("while (!asked) { std::this_thread::yield(); } 1")
+    assert answer.result == "1" and not [e for e in answer.events if e["event"] == "input"]
 
 
 def test_displays(shared: Driver) -> None:
@@ -199,6 +281,9 @@ def test_bytes_that_are_no_text_do_not_break_the_line(shared: Driver) -> None:
         ("/* comment", "incomplete"),
         ('R"(raw', "incomplete"),
         ("#if 1\nint a;", "incomplete"),
+        ("#define N 5 /* the number", "incomplete"),
+        ("#define N 5 /* the number\nof things */", "complete"),
+        ("#define N \\", "incomplete"),
         ("if (x)", "incomplete"),
         ("for (;;)", "incomplete"),
         ("}", "invalid"),
@@ -216,6 +301,22 @@ def test_completion(shared: Driver) -> None:
     assert "completable_one" in done["matches"]
     assert (done["start"], done["end"]) == (0, 13)
     assert shared.ask("complete", code="zzz_nothing_like_it", cursor=19)["matches"] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted", "typed"),
+    [
+        ("int above = 1;\ncompletable_m", "completable_many", 13),
+        ("int above = 1;\n\n  above + completable_m", "completable_many", 13),
+        ("// größer, 𝒳\ncompletable_m", "completable_many", 13),
+        ("void later() {\n    completable_m", "completable_many", 13),
+    ],
+)
+def test_completion_in_a_later_line(shared: Driver, code: str, wanted: str, typed: int) -> None:
+    shared.run("int completable_many = 1;")
+    done = shared.ask("complete", code=code + "\nint below = 2;", cursor=len(code))
+    assert wanted in done["matches"]
+    assert (done["start"], done["end"]) == (len(code) - typed, len(code))
 
 
 def test_inspection(shared: Driver) -> None:

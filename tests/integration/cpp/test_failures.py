@@ -32,6 +32,12 @@ def test_twice_in_one_cell_is_an_error(shared: Driver) -> None:
         ("class {", "nothing closes this '{'", 1, 7),
         ("int f() {\n  g(1;\n", "nothing closes", 1, 9),
         ("}", "expected expression", 1, 1),
+        ("int y = 1; /* note", "nothing ends this comment", 1, 12),
+        ("1 +\n1 /* note", "nothing ends this comment", 2, 3),
+        ("#if 1\n/* note", "nothing ends this comment", 2, 1),
+        ('auto raw = R"(text', "nothing ends this raw string", 1, 12),
+        ("int f() { )", "this ')' does not close a '{'", 1, 11),
+        ("struct A {\n  int f() { return x); };", "this ')' does not close a '{'", 2, 21),
     ],
 )
 def test_errors_have_their_place_in_the_cell(
@@ -43,6 +49,14 @@ def test_errors_have_their_place_in_the_cell(
     if column is not None:
         assert (done["line"], done["column"]) == (line, column)
     assert any(message in text for text in done["traceback"])
+
+
+def test_brackets_of_macros_do_not_keep_the_compiler_busy_for_ever(own: Driver) -> None:
+    own.run("int kept = 1;\n#define OPENS {")
+    done = own.run("namespace endless OPENS int x;").done
+    assert (done["status"], done["name"]) == ("error", "CompileError")
+    assert "s of processor time" in done["message"]
+    assert own.run("kept").result == "1"
 
 
 def test_every_error_is_in_the_traceback(shared: Driver) -> None:
@@ -212,3 +226,38 @@ def test_a_state_that_dies_between_cells_ends_the_driver(own: Driver, tmp_path: 
     with pytest.raises(EOFError):
         own.next_event()
     assert own.process.wait() == -6
+
+
+FORK = "#include <sys/wait.h>\nint status = 0; pid_t child = fork();\n"
+
+
+@pytest.mark.parametrize(
+    ("in_child", "said"),
+    [
+        ('cellkeep::html("<b>child</b>"); _exit(3);', "shows nothing"),
+        ("cellkeep::clear_output(); _exit(3);", "shows nothing"),
+        ("throw 1;", ""),
+        ('std::thread([] { throw std::runtime_error("child"); }).join();', "child"),
+        ("int* nothing = nullptr; *nothing = 1;", ""),
+    ],
+)
+def test_a_process_that_a_cell_forked_does_not_speak_for_it(own: Driver, in_child: str, said: str) -> None:
+    answer = own.run(f"{FORK}if (child == 0) {{ {in_child} }}\nwaitpid(child, &status, 0); 5")
+    assert answer.done["status"] == "ok", answer.done
+    assert [event["event"] for event in answer.events] == ["result"]
+    assert said in answer.stderr
+    assert own.run("1").result == "1"
+
+
+def test_an_exception_may_have_a_message_that_is_no_text(own: Driver) -> None:
+    done = own.run('std::thread([] { throw std::runtime_error("\\xff\\xfe"); }).join();').done
+    assert (done["status"], done["name"]) == ("error", "std::runtime_error")
+    assert own.run("1").result == "1"
+
+
+@pytest.mark.parametrize("use", ["SIG_IGN", "[](int) { while (waitpid(-1, nullptr, WNOHANG) > 0) {} }"])
+def test_what_a_cell_does_with_its_children_is_its_own_matter(own: Driver, use: str) -> None:
+    own.run(f"#include <sys/wait.h>\nint completable_now = 1; signal(SIGCHLD, {use});")
+    assert "completable_now" in own.ask("complete", code="completable_n", cursor=13)["matches"]
+    assert own.ask("inspect", code="completable_now", cursor=3, detail=0)["found"]
+    assert own.run("auto before = signal(SIGCHLD, SIG_DFL); before != SIG_DFL").result == "true"

@@ -65,6 +65,15 @@ template <class T>
 inline constexpr bool is_variant = false;
 template <class... T>
 inline constexpr bool is_variant<std::variant<T...>> = true;
+/// Their element_type is the item's, and how many items there are nobody knows.
+template <class T>
+inline constexpr bool is_pointer_to_array = false;
+template <class T, class Deleter>
+inline constexpr bool is_pointer_to_array<std::unique_ptr<T[], Deleter>> = true;
+template <class T>
+inline constexpr bool is_pointer_to_array<std::shared_ptr<T[]>> = true;
+template <class T, std::size_t Size>
+inline constexpr bool is_pointer_to_array<std::shared_ptr<T[Size]>> = true;
 
 inline std::string type_name(const std::type_info& type) {
     int status = 0;
@@ -100,6 +109,11 @@ inline void print_quoted(std::ostream& out, std::string_view value, char quote) 
         }
     }
     out << quote;
+}
+
+/// Before C++23, << takes a pointer to something volatile for a bool.
+inline void print_address(std::ostream& out, const volatile void* address) {
+    out << const_cast<const void*>(address);
 }
 
 template <class T>
@@ -185,7 +199,7 @@ void print(std::ostream& out, const T& value, int depth) {
         } else if constexpr (std::is_function_v<std::remove_pointer_t<T>>) {
             out << reinterpret_cast<const void*>(value);
         } else {
-            out << static_cast<const volatile void*>(value);
+            print_address(out, value);
         }
     } else if constexpr (is_optional<T>) {
         if (value) {
@@ -201,14 +215,13 @@ void print(std::ostream& out, const T& value, int depth) {
         }
     } else if constexpr (std::same_as<T, std::monostate>) {
         out << "monostate";
-    } else if constexpr (streamable<T> && !smart_pointer<T> && !std::ranges::range<const T>) {
+    } else if constexpr (streamable<T> && !smart_pointer<T> && !std::is_array_v<T>) {
         out << value;
     } else if constexpr (smart_pointer<T>) {
         if (!value) {
             out << "nullptr";
-        } else if constexpr (
-            std::is_void_v<typename T::element_type> || std::is_array_v<typename T::element_type>) {
-            out << static_cast<const volatile void*>(value.get());
+        } else if constexpr (std::is_void_v<typename T::element_type> || is_pointer_to_array<T>) {
+            print_address(out, value.get());
         } else {
             out << "-> ";
             print<std::remove_cv_t<typename T::element_type>>(out, *value.get(), depth + 1);
@@ -222,8 +235,8 @@ void print(std::ostream& out, const T& value, int depth) {
     } else if constexpr (std::is_base_of_v<std::exception, T>) {
         out << type_name(typeid(value)) << ": " << value.what();
     } else {
-        out << type_name(typeid(T)) << " at "
-            << static_cast<const volatile void*>(std::addressof(value));
+        out << type_name(typeid(T)) << " at ";
+        print_address(out, std::addressof(value));
     }
 }
 
