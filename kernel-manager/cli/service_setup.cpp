@@ -96,6 +96,7 @@ Result<session::KernelCatalog> create_catalog(
     const session::KernelSpec python = *catalog.find("python");
     for (const session::ForeignKernel& kernel : offer.foreign.found) {
         if (is_taken(kernel.name, catalog)) {
+            catalog.withhold({kernel.name, kernel.resources + ": the name is taken"});
             continue;
         }
         auto spec = session::make_foreign_spec(kernel, offer.installation, python, images);
@@ -189,12 +190,6 @@ Result<session::ServiceConfig> make_service_config(
         config.catalog, make_catalog(offer, image, config.allow_degraded.contains(kImageControl)));
     print_not_offered(config.catalog.not_offered());
     print_not_offered(offer.foreign.not_offered);
-    for (const session::ForeignKernel& kernel : offer.foreign.found) {
-        const session::KernelSpec* offered = config.catalog.find(kernel.name);
-        if (offered != nullptr && offered->folder != kernel.resources) {
-            print_not_offered({{kernel.name, kernel.resources + ": the name is taken"}});
-        }
-    }
     // Ignored: leftovers of a dead server cost memory, not correctness.
     (void)sandbox::sweep_leftovers();
     return config;
