@@ -15,6 +15,10 @@ target_compile_options(
               -Woverloaded-virtual
               -fstack-protector-strong
               -fno-omit-frame-pointer)
+if(CMAKE_UNITY_BUILD)
+    # In a batch every source is a file that another one includes, which this warning takes for a header.
+    target_compile_options(cellkeep_options INTERFACE -Wno-subobject-linkage)
+endif()
 if(CELLKEEP_WERROR)
     target_compile_options(cellkeep_options INTERFACE -Werror)
 endif()

@@ -130,7 +130,7 @@ class FieldPicker {
 };
 
 // A byte that stands for itself inside a JSON string.
-bool is_plain(char c) {
+bool is_plain_character(char c) {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
@@ -188,7 +188,7 @@ class PlainScanner {
             return std::nullopt;
         }
         const std::size_t begin = at_;
-        while (at_ < text_.size() && is_plain(text_[at_])) {
+        while (at_ < text_.size() && is_plain_character(text_[at_])) {
             ++at_;
         }
         const std::string_view string = text_.substr(begin, at_ - begin);

@@ -18,12 +18,12 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr std::size_t kControlFileBytesMax = 1UL << 20U;
+constexpr std::size_t kUnifiedFileBytesMax = 1UL << 20U;
 constexpr std::array kWanted{"memory", "pids", "cpu"};
 
 std::set<std::string, std::less<>> words_of(const std::string& path) {
     std::set<std::string, std::less<>> words;
-    const auto text = read_file(path, kControlFileBytesMax);
+    const auto text = read_file(path, kUnifiedFileBytesMax);
     if (text.has_value()) {
         std::istringstream in(text.value());
         for (std::string word; in >> word;) {

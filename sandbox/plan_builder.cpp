@@ -16,14 +16,14 @@ namespace cellkeep::sandbox {
 namespace {
 
 constexpr std::size_t kHostnameBytesMax = 64;  // uts namespace (sethostname(2))
-constexpr std::size_t kPathBytesMax = 4095;
+constexpr std::size_t kPlanPathBytesMax = 4095;
 
 Error invalid(const std::string& what) {
     return {ErrorCode::kInvalidArgument, "sandbox policy: " + what};
 }
 
 bool is_clean_absolute(std::string_view path) {
-    if (path.size() < 2 || path.size() > kPathBytesMax || path.front() != '/' ||
+    if (path.size() < 2 || path.size() > kPlanPathBytesMax || path.front() != '/' ||
         path.back() == '/' || path.find('\0') != std::string_view::npos) {
         return false;
     }

@@ -19,7 +19,7 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr std::size_t kProcFileBytesMax = 1UL << 16U;
+constexpr std::size_t kTaskFileBytesMax = 1UL << 16U;
 /// The number and six arguments; the stack and instruction pointers come behind.
 constexpr std::size_t kNumbers = 7;
 
@@ -126,7 +126,7 @@ Result<bool> process_waits(const std::string& pid, std::size_t& threads) {
             return false;
         }
         const auto line =
-            read_file(tasks + "/" + std::string(name) + "/syscall", kProcFileBytesMax);
+            read_file(tasks + "/" + std::string(name) + "/syscall", kTaskFileBytesMax);
         if (line.has_error()) {
             return is_gone(line.error()) ? Result<bool>(false) : Result<bool>(line.error());
         }
@@ -167,7 +167,7 @@ Result<bool> all_wait_without_limit(const std::vector<std::string>& procs_files,
     const std::string ours = std::to_string(pid1);
     std::size_t threads = 0;
     for (const std::string& file : procs_files) {
-        BOOST_OUTCOME_TRY(const std::string text, read_file(file, kProcFileBytesMax));
+        BOOST_OUTCOME_TRY(const std::string text, read_file(file, kTaskFileBytesMax));
         for (std::size_t begin = 0; begin < text.size();) {
             const std::size_t end = std::min(text.find('\n', begin), text.size());
             const std::string pid = text.substr(begin, end - begin);
@@ -188,7 +188,7 @@ Result<pid_t> pid_of(int pidfd) {
     constexpr std::string_view kField = "\nPid:";
     BOOST_OUTCOME_TRY(
         const std::string text,
-        read_file("/proc/self/fdinfo/" + std::to_string(pidfd), kProcFileBytesMax));
+        read_file("/proc/self/fdinfo/" + std::to_string(pidfd), kTaskFileBytesMax));
     const std::size_t found = text.find(kField);
     pid_t pid = -1;
     if (found != std::string::npos) {

@@ -57,7 +57,7 @@ std::pair<std::string, std::string> split_parent(const std::string& path) {
 
 /// The directory at path, with every missing one on the way made. Each step starts from a
 /// descriptor, so a name that the guest swaps cannot lead it elsewhere.
-Result<UniqueFd> make_directories(int root, const std::string& path) {
+Result<UniqueFd> make_directories_beneath(int root, const std::string& path) {
     BOOST_OUTCOME_TRY(auto current, open_directory_beneath(root, "", O_PATH));
     std::size_t at = 0;
     while (at < path.size()) {
@@ -158,7 +158,7 @@ Result<Workspace::Upload> Workspace::begin_upload(const std::string& path) const
     }
     const GuestIdentity identity(file_uid_, file_gid_);
     const auto [parent, name] = split_parent(path);
-    BOOST_OUTCOME_TRY(auto directory, make_directories(directory_fd_, parent));
+    BOOST_OUTCOME_TRY(auto directory, make_directories_beneath(directory_fd_, parent));
     BOOST_OUTCOME_TRY(const auto suffix, random_hex(8));
     const std::string temporary = std::string(kUploadPrefix) + suffix;
     UniqueFd file(open_beneath(directory.get(), temporary, O_WRONLY | O_CREAT | O_EXCL, 0644));
@@ -294,7 +294,7 @@ Result<Entry> Workspace::stat(const std::string& path) const {
 
 Status Workspace::make_directory(const std::string& path) const {
     const GuestIdentity identity(file_uid_, file_gid_);
-    BOOST_OUTCOME_TRY(make_directories(directory_fd_, path));
+    BOOST_OUTCOME_TRY(make_directories_beneath(directory_fd_, path));
     return ok();
 }
 

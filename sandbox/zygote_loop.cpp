@@ -28,7 +28,7 @@ namespace {
 constexpr int kFailed = 70;
 
 /// Above every number that a launcher's descriptors get.
-constexpr int kFirstSafeFd = kLauncherCgroupFd + static_cast<int>(kCgroupFilesMax) + 1;
+constexpr int kFirstReceivedFd = kLauncherCgroupFd + static_cast<int>(kCgroupFilesMax) + 1;
 
 struct Descriptors {
     std::array<int, kZygoteFdsMax> fds{};
@@ -137,7 +137,7 @@ Received receive(int control_fd, ZygoteRequest& request, Descriptors& received) 
 int place_descriptors(Descriptors& received) {
     for (std::size_t i = 0; i < received.count; ++i) {
         // First all out of the way, so that placing one does not close another.
-        received.fds[i] = ::fcntl(received.fds[i], F_DUPFD_CLOEXEC, kFirstSafeFd);
+        received.fds[i] = ::fcntl(received.fds[i], F_DUPFD_CLOEXEC, kFirstReceivedFd);
         if (received.fds[i] < 0) {
             return errno;
         }

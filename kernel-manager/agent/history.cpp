@@ -28,7 +28,7 @@ std::string time_text(const std::optional<session::Execution::Time>& time) {
     return time ? to_iso8601(*time) : std::string();
 }
 
-double to_ms(std::chrono::microseconds time) {
+double milliseconds_of(std::chrono::microseconds time) {
     return static_cast<double>(time.count()) / 1000.0;
 }
 
@@ -55,9 +55,9 @@ void add_result(store::ExecutionRecord& record, const session::Execution& execut
         record.error_name = clean(result.error->name);
         record.error_message = clean(result.error->message);
     }
-    record.wall_ms = to_ms(result.metrics.wall);
-    record.cpu_ms = to_ms(result.metrics.cpu);
-    record.queued_ms = to_ms(result.metrics.queued);
+    record.wall_ms = milliseconds_of(result.metrics.wall);
+    record.cpu_ms = milliseconds_of(result.metrics.cpu);
+    record.queued_ms = milliseconds_of(result.metrics.queued);
     record.memory_peak_bytes = result.metrics.memory_peak_bytes;
 }
 

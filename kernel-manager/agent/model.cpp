@@ -27,7 +27,7 @@ double to_ms(std::chrono::microseconds time) {
     return static_cast<double>(time.count()) / 1000.0;
 }
 
-nlohmann::json to_json(const session::SessionLimits& limits) {
+nlohmann::json part_json(const session::SessionLimits& limits) {
     return {
         {"cpu_cores", limits.cpu_cores},
         {"memory_mb", limits.memory_mb},
@@ -48,7 +48,7 @@ nlohmann::json to_json(const session::SessionLimits& limits) {
     };
 }
 
-nlohmann::json to_json(const session::BudgetUse& used) {
+nlohmann::json part_json(const session::BudgetUse& used) {
     return {
         {"executions", used.executions},
         {"total_wall_ms", to_ms(used.wall)},
@@ -58,7 +58,7 @@ nlohmann::json to_json(const session::BudgetUse& used) {
     };
 }
 
-nlohmann::json to_json(const session::CircuitInfo& circuit) {
+nlohmann::json part_json(const session::CircuitInfo& circuit) {
     return {
         {"state", to_string(circuit.state)},
         {"failures", circuit.failures},
@@ -67,7 +67,7 @@ nlohmann::json to_json(const session::CircuitInfo& circuit) {
     };
 }
 
-nlohmann::json to_json(const sandbox::IsolationReport& isolation) {
+nlohmann::json part_json(const sandbox::IsolationReport& isolation) {
     nlohmann::json controls = nlohmann::json::array();
     for (const sandbox::Control& control : isolation.controls) {
         nlohmann::json row = {
@@ -96,7 +96,7 @@ nlohmann::json with_path(const std::string& path, nlohmann::json object) {
     return object;
 }
 
-nlohmann::json to_json(const session::Artifact& artifact) {
+nlohmann::json part_json(const session::Artifact& artifact) {
     return with_path(
         artifact.path,
         {{"change", to_string(artifact.change)},
@@ -106,7 +106,7 @@ nlohmann::json to_json(const session::Artifact& artifact) {
          {"media_type", artifact.media_type}});
 }
 
-nlohmann::json to_json(const session::ExecutionError& error) {
+nlohmann::json part_json(const session::ExecutionError& error) {
     return {
         {"kind", error_kind(error.kind)},
         {"name", error.name},
@@ -173,16 +173,16 @@ nlohmann::json to_json(const session::SessionInfo& info) {
         {"language", info.language},
         {"languages", std::move(languages)},
         {"environment", {{"name", info.environment.name}, {"digest", info.environment.digest}}},
-        {"limits", to_json(info.limits)},
+        {"limits", part_json(info.limits)},
         {"network", network_to_json(info.network, info.traffic)},
-        {"isolation", to_json(info.isolation)},
+        {"isolation", part_json(info.isolation)},
         {"metadata", info.metadata},
         {"owner", info.owner},
         {"created_at", to_iso8601(info.created_at)},
         {"last_activity", to_iso8601(info.last_activity)},
         {"executions", info.executions},
-        {"used", to_json(info.used)},
-        {"circuit_breaker", to_json(info.circuit)},
+        {"used", part_json(info.used)},
+        {"circuit_breaker", part_json(info.circuit)},
         {"restarts", info.restarts},
         {"connection_file",
          info.connection_file.empty() ? nlohmann::json(nullptr)
@@ -206,7 +206,7 @@ nlohmann::json to_json(const session::ExecutionResult& result, Outputs outputs) 
     }
     nlohmann::json artifacts = nlohmann::json::array();
     for (const session::Artifact& artifact : result.artifacts) {
-        artifacts.push_back(to_json(artifact));
+        artifacts.push_back(part_json(artifact));
     }
     nlohmann::json model = {
         {"id", result.id},
@@ -217,7 +217,7 @@ nlohmann::json to_json(const session::ExecutionResult& result, Outputs outputs) 
         {"stderr", result.stderr_text},
         {"result", result.result},
         {"displays", result.displays},
-        {"error", result.error ? to_json(*result.error) : nlohmann::json(nullptr)},
+        {"error", result.error ? part_json(*result.error) : nlohmann::json(nullptr)},
         {"exit_code", or_null(result.exit_code)},
         {"state", result.state_kept ? "kept" : "lost"},
         {"artifacts", std::move(artifacts)},

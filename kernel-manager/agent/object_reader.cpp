@@ -33,7 +33,7 @@ std::optional<nlohmann::json> whole_number(const nlohmann::json& field) {
     return nlohmann::json(static_cast<std::uint64_t>(value));
 }
 
-std::string plain(double value) {
+std::string plain_number(double value) {
     std::string text = nlohmann::json(value).dump();
     return text.size() > 2 && text.substr(text.size() - 2) == ".0" ? text.substr(0, text.size() - 2)
                                                                    : text;
@@ -147,11 +147,11 @@ std::optional<double> ObjectReader::number(const char* name, double minimum, dou
     }
     const auto value = field->get<double>();
     if (!std::isfinite(value) || value < minimum) {
-        fail(name, "must be at least " + plain(minimum));
+        fail(name, "must be at least " + plain_number(minimum));
         return std::nullopt;
     }
     if (value > maximum) {
-        fail(name, "must be at most " + plain(maximum) + " (the server's ceiling)");
+        fail(name, "must be at most " + plain_number(maximum) + " (the server's ceiling)");
         return std::nullopt;
     }
     return value;

@@ -20,12 +20,12 @@ namespace {
 
 constexpr std::string_view kInForce = "what is in force; a limit may only go down";
 
-std::uint64_t plain(std::uint64_t value) {
+std::uint64_t count_of(std::uint64_t value) {
     return value;
 }
 
 template <typename Rep, typename Period>
-std::uint64_t plain(std::chrono::duration<Rep, Period> value) {
+std::uint64_t count_of(std::chrono::duration<Rep, Period> value) {
     return static_cast<std::uint64_t>(value.count());
 }
 
@@ -62,7 +62,7 @@ class LimitsPatch {
     template <typename T>
     void lower(const char* name, T& limit, std::uint64_t minimum) {
         // What is in force may be below what a new session may ask for.
-        const std::uint64_t now = plain(limit);
+        const std::uint64_t now = count_of(limit);
         if (const auto wanted = reader_.integer(name, {std::min(minimum, now), now, kInForce})) {
             limit = static_cast<T>(*wanted);
         }
@@ -72,8 +72,8 @@ class LimitsPatch {
     void lower_end(const char* name, std::chrono::seconds& limit) {
         const std::uint64_t most =
             limit.count() == 0
-                ? plain(std::chrono::duration_cast<std::chrono::seconds>(session::kLimitTimeMax))
-                : plain(limit);
+                ? count_of(std::chrono::duration_cast<std::chrono::seconds>(session::kLimitTimeMax))
+                : count_of(limit);
         if (const auto wanted =
                 reader_.integer(name, {limit.count() == 0 ? 0U : 1U, most, kInForce})) {
             limit = std::chrono::seconds(static_cast<std::int64_t>(*wanted));
@@ -95,7 +95,7 @@ class LimitsPatch {
             reader_.fail(name, "may only go down, and null is no bound");
             return;
         }
-        const std::uint64_t most = limit ? plain(*limit) : kMost;
+        const std::uint64_t most = limit ? count_of(*limit) : kMost;
         if (const auto wanted = reader_.integer(name, {1, most, kInForce})) {
             limit = T(static_cast<std::conditional_t<
                           std::is_same_v<T, std::uint64_t>,

@@ -18,7 +18,7 @@ namespace cellkeep::cli {
 
 namespace {
 
-Result<image::Store> open_store() {
+Result<image::Store> open_image_store() {
     BOOST_OUTCOME_TRY(const std::string directory, image::default_store_directory());
     return image::Store::open(directory);
 }
@@ -32,7 +32,7 @@ int report(const Status& status) {
 }
 
 Status build(const ImageBuild& command) {
-    BOOST_OUTCOME_TRY(image::Store store, open_store());
+    BOOST_OUTCOME_TRY(image::Store store, open_image_store());
     BOOST_OUTCOME_TRY(const auto installation, session::find_installation());
     // Says what is missing of it.
     BOOST_OUTCOME_TRY(session::KernelCatalog::create(installation));
@@ -46,14 +46,14 @@ Status build(const ImageBuild& command) {
 }
 
 Status list(bool as_json) {
-    BOOST_OUTCOME_TRY(const image::Store store, open_store());
+    BOOST_OUTCOME_TRY(const image::Store store, open_image_store());
     BOOST_OUTCOME_TRY(const auto images, store.list());
     print(as_json ? image_json(images) : image_table(images));
     return ok();
 }
 
-Status remove(const ImageRemove& command) {
-    BOOST_OUTCOME_TRY(image::Store store, open_store());
+Status remove_image(const ImageRemove& command) {
+    BOOST_OUTCOME_TRY(image::Store store, open_image_store());
     if (command.unused) {
         BOOST_OUTCOME_TRY(const std::size_t removed, store.remove_unused());
         print(std::to_string(removed) + " removed\n");
@@ -64,7 +64,7 @@ Status remove(const ImageRemove& command) {
 }
 
 Status verify(const std::string& digest) {
-    BOOST_OUTCOME_TRY(image::Store store, open_store());
+    BOOST_OUTCOME_TRY(image::Store store, open_image_store());
     std::vector<image::ImageRecord> records;
     if (digest.empty()) {
         BOOST_OUTCOME_TRY(const auto images, store.list());
@@ -145,7 +145,7 @@ int image_list(bool as_json) {
 }
 
 int image_remove(const ImageRemove& command) {
-    return report(remove(command));
+    return report(remove_image(command));
 }
 
 int image_verify(const std::string& digest) {

@@ -103,7 +103,7 @@ Status install(const KernelspecInstall& command, std::vector<std::string>& writt
     return ok();
 }
 
-Result<std::string> remove(const KernelspecPlace& place) {
+Result<std::string> remove_kernelspec(const KernelspecPlace& place) {
     BOOST_OUTCOME_TRY(const std::string directory, directory_of(place));
     const std::string name = place.name.value_or(default_kernelspec_name("python"));
     BOOST_OUTCOME_TRY(
@@ -156,7 +156,7 @@ int kernelspec_list() {
 }
 
 int kernelspec_remove(const KernelspecPlace& place) {
-    const auto removed = remove(place);
+    const auto removed = remove_kernelspec(place);
     if (removed.has_error()) {
         print_error(removed.error());
         return kExitFailed;

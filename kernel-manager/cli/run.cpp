@@ -29,7 +29,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t kFileBytesMax = 256ULL << 20U;
-constexpr std::chrono::milliseconds kLastWork{2000};
+constexpr std::chrono::milliseconds kRunLastWork{2000};
 constexpr std::chrono::milliseconds kInterruptGrace{3000};
 
 enum class FileKind { kNotebook, kProgram };
@@ -219,7 +219,7 @@ Result<RunOutcome> run_file(const RunCommand& command) {
     Run run(io, command, *target);
     auto outcome = run_to_end(io, run.execute(std::move(notebook), std::move(text)));
     target.reset();
-    (void)io.run_for(kLastWork);
+    (void)io.run_for(kRunLastWork);
     return outcome;
 }
 

@@ -41,7 +41,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kStopPatience{5000};
 /// For what the parts still have to do after the last connection closed.
-constexpr std::chrono::milliseconds kLastWork{2000};
+constexpr std::chrono::milliseconds kServeLastWork{2000};
 
 /// A server with fewer open files than it may need runs, says so now, and refuses the sessions for
 /// which they do not suffice.
@@ -246,7 +246,7 @@ Status run_server(const ServePlan& plan) {
     log_event(LogLevel::kInfo, "serving", {{"url", listeners.urls().front()}, {"pid", ::getpid()}});
     while (!stopped && io.run_one() > 0) {
     }
-    (void)io.run_for(kLastWork);
+    (void)io.run_for(kServeLastWork);
     if (gateway) {
         gateway->stop();
     }

@@ -105,19 +105,19 @@ Result<ServerRecord> load_server_record(const std::string& state_dir) {
             "no server is running on " + state_dir,
             "Start one with: cellkeep serve --state-dir " + state_dir);
     }
-    BOOST_OUTCOME_TRY(const auto json, protocol::parse_json(text.value(), "server.json"));
+    BOOST_OUTCOME_TRY(const auto document, protocol::parse_json(text.value(), "server.json"));
     ServerRecord record;
-    const auto read = [&json](const char* name, std::string& target) {
-        if (json.is_object() && json.contains(name) && json[name].is_string()) {
-            target = json[name].get<std::string>();
+    const auto read = [&document](const char* name, std::string& target) {
+        if (document.is_object() && document.contains(name) && document[name].is_string()) {
+            target = document[name].get<std::string>();
         }
     };
     read("url", record.url);
     read("token", record.token);
     read("started_at", record.started_at);
     read("version", record.version);
-    if (json.is_object() && json.contains("pid") && json["pid"].is_number_integer()) {
-        record.pid = json["pid"].get<long>();
+    if (document.is_object() && document.contains("pid") && document["pid"].is_number_integer()) {
+        record.pid = document["pid"].get<long>();
     }
     if (record.url.empty() || record.token.empty()) {
         return Error(ErrorCode::kProtocol, record_path(state_dir) + " lacks url or token");
@@ -159,7 +159,7 @@ Result<StateDir> StateDir::lock(const std::string& path) {
 }
 
 Status StateDir::publish(const ServerRecord& record) {
-    const nlohmann::json json = {
+    const nlohmann::json document = {
         {"url", record.url},
         {"token", record.token},
         {"pid", record.pid},
@@ -167,7 +167,7 @@ Status StateDir::publish(const ServerRecord& record) {
         {"version", record.version},
     };
     BOOST_OUTCOME_TRY(
-        write_file_atomically(record_path(path_), json.dump(2) + "\n", S_IRUSR | S_IWUSR));
+        write_file_atomically(record_path(path_), document.dump(2) + "\n", S_IRUSR | S_IWUSR));
     published_ = true;
     return ok();
 }

@@ -22,7 +22,7 @@ constexpr std::size_t kHandshakeHeaderBytes = 4;
 constexpr std::size_t kRandomBytes = 32;
 constexpr std::size_t kSessionIdBytesMax = 32;
 
-Error refuse(const std::string& why) {
+Error refuse_hello(const std::string& why) {
     return {ErrorCode::kProtocol, "ClientHello: " + why};
 }
 
@@ -69,10 +69,10 @@ Result<std::string> gather(std::string_view bytes, std::size_t bytes_max) {
         (void)header.number(1);  // any minor version (RFC 8446, appendix D.5)
         const std::size_t length = header.number(2);
         if (type != kHandshakeRecord || major != 3) {
-            return refuse("the bytes are not a TLS handshake");
+            return refuse_hello("the bytes are not a TLS handshake");
         }
         if (length == 0 || length > kRecordBytesMax) {
-            return refuse("a record is empty or too long");
+            return refuse_hello("a record is empty or too long");
         }
         bytes.remove_prefix(kRecordHeaderBytes);
         handshake += bytes.substr(0, length);
@@ -83,10 +83,10 @@ Result<std::string> gather(std::string_view bytes, std::size_t bytes_max) {
     }
     // Bytes of a record header that is not whole say what they can.
     if (!bytes.empty() && static_cast<unsigned char>(bytes.front()) != kHandshakeRecord) {
-        return refuse("the bytes are not a TLS handshake");
+        return refuse_hello("the bytes are not a TLS handshake");
     }
     if (bytes.size() > 1 && bytes[1] != 3) {
-        return refuse("the bytes are not a TLS handshake");
+        return refuse_hello("the bytes are not a TLS handshake");
     }
     return handshake;
 }
@@ -95,12 +95,12 @@ Status read_server_name(std::string_view extension, ClientHello& hello) {
     Cursor cursor(extension);
     Cursor list(cursor.vector(2));
     if (cursor.ended_early() || !cursor.empty()) {
-        return refuse("the server name extension is malformed");
+        return refuse_hello("the server name extension is malformed");
     }
     const std::uint32_t type = list.number(1);
     const std::string_view name = list.vector(2);
     if (list.ended_early() || !list.empty() || type != kHostName || name.empty()) {
-        return refuse("the server name extension does not hold exactly one host name");
+        return refuse_hello("the server name extension does not hold exactly one host name");
     }
     hello.server_name = name;
     return ok();
@@ -113,10 +113,10 @@ Status read_extensions(std::string_view bytes, ClientHello& hello) {
         const std::uint32_t type = cursor.number(2);
         const std::string_view extension = cursor.vector(2);
         if (cursor.ended_early()) {
-            return refuse("an extension is cut off");
+            return refuse_hello("an extension is cut off");
         }
         if (!seen.insert(type).second) {
-            return refuse("an extension appears twice");
+            return refuse_hello("an extension appears twice");
         }
         if (type == kServerNameExtension) {
             BOOST_OUTCOME_TRY(read_server_name(extension, hello));
@@ -136,7 +136,7 @@ Result<std::optional<ClientHello>> read_body(std::string_view body) {
     const std::string_view compressions = cursor.vector(1);
     if (cursor.ended_early() || (version >> 8U) != 3 || session_id.size() > kSessionIdBytesMax ||
         ciphers.size() < 2 || ciphers.size() % 2 != 0 || compressions.empty()) {
-        return refuse("it is malformed");
+        return refuse_hello("it is malformed");
     }
     ClientHello hello;
     if (cursor.empty()) {
@@ -144,7 +144,7 @@ Result<std::optional<ClientHello>> read_body(std::string_view body) {
     }
     const std::string_view extensions = cursor.vector(2);
     if (cursor.ended_early() || !cursor.empty()) {
-        return refuse("its extensions do not end where it ends");
+        return refuse_hello("its extensions do not end where it ends");
     }
     BOOST_OUTCOME_TRY(read_extensions(extensions, hello));
     return std::optional(hello);
@@ -160,7 +160,7 @@ Result<std::optional<ClientHello>> read_client_hello(
     }
     const std::string_view handshake = gathered.value();
     if (!handshake.empty() && static_cast<unsigned char>(handshake.front()) != kClientHello) {
-        return refuse("the first message is another one");
+        return refuse_hello("the first message is another one");
     }
     if (handshake.size() < kHandshakeHeaderBytes) {
         return std::optional<ClientHello>();
@@ -175,7 +175,7 @@ Result<std::optional<ClientHello>> read_client_hello(
         return std::optional<ClientHello>();
     }
     if (handshake.size() > kHandshakeHeaderBytes + length) {
-        return refuse("something follows it before the server has answered");
+        return refuse_hello("something follows it before the server has answered");
     }
     return read_body(header.take(length));
 }

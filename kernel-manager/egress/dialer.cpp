@@ -2,6 +2,7 @@
 #include "kernel-manager/egress/dialer.hpp"
 
 #include "kernel-manager/egress/watchdog.hpp"
+#include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -17,8 +18,6 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 
 namespace {
-
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 std::optional<Address> address_in(const Host& host) {
     if (!host.address) {

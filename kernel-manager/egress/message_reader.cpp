@@ -33,7 +33,7 @@ bool is_token(std::string_view text) {
     });
 }
 
-Error refuse(const std::string& why) {
+Error refuse_message(const std::string& why) {
     return {ErrorCode::kProtocol, why};
 }
 
@@ -42,21 +42,21 @@ Status check_framing(const MessageHead& head) {
     const auto lengths = values_of(head, "Content-Length");
     const auto codings = values_of(head, "Transfer-Encoding");
     if (lengths.size() > 1) {
-        return refuse("Content-Length appears more than once");
+        return refuse_message("Content-Length appears more than once");
     }
     if (!lengths.empty() && !codings.empty()) {
-        return refuse("Content-Length and Transfer-Encoding exclude each other");
+        return refuse_message("Content-Length and Transfer-Encoding exclude each other");
     }
     if (codings.size() > 1 || (!codings.empty() && !same_name(codings.front(), "chunked"))) {
-        return refuse("the only transfer coding that is understood is chunked");
+        return refuse_message("the only transfer coding that is understood is chunked");
     }
     if (!codings.empty() && !head.version_1_1) {
-        return refuse("HTTP/1.0 has no transfer codings");
+        return refuse_message("HTTP/1.0 has no transfer codings");
     }
     const bool digits = lengths.empty() ||
                         (!lengths.front().empty() &&
                          lengths.front().find_first_not_of("0123456789") == std::string_view::npos);
-    return digits ? Status(ok()) : refuse("Content-Length is not a number");
+    return digits ? Status(ok()) : refuse_message("Content-Length is not a number");
 }
 
 /// What the library finds, kept as values.
@@ -141,7 +141,7 @@ Status check_head_bytes(std::string_view head, std::size_t bytes_max, std::size_
             "the head is longer than " + std::to_string(bytes_max) + " bytes");
     }
     if (!head.ends_with(kHeadEnd)) {
-        return refuse("the head does not end with an empty line");
+        return refuse_message("the head does not end with an empty line");
     }
     head.remove_suffix(2);
     std::size_t lines = 0;
@@ -153,18 +153,19 @@ Status check_head_bytes(std::string_view head, std::size_t bytes_max, std::size_
             return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7F';
         });
         if (odd) {
-            return refuse("the head has a control character or a bare line end");
+            return refuse_message("the head has a control character or a bare line end");
         }
         if (lines > 0 && !is_token(line.substr(0, line.find(':')))) {
-            return refuse("a line of the head does not begin with a field name and a colon");
+            return refuse_message(
+                "a line of the head does not begin with a field name and a colon");
         }
         if (lines > 0 && line.find(':') == std::string_view::npos) {
-            return refuse("a line of the head has no colon");
+            return refuse_message("a line of the head has no colon");
         }
         // Only an answer's may end so: its reason may be empty (RFC 9112, section 4).
         const bool cut = line.ends_with(' ') && !line.starts_with(kVersionStart);
         if (lines == 0 && (line.empty() || line.front() == ' ' || cut)) {
-            return refuse("the first line is malformed");
+            return refuse_message("the first line is malformed");
         }
         if (++lines > fields_max + 1) {
             return Error(
@@ -218,7 +219,7 @@ Status MessageReader::State::parse(std::string_view bytes, std::size_t& taken) {
         beast::error_code error;
         taken = parser.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
         if (error && error != beast::http::error::need_more) {
-            return refuse("not HTTP: " + error.message());
+            return refuse_message("not HTTP: " + error.message());
         }
         done = parser.is_done();
         return ok();
@@ -237,7 +238,7 @@ Status MessageReader::State::take_head() {
     BOOST_OUTCOME_TRY(parse(pending, taken));
     const bool whole = with_parser([](auto& parser) { return parser.is_header_done(); });
     if (!whole || taken != pending.size()) {
-        return refuse("not HTTP: the head is malformed");
+        return refuse_message("not HTTP: the head is malformed");
     }
     BOOST_OUTCOME_TRY(with_parser([](auto& parser) {
         parser.eager(true);
@@ -308,13 +309,13 @@ Status MessageReader::end() {
         return ok();
     }
     if (!state_->head_done || !state_->pending.empty()) {
-        return refuse("the peer closed in the middle of a message");
+        return refuse_message("the peer closed in the middle of a message");
     }
     return state_->with_parser([this](auto& parser) -> Status {
         beast::error_code error;
         parser.put_eof(error);
         if (error) {
-            return refuse("the peer closed in the middle of a message");
+            return refuse_message("the peer closed in the middle of a message");
         }
         state_->done = true;
         return ok();

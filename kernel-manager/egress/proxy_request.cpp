@@ -2,6 +2,7 @@
 #include "kernel-manager/egress/proxy_request.hpp"
 
 #include "kernel-manager/egress/network_policy.hpp"
+#include "protocol/support/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -33,14 +34,6 @@ constexpr std::array<std::string_view, 14> kOneConnection = {
     "Expect",
     "HTTP2-Settings",
     "X-Cellkeep-Deny"};
-
-std::string_view trim(std::string_view text) {
-    const std::size_t first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) {
-        return {};
-    }
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 /// The fields that Connection names.
 std::vector<std::string> named_by_connection(const MessageHead& head) {

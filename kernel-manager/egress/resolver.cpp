@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/egress/resolver.hpp"
 
+#include "protocol/support/await.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -24,8 +26,6 @@ namespace cellkeep::egress {
 namespace asio = boost::asio;
 
 namespace {
-
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 Resolver::Addresses ask_host(const std::string& name) {
     set_up_lookup(name);

@@ -70,7 +70,7 @@ constexpr std::array<std::string_view, 10> kKeys = {
     "methods",
     "value_file"};
 
-Error refuse(const std::string& where, const std::string& why) {
+Error refuse_secret(const std::string& where, const std::string& why) {
     return {ErrorCode::kInvalidArgument, "secrets: " + where + ": " + why};
 }
 
@@ -91,7 +91,7 @@ bool is_variable(std::string_view text) {
 }
 
 template <typename Names>
-bool is_among(const Names& names, std::string_view name) {
+bool contains_name(const Names& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -99,7 +99,7 @@ bool is_free_variable(std::string_view text) {
     constexpr std::string_view kPython = "PYTHON";  // PYTHONPATH and its like, not PYTHON_TOKEN
     const bool of_python =
         text.starts_with(kPython) && !text.substr(kPython.size()).starts_with('_');
-    return !is_among(kTakenVariables, text) && !text.starts_with("LD_") && !of_python &&
+    return !contains_name(kTakenVariables, text) && !text.starts_with("LD_") && !of_python &&
            !text.ends_with("_PROXY") && !text.ends_with("_proxy");
 }
 
@@ -149,7 +149,7 @@ Result<std::string> text_of(
         return usual;
     }
     if (!found->is_string()) {
-        return refuse(where + "/" + key, "must be a string");
+        return refuse_secret(where + "/" + key, "must be a string");
     }
     return found->get<std::string>();
 }
@@ -160,7 +160,7 @@ Result<std::string> value_of(
     const std::string& directory,
     const std::string& where) {
     if (entry.contains("value") == entry.contains("value_file")) {
-        return refuse(where, "needs exactly one of value and value_file");
+        return refuse_secret(where, "needs exactly one of value and value_file");
     }
     BOOST_OUTCOME_TRY(std::string value, text_of(entry, "value", "", where));
     BOOST_OUTCOME_TRY(const std::string file, text_of(entry, "value_file", "", where));
@@ -172,16 +172,17 @@ Result<std::string> value_of(
         }
     }
     if (value.find_first_not_of('*') == std::string::npos) {
-        return refuse(where, "the value is empty, or cannot be told from an overwritten one");
+        return refuse_secret(
+            where, "the value is empty, or cannot be told from an overwritten one");
     }
     value = prefix + value;
     const bool visible =
         std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c < '\x7F'; });
     if (value.empty() || !visible || value.front() == ' ' || value.back() == ' ') {
-        return refuse(where, "the value must be printable ASCII without spaces around it");
+        return refuse_secret(where, "the value must be printable ASCII without spaces around it");
     }
     if (value.size() > limits::kEgressSecretBytesMax) {
-        return refuse(
+        return refuse_secret(
             where,
             "the value is longer than " + std::to_string(limits::kEgressSecretBytesMax) + " bytes");
     }
@@ -192,18 +193,19 @@ Status read_scope(const json& entry, Secret& secret, const std::string& where) {
     BOOST_OUTCOME_TRY(secret.path, text_of(entry, "path", "/", where));
     if (check_origin_target(secret.path).has_error() || !is_plain_path(secret.path) ||
         secret.path.find('?') != std::string::npos) {
-        return refuse(where + "/path", "must be a plain path that begins with a slash");
+        return refuse_secret(where + "/path", "must be a plain path that begins with a slash");
     }
     const auto methods = entry.find("methods");
     if (methods == entry.end()) {
         return ok();
     }
     if (!methods->is_array() || methods->empty()) {
-        return refuse(where + "/methods", "must be a list of methods");
+        return refuse_secret(where + "/methods", "must be a list of methods");
     }
     for (const json& method : *methods) {
         if (!method.is_string() || !is_passed_on(method.get_ref<const std::string&>())) {
-            return refuse(where + "/methods", "must be a list of methods that the proxy passes on");
+            return refuse_secret(
+                where + "/methods", "must be a list of methods that the proxy passes on");
         }
         secret.methods.push_back(method.get<std::string>());
     }
@@ -213,41 +215,42 @@ Status read_scope(const json& entry, Secret& secret, const std::string& where) {
 Result<Secret> read_secret(
     const json& entry, const std::string& directory, const std::string& where) {
     if (!entry.is_object()) {
-        return refuse(where, "must be an object");
+        return refuse_secret(where, "must be an object");
     }
     for (const auto& [key, value] : entry.items()) {
-        if (!is_among(kKeys, key)) {
-            return refuse(where, "has a field that no secret has");
+        if (!contains_name(kKeys, key)) {
+            return refuse_secret(where, "has a field that no secret has");
         }
     }
     Secret secret;
     BOOST_OUTCOME_TRY(secret.binding.name, text_of(entry, "name", "", where));
     if (!is_name(secret.binding.name)) {
-        return refuse(where + "/name", "must be letters, digits, hyphens and underscores");
+        return refuse_secret(where + "/name", "must be letters, digits, hyphens and underscores");
     }
     BOOST_OUTCOME_TRY(
         secret.binding.variable,
         text_of(entry, "variable", variable_for(secret.binding.name), where));
     if (!is_variable(secret.binding.variable)) {
-        return refuse(where + "/variable", "is not the name of an environment variable");
+        return refuse_secret(where + "/variable", "is not the name of an environment variable");
     }
     if (!is_free_variable(secret.binding.variable)) {
-        return refuse(where + "/variable", "means something else to programs in the session");
+        return refuse_secret(
+            where + "/variable", "means something else to programs in the session");
     }
     BOOST_OUTCOME_TRY(const std::string scheme, text_of(entry, "scheme", "https", where));
     if (scheme != "https" && scheme != "http") {
-        return refuse(where + "/scheme", "must be https or http");
+        return refuse_secret(where + "/scheme", "must be https or http");
     }
     secret.tls = scheme == "https";
     BOOST_OUTCOME_TRY(const std::string host, text_of(entry, "host", "", where));
     const auto authority = parse_authority(host, secret.tls ? kHttpsPort : kHttpPort);
     if (authority.has_error()) {
-        return refuse(where + "/host", authority.error().message());
+        return refuse_secret(where + "/host", authority.error().message());
     }
     secret.binding.host = {authority.value().host.text, authority.value().port, false};
     BOOST_OUTCOME_TRY(secret.binding.header, text_of(entry, "header", "Authorization", where));
     if (!can_be_set(secret.binding.header)) {
-        return refuse(where + "/header", "is not the name of a header that can be set");
+        return refuse_secret(where + "/header", "is not the name of a header that can be set");
     }
     BOOST_OUTCOME_TRY(read_scope(entry, secret, where));
     BOOST_OUTCOME_TRY(secret.prefix, text_of(entry, "prefix", "", where));
@@ -281,10 +284,10 @@ Result<std::vector<Secret>> parse_secrets(std::string_view text, const std::stri
     BOOST_OUTCOME_TRY(const json document, protocol::parse_json_object(text, "secrets"));
     const auto list = document.find("secrets");
     if (list == document.end() || !list->is_array() || document.size() != 1) {
-        return refuse("the document", "must be an object with a list called secrets");
+        return refuse_secret("the document", "must be an object with a list called secrets");
     }
     if (list->size() > limits::kEgressNamedSecretsMax) {
-        return refuse(
+        return refuse_secret(
             "the document",
             "names more than " + std::to_string(limits::kEgressNamedSecretsMax) + " secrets");
     }
@@ -295,10 +298,10 @@ Result<std::vector<Secret>> parse_secrets(std::string_view text, const std::stri
         const std::string where = "/secrets/" + std::to_string(secrets.size());
         BOOST_OUTCOME_TRY(Secret secret, read_secret(entry, directory, where));
         if (!names.insert(secret.binding.name).second) {
-            return refuse(where + "/name", "is there twice");
+            return refuse_secret(where + "/name", "is there twice");
         }
         if (!variables.insert(secret.binding.variable).second) {
-            return refuse(where + "/variable", "is another secret's too");
+            return refuse_secret(where + "/variable", "is another secret's too");
         }
         secrets.push_back(std::move(secret));
     }

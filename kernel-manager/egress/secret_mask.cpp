@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/egress/secret_mask.hpp"
 
+#include "protocol/support/text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -18,14 +20,6 @@ bool is_scheme(std::string_view word) {
     return std::any_of(kSchemes.begin(), kSchemes.end(), [word](std::string_view scheme) {
         return same_name(scheme, word);
     });
-}
-
-std::string_view trim(std::string_view text, std::string_view around) {
-    const std::size_t first = text.find_first_not_of(around);
-    if (first == std::string_view::npos) {
-        return {};
-    }
-    return text.substr(first, text.find_last_not_of(around) - first + 1);
 }
 
 std::string_view behind_scheme(const Secret& secret) {

@@ -2,6 +2,7 @@
 #include "kernel-manager/egress/session_proxy.hpp"
 
 #include "kernel-manager/egress/connection.hpp"
+#include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -22,7 +23,6 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 /// Connections past the maximum that are still told so; the ones after them are closed at once.
 constexpr std::size_t kRefusedAtOnceMax = 16;
 /// Pause after accept(2) failed for lack of descriptors or memory.

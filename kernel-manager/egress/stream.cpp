@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/egress/stream.hpp"
 
+#include "protocol/support/await.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
@@ -11,11 +13,7 @@ namespace cellkeep::egress {
 
 namespace asio = boost::asio;
 
-namespace {
-
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
-
-}  // namespace
+namespace {}  // namespace
 
 SocketStream::SocketStream(Socket socket) : socket_(std::move(socket)) {
     boost::system::error_code ignored;  // Ignored: without it answers are merely slower.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/egress/tls_stream.hpp"
 
+#include "protocol/support/await.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -16,8 +18,6 @@ namespace cellkeep::egress {
 namespace asio = boost::asio;
 
 namespace {
-
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 bool expect_host(SSL* ssl, const Host& host) {
     if (host.address) {

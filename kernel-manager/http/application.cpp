@@ -9,7 +9,7 @@ namespace cellkeep::http {
 
 namespace {
 
-Response refuse(Problem problem, const Request& request) {
+Response refuse_request(Problem problem, const Request& request) {
     problem.instance = request.target.path;
     return to_response(problem);
 }
@@ -77,11 +77,11 @@ Application::Admission Application::admit(Request& request, std::string_view tar
     auto target = parse_target(target_text);
     if (target.has_error()) {
         request.target.path = hide_token(std::string(target_text.substr(0, target_text.find('?'))));
-        return {nullptr, refuse(make_problem(400, target.error().message()), request)};
+        return {nullptr, refuse_request(make_problem(400, target.error().message()), request)};
     }
     request.target = std::move(target).value();
     if (auto problem = check_head(request)) {
-        return {nullptr, refuse(std::move(*problem), request)};
+        return {nullptr, refuse_request(std::move(*problem), request)};
     }
     if (auto answer = enter_base(request, target_text)) {
         return {nullptr, std::move(*answer)};
@@ -99,16 +99,17 @@ Application::Admission Application::admit(Request& request, std::string_view tar
         }
     }
     if (match.route == nullptr && match.allowed.empty()) {
-        return {nullptr, refuse(make_problem(404, "No such address on this server."), request)};
+        return {
+            nullptr, refuse_request(make_problem(404, "No such address on this server."), request)};
     }
     if (match.route == nullptr) {
-        Response response = refuse(
+        Response response = refuse_request(
             make_problem(405, "This address knows " + allow_value(match.allowed) + "."), request);
         response.headers.add("Allow", allow_value(match.allowed));
         return {nullptr, std::move(response)};
     }
     if (match.route->access == Access::kChange && !may_change(request.principal)) {
-        return {nullptr, refuse(read_only_problem(), request)};
+        return {nullptr, refuse_request(read_only_problem(), request)};
     }
     request.captures = std::move(match.captures);
     return {match.route, {}};
@@ -133,7 +134,8 @@ std::optional<Response> Application::enter_base(
         response.headers.add("Location", base_.text() + std::string(target_text.substr(query)));
         return response;
     }
-    return refuse(make_problem(404, "Everything here is below " + base_.text() + "."), request);
+    return refuse_request(
+        make_problem(404, "Everything here is below " + base_.text() + "."), request);
 }
 
 std::optional<Response> Application::check_caller(Request& request) const {
@@ -143,7 +145,7 @@ std::optional<Response> Application::check_caller(Request& request) const {
         principal = Principal{std::string(kAdminName), Role::kAdmin};
     }
     if (!principal) {
-        return refuse(
+        return refuse_request(
             make_problem(
                 401,
                 "Send a token of this server: \"Authorization: Bearer TOKEN\" or ?token=TOKEN."),
@@ -151,7 +153,7 @@ std::optional<Response> Application::check_caller(Request& request) const {
     }
     const bool guarded = changes_something(request) || request.headers.find("Upgrade") != nullptr;
     if (guarded && !by_header && !origins_.admits(request)) {
-        return refuse(
+        return refuse_request(
             make_problem(
                 403,
                 "A page of another origin may not do this. Start the server with --allow-origin " +

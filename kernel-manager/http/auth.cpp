@@ -2,6 +2,7 @@
 #include "kernel-manager/http/auth.hpp"
 
 #include "protocol/limits.hpp"
+#include "protocol/support/text.hpp"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -11,16 +12,6 @@
 namespace cellkeep::http {
 
 namespace {
-
-std::string_view trim(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
-        text.remove_prefix(1);
-    }
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) {
-        text.remove_suffix(1);
-    }
-    return text;
-}
 
 /// "host:port" without its port; "[::1]:80" keeps its brackets.
 std::string_view without_port(std::string_view host) {

@@ -2,6 +2,7 @@
 #include "kernel-manager/http/byte_stream.hpp"
 
 #include "kernel-manager/http/transport.hpp"
+#include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -18,8 +19,6 @@ namespace cellkeep::http {
 namespace asio = boost::asio;
 
 namespace {
-
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 /// A continuation frame with FIN and no payload.
 constexpr std::array<char, 2> kEmptyLastFrame{'\x80', '\x00'};

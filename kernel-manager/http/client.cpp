@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/client.hpp"
 
+#include "protocol/support/await.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -23,7 +25,6 @@ namespace beast = boost::beast;
 
 namespace {
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 /// An answer of our server: outputs of one execution, pictures included.
 constexpr std::uint64_t kAnswerBytesMax = 1ULL << 30U;
 

@@ -2,6 +2,7 @@
 #include "kernel-manager/http/handshake.hpp"
 
 #include "kernel-manager/http/problem.hpp"
+#include "protocol/support/text.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -20,14 +21,6 @@ bool is_token_character(char c) {
     static constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            kOthers.find(c) != std::string_view::npos;
-}
-
-std::string_view trim(std::string_view text) {
-    const std::size_t first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) {
-        return {};
-    }
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 /// The elements of a list that may be spread over several fields (RFC 9110, section 5.6.1).

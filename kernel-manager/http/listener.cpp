@@ -3,6 +3,7 @@
 
 #include "kernel-manager/http/connection.hpp"
 #include "kernel-manager/http/unix_socket.hpp"
+#include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/basic_socket_acceptor.hpp>
@@ -34,7 +35,6 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 /// Connections past the maximum that are still told so; the ones after them are closed at once.
 constexpr std::size_t kRefusedAtOnceMax = 64;
 /// Pause after accept(2) failed for lack of descriptors or memory.

@@ -2,22 +2,13 @@
 #include "kernel-manager/http/negotiation.hpp"
 
 #include "kernel-manager/http/headers.hpp"
+#include "protocol/support/text.hpp"
 
 #include <charconv>
 
 namespace cellkeep::http {
 
 namespace {
-
-std::string_view trim(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
-        text.remove_prefix(1);
-    }
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) {
-        text.remove_suffix(1);
-    }
-    return text;
-}
 
 /// The part before the separator; the rest stays in text. Quoted strings hold no separators.
 std::string_view take_until(std::string_view& text, char separator) {

@@ -25,7 +25,7 @@ constexpr std::size_t kPemBytesMax = 1ULL << 20U;
 /// TLS 1.2 (TLS 1.3 has only good ones): ephemeral keys and authenticated encryption.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-Error refuse(const std::string& path, const std::string& why) {
+Error refuse_tls(const std::string& path, const std::string& why) {
     return {ErrorCode::kInvalidArgument, path + ": " + why};
 }
 
@@ -36,7 +36,7 @@ Status check_key_mode(const std::string& path) {
         return Error::from_errno(errno, "open(" + path + ")");
     }
     if ((status.st_mode & static_cast<mode_t>(S_IRWXO)) != 0) {
-        return refuse(path, "everybody can reach this key; chmod 600 it");
+        return refuse_tls(path, "everybody can reach this key; chmod 600 it");
     }
     return ok();
 }
@@ -86,18 +86,18 @@ Result<std::shared_ptr<TlsContext>> TlsContext::load(
     boost::system::error_code error;
     (void)context->use_certificate_chain(asio::buffer(certificate), error);
     if (error) {
-        return refuse(certificate_path, "no certificate in PEM form (" + error.message() + ")");
+        return refuse_tls(certificate_path, "no certificate in PEM form (" + error.message() + ")");
     }
     (void)context->use_private_key(asio::buffer(key), asio::ssl::context::pem, error);
     if (error) {
-        return refuse(
+        return refuse_tls(
             key_path,
             "no usable key in PEM form without a passphrase, or not that of the certificate (" +
                 error.message() + ")");
     }
     if (SSL_CTX_check_private_key(context->native_handle()) != 1) {
         ERR_clear_error();
-        return refuse(key_path, "not the key of the certificate in " + certificate_path);
+        return refuse_tls(key_path, "not the key of the certificate in " + certificate_path);
     }
     return std::make_shared<TlsContext>(std::move(context));
 }

@@ -26,7 +26,8 @@ constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::array<std::string_view, 4> kFields = {"name", "role", "token", "token_sha256"};
 
-Error refuse(const std::string& where, const std::string& why, const std::string& hint = {}) {
+Error refuse_tokens(
+    const std::string& where, const std::string& why, const std::string& hint = {}) {
     return {ErrorCode::kInvalidArgument, "token file: " + where + ": " + why, hint};
 }
 
@@ -72,7 +73,7 @@ bool is_token_text(std::string_view text) {
 Result<std::string> text_field(const json& entry, const char* key, const std::string& where) {
     const auto found = entry.find(key);
     if (found == entry.end() || !found->is_string()) {
-        return refuse(where + "/" + key, "must be there, and a string");
+        return refuse_tokens(where + "/" + key, "must be there, and a string");
     }
     return found->get<std::string>();
 }
@@ -81,63 +82,64 @@ Result<TokenDigest> read_digest(const json& entry, const std::string& where) {
     BOOST_OUTCOME_TRY(const std::string text, text_field(entry, "token_sha256", where));
     TokenDigest digest{};
     if (text.size() != 2 * digest.size() || !consists_of(text, std::string(kHexDigits))) {
-        return refuse(where + "/token_sha256", "must be 64 lower-case hexadecimal digits");
+        return refuse_tokens(where + "/token_sha256", "must be 64 lower-case hexadecimal digits");
     }
     for (std::size_t i = 0; i < digest.size(); ++i) {
         const std::size_t high = kHexDigits.find(text[2 * i]);
         digest[i] = static_cast<unsigned char>(16 * high + kHexDigits.find(text[2 * i + 1]));
     }
     if (equal_digests(digest, digest_of_token(""))) {
-        return refuse(where + "/token_sha256", "is the digest of no token at all");
+        return refuse_tokens(where + "/token_sha256", "is the digest of no token at all");
     }
     return digest;
 }
 
 Result<TokenDigest> read_token(const json& entry, const std::string& where) {
     if (entry.contains("token") == entry.contains("token_sha256")) {
-        return refuse(where, "needs exactly one of token and token_sha256");
+        return refuse_tokens(where, "needs exactly one of token and token_sha256");
     }
     if (entry.contains("token_sha256")) {
         return read_digest(entry, where);
     }
     BOOST_OUTCOME_TRY(const std::string token, text_field(entry, "token", where));
     if (token.size() < limits::kTokenBytesMin || token.size() > limits::kTokenBytesMax) {
-        return refuse(
+        return refuse_tokens(
             where + "/token",
             "must have " + std::to_string(limits::kTokenBytesMin) + " to " +
                 std::to_string(limits::kTokenBytesMax) + " characters",
             "openssl rand -hex 32 makes one.");
     }
     if (!is_token_text(token)) {
-        return refuse(where + "/token", "may have letters, digits and -._~+/ only, = at the end");
+        return refuse_tokens(
+            where + "/token", "may have letters, digits and -._~+/ only, = at the end");
     }
     return digest_of_token(token);
 }
 
 Result<NamedToken> read_principal(const json& entry, const std::string& where) {
     if (!entry.is_object()) {
-        return refuse(where, "must be an object");
+        return refuse_tokens(where, "must be an object");
     }
     for (const auto& [key, value] : entry.items()) {
         if (std::find(kFields.begin(), kFields.end(), key) == kFields.end()) {
-            return refuse(where, "has a field that no principal has");
+            return refuse_tokens(where, "has a field that no principal has");
         }
     }
     NamedToken named;
     BOOST_OUTCOME_TRY(named.principal.name, text_field(entry, "name", where));
     if (!is_name(named.principal.name)) {
-        return refuse(
+        return refuse_tokens(
             where + "/name",
             "must be 1 to " + std::to_string(limits::kPrincipalNameBytesMax) +
                 " small letters, digits and ._- that begin with a letter or digit");
     }
     if (named.principal.name == kAdminName) {
-        return refuse(where + "/name", "is that of the server's own token");
+        return refuse_tokens(where + "/name", "is that of the server's own token");
     }
     BOOST_OUTCOME_TRY(const std::string role, text_field(entry, "role", where));
     const auto known = role_of(role);
     if (!known) {
-        return refuse(where + "/role", "must be admin, agent or observer");
+        return refuse_tokens(where + "/role", "must be admin, agent or observer");
     }
     named.principal.role = *known;
     BOOST_OUTCOME_TRY(named.digest, read_token(entry, where));
@@ -148,10 +150,10 @@ Status check_unique(const std::vector<NamedToken>& before, const NamedToken& one
     const std::string where = place_of(before.size());
     for (std::size_t i = 0; i < before.size(); ++i) {
         if (before[i].principal.name == one.principal.name) {
-            return refuse(where + "/name", "is the name of " + place_of(i) + " too");
+            return refuse_tokens(where + "/name", "is the name of " + place_of(i) + " too");
         }
         if (equal_digests(before[i].digest, one.digest)) {
-            return refuse(where, "has the token of " + place_of(i));
+            return refuse_tokens(where, "has the token of " + place_of(i));
         }
     }
     return ok();
@@ -210,10 +212,11 @@ Result<std::vector<NamedToken>> parse_token_file(std::string_view text) {
         protocol::parse_json(text, "token file", protocol::RepeatedKeys::kRefused));
     const auto list = document.is_object() ? document.find("principals") : document.end();
     if (list == document.end() || !list->is_array() || document.size() != 1) {
-        return refuse("the document", "must be an object with a list called principals");
+        return refuse_tokens("the document", "must be an object with a list called principals");
     }
     if (list->empty() || list->size() > limits::kPrincipalsMax) {
-        return refuse("/principals", "must name 1 to " + std::to_string(limits::kPrincipalsMax));
+        return refuse_tokens(
+            "/principals", "must name 1 to " + std::to_string(limits::kPrincipalsMax));
     }
     std::vector<NamedToken> named;
     for (const json& entry : *list) {
@@ -236,7 +239,7 @@ Status check_not_among(const std::vector<NamedToken>& named, std::string_view to
     const TokenDigest digest = digest_of_token(token);
     for (std::size_t i = 0; i < named.size(); ++i) {
         if (equal_digests(named[i].digest, digest)) {
-            return refuse(place_of(i), "has the server's own token");
+            return refuse_tokens(place_of(i), "has the server's own token");
         }
     }
     return ok();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/websocket_session.hpp"
 
+#include "protocol/support/await.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -24,7 +26,6 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 /// First room for a message; it doubles as the message comes, so that a peer cannot make us reserve
 /// what it merely announces.
 constexpr std::size_t kFirstReadBytes = 16ULL << 10U;

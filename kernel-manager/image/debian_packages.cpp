@@ -2,6 +2,7 @@
 #include "kernel-manager/image/debian_packages.hpp"
 
 #include "protocol/support/syscall.hpp"
+#include "protocol/support/text.hpp"
 
 #include <array>
 #include <set>
@@ -13,14 +14,6 @@ namespace {
 
 constexpr std::size_t kStatusBytesMax = 256ULL << 20U;
 constexpr std::size_t kListBytesMax = 64ULL << 20U;
-
-std::string_view trim(std::string_view text) {
-    const auto first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) {
-        return {};
-    }
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
     std::vector<std::string_view> parts;

@@ -15,11 +15,11 @@ namespace {
 
 constexpr int kVersion = 1;
 
-bool is_hex64(const std::string& text) {
+bool is_sha256_text(const std::string& text) {
     return is_digest("sha256:" + text);
 }
 
-Error bad(const std::string& what) {
+Error bad_record(const std::string& what) {
     return {ErrorCode::kProtocol, "image record: " + what};
 }
 
@@ -47,7 +47,7 @@ std::string ImageRecord::to_json() const {
 Result<ImageRecord> ImageRecord::parse(std::string_view text) {
     BOOST_OUTCOME_TRY(const auto json, protocol::parse_json(text, "image record"));
     if (!json.is_object() || json.value("version", nlohmann::json()) != kVersion) {
-        return bad("not one of this version");
+        return bad_record("not one of this version");
     }
     ImageRecord record;
     std::string kind;
@@ -63,22 +63,23 @@ Result<ImageRecord> ImageRecord::parse(std::string_view text) {
     }};
     for (const auto& [name, target] : texts) {
         if (!json.contains(name) || !json[name].is_string()) {
-            return bad(std::string(name) + " is missing or no string");
+            return bad_record(std::string(name) + " is missing or no string");
         }
         *target = json[name].get<std::string>();
     }
     if (!json.contains("bytes") || !json["bytes"].is_number_unsigned()) {
-        return bad("bytes is missing or no number");
+        return bad_record("bytes is missing or no number");
     }
     record.bytes = json["bytes"].get<std::uint64_t>();
     if ((kind != "environment" && kind != "programs") || (format != "erofs" && format != "tree")) {
-        return bad("of an unknown kind or format");
+        return bad_record("of an unknown kind or format");
     }
     record.kind = kind == "environment" ? Kind::kEnvironment : Kind::kPrograms;
     record.format = format == "erofs" ? Format::kErofs : Format::kTree;
-    if (!is_digest(record.digest) || !is_hex64(record.fingerprint) || !is_hex64(record.identity) ||
-        (record.format == Format::kErofs) != is_hex64(record.file_sha256)) {
-        return bad("a digest that is none");
+    if (!is_digest(record.digest) || !is_sha256_text(record.fingerprint) ||
+        !is_sha256_text(record.identity) ||
+        (record.format == Format::kErofs) != is_sha256_text(record.file_sha256)) {
+        return bad_record("a digest that is none");
     }
     return record;
 }

@@ -31,7 +31,7 @@ char letter_of(const Entry& entry) {
     return entry.executable ? 'x' : 'f';
 }
 
-Error bad(const std::string& what) {
+Error bad_manifest(const std::string& what) {
     return {ErrorCode::kProtocol, "image manifest: " + what};
 }
 
@@ -60,7 +60,7 @@ Status read_entry(std::string_view& text, Manifest& manifest) {
     std::string_view path;
     if (!take(text, type) || !take(text, bytes) || !take(text, modified) || !take(text, content) ||
         !take(text, path)) {
-        return bad("cut short");
+        return bad_manifest("cut short");
     }
     Entry entry;
     if (type == "d") {
@@ -71,22 +71,23 @@ Status read_entry(std::string_view& text, Manifest& manifest) {
         entry.type = EntryType::kFile;
         entry.executable = type == "x";
     } else {
-        return bad("an entry of unknown type");
+        return bad_manifest("an entry of unknown type");
     }
     if (!read_number(bytes, entry.bytes) || !read_number(modified, entry.modified) ||
         !is_clean_relative(path)) {
-        return bad("a number or path that is none");
+        return bad_manifest("a number or path that is none");
     }
     if (entry.type == EntryType::kFile ? !is_hex64(content)
                                        : content.empty() != (entry.type == EntryType::kDirectory)) {
-        return bad("a content that does not fit the entry's type");
+        return bad_manifest("a content that does not fit the entry's type");
     }
     if (!manifest.entries.empty() && path <= manifest.entries.rbegin()->first) {
-        return bad("out of order");
+        return bad_manifest("out of order");
     }
     entry.content = content;
     manifest.entries.emplace_hint(manifest.entries.end(), path, std::move(entry));
-    return manifest.entries.size() > kImageEntriesMax ? bad("too many entries") : Status(ok());
+    return manifest.entries.size() > kImageEntriesMax ? bad_manifest("too many entries")
+                                                      : Status(ok());
 }
 
 }  // namespace
@@ -125,7 +126,7 @@ std::string Manifest::to_text() const {
 Result<Manifest> Manifest::parse(std::string_view text) {
     std::string_view header;
     if (!take(text, header) || header != kHeader) {
-        return bad("not one of this version");
+        return bad_manifest("not one of this version");
     }
     Manifest manifest;
     while (!text.empty()) {

@@ -2,6 +2,7 @@
 #include "kernel-manager/jupyter/channels_connection.hpp"
 
 #include "protocol/header.hpp"
+#include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -21,7 +22,6 @@ using protocol::Message;
 
 namespace {
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr auto kNever = asio::steady_timer::time_point::max();
 
 /// What @jupyterlab/services accepts as a state of now: "restarting" is an event for it, which

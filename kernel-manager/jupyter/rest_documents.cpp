@@ -15,7 +15,7 @@ http::Response no_such_session(const std::string& id) {
     return http::to_response(http::make_problem(404, "Session not found: " + id));
 }
 
-http::Response bad_request(std::string what) {
+http::Response bad_request_response(std::string what) {
     return http::to_response(http::make_problem(400, std::move(what)));
 }
 
@@ -175,7 +175,7 @@ RestApi::Answer RestApi::create_session(http::Request& request) {
     }
     for (const char* name : {"path", "type"}) {
         if (!body.value().contains(name) || body.value()[name].is_null()) {
-            co_return bad_request("Missing field in JSON data: " + std::string(name));
+            co_return bad_request_response("Missing field in JSON data: " + std::string(name));
         }
     }
     draft.id = std::move(id).value();
@@ -231,7 +231,7 @@ RestApi::Answer RestApi::patch_session(http::Request& request) {
         co_return failure_response(kernel_id.has_error() ? kernel_id.error() : kernel_name.error());
     }
     if (!kernel_id.value().empty() && !find_kernel(kernel_id.value(), request.principal)) {
-        co_return bad_request("No such kernel: " + kernel_id.value());
+        co_return bad_request_response("No such kernel: " + kernel_id.value());
     }
     if (!kernel_id.value().empty() || !kernel_name.value().empty()) {
         const auto started = co_await kernel_for(

@@ -15,7 +15,7 @@ namespace cellkeep::session {
 
 namespace {
 
-constexpr std::size_t kReadBytes = 256ULL << 10U;
+constexpr std::size_t kDigestReadBytes = 256ULL << 10U;
 constexpr std::size_t kSha256Digits = 64;
 
 }  // namespace
@@ -99,7 +99,7 @@ void ArtifactDigest::close_current(bool whole) {
 }
 
 WorkThread::Slice ArtifactDigest::advance() {
-    buffer_.resize(kReadBytes);
+    buffer_.resize(kDigestReadBytes);
     std::size_t left = kSliceBytes;
     while (left > 0) {
         if (std::chrono::steady_clock::now() >= deadline_) {

@@ -56,7 +56,7 @@ Result<std::vector<std::string>> text_list(const json& value, const std::string&
     return list;
 }
 
-std::string text_of(const json& object, const char* name, std::string fallback) {
+std::string text_or(const json& object, const char* name, std::string fallback) {
     const auto found = object.find(name);
     return found != object.end() && found->is_string() ? found->get<std::string>()
                                                        : std::move(fallback);
@@ -81,7 +81,7 @@ Status read_metadata(const json& document, Spec& spec) {
             spec.system_packages,
             text_list(own["system_packages"], "metadata.cellkeep.system_packages"));
     }
-    const std::string transport = text_of(own, "transport", "tcp");
+    const std::string transport = text_or(own, "transport", "tcp");
     if (transport != "tcp" && transport != "ipc") {
         return wrong("metadata.cellkeep.transport is neither tcp nor ipc");
     }
@@ -99,8 +99,8 @@ Result<Spec> read_spec(const std::string& directory) {
     if (spec.argv.empty() || spec.argv[0].empty()) {
         return wrong("argv is empty");
     }
-    spec.language = text_of(document, "language", "");
-    spec.display_name = text_of(document, "display_name", spec.language);
+    spec.language = text_or(document, "language", "");
+    spec.display_name = text_or(document, "display_name", spec.language);
     BOOST_OUTCOME_TRY(read_metadata(document, spec));
     return spec;
 }

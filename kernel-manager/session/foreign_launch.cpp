@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kInsideBridge = "/opt/cellkeep/kernels/foreign";
 constexpr const char* kInsidePackages = "/opt/cellkeep/packages/foreign";
-constexpr const char* kInsideDriver = "/opt/cellkeep/bin/cellkeep-kernel-driver";
+constexpr const char* kForeignDriver = "/opt/cellkeep/bin/cellkeep-kernel-driver";
 constexpr const char* kInsidePython = "/opt/cellkeep/environment/bin/python";
 
 /// Of which an image has what the packages hold, and nothing else is shown.
@@ -40,18 +40,18 @@ std::string bridge_of(const Installation& installation) {
     return (kernels / "foreign" / "bridge").string();
 }
 
-std::string packages_of(const Installation& installation) {
+std::string bridge_packages(const Installation& installation) {
     return installation.environments + "/foreign";
 }
 
 std::vector<sandbox::ReadOnlyPath> program_paths(const Installation& installation) {
     return {
-        {.source = installation.binary_dir + "/cellkeep-kernel-driver", .target = kInsideDriver},
+        {.source = installation.binary_dir + "/cellkeep-kernel-driver", .target = kForeignDriver},
         {.source = bridge_of(installation), .target = kInsideBridge}};
 }
 
 sandbox::ReadOnlyPath package_path(const Installation& installation) {
-    return {.source = packages_of(installation), .target = kInsidePackages};
+    return {.source = bridge_packages(installation), .target = kInsidePackages};
 }
 
 void add_once(const sandbox::ReadOnlyPath& path, std::vector<image::Addition>& additions) {
@@ -66,7 +66,7 @@ void add_once(const sandbox::ReadOnlyPath& path, std::vector<image::Addition>& a
 }  // namespace
 
 Status check_foreign_bridge(const Installation& installation) {
-    for (const std::string& path : {bridge_of(installation), packages_of(installation)}) {
+    for (const std::string& path : {bridge_of(installation), bridge_packages(installation)}) {
         std::error_code error;
         if (!fs::is_directory(path, error)) {
             return Error(
@@ -111,7 +111,7 @@ Result<KernelSpec> make_foreign_spec(
     std::erase_if(
         spec.env, [](const std::string& entry) { return entry.starts_with("CELLKEEP_"); });
     spec.argv = {
-        kInsideDriver,
+        kForeignDriver,
         kInsideBridge,
         std::string("python=") + kInsidePython,
         std::string("packages=") + kInsidePackages,

@@ -23,15 +23,15 @@ namespace cellkeep::session {
 
 namespace {
 
-constexpr std::size_t kReadBytes = 256ULL << 10U;
+constexpr std::size_t kInputReadBytes = 256ULL << 10U;
 constexpr std::size_t kSliceBytes = 4ULL << 20U;
 
-Error refuse(const char* field, const std::string& why) {
+Error refuse_input(const char* field, const std::string& why) {
     return {ErrorCode::kInvalidArgument, std::string(field) + ": " + why};
 }
 
 Error wrong_digest(const std::string& found) {
-    return refuse("sha256", "the file's is " + found);
+    return refuse_input("sha256", "the file's is " + found);
 }
 
 /// Up to buffer.size() bytes at offset; 0 at the end.
@@ -41,7 +41,7 @@ Result<std::size_t> read_at(int fd, std::uint64_t offset, std::string& buffer) {
         got = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(offset));
     } while (got < 0 && errno == EINTR);
     if (got < 0) {
-        return refuse("from", Error::from_errno(errno, "cannot be read").message());
+        return refuse_input("from", Error::from_errno(errno, "cannot be read").message());
     }
     return static_cast<std::size_t>(got);
 }
@@ -55,7 +55,7 @@ std::string too_long() {
 /// less.
 Status check_length(std::uint64_t read, std::uint64_t expected) {
     if (read != expected) {
-        return refuse(
+        return refuse_input(
             "from",
             "changed while it was read: " + std::to_string(read) + " bytes of " +
                 std::to_string(expected));
@@ -73,7 +73,7 @@ struct Reading {
 
     /// True at the end.
     Result<bool> advance() {
-        buffer.resize(kReadBytes);
+        buffer.resize(kInputReadBytes);
         for (std::size_t done = 0; done < kSliceBytes;) {
             BOOST_OUTCOME_TRY(const std::size_t got, read_at(fd.get(), offset, buffer));
             if (got == 0) {
@@ -96,7 +96,7 @@ bool has_references(const std::vector<InputFile>& files) {
 }
 
 Error no_inputs_directory() {
-    return refuse("from", "this server has no inputs directory (cellkeep serve --inputs)");
+    return refuse_input("from", "this server has no inputs directory (cellkeep serve --inputs)");
 }
 
 Result<std::shared_ptr<InputsDirectory>> InputsDirectory::open(const std::string& path) {
@@ -123,10 +123,10 @@ Result<InputsDirectory::OpenedInput> InputsDirectory::open_file(const std::strin
         ::syscall(SYS_openat2, directory_.get(), name.c_str(), &how, sizeof(how))));
     struct stat info {};
     if (!fd || ::fstat(fd.get(), &info) < 0) {
-        return refuse("from", "there is no such file in the inputs directory");
+        return refuse_input("from", "there is no such file in the inputs directory");
     }
     if (!S_ISREG(info.st_mode)) {
-        return refuse("from", "is not a plain file");
+        return refuse_input("from", "is not a plain file");
     }
     return OpenedInput{std::move(fd), sandbox::file_state(info), info.st_dev};
 }
@@ -256,7 +256,7 @@ Status InputsDirectory::check_mounted(
 Result<InputsDirectory::OpenedInput> InputsDirectory::open_for_copy(const InputFile& file) const {
     BOOST_OUTCOME_TRY(auto input, open_file(file.from));
     if (input.state.bytes > limits::kInputCopyBytesMax) {
-        return refuse("from", too_long());
+        return refuse_input("from", too_long());
     }
     return input;
 }
@@ -278,7 +278,7 @@ InputsDirectory::Copy::Copy(
     : input_(std::move(input)), upload_(std::move(upload)), sha256_(std::move(sha256)) {}
 
 Result<bool> InputsDirectory::Copy::advance() {
-    buffer_.resize(kReadBytes);
+    buffer_.resize(kInputReadBytes);
     for (std::size_t done = 0; done < kSliceBytes;) {
         BOOST_OUTCOME_TRY(const std::size_t got, read_at(input_.fd.get(), offset_, buffer_));
         if (got == 0) {
@@ -292,7 +292,7 @@ Result<bool> InputsDirectory::Copy::advance() {
         offset_ += got;
         done += got;
         if (offset_ > limits::kInputCopyBytesMax) {
-            return refuse("from", too_long());  // it grows while it is read
+            return refuse_input("from", too_long());  // it grows while it is read
         }
         hash_.update({buffer_.data(), got});
         BOOST_OUTCOME_TRY(upload_.append({buffer_.data(), got}));

@@ -20,12 +20,12 @@ namespace cellkeep::session {
 namespace {
 
 /// One read; also how much one wake-up reads before other sessions get their turn.
-constexpr std::size_t kReadBytes = 256ULL << 10U;
+constexpr std::size_t kLinkReadBytes = 256ULL << 10U;
 
 /// What one read brings goes to the link's decoder at once, so all links of a thread share it: a
 /// buffer for each would cost a thousand sessions 256 MB.
 char* read_buffer() {
-    thread_local const std::unique_ptr<char[]> buffer(new char[kReadBytes]);
+    thread_local const std::unique_ptr<char[]> buffer(new char[kLinkReadBytes]);
     return buffer.get();
 }
 
@@ -94,7 +94,7 @@ void KernelLink::drain() {
     if (closed_ || ::ioctl(socket_.native_handle(), FIONREAD, &available) < 0) {
         return;
     }
-    std::size_t turns = static_cast<std::size_t>(available) / kReadBytes + 2;
+    std::size_t turns = static_cast<std::size_t>(available) / kLinkReadBytes + 2;
     while (turns-- > 0 && !closed_ && read_some() == ReadOutcome::kMore) {
     }
 }
@@ -130,7 +130,7 @@ void KernelLink::wait_readable() {
 
 KernelLink::ReadOutcome KernelLink::read_some() {
     char* const buffer = read_buffer();
-    const ssize_t got = ::read(socket_.native_handle(), buffer, kReadBytes);
+    const ssize_t got = ::read(socket_.native_handle(), buffer, kLinkReadBytes);
     if (got > 0) {
         decoder_.append({buffer, static_cast<std::size_t>(got)});
         return hand_out() ? ReadOutcome::kMore : ReadOutcome::kClosed;

@@ -27,7 +27,7 @@ std::string text_field(const json& object, const char* name) {
                : std::string();
 }
 
-const json& object_field(const json& object, const char* name) {
+const json& object_in(const json& object, const char* name) {
     static const json nothing = json::object();
     const auto found = object.find(name);
     return found != object.end() && found->is_object() ? *found : nothing;
@@ -228,7 +228,7 @@ std::optional<ErrorFacts> read_error(const protocol::Message& reply) {
     facts.message = text_field(content.value(), "evalue");
     const auto metadata = reply.parse_metadata();
     const json details = metadata.has_value()
-                             ? object_field(object_field(metadata.value(), "cellkeep"), "error")
+                             ? object_in(object_in(metadata.value(), "cellkeep"), "error")
                              : json::object();
     facts.kind = text_field(details, "kind");
     facts.full = text_field(details, "full");

@@ -14,7 +14,7 @@ namespace cellkeep::session {
 namespace {
 
 /// What is read ahead for one decision. With it the whole stays linear, whatever the text.
-constexpr std::size_t kLookAhead = 512;
+constexpr std::size_t kRedactionLookAhead = 512;
 /// Nesting of a document; deeper values are dropped, for nothing that we log is so deep.
 constexpr int kDepthMax = 64;
 constexpr std::string_view kMark = "[redacted:";
@@ -31,7 +31,7 @@ bool is_space(char c) {
 }
 
 std::size_t skip_spaces(std::string_view text, std::size_t at) {
-    const std::size_t most = std::min(text.size(), at + kLookAhead);
+    const std::size_t most = std::min(text.size(), at + kRedactionLookAhead);
     while (at < most && is_space(text[at])) {
         ++at;
     }
@@ -45,8 +45,9 @@ bool equals_ignoring_case(std::string_view text, std::string_view lower) {
            });
 }
 
-/// The end of the run of characters that may be in a token, at most kLookAhead on.
-std::size_t token_end(std::string_view text, std::size_t at, std::size_t most = kLookAhead) {
+/// The end of the run of characters that may be in a token, at most kRedactionLookAhead on.
+std::size_t token_end(
+    std::string_view text, std::size_t at, std::size_t most = kRedactionLookAhead) {
     const std::size_t last =
         std::min(text.size(), most > text.size() - at ? text.size() : at + most);
     while (at < last && is_token_char(text[at])) {
@@ -107,7 +108,7 @@ std::optional<Found> find_assigned(
     if (kind == NameKind::kPassword && value->quoted) {
         // A password may hold anything; it ends with its quote.
         const char quote = text[value->begin - 1];
-        const std::size_t most = std::min(text.size(), value->begin + kLookAhead);
+        const std::size_t most = std::min(text.size(), value->begin + kRedactionLookAhead);
         end = value->begin;
         while (end < most && text[end] != quote && text[end] != '\n') {
             ++end;
@@ -174,7 +175,7 @@ std::optional<Found> find_url_password(std::string_view text, std::size_t colon)
         return std::nullopt;
     }
     const std::size_t begin = colon + 3;
-    const std::size_t most = std::min(text.size(), begin + kLookAhead);
+    const std::size_t most = std::min(text.size(), begin + kRedactionLookAhead);
     std::size_t separator = 0;
     for (std::size_t at = begin; at < most; ++at) {
         const char c = text[at];

@@ -14,7 +14,7 @@ namespace cellkeep::session {
 namespace {
 
 /// How much of one value is looked at.
-constexpr std::size_t kLookAhead = 512;
+constexpr std::size_t kShapeLookAhead = 512;
 
 enum class Alphabet { kUpperDigit, kHex, kAlnum, kWord, kToken };
 
@@ -135,7 +135,7 @@ std::size_t match(const Shape& shape, std::string_view text) {
         return 0;
     }
     const std::size_t begin = shape.prefix.size();
-    const std::size_t run = run_of(shape.alphabet, text, begin, kLookAhead);
+    const std::size_t run = run_of(shape.alphabet, text, begin, kShapeLookAhead);
     if (run < shape.least || (shape.most > 0 && run != shape.most)) {
         return 0;
     }
@@ -155,7 +155,7 @@ std::size_t match_jwt(std::string_view text) {
     if (!text.starts_with("eyJ")) {
         return 0;
     }
-    const std::size_t head = run_of(Alphabet::kWord, text, 0, kLookAhead);
+    const std::size_t head = run_of(Alphabet::kWord, text, 0, kShapeLookAhead);
     if (head < kPartMin || !text.substr(head).starts_with(".eyJ")) {
         return 0;
     }
@@ -258,7 +258,7 @@ NameKind kind_of_name(std::string_view name) {
 
 bool looks_random(std::string_view value) {
     constexpr std::size_t kLeast = 16;
-    value = value.substr(0, kLookAhead);
+    value = value.substr(0, kShapeLookAhead);
     if (value.size() < kLeast || is_placeholder(value)) {
         return false;
     }
@@ -272,7 +272,7 @@ bool looks_very_random(std::string_view value) {
     if (!looks_random(value)) {
         return false;
     }
-    const Census census = take_census(value.substr(0, kLookAhead));
+    const Census census = take_census(value.substr(0, kShapeLookAhead));
     const bool hex = census.hex && value.size() >= kHexLeast;
     const auto digits = std::count_if(value.begin(), value.end(), is_digit);
     const bool code =

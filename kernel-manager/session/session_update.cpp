@@ -10,7 +10,7 @@ namespace cellkeep::session {
 
 namespace {
 
-Error refuse(const char* name, const std::string& why) {
+Error refuse_update(const char* name, const std::string& why) {
     return {ErrorCode::kInvalidArgument, "limits/" + std::string(name) + ": " + why};
 }
 
@@ -19,15 +19,16 @@ Status check_not_above(const char* name, T now, T wanted) {
     if (wanted <= now) {
         return ok();
     }
-    return refuse(name, "may only go down: it is " + std::to_string(now));
+    return refuse_update(name, "may only go down: it is " + std::to_string(now));
 }
 
 /// 0 is never: more than any time.
-Status check_end(const char* name, std::chrono::seconds now, std::chrono::seconds wanted) {
+Status check_end_goes_down(
+    const char* name, std::chrono::seconds now, std::chrono::seconds wanted) {
     if (wanted == now || (wanted.count() > 0 && (now.count() == 0 || wanted < now))) {
         return ok();
     }
-    return refuse(name, "may only go down: it is " + std::to_string(now.count()));
+    return refuse_update(name, "may only go down: it is " + std::to_string(now.count()));
 }
 
 /// Nothing is no bound: more than any number.
@@ -36,7 +37,7 @@ Status check_budget(const char* name, const std::optional<T>& now, const std::op
     if (!now || (wanted && *wanted <= *now)) {
         return ok();
     }
-    return refuse(name, "may only go down");
+    return refuse_update(name, "may only go down");
 }
 
 }  // namespace
@@ -44,10 +45,10 @@ Status check_budget(const char* name, const std::optional<T>& now, const std::op
 Status check_lowering(const SessionLimits& now, const SessionLimits& wanted) {
     // What the sandbox and the circuit breaker were made with.
     if (wanted.disk_mb != now.disk_mb) {
-        return refuse("disk_mb", "cannot change while the session lives");
+        return refuse_update("disk_mb", "cannot change while the session lives");
     }
     if (wanted.consecutive_failures != now.consecutive_failures) {
-        return refuse("consecutive_failures", "cannot change while the session lives");
+        return refuse_update("consecutive_failures", "cannot change while the session lives");
     }
     BOOST_OUTCOME_TRY(check_not_above("cpu_cores", now.cpu_cores, wanted.cpu_cores));
     BOOST_OUTCOME_TRY(check_not_above("memory_mb", now.memory_mb, wanted.memory_mb));
@@ -56,8 +57,8 @@ Status check_lowering(const SessionLimits& now, const SessionLimits& wanted) {
     BOOST_OUTCOME_TRY(check_not_above("cpu_ms", now.cpu.count(), wanted.cpu.count()));
     BOOST_OUTCOME_TRY(check_not_above("output_bytes", now.output_bytes, wanted.output_bytes));
     BOOST_OUTCOME_TRY(check_not_above("artifact_bytes", now.artifact_bytes, wanted.artifact_bytes));
-    BOOST_OUTCOME_TRY(check_end("idle_s", now.idle, wanted.idle));
-    BOOST_OUTCOME_TRY(check_end("lifetime_s", now.lifetime, wanted.lifetime));
+    BOOST_OUTCOME_TRY(check_end_goes_down("idle_s", now.idle, wanted.idle));
+    BOOST_OUTCOME_TRY(check_end_goes_down("lifetime_s", now.lifetime, wanted.lifetime));
     BOOST_OUTCOME_TRY(check_budget("executions", now.executions, wanted.executions));
     BOOST_OUTCOME_TRY(check_budget("total_wall_ms", now.total_wall, wanted.total_wall));
     BOOST_OUTCOME_TRY(check_budget("total_cpu_ms", now.total_cpu, wanted.total_cpu));
@@ -113,7 +114,7 @@ Status lower_sandbox_limits(
         for (std::size_t done = i + 1; done-- > 0;) {
             (void)change(steps[done].back).has_value();
         }
-        return refuse(steps[i].name, "cannot be lowered now: " + changed.error().message());
+        return refuse_update(steps[i].name, "cannot be lowered now: " + changed.error().message());
     }
     return ok();
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kMask = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM |
                                 IN_MOVED_TO | IN_DELETE | IN_EXCL_UNLINK | IN_ONLYDIR;
-constexpr std::size_t kReadBytes = 64ULL << 10U;
+constexpr std::size_t kWatchReadBytes = 64ULL << 10U;
 
 }  // namespace
 
@@ -77,7 +77,7 @@ void WorkspaceWatch::note(int watch, std::uint32_t mask, std::string_view name, 
 
 WorkspaceWatch::Notes WorkspaceWatch::drain() {
     Notes notes;
-    alignas(inotify_event) std::array<char, kReadBytes> buffer{};
+    alignas(inotify_event) std::array<char, kWatchReadBytes> buffer{};
     std::size_t events = 0;
     for (;;) {
         const ssize_t got = ::read(fd_.get(), buffer.data(), buffer.size());

@@ -11,7 +11,7 @@
 namespace cellkeep::cpp {
 
 namespace {
-constexpr std::size_t kReadBytes = 65536;
+constexpr std::size_t kChannelReadBytes = 65536;
 }
 
 bool write_fully(int fd, std::string_view bytes) {
@@ -42,7 +42,7 @@ bool Channel::read_line(std::string& line) {
             return true;
         }
         searched = buffer_.size();
-        std::array<char, kReadBytes> bytes;
+        std::array<char, kChannelReadBytes> bytes;
         const ssize_t count = ::read(socket_.get(), bytes.data(), bytes.size());
         if (count < 0 && errno == EINTR) {
             continue;

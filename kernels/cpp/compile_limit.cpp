@@ -9,19 +9,19 @@ namespace {
 
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): signal handlers are given
 // nothing. Written while no timer runs.
-int g_channel_fd = -1;
+int g_limit_channel_fd = -1;
 std::string g_line;
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 extern "C" void on_limit(int /*signal*/) {
-    (void)write_fully(g_channel_fd, g_line);
+    (void)write_fully(g_limit_channel_fd, g_line);
     ::_exit(0);
 }
 
 }  // namespace
 
 CompileLimit::CompileLimit(const Channel& channel, const std::string& failure) {
-    g_channel_fd = channel.fd();
+    g_limit_channel_fd = channel.fd();
     g_line = static_cast<char>(Word::kFailed) + failure + '\n';
     struct sigaction action {};
     action.sa_handler = &on_limit;

@@ -20,7 +20,7 @@ namespace cellkeep::cpp {
 namespace {
 
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): stdin is one as well.
-Channel* g_channel = nullptr;
+Channel* g_console_channel = nullptr;
 pid_t g_asker = 0;   // the thread that may ask; 0: none
 std::string g_rest;  // of a line that was answered
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
@@ -45,9 +45,9 @@ bool ask_for_line() {
         return false;
     }
     (void)std::fflush(stdout);
-    g_channel->say(Word::kEvent, R"({"event":"input","prompt":"","password":false})");
+    g_console_channel->say(Word::kEvent, R"({"event":"input","prompt":"","password":false})");
     std::string line;
-    while (g_channel->read_line(line)) {
+    while (g_console_channel->read_line(line)) {
         const auto answer = nlohmann::json::parse(line, nullptr, false);
         if (!answer.is_object() || answer.value("request", "") != "input") {
             continue;
@@ -74,7 +74,7 @@ extern "C" ssize_t read_console(void* /*cookie*/, char* buffer, std::size_t size
 }  // namespace
 
 void install_console(Channel& channel) {
-    g_channel = &channel;
+    g_console_channel = &channel;
     (void)std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
     FILE* console = ::fopencookie(nullptr, "r", {&read_console, nullptr, nullptr, nullptr});
     if (console == nullptr) {

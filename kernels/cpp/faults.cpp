@@ -36,15 +36,15 @@ constexpr int kInterruptedExitCode = 130;
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): handlers are given nothing.
 // What signal handlers read.
 volatile sig_atomic_t g_runs = 0;
-int g_channel_fd = -1;
+int g_fault_channel_fd = -1;
 // What terminate handlers read; written by the main thread before cells run.
-Channel* g_channel = nullptr;
+Channel* g_fault_channel = nullptr;
 std::uint64_t g_id = 0;
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 /// What was printed without a newline. Not safe in a signal handler by the letter; the process ends
 /// anyway, and a lock that is held elsewhere is left alone.
-void write_out() {
+void write_out_stdout() {
     if (::ftrylockfile(stdout) == 0) {
         (void)::fflush_unlocked(stdout);
         ::funlockfile(stdout);
@@ -53,7 +53,7 @@ void write_out() {
 
 extern "C" void on_interrupt(int /*signal*/) {
     if (g_runs != 0) {
-        write_out();
+        write_out_stdout();
         ::_exit(kInterruptedExitCode);
     }
 }
@@ -79,7 +79,7 @@ void tell_line() {
         said[--begin] = static_cast<char>('0' + rest % 10);
     }
     said[--begin] = static_cast<char>(Word::kLine);
-    (void)!::write(g_channel_fd, &said[begin], said.size() - begin);
+    (void)!::write(g_fault_channel_fd, &said[begin], said.size() - begin);
 }
 
 /// For the supervisor, which hears of the signal itself.
@@ -89,29 +89,29 @@ void tell_crash(int signal, const siginfo_t& info, const void* context) {
         const std::uintptr_t stack = stack_pointer(context);
         if (fault + kStackReach > stack && fault < stack + kStackReach) {
             constexpr std::array<char, 2> kLine{static_cast<char>(Word::kOverflow), '\n'};
-            (void)!::write(g_channel_fd, kLine.data(), kLine.size());
+            (void)!::write(g_fault_channel_fd, kLine.data(), kLine.size());
         }
     }
     tell_line();
 }
 
 extern "C" void on_crash(int signal, siginfo_t* info, void* context) {
-    if (g_channel->is_ours()) {
+    if (g_fault_channel->is_ours()) {
         tell_crash(signal, *info, context);
     }
-    write_out();
+    write_out_stdout();
     (void)::signal(signal, SIG_DFL);
     (void)::raise(signal);
 }
 
 [[noreturn]] void on_terminate() {
     std::cout.flush();
-    if (g_runs != 0 && g_channel->is_ours() && std::current_exception() != nullptr) {
+    if (g_runs != 0 && g_fault_channel->is_ours() && std::current_exception() != nullptr) {
         // What a cell throws may say anything, in any encoding.
-        g_channel->say(
+        g_fault_channel->say(
             Word::kFailed,
             exception_event(g_id).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-        write_out();
+        write_out_stdout();
         ::_exit(1);
     }
     if (std::current_exception() != nullptr) {
@@ -175,8 +175,8 @@ void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
 }  // namespace
 
 void install_fault_handlers(Channel& channel) {
-    g_channel = &channel;
-    g_channel_fd = channel.fd();
+    g_fault_channel = &channel;
+    g_fault_channel_fd = channel.fd();
     // Static: a handler needs a stack when there is none left.
     static std::array<char, kHandlerStackBytes> handler_stack;
     stack_t stack{};

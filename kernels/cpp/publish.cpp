@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kShownBytesMax = kLineBytesMax / 2;  // base64 and escapes make it longer
 
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): cells call functions of C.
-Channel* g_channel = nullptr;
+Channel* g_publish_channel = nullptr;
 bool g_values_wanted = true;
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
@@ -69,19 +69,19 @@ void write_out_before() {
 }
 
 void say(const nlohmann::json& event) {
-    if (!g_channel->is_ours()) {
+    if (!g_publish_channel->is_ours()) {
         std::cerr << "cellkeep: a process that a cell has forked shows nothing" << std::endl;
         return;
     }
     write_out_before();
-    g_channel->say(
+    g_publish_channel->say(
         Word::kEvent, event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace
 
 void publish_to(Channel& channel) {
-    g_channel = &channel;
+    g_publish_channel = &channel;
 }
 
 void want_values(bool wanted) {

@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kInterruptGrace{1000};
 /// How long destructors may take at the end; the kernel kills after two seconds.
 constexpr std::chrono::milliseconds kEndGrace{1500};
-constexpr std::size_t kReadBytes = 65536;
+constexpr std::size_t kSupervisorReadBytes = 65536;
 
 class Supervisor {
  public:
@@ -83,7 +83,7 @@ class Supervisor {
     }
 
     void take_requests() {
-        std::array<char, kReadBytes> bytes;
+        std::array<char, kSupervisorReadBytes> bytes;
         const ssize_t count = ::read(parts_.requests.get(), bytes.data(), bytes.size());
         if (count < 0 && errno == EINTR) {
             return;
@@ -123,7 +123,7 @@ class Supervisor {
     }
 
     void drain_channel() {
-        std::array<char, kReadBytes> bytes;
+        std::array<char, kSupervisorReadBytes> bytes;
         for (;;) {
             const ssize_t count =
                 ::recv(parts_.channel.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);

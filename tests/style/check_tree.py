@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from check_batches import check_batches
 from check_files import check_files
 
 LINES_MAX = 400
@@ -366,6 +367,8 @@ def check(root: Path) -> list[Finding]:
     findings += check_built(every)
     findings += check_limits(every)
     findings += [Finding(name, 1, why) for name, why in check_files(root)]
+    codes = {source.name: "\n".join(source.code) for source in every if source.code}
+    findings += [Finding(*finding) for finding in check_batches(codes)]
     return sorted(findings, key=lambda finding: (finding.path, finding.line))
 
 
