@@ -36,10 +36,6 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-std::string text(long value) {
-    return std::to_string(value);
-}
-
 struct Probed {
     std::string answer;
     std::optional<sandbox::Denial> told;  // what could be read as soon as the answer could

@@ -31,10 +31,6 @@ struct Attempt {
     std::string outside;  // as root on this kernel; "" where the host cannot show it
 };
 
-std::string text(long value) {
-    return std::to_string(value);
-}
-
 std::string join(const std::vector<std::string>& words) {
     std::string joined;
     for (const std::string& word : words) {

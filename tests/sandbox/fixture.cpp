@@ -211,7 +211,7 @@ bool is_aside(const std::string& path, std::size_t name_end) {
 }
 
 /// Whether it is a zombie, or gone.
-bool has_ended(pid_t pid) {
+bool is_zombie_or_gone(pid_t pid) {
     std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
     std::string text;
     std::getline(in, text);
@@ -221,6 +221,15 @@ bool has_ended(pid_t pid) {
 }
 
 }  // namespace
+
+std::string text(long value) {
+    return std::to_string(value);
+}
+
+std::string slurp(const std::string& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
 
 std::vector<std::string> cgroups_of(pid_t server) {
     const std::set<std::string> zygotes = zygote_cgroups();
@@ -275,7 +284,7 @@ bool has_children() {
 pid_t only_child() {
     std::vector<pid_t> children = children_but_zygotes();
     // A zygote's pid 1 reaps those of sandboxes that are gone when it comes to it.
-    std::erase_if(children, has_ended);
+    std::erase_if(children, is_zombie_or_gone);
     REQUIRE_FALSE(children.empty());
     return children.front();  // the oldest; the pool's launchers may follow
 }

@@ -75,6 +75,12 @@ sandbox::SandboxEvent wait_event(sandbox::Sandbox& sandbox);
 /// Waits until fd is readable; false after kPatience.
 bool wait_readable(int fd);
 
+/// A number as an argument of the probe.
+std::string text(long value);
+
+/// The whole file; empty if it cannot be read.
+std::string slurp(const std::string& path);
+
 /// Everything until end of file; fails the test case after kPatience.
 std::string read_all(int fd);
 

@@ -20,14 +20,6 @@ namespace cellkeep::test {
 using sandbox::kill_and_reap;
 using sandbox::Launched;
 
-namespace {
-
-std::string text(long value) {
-    return std::to_string(value);
-}
-
-}  // namespace
-
 TEST_CASE("without the filter a nested user namespace is still refused, by the limit on them") {
     const Launched pid1 = launch_without_filter();
     CHECK(probe(pid1, {"unshare", text(CLONE_NEWUSER)}) == "ENOSPC");

@@ -13,9 +13,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -28,13 +25,6 @@ using sandbox::SandboxEvent;
 using sandbox::WorkerSpec;
 
 namespace {
-
-std::string slurp(const std::string& path) {
-    std::ifstream in(path);
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
 
 std::vector<std::string> own_cgroups() {
     return cgroups_of(::getpid());

@@ -25,9 +25,7 @@
 
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <sstream>
 #include <string>
 
@@ -37,11 +35,6 @@ using sandbox::Policy;
 using sandbox::Sandbox;
 
 namespace {
-
-std::string slurp(const std::string& path) {
-    std::ifstream in(path);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// Field of /proc/<pid>/stat, counted as in proc_pid_stat(5), from 4 on.
 std::string stat_field(pid_t pid, int field) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 
 namespace cellkeep::test {
 
@@ -24,6 +25,11 @@ TemporaryDirectory::~TemporaryDirectory() {
         (void)std::fprintf(stderr, "remove %s: %s\n", path_.c_str(), error.message().c_str());
         std::abort();
     }
+}
+
+std::size_t TemporaryDirectory::entry_count() const {
+    const std::filesystem::directory_iterator entries(path_);
+    return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
 }
 
 }  // namespace cellkeep::test

@@ -3,6 +3,7 @@
 // A fresh directory that is gone, with all in it, when the test case ends.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace cellkeep::test {
@@ -14,6 +15,9 @@ class TemporaryDirectory {
     TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
     ~TemporaryDirectory();
     const std::string& path() const { return path_; }
+    std::string file(const std::string& name) const { return path_ + "/" + name; }
+    /// How many entries it has, not counting those of its subdirectories.
+    std::size_t entry_count() const;
 
  private:
     std::string path_;

@@ -5,7 +5,7 @@
 
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/workspace.hpp"
-#include "tests/unit/protocol/temporary_directory.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* kPlain = R"(
+constexpr const char* kInterruptible = R"(
     def execute(self, code):
         exec(code, {"self": self})
     def is_complete(self, code):
@@ -28,7 +28,7 @@ constexpr const char* kPlain = R"(
 }  // namespace
 
 TEST_CASE("an interrupt ends the cell of a driver, not the driver", "[kernel][driver]") {
-    const DriverFolder folder = DriverFolder::with_class(kPlain);
+    const DriverFolder folder = DriverFolder::with_class(kInterruptible);
     KernelClient kernel(folder.start());
     const std::string code = GENERATE(
         as<std::string>(),
@@ -47,7 +47,7 @@ TEST_CASE("an interrupt ends the cell of a driver, not the driver", "[kernel][dr
 }
 
 TEST_CASE("an interrupt that comes before the cell has begun is not lost", "[kernel][driver]") {
-    const DriverFolder folder = DriverFolder::with_class(kPlain);
+    const DriverFolder folder = DriverFolder::with_class(kInterruptible);
     KernelClient kernel(folder.start());
     // The status "starting" goes by: only from "busy" on is an interrupt the cell's.
     REQUIRE(only(kernel.execute("pass"), "execute_reply")["status"] == "ok");
@@ -63,7 +63,7 @@ TEST_CASE("an interrupt that comes before the cell has begun is not lost", "[ker
 }
 
 TEST_CASE("an interrupt that comes after its cell hits nothing", "[kernel][driver]") {
-    const DriverFolder folder = DriverFolder::with_class(kPlain);
+    const DriverFolder folder = DriverFolder::with_class(kInterruptible);
     KernelClient kernel(folder.start());
     for (int index = 0; index < 50; ++index) {
         const std::string id = kernel.start("self.stdout('x')");

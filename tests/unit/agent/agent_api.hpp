@@ -18,6 +18,9 @@ namespace cellkeep::agent::test {
 using session::test::FakeBackend;
 using session::test::FakeSession;
 
+/// The executions of the first session.
+inline constexpr const char* kExecutions = "/v1/sessions/ses_1/executions";
+
 /// Tokens of the agents alice and bob and of the observer eve.
 inline const std::string kAliceToken(limits::kTokenBytesMin, 'a');
 inline const std::string kBobToken(limits::kTokenBytesMin, 'b');

@@ -11,8 +11,6 @@
 namespace cellkeep::agent::test {
 namespace {
 
-constexpr const char* kExecutions = "/v1/sessions/ses_1/executions";
-
 TEST_CASE("an execution is run and answered whole", "[agent][executions]") {
     Api api;
     const auto session = api.backend.add();

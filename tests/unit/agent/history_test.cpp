@@ -11,8 +11,6 @@
 namespace cellkeep::agent::test {
 namespace {
 
-constexpr const char* kExecutions = "/v1/sessions/ses_1/executions";
-
 struct Remembering {
     cellkeep::test::TemporaryDirectory directory;
     std::unique_ptr<store::Store> store =

@@ -7,14 +7,7 @@
 
 using namespace cellkeep;
 using namespace cellkeep::egress;
-
-namespace {
-
-Address address(const std::string& text) {
-    return boost::asio::ip::make_address(text);
-}
-
-}  // namespace
+using boost::asio::ip::make_address;
 
 TEST_CASE("addresses of the special-purpose registries are not public", "[egress][address]") {
     const auto [text, kind] = GENERATE(table<std::string, AddressKind>({
@@ -75,8 +68,8 @@ TEST_CASE("addresses of the special-purpose registries are not public", "[egress
         {"ff02::1", AddressKind::kMulticast},
     }));
     CAPTURE(text);
-    CHECK(to_string(classify(address(text))) == to_string(kind));
-    CHECK(AddressRules().judge(address(text)) != AddressKind::kPublic);
+    CHECK(to_string(classify(make_address(text))) == to_string(kind));
+    CHECK(AddressRules().judge(make_address(text)) != AddressKind::kPublic);
 }
 
 TEST_CASE("the neighbours of special ranges are public", "[egress][address]") {
@@ -87,19 +80,19 @@ TEST_CASE("the neighbours of special ranges are public", "[egress][address]") {
           "192.167.255.255", "192.169.0.0",     "198.17.255.255", "198.20.0.0",
           "223.255.255.255", "2606:4700::1111", "2a00:1450::1",   "2003::1"}) {
         CAPTURE(text);
-        CHECK(classify(address(text)) == AddressKind::kPublic);
+        CHECK(classify(make_address(text)) == AddressKind::kPublic);
     }
 }
 
 TEST_CASE("an address with a zone is link-local", "[egress][address]") {
-    CHECK(classify(address("2606:4700::1%1")) == AddressKind::kLinkLocal);
+    CHECK(classify(make_address("2606:4700::1%1")) == AddressKind::kLinkLocal);
 }
 
 TEST_CASE("this host's own public addresses are refused", "[egress][address]") {
-    const AddressRules rules({}, {address("93.184.216.34"), address("2606::1")});
-    CHECK(rules.judge(address("93.184.216.34")) == AddressKind::kOwn);
-    CHECK(rules.judge(address("2606::1")) == AddressKind::kOwn);
-    CHECK(rules.judge(address("93.184.216.35")) == AddressKind::kPublic);
+    const AddressRules rules({}, {make_address("93.184.216.34"), make_address("2606::1")});
+    CHECK(rules.judge(make_address("93.184.216.34")) == AddressKind::kOwn);
+    CHECK(rules.judge(make_address("2606::1")) == AddressKind::kOwn);
+    CHECK(rules.judge(make_address("93.184.216.35")) == AddressKind::kPublic);
 }
 
 TEST_CASE("what the operator permits may be dialled, and nothing beside it", "[egress][address]") {
@@ -107,10 +100,10 @@ TEST_CASE("what the operator permits may be dialled, and nothing beside it", "[e
         {parse_address_range("127.0.0.1").value(),
          parse_address_range("10.1.0.0/16").value(),
          parse_address_range("fd00:1::/32").value()},
-        {address("10.1.0.7")});
+        {make_address("10.1.0.7")});
     for (const char* good : {"127.0.0.1", "10.1.0.0", "10.1.255.255", "10.1.0.7", "fd00:1::9"}) {
         CAPTURE(good);
-        CHECK(rules.judge(address(good)) == AddressKind::kPublic);
+        CHECK(rules.judge(make_address(good)) == AddressKind::kPublic);
     }
     for (const char* bad :
          {"127.0.0.2",
@@ -122,7 +115,7 @@ TEST_CASE("what the operator permits may be dialled, and nothing beside it", "[e
           "64:ff9b::7f00:1",
           "::1"}) {
         CAPTURE(bad);
-        CHECK(rules.judge(address(bad)) != AddressKind::kPublic);
+        CHECK(rules.judge(make_address(bad)) != AddressKind::kPublic);
     }
 }
 
@@ -187,14 +180,14 @@ TEST_CASE("an embedded IPv4 address is found", "[egress][address]") {
         {"2606::5efe:1.2.3.4", "1.2.3.4"},
     }));
     CAPTURE(text);
-    const auto found = embedded_ipv4(address(text).to_v6());
+    const auto found = embedded_ipv4(make_address(text).to_v6());
     REQUIRE(found.has_value());
     CHECK(found->to_string() == inside);
-    CHECK_FALSE(embedded_ipv4(address("2606::1").to_v6()).has_value());
+    CHECK_FALSE(embedded_ipv4(make_address("2606::1").to_v6()).has_value());
 }
 
 TEST_CASE("this host has the loopback address", "[egress][address]") {
     const auto own = own_addresses();
     REQUIRE(own.has_value());
-    CHECK(std::count(own.value().begin(), own.value().end(), address("127.0.0.1")) == 1);
+    CHECK(std::count(own.value().begin(), own.value().end(), make_address("127.0.0.1")) == 1);
 }

@@ -20,7 +20,7 @@ Result<std::optional<ClientHello>> read(const std::string& bytes) {
     return read_client_hello(bytes, kMost);
 }
 
-const Authority kTarget{{"example.org", false}, 443};
+const Authority kHelloTarget{{"example.org", false}, 443};
 
 }  // namespace
 
@@ -126,14 +126,14 @@ TEST_CASE("an encrypted ClientHello is seen", "[egress][hello]") {
     REQUIRE(hello.value().has_value());
     CHECK(hello.value()->encrypted);
     CHECK(
-        check_client_hello(*hello.value(), kTarget).error().reason ==
+        check_client_hello(*hello.value(), kHelloTarget).error().reason ==
         Reason::kEncryptedClientHello);
 }
 
 TEST_CASE("a tunnel carries its target's name only", "[egress][hello]") {
-    CHECK(check_client_hello({"example.org", false}, kTarget).has_value());
-    CHECK(check_client_hello({"EXAMPLE.org", false}, kTarget).has_value());
-    CHECK(check_client_hello({"", false}, kTarget).error().reason == Reason::kNoServerName);
+    CHECK(check_client_hello({"example.org", false}, kHelloTarget).has_value());
+    CHECK(check_client_hello({"EXAMPLE.org", false}, kHelloTarget).has_value());
+    CHECK(check_client_hello({"", false}, kHelloTarget).error().reason == Reason::kNoServerName);
     for (const char* other :
          {"example.com",
           "a.example.org",
@@ -144,10 +144,10 @@ TEST_CASE("a tunnel carries its target's name only", "[egress][hello]") {
           " example.org"}) {
         CAPTURE(other);
         CHECK(
-            check_client_hello({other, false}, kTarget).error().reason ==
+            check_client_hello({other, false}, kHelloTarget).error().reason ==
             Reason::kServerNameMismatch);
     }
-    CHECK(check_client_hello({std::string("example.org\0x", 13), false}, kTarget).has_error());
+    CHECK(check_client_hello({std::string("example.org\0x", 13), false}, kHelloTarget).has_error());
 }
 
 TEST_CASE("a tunnel to an address carries no name", "[egress][hello]") {

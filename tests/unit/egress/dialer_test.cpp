@@ -5,32 +5,34 @@
 
 using namespace cellkeep;
 using namespace cellkeep::egress;
+using boost::asio::ip::make_address;
 using Catch::Matchers::Contains;
 
 namespace {
 
-Address address(const std::string& text) {
-    return boost::asio::ip::make_address(text);
-}
-
-const Authority kTarget{{"example.org", false}, 443};
+const Authority kDialledTarget{{"example.org", false}, 443};
 
 }  // namespace
 
 TEST_CASE("only addresses that may be reached are chosen", "[egress][dialer]") {
     const auto chosen = choose_addresses(
-        kTarget,
-        {address("10.0.0.1"), address("93.184.216.34"), address("::1"), address("2606::1")},
+        kDialledTarget,
+        {make_address("10.0.0.1"),
+         make_address("93.184.216.34"),
+         make_address("::1"),
+         make_address("2606::1")},
         AddressRules(),
         limits::kEgressAddressesMax);
     REQUIRE(chosen.has_value());
-    CHECK(chosen.value() == std::vector<Address>{address("93.184.216.34"), address("2606::1")});
+    CHECK(
+        chosen.value() ==
+        std::vector<Address>{make_address("93.184.216.34"), make_address("2606::1")});
 }
 
 TEST_CASE("a refusal says what the addresses are, not which", "[egress][dialer]") {
     const auto refused = choose_addresses(
-        kTarget,
-        {address("10.0.0.1"), address("169.254.169.254"), address("10.0.0.2")},
+        kDialledTarget,
+        {make_address("10.0.0.1"), make_address("169.254.169.254"), make_address("10.0.0.2")},
         AddressRules(),
         limits::kEgressAddressesMax);
     REQUIRE(refused.has_error());
@@ -46,7 +48,7 @@ TEST_CASE("kEgressAddressesMax addresses of one name are tried, not one more", "
         many.push_back(Ipv4(static_cast<std::uint32_t>(0x01000001U + i)));
     }
     const auto chosen =
-        choose_addresses(kTarget, many, AddressRules(), limits::kEgressAddressesMax);
+        choose_addresses(kDialledTarget, many, AddressRules(), limits::kEgressAddressesMax);
     REQUIRE(chosen.has_value());
     CHECK(chosen.value().size() == limits::kEgressAddressesMax);
 }

@@ -25,7 +25,7 @@ bool refused(Kind kind, const std::string& bytes) {
     return feed(reader, bytes).has_error();
 }
 
-std::string get(const std::string& fields) {
+std::string get_with(const std::string& fields) {
     return "GET http://example.org/ HTTP/1.1\r\nHost: example.org\r\n" + fields + "\r\n";
 }
 
@@ -215,9 +215,9 @@ TEST_CASE("chunks that are not well-formed never make a whole message", "[egress
 }
 
 TEST_CASE("a head may have kEgressHeadBytesMax bytes, not one more", "[egress][message]") {
-    const std::size_t rest = get("X: \r\n").size();
+    const std::size_t rest = get_with("X: \r\n").size();
     const std::string longest =
-        get("X: " + std::string(limits::kEgressHeadBytesMax - rest, 'a') + "\r\n");
+        get_with("X: " + std::string(limits::kEgressHeadBytesMax - rest, 'a') + "\r\n");
     REQUIRE(longest.size() == limits::kEgressHeadBytesMax);
     const std::size_t piece = GENERATE(1000U, 100'000U);
     MessageReader reader(Kind::kRequest);
@@ -226,7 +226,7 @@ TEST_CASE("a head may have kEgressHeadBytesMax bytes, not one more", "[egress][m
     MessageReader other(Kind::kRequest);
     const auto longer = feed(
         other,
-        get("X: " + std::string(limits::kEgressHeadBytesMax - rest + 1, 'a') + "\r\n"),
+        get_with("X: " + std::string(limits::kEgressHeadBytesMax - rest + 1, 'a') + "\r\n"),
         piece);
     REQUIRE(longer.has_error());
     CHECK(longer.error().code() == ErrorCode::kLimitExceeded);
@@ -240,9 +240,9 @@ TEST_CASE("a head may have kEgressHeadersMax fields, not one more", "[egress][me
         fields += "X: y\r\n";  // Host is the first
     }
     MessageReader reader(Kind::kRequest);
-    CHECK(feed(reader, get(fields)).has_value());
+    CHECK(feed(reader, get_with(fields)).has_value());
     MessageReader other(Kind::kRequest);
-    const auto more = feed(other, get(fields + "X: y\r\n"));
+    const auto more = feed(other, get_with(fields + "X: y\r\n"));
     REQUIRE(more.has_error());
     CHECK(more.error().code() == ErrorCode::kLimitExceeded);
 }

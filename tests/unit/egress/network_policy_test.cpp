@@ -12,7 +12,7 @@ using namespace cellkeep::egress;
 
 namespace {
 
-AllowedHost entry(const std::string& text) {
+AllowedHost ceiling_entry(const std::string& text) {
     return parse_ceiling(text).value();
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("other entries of an allowlist are refused", "[egress][policy]") {
 }
 
 TEST_CASE("an entry covers its host and port only", "[egress][policy]") {
-    const AllowedHost exact = entry("example.org:443");
+    const AllowedHost exact = ceiling_entry("example.org:443");
     CHECK(covers(exact, "example.org", 443));
     for (const char* other :
          {"", "example.com", "a.example.org", "example.org.", "xexample.org", "org"}) {
@@ -76,7 +76,7 @@ TEST_CASE("an entry covers its host and port only", "[egress][policy]") {
 }
 
 TEST_CASE("a wildcard covers the names below, not the name", "[egress][policy]") {
-    const AllowedHost below = entry("*.example.org:443");
+    const AllowedHost below = ceiling_entry("*.example.org:443");
     CHECK(covers(below, "a.example.org", 443));
     CHECK(covers(below, "a.b.example.org", 443));
     for (const char* other :
@@ -88,25 +88,25 @@ TEST_CASE("a wildcard covers the names below, not the name", "[egress][policy]")
 }
 
 TEST_CASE("a ceiling covers what is as wide or narrower", "[egress][policy]") {
-    CHECK(covers(entry("*:443"), entry("*.example.org")));
-    CHECK(covers(entry("*:443"), entry("example.org")));
-    CHECK(covers(entry("*:443"), entry("192.0.2.1")));
-    CHECK(covers(entry("*.example.org"), entry("*.example.org")));
-    CHECK(covers(entry("*.example.org"), entry("*.a.example.org")));
-    CHECK(covers(entry("*.example.org"), entry("a.example.org")));
-    CHECK(covers(entry("example.org"), entry("example.org")));
-    CHECK_FALSE(covers(entry("*:443"), entry("*.example.org:80")));
-    CHECK_FALSE(covers(entry("*:443"), entry("example.org:8443")));
-    CHECK_FALSE(covers(entry("*.example.org"), entry("example.org")));
-    CHECK_FALSE(covers(entry("*.a.example.org"), entry("*.example.org")));
-    CHECK_FALSE(covers(entry("example.org"), entry("*.example.org")));
-    CHECK_FALSE(covers(entry("a.example.org"), entry("*.example.org")));
-    CHECK_FALSE(covers(entry("*.example.org"), entry("*.badexample.org")));
+    CHECK(covers(ceiling_entry("*:443"), ceiling_entry("*.example.org")));
+    CHECK(covers(ceiling_entry("*:443"), ceiling_entry("example.org")));
+    CHECK(covers(ceiling_entry("*:443"), ceiling_entry("192.0.2.1")));
+    CHECK(covers(ceiling_entry("*.example.org"), ceiling_entry("*.example.org")));
+    CHECK(covers(ceiling_entry("*.example.org"), ceiling_entry("*.a.example.org")));
+    CHECK(covers(ceiling_entry("*.example.org"), ceiling_entry("a.example.org")));
+    CHECK(covers(ceiling_entry("example.org"), ceiling_entry("example.org")));
+    CHECK_FALSE(covers(ceiling_entry("*:443"), ceiling_entry("*.example.org:80")));
+    CHECK_FALSE(covers(ceiling_entry("*:443"), ceiling_entry("example.org:8443")));
+    CHECK_FALSE(covers(ceiling_entry("*.example.org"), ceiling_entry("example.org")));
+    CHECK_FALSE(covers(ceiling_entry("*.a.example.org"), ceiling_entry("*.example.org")));
+    CHECK_FALSE(covers(ceiling_entry("example.org"), ceiling_entry("*.example.org")));
+    CHECK_FALSE(covers(ceiling_entry("a.example.org"), ceiling_entry("*.example.org")));
+    CHECK_FALSE(covers(ceiling_entry("*.example.org"), ceiling_entry("*.badexample.org")));
 }
 
 TEST_CASE("mode none allows nothing whatever is listed", "[egress][policy]") {
     NetworkPolicy policy;
-    policy.allow = {entry("example.org")};
+    policy.allow = {ceiling_entry("example.org")};
     CHECK_FALSE(allows(policy, "example.org", 443));
     policy.mode = NetworkMode::kAllowlist;
     CHECK(allows(policy, "example.org", 443));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/egress/proxy_fixture.hpp"
+#include "tests/unit/egress/index_host.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -8,39 +8,19 @@ using namespace cellkeep::egress;
 using Catch::Matchers::Contains;
 using std::chrono::milliseconds;
 
-namespace {
-
-constexpr const char* kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-constexpr const char* kName = "index.example";
-
-std::string authority_of(const FakeServer& server) {
-    return std::string(kName) + ":" + std::to_string(server.port());
-}
-
-std::string get(const std::string& authority, const std::string& fields = "") {
-    return "GET http://" + authority + "/ HTTP/1.1\r\nHost: " + authority + "\r\n" + fields +
-           "\r\n";
-}
-
-void resolve_to_loopback(ProxyFixture& fixture) {
-    fixture.resolver().answers[kName] = {{boost::asio::ip::make_address("127.0.0.1")}};
-}
-
-}  // namespace
-
 TEST_CASE(
     "a session has kEgressConnectionsMax connections, the next one is told so",
     "[egress][limits]") {
     ProxyLimits limits;
     CHECK(limits.connections_max == limits::kEgressConnectionsMax);
     limits.connections_max = 3;
-    const FakeServer server(answer_with(kOk));
-    ProxyFixture fixture({.allow = {authority_of(server)}, .limits = limits});
+    const FakeServer server(answer_with(kOkAnswer));
+    ProxyFixture fixture({.allow = {index_authority(server)}, .limits = limits});
     resolve_to_loopback(fixture);
     std::vector<std::unique_ptr<Wire>> wires;
     for (int i = 0; i < 3; ++i) {
         wires.push_back(std::make_unique<Wire>(fixture.connect()));
-        wires.back()->send(get(authority_of(server)));
+        wires.back()->send(get_request(index_authority(server)));
         CHECK(status_in(wires.back()->read_message()) == 200);
     }
     Wire one_more = fixture.connect();
@@ -51,19 +31,19 @@ TEST_CASE(
     one_more.end_sending();
     CHECK(one_more.read_all().empty());
     // Those that are there still work.
-    wires[0]->send(get(authority_of(server)));
+    wires[0]->send(get_request(index_authority(server)));
     CHECK(status_in(wires[0]->read_message()) == 200);
 }
 
 TEST_CASE("one request more than a minute allows is answered 429", "[egress][limits]") {
     ProxyLimits limits;
     limits.requests_per_minute_max = 2;
-    const FakeServer server(answer_with(kOk));
-    ProxyFixture fixture({.allow = {authority_of(server)}, .limits = limits});
+    const FakeServer server(answer_with(kOkAnswer));
+    ProxyFixture fixture({.allow = {index_authority(server)}, .limits = limits});
     resolve_to_loopback(fixture);
-    CHECK(status_in(fixture.ask(get(authority_of(server)))) == 200);
-    CHECK(status_in(fixture.ask(get(authority_of(server)))) == 200);
-    const std::string answer = fixture.ask(get(authority_of(server)));
+    CHECK(status_in(fixture.ask(get_request(index_authority(server)))) == 200);
+    CHECK(status_in(fixture.ask(get_request(index_authority(server)))) == 200);
+    const std::string answer = fixture.ask(get_request(index_authority(server)));
     CHECK(status_in(answer) == 429);
     CHECK(denied(answer) == "too_many_requests");
 }
@@ -71,12 +51,12 @@ TEST_CASE("one request more than a minute allows is answered 429", "[egress][lim
 TEST_CASE("a head of the greatest size passes, one byte more is answered 431", "[egress][limits]") {
     ProxyLimits limits;
     limits.head_bytes_max = 200;
-    const FakeServer server(answer_with(kOk));
-    ProxyFixture fixture({.allow = {authority_of(server)}, .limits = limits});
+    const FakeServer server(answer_with(kOkAnswer));
+    ProxyFixture fixture({.allow = {index_authority(server)}, .limits = limits});
     resolve_to_loopback(fixture);
-    const std::size_t rest = get(authority_of(server), "X: \r\n").size();
+    const std::size_t rest = get_request(index_authority(server), "X: \r\n").size();
     const auto sized = [&](std::size_t size) {
-        return get(authority_of(server), "X: " + std::string(size - rest, 'a') + "\r\n");
+        return get_request(index_authority(server), "X: " + std::string(size - rest, 'a') + "\r\n");
     };
     CHECK(status_in(fixture.ask(sized(200))) == 200);
     const std::string answer = fixture.ask(sized(201));
@@ -109,26 +89,26 @@ TEST_CASE("a server that does not answer is a 504", "[egress][limits]") {
     ProxyLimits limits;
     limits.idle_timeout = milliseconds(200);
     const FakeServer server([](Wire& wire) { (void)wire.read_all(); });
-    ProxyFixture fixture({.allow = {authority_of(server)}, .limits = limits});
+    ProxyFixture fixture({.allow = {index_authority(server)}, .limits = limits});
     resolve_to_loopback(fixture);
     Wire wire = fixture.connect();
-    wire.send(get(authority_of(server)));
+    wire.send(get_request(index_authority(server)));
     const std::string answer = wire.read_message();
     CHECK(status_in(answer) == 504);
     CHECK(denied(answer) == "upstream_timeout");
 }
 
 TEST_CASE("the bytes of a session's life end with the last that is allowed", "[egress][limits]") {
-    const FakeServer server(answer_with(kOk));
-    const std::string authority = authority_of(server);
+    const FakeServer server(answer_with(kOkAnswer));
+    const std::string authority = index_authority(server);
     const std::string up = "GET / HTTP/1.1\r\nHost: " + authority + "\r\nConnection: close\r\n\r\n";
     ProxyLimits limits;
     SECTION("up") {
         limits.bytes_up_max = 2 * up.size() - 1;
         ProxyFixture fixture({.allow = {authority}, .limits = limits});
         resolve_to_loopback(fixture);
-        CHECK(status_in(fixture.ask(get(authority))) == 200);
-        const std::string answer = fixture.ask(get(authority));
+        CHECK(status_in(fixture.ask(get_request(authority))) == 200);
+        const std::string answer = fixture.ask(get_request(authority));
         CHECK(status_in(answer) == 403);
         CHECK(denied(answer) == "bytes_up_limit");
     }
@@ -136,23 +116,23 @@ TEST_CASE("the bytes of a session's life end with the last that is allowed", "[e
         limits.bytes_up_max = 2 * up.size();
         ProxyFixture fixture({.allow = {authority}, .limits = limits});
         resolve_to_loopback(fixture);
-        CHECK(status_in(fixture.ask(get(authority))) == 200);
-        CHECK(status_in(fixture.ask(get(authority))) == 200);
-        CHECK(denied(fixture.ask(get(authority))) == "bytes_up_limit");
+        CHECK(status_in(fixture.ask(get_request(authority))) == 200);
+        CHECK(status_in(fixture.ask(get_request(authority))) == 200);
+        CHECK(denied(fixture.ask(get_request(authority))) == "bytes_up_limit");
     }
     SECTION("down") {
-        limits.bytes_down_max = 2 * std::string(kOk).size() - 1;
+        limits.bytes_down_max = 2 * std::string(kOkAnswer).size() - 1;
         ProxyFixture fixture({.allow = {authority}, .limits = limits});
         resolve_to_loopback(fixture);
-        CHECK(status_in(fixture.ask(get(authority))) == 200);
-        CHECK(denied(fixture.ask(get(authority))) == "bytes_down_limit");
+        CHECK(status_in(fixture.ask(get_request(authority))) == 200);
+        CHECK(denied(fixture.ask(get_request(authority))) == "bytes_down_limit");
     }
     SECTION("down, all of it") {
-        limits.bytes_down_max = std::string(kOk).size();
+        limits.bytes_down_max = std::string(kOkAnswer).size();
         ProxyFixture fixture({.allow = {authority}, .limits = limits});
         resolve_to_loopback(fixture);
-        CHECK(status_in(fixture.ask(get(authority))) == 200);
-        CHECK(denied(fixture.ask(get(authority))) == "bytes_down_limit");
+        CHECK(status_in(fixture.ask(get_request(authority))) == 200);
+        CHECK(denied(fixture.ask(get_request(authority))) == "bytes_down_limit");
     }
 }
 
@@ -162,11 +142,11 @@ TEST_CASE("a new list ends connections to what is no longer on it", "[egress][li
         wire.send("HTTP/1.1 200 OK\r\n\r\nbegin");
         (void)wire.read_all();
     });
-    const std::string authority = authority_of(server);
+    const std::string authority = index_authority(server);
     ProxyFixture fixture({.allow = {authority}});
     resolve_to_loopback(fixture);
     Wire wire = fixture.connect();
-    wire.send(get(authority));
+    wire.send(get_request(authority));
     CHECK_THAT(wire.read_until("begin"), Contains("200 OK"));
     // What stays allowed goes on.
     fixture.run([&] {
@@ -177,7 +157,7 @@ TEST_CASE("a new list ends connections to what is no longer on it", "[egress][li
     fixture.run([&] { fixture.proxy().set_allow({}); });
     CHECK_THAT(wire.read_all(), !Contains("0\r\n\r\n"));
     CHECK(fixture.wait_for_records(1)[0].reason == Reason::kPolicyChanged);
-    CHECK(denied(fixture.ask(get(authority))) == "not_allowed");
+    CHECK(denied(fixture.ask(get_request(authority))) == "not_allowed");
 }
 
 TEST_CASE("the end of the session ends its connections and its listener", "[egress][limits]") {
@@ -186,12 +166,12 @@ TEST_CASE("the end of the session ends its connections and its listener", "[egre
         wire.send("HTTP/1.1 200 OK\r\n\r\nbegin");
         (void)wire.read_all();
     });
-    const std::string authority = authority_of(server);
+    const std::string authority = index_authority(server);
     ProxyFixture fixture({.allow = {authority}});
     resolve_to_loopback(fixture);
     Wire idle = fixture.connect();
     Wire busy = fixture.connect();
-    busy.send(get(authority));
+    busy.send(get_request(authority));
     CHECK_THAT(busy.read_until("begin"), Contains("200 OK"));
     fixture.run([&] { fixture.proxy().close(); });
     (void)busy.read_all();
@@ -215,20 +195,20 @@ TEST_CASE("a name that is not told in time is a 504", "[egress][limits]") {
     ProxyLimits limits;
     limits.resolve_timeout = milliseconds(50);
     ProxyFixture fixture({.allow = {"index.example:80"}, .limits = limits});
-    fixture.resolver().silent = kName;
-    const std::string answer = fixture.ask(get("index.example:80"));
+    fixture.resolver().silent = kIndexHost;
+    const std::string answer = fixture.ask(get_request("index.example:80"));
     CHECK(status_in(answer) == 504);
     CHECK(denied(answer) == "resolve_timeout");
 }
 
 TEST_CASE("a server that does not take the connection is a 504", "[egress][limits]") {
     const DeafListener deaf("127.0.0.1");
-    const std::string authority = std::string(kName) + ":" + std::to_string(deaf.port());
+    const std::string authority = std::string(kIndexHost) + ":" + std::to_string(deaf.port());
     ProxyLimits limits;
     limits.connect_timeout = milliseconds(100);
     ProxyFixture fixture({.allow = {authority}, .limits = limits});
     resolve_to_loopback(fixture);
-    const std::string answer = fixture.ask(get(authority));
+    const std::string answer = fixture.ask(get_request(authority));
     CHECK(status_in(answer) == 504);
     CHECK(denied(answer) == "connect_timeout");
 }

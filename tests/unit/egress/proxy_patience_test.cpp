@@ -2,38 +2,16 @@
 //
 // Each wait of a connection ends, however many have ended before it.
 #include "kernel-manager/egress/watchdog.hpp"
-#include "tests/unit/egress/proxy_fixture.hpp"
+#include "tests/unit/egress/index_host.hpp"
 
 #include <catch2/catch.hpp>
 
 using namespace cellkeep;
 using namespace cellkeep::egress;
+using boost::asio::ip::make_address;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
-
-namespace {
-
-constexpr const char* kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-constexpr const char* kName = "index.example";
-
-std::string authority_of(std::uint16_t port) {
-    return std::string(kName) + ":" + std::to_string(port);
-}
-
-std::string get(const std::string& authority) {
-    return "GET http://" + authority + "/ HTTP/1.1\r\nHost: " + authority + "\r\n\r\n";
-}
-
-Address address(const std::string& text) {
-    return boost::asio::ip::make_address(text);
-}
-
-void resolve_to_loopback(ProxyFixture& fixture) {
-    fixture.resolver().answers[kName] = {{address("127.0.0.1")}};
-}
-
-}  // namespace
 
 TEST_CASE("a watchdog bites each time it was armed", "[egress][limits]") {
     boost::asio::io_context io;
@@ -76,12 +54,12 @@ TEST_CASE("a server that does not answer is a 504 each time it is asked", "[egre
     ProxyLimits limits;
     limits.idle_timeout = milliseconds(200);
     const FakeServer server([](Wire& wire) { (void)wire.read_all(); });
-    ProxyFixture fixture({.allow = {authority_of(server.port())}, .limits = limits});
+    ProxyFixture fixture({.allow = {index_authority(server)}, .limits = limits});
     resolve_to_loopback(fixture);
     Wire wire = fixture.connect();
     for (int i = 0; i < 3; ++i) {
         CAPTURE(i);
-        wire.send(get(authority_of(server.port())));
+        wire.send(get_request(index_authority(server)));
         CHECK(denied(wire.read_message()) == "upstream_timeout");
     }
 }
@@ -90,7 +68,7 @@ TEST_CASE("a client that does not close after its 408 is closed", "[egress][limi
     ProxyLimits limits;
     limits.head_timeout = milliseconds(50);
     limits.goodbye_timeout = milliseconds(50);
-    ProxyFixture fixture({.allow = {kName}, .limits = limits});
+    ProxyFixture fixture({.allow = {kIndexHost}, .limits = limits});
     Wire wire = fixture.connect();
     wire.send("GET http://index.example/ HT");
     CHECK(denied(wire.read_message()) == "head_timeout");
@@ -106,34 +84,35 @@ TEST_CASE("a server's head that does not come to its end is a 504", "[egress][li
         wire.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nX: ");
         (void)wire.read_all();
     });
-    ProxyFixture fixture({.allow = {authority_of(server.port())}, .limits = limits});
+    ProxyFixture fixture({.allow = {index_authority(server)}, .limits = limits});
     resolve_to_loopback(fixture);
     Wire wire = fixture.connect();
-    wire.send(get(authority_of(server.port())));
+    wire.send(get_request(index_authority(server)));
     CHECK(denied(wire.read_message()) == "upstream_timeout");
 }
 
 TEST_CASE("an address that does not answer leaves time for the next one", "[egress][limits]") {
-    const FakeServer server(answer_with(kOk));
+    const FakeServer server(answer_with(kOkAnswer));
     const DeafListener deaf("127.0.0.2", server.port());
     ProxyLimits limits;
     limits.connect_timeout = seconds(2);
     ProxyFixture fixture(
-        {.allow = {authority_of(server.port())},
+        {.allow = {index_authority(server)},
          .permitted = {"127.0.0.1", "127.0.0.2"},
          .limits = limits});
-    fixture.resolver().answers[kName] = {{address("127.0.0.2"), address("127.0.0.1")}};
-    CHECK(status_in(fixture.ask(get(authority_of(server.port())))) == 200);
+    fixture.resolver().answers[kIndexHost] = {
+        {make_address("127.0.0.2"), make_address("127.0.0.1")}};
+    CHECK(status_in(fixture.ask(get_request(index_authority(server)))) == 200);
 }
 
 TEST_CASE("what is no longer allowed is not dialled after its name is known", "[egress][limits]") {
-    const FakeServer server(answer_with(kOk));
-    ProxyFixture fixture({.allow = {authority_of(server.port())}});
+    const FakeServer server(answer_with(kOkAnswer));
+    ProxyFixture fixture({.allow = {index_authority(server)}});
     resolve_to_loopback(fixture);
-    fixture.resolver().held = kName;
+    fixture.resolver().held = kIndexHost;
     Wire wire = fixture.connect();
-    wire.send(get(authority_of(server.port())));
-    fixture.wait_until([&] { return fixture.resolver().asked[kName] == 1; });
+    wire.send(get_request(index_authority(server)));
+    fixture.wait_until([&] { return fixture.resolver().asked[kIndexHost] == 1; });
     fixture.run([&] {
         fixture.proxy().set_allow({});
         fixture.resolver().held.clear();
@@ -147,7 +126,7 @@ TEST_CASE("what is no longer allowed is not dialled after its name is known", "[
     socket.connect({boost::asio::ip::address_v4::loopback(), server.port()});
     Wire direct(std::move(socket));
     direct.send("GET / HTTP/1.1\r\n\r\n");
-    CHECK(direct.read_all() == kOk);
+    CHECK(direct.read_all() == kOkAnswer);
     CHECK(server.accepted() == 1);
 }
 
@@ -155,11 +134,11 @@ TEST_CASE("a connection that is being made ends with what allowed it", "[egress]
     const DeafListener deaf("127.0.0.1");
     ProxyLimits limits;
     limits.connect_timeout = minutes(10);
-    ProxyFixture fixture({.allow = {authority_of(deaf.port())}, .limits = limits});
+    ProxyFixture fixture({.allow = {index_authority(deaf.port())}, .limits = limits});
     resolve_to_loopback(fixture);
     Wire wire = fixture.connect();
-    wire.send(get(authority_of(deaf.port())));
-    fixture.wait_until([&] { return fixture.resolver().asked[kName] == 1; });
+    wire.send(get_request(index_authority(deaf.port())));
+    fixture.wait_until([&] { return fixture.resolver().asked[kIndexHost] == 1; });
     fixture.run([&] { fixture.proxy().set_allow({}); });
     fixture.wait_for_connections(0);
     CHECK(fixture.wait_for_records(1)[0].reason == Reason::kPolicyChanged);

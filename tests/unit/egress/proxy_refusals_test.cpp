@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Refused requests cost what others cost, and do not fill the log.
-#include "tests/unit/egress/proxy_fixture.hpp"
+#include "tests/unit/egress/index_host.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -12,22 +12,8 @@ using std::chrono::minutes;
 
 namespace {
 
-constexpr const char* kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-constexpr const char* kName = "index.example";
 constexpr const char* kElsewhere =
     "GET http://other.example/ HTTP/1.1\r\nHost: other.example\r\n\r\n";
-
-std::string authority_of(const FakeServer& server) {
-    return std::string(kName) + ":" + std::to_string(server.port());
-}
-
-std::string get(const std::string& authority) {
-    return "GET http://" + authority + "/ HTTP/1.1\r\nHost: " + authority + "\r\n\r\n";
-}
-
-void resolve_to_loopback(ProxyFixture& fixture) {
-    fixture.resolver().answers[kName] = {{boost::asio::ip::make_address("127.0.0.1")}};
-}
 
 }  // namespace
 
@@ -35,7 +21,7 @@ TEST_CASE("what is answered without being understood costs a request", "[egress]
     ProxyLimits limits;
     limits.requests_per_minute_max = 2;
     limits.head_bytes_max = 200;
-    ProxyFixture fixture({.allow = {kName}, .limits = limits});
+    ProxyFixture fixture({.allow = {kIndexHost}, .limits = limits});
     const std::string wrong = GENERATE(
         std::string("GET / HTTP/1.1\r\nno colon\r\n\r\n"),
         "GET / HTTP/1.1\r\nX: " + std::string(300, 'x') + "\r\n\r\n",
@@ -52,7 +38,7 @@ TEST_CASE("a connection too many costs a request", "[egress][refusals]") {
     ProxyLimits limits;
     limits.connections_max = 0;
     limits.requests_per_minute_max = 1;
-    ProxyFixture fixture({.allow = {kName}, .limits = limits});
+    ProxyFixture fixture({.allow = {kIndexHost}, .limits = limits});
     CHECK(denied(fixture.ask("")) == "too_many_connections");
     CHECK(denied(fixture.ask("")) == "too_many_requests");
 }
@@ -60,7 +46,7 @@ TEST_CASE("a connection too many costs a request", "[egress][refusals]") {
 TEST_CASE("whoever asks too often must connect again", "[egress][refusals]") {
     ProxyLimits limits;
     limits.requests_per_minute_max = 1;
-    ProxyFixture fixture({.allow = {kName}, .limits = limits});
+    ProxyFixture fixture({.allow = {kIndexHost}, .limits = limits});
     Wire wire = fixture.connect();
     wire.send(kElsewhere);
     CHECK_THAT(wire.read_message(), Contains("not_allowed") && Contains("keep-alive"));
@@ -75,13 +61,13 @@ TEST_CASE(
     ProxyLimits limits;
     CHECK(limits.refusals_logged_per_minute_max == kRefusalsLoggedPerMinuteMax);
     limits.refusals_logged_per_minute_max = 2;
-    const FakeServer server(answer_with(kOk));
-    ProxyFixture fixture({.allow = {authority_of(server)}, .limits = limits});
+    const FakeServer server(answer_with(kOkAnswer));
+    ProxyFixture fixture({.allow = {index_authority(server)}, .limits = limits});
     resolve_to_loopback(fixture);
     for (int i = 0; i < 5; ++i) {
         CHECK(denied(fixture.ask(kElsewhere)) == "not_allowed");
     }
-    CHECK(status_in(fixture.ask(get(authority_of(server)))) == 200);
+    CHECK(status_in(fixture.ask(get_request(index_authority(server)))) == 200);
     const auto records = fixture.wait_for_records(3);
     REQUIRE(records.size() == 3);
     CHECK(records[1].reason == Reason::kNotAllowed);
@@ -100,7 +86,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a record has no method that the proxy does not know", "[egress][refusals]") {
-    ProxyFixture fixture({.allow = {kName}});
+    ProxyFixture fixture({.allow = {kIndexHost}});
     const std::string method(20'000, 'M');
     CHECK(
         denied(fixture.ask(
@@ -113,7 +99,7 @@ TEST_CASE("connections that are being refused keep no places", "[egress][refusal
     ProxyLimits limits;
     limits.connections_max = 2;
     limits.goodbye_timeout = minutes(10);
-    ProxyFixture fixture({.allow = {kName}, .limits = limits});
+    ProxyFixture fixture({.allow = {kIndexHost}, .limits = limits});
     auto first = std::make_unique<Wire>(fixture.connect());
     const Wire second = fixture.connect();
     fixture.wait_for_connections(2);

@@ -17,16 +17,18 @@ MessageHead head(std::string method, std::string target, std::vector<Field> fiel
     return made;
 }
 
-const Authority kTarget{{"api.example", false}, 443};
+const Authority kRequestTarget{{"api.example", false}, 443};
 
 }  // namespace
 
 TEST_CASE("inside a tunnel that ends here requests have origin form", "[egress][request]") {
-    const auto good = read_inner_request(head("GET", "/a?b", {{"Host", "API.example"}}), kTarget);
+    const auto good =
+        read_inner_request(head("GET", "/a?b", {{"Host", "API.example"}}), kRequestTarget);
     REQUIRE(good.has_value());
     CHECK(good.value().origin == "/a?b");
-    CHECK(good.value().target == kTarget);
-    CHECK(read_inner_request(head("GET", "/", {{"Host", "api.example:443"}}), kTarget).has_value());
+    CHECK(good.value().target == kRequestTarget);
+    CHECK(read_inner_request(head("GET", "/", {{"Host", "api.example:443"}}), kRequestTarget)
+              .has_value());
     for (const char* target :
          {"http://api.example/",
           "https://api.example/",
@@ -38,7 +40,7 @@ TEST_CASE("inside a tunnel that ends here requests have origin form", "[egress][
           "/a b"}) {
         CAPTURE(target);
         CHECK(
-            read_inner_request(head("GET", target, {{"Host", "api.example"}}), kTarget)
+            read_inner_request(head("GET", target, {{"Host", "api.example"}}), kRequestTarget)
                 .error()
                 .reason == Reason::kBadTarget);
     }
@@ -51,12 +53,15 @@ TEST_CASE("inside a tunnel that ends here requests have origin form", "[egress][
           "api.example, api.example"}) {
         CAPTURE(host);
         CHECK(
-            read_inner_request(head("GET", "/", {{"Host", host}}), kTarget).error().reason ==
+            read_inner_request(head("GET", "/", {{"Host", host}}), kRequestTarget).error().reason ==
             Reason::kHostMismatch);
     }
-    CHECK(read_inner_request(head("GET", "/", {}), kTarget).error().reason == Reason::kMalformed);
     CHECK(
-        read_inner_request(head("CONNECT", "a.example:443", {{"Host", "api.example"}}), kTarget)
+        read_inner_request(head("GET", "/", {}), kRequestTarget).error().reason ==
+        Reason::kMalformed);
+    CHECK(
+        read_inner_request(
+            head("CONNECT", "a.example:443", {{"Host", "api.example"}}), kRequestTarget)
             .error()
             .reason == Reason::kMethodRefused);
 }
@@ -75,7 +80,7 @@ TEST_CASE(
          {"Trailer", "x"},
          {"Keep-Alive", "5"},
          {"Accept", "*/*"}});
-    const ProxyRequest request{false, "GET", kTarget, "/"};
+    const ProxyRequest request{false, "GET", kRequestTarget, "/"};
     const std::string text = make_upstream_head(
         asked,
         request,

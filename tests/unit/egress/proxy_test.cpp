@@ -10,13 +10,14 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-constexpr const char* kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Cellkeep-Deny: x\r\n\r\nok";
+constexpr const char* kOkWithDeny =
+    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Cellkeep-Deny: x\r\n\r\nok";
 
 std::string port_of(const FakeServer& server) {
     return std::to_string(server.port());
 }
 
-std::string get(const std::string& authority, const std::string& fields = "") {
+std::string get_path(const std::string& authority, const std::string& fields = "") {
     return "GET http://" + authority + "/path?q HTTP/1.1\r\nHost: " + authority + "\r\n" + fields +
            "\r\n";
 }
@@ -31,14 +32,14 @@ TEST_CASE(
     "an allowed request goes on in origin form, without what is the connection's",
     "[egress][proxy]") {
     std::vector<std::string> requests;
-    const FakeServer server(answer_with(kOk, &requests));
+    const FakeServer server(answer_with(kOkWithDeny, &requests));
     const std::string authority = "index.example:" + port_of(server);
     ProxyFixture fixture({.allow = {authority}});
     fixture.resolver().answers["index.example"] = {loopback()};
-    const std::string answer = fixture.ask(
-        get(authority,
-            "Proxy-Authorization: Basic eA==\r\nProxy-Connection: keep-alive\r\nX-Hop: 1\r\n"
-            "Connection: keep-alive, X-Hop\r\nUpgrade: h2c\r\nTE: trailers\r\nAccept: */*\r\n"));
+    const std::string answer = fixture.ask(get_path(
+        authority,
+        "Proxy-Authorization: Basic eA==\r\nProxy-Connection: keep-alive\r\nX-Hop: 1\r\n"
+        "Connection: keep-alive, X-Hop\r\nUpgrade: h2c\r\nTE: trailers\r\nAccept: */*\r\n"));
     CHECK(status_in(answer) == 200);
     CHECK_THAT(answer, Contains("\r\n\r\nok"));
     CHECK(denied(answer).empty());  // only the proxy says that
@@ -52,11 +53,11 @@ TEST_CASE(
     CHECK(records[0].address == "127.0.0.1");
     CHECK(records[0].status == 200);
     CHECK(records[0].bytes_up == requests[0].size());
-    CHECK(records[0].bytes_down == std::string(kOk).size());
+    CHECK(records[0].bytes_down == std::string(kOkWithDeny).size());
 }
 
 TEST_CASE("what is not allowed is refused before anything is looked up", "[egress][proxy]") {
-    const FakeServer server(answer_with(kOk));
+    const FakeServer server(answer_with(kOkWithDeny));
     const std::string allowed = "index.example:" + port_of(server);
     ProxyFixture fixture({.allow = {allowed}});
     fixture.resolver().answers["other.example"] = {loopback()};
@@ -67,7 +68,7 @@ TEST_CASE("what is not allowed is refused before anything is looked up", "[egres
           "a.index.example:" + port_of(server),
           "127.0.0.1:" + port_of(server)}) {
         CAPTURE(other);
-        const std::string answer = fixture.ask(get(other));
+        const std::string answer = fixture.ask(get_path(other));
         CHECK(status_in(answer) == 403);
         CHECK(denied(answer) == "not_allowed");
         const auto problem = nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4));
@@ -112,7 +113,7 @@ TEST_CASE("every other spelling of a target is refused", "[egress][proxy]") {
 }
 
 TEST_CASE("addresses that are not public are refused whatever the name", "[egress][proxy]") {
-    const FakeServer server(answer_with(kOk));
+    const FakeServer server(answer_with(kOkWithDeny));
     const std::string authority = "index.example:" + port_of(server);
     ProxyFixture fixture({.allow = {authority, "127.0.0.1:" + port_of(server)}, .permitted = {}});
     for (const char* text :
@@ -131,39 +132,39 @@ TEST_CASE("addresses that are not public are refused whatever the name", "[egres
         fixture.run([&] {
             fixture.resolver().answers["index.example"] = {{boost::asio::ip::make_address(text)}};
         });
-        const std::string answer = fixture.ask(get(authority));
+        const std::string answer = fixture.ask(get_path(authority));
         CHECK(status_in(answer) == 403);
         CHECK(denied(answer) == "address_refused");
     }
-    CHECK(denied(fixture.ask(get("127.0.0.1:" + port_of(server)))) == "address_refused");
+    CHECK(denied(fixture.ask(get_path("127.0.0.1:" + port_of(server)))) == "address_refused");
     CHECK(server.accepted() == 0);
 }
 
 TEST_CASE(
     "a name is looked up once for each connection, and what was judged is dialled",
     "[egress][proxy]") {
-    const FakeServer server(answer_with(kOk));
+    const FakeServer server(answer_with(kOkWithDeny));
     const std::string authority = "index.example:" + port_of(server);
     ProxyFixture fixture({.allow = {authority}, .permitted = {"127.0.0.1"}});
     // The second answer, which a second lookup would see, is this host's metadata service.
     fixture.resolver().answers["index.example"] = {
         loopback(), {boost::asio::ip::make_address("169.254.169.254")}};
-    CHECK(status_in(fixture.ask(get(authority))) == 200);
+    CHECK(status_in(fixture.ask(get_path(authority))) == 200);
     CHECK(fixture.resolver().asked["index.example"] == 1);
-    CHECK(denied(fixture.ask(get(authority))) == "address_refused");
+    CHECK(denied(fixture.ask(get_path(authority))) == "address_refused");
     CHECK(fixture.resolver().asked["index.example"] == 2);
     CHECK(server.accepted() == 1);
 }
 
 TEST_CASE("of a name's addresses only those that may be reached are dialled", "[egress][proxy]") {
-    const FakeServer server(answer_with(kOk));
+    const FakeServer server(answer_with(kOkWithDeny));
     const std::string authority = "index.example:" + port_of(server);
     ProxyFixture fixture({.allow = {authority}, .permitted = {"127.0.0.1"}});
     fixture.resolver().answers["index.example"] = {
         {boost::asio::ip::make_address("10.0.0.1"),
          boost::asio::ip::make_address("::1"),
          boost::asio::ip::make_address("127.0.0.1")}};
-    CHECK(status_in(fixture.ask(get(authority))) == 200);
+    CHECK(status_in(fixture.ask(get_path(authority))) == 200);
     CHECK(fixture.wait_for_records(1)[0].address == "127.0.0.1");
 }
 
@@ -198,7 +199,7 @@ TEST_CASE("methods that do not go on are refused", "[egress][proxy]") {
 }
 
 TEST_CASE("what could be two requests is none", "[egress][proxy]") {
-    const FakeServer server(answer_with(kOk));
+    const FakeServer server(answer_with(kOkWithDeny));
     const std::string authority = "index.example:" + port_of(server);
     ProxyFixture fixture({.allow = {authority}});
     fixture.resolver().answers["index.example"] = {loopback()};
@@ -222,20 +223,20 @@ TEST_CASE("what could be two requests is none", "[egress][proxy]") {
 
 TEST_CASE("a connection serves requests one after another", "[egress][proxy]") {
     std::vector<std::string> requests;
-    const FakeServer server(answer_with(kOk, &requests));
+    const FakeServer server(answer_with(kOkWithDeny, &requests));
     const std::string authority = "index.example:" + port_of(server);
     ProxyFixture fixture({.allow = {authority}});
     fixture.resolver().answers["index.example"] = {loopback()};
     Wire wire = fixture.connect();
     // A refusal in the middle, and two at once, do not end it.
-    wire.send(get(authority));
+    wire.send(get_path(authority));
     CHECK(status_in(wire.read_message()) == 200);
-    wire.send(get("other.example"));
+    wire.send(get_path("other.example"));
     CHECK(status_in(wire.read_message()) == 403);
-    wire.send(get(authority) + get(authority));
+    wire.send(get_path(authority) + get_path(authority));
     CHECK(status_in(wire.read_message()) == 200);
     CHECK(status_in(wire.read_message()) == 200);
-    wire.send(get(authority, "Connection: close\r\n"));
+    wire.send(get_path(authority, "Connection: close\r\n"));
     CHECK_THAT(wire.read_message(), Contains("Connection: close"));
     CHECK(wire.read_all().empty());
     CHECK(requests.size() == 4);
@@ -248,7 +249,7 @@ TEST_CASE("a body goes up with its length or in chunks", "[egress][proxy]") {
         request += request.find("chunked") != std::string::npos ? wire.read_until("0\r\n\r\n")
                                                                 : wire.read_exactly(5);
         requests.push_back(request);
-        wire.send(kOk);
+        wire.send(kOkWithDeny);
     });
     const std::string authority = "index.example:" + port_of(server);
     ProxyFixture fixture({.allow = {authority}});
@@ -268,7 +269,7 @@ TEST_CASE("a body goes up with its length or in chunks", "[egress][proxy]") {
 
 TEST_CASE("a client that waits for 100 Continue gets it from the proxy", "[egress][proxy]") {
     std::vector<std::string> requests;
-    const FakeServer server(answer_with(kOk, &requests));
+    const FakeServer server(answer_with(kOkWithDeny, &requests));
     const std::string authority = "index.example:" + port_of(server);
     ProxyFixture fixture({.allow = {authority}});
     fixture.resolver().answers["index.example"] = {loopback()};
@@ -301,7 +302,7 @@ TEST_CASE("answers of every framing come through", "[egress][proxy]") {
     const std::string authority = "index.example:" + port_of(server);
     ProxyFixture fixture({.allow = {authority}});
     fixture.resolver().answers["index.example"] = {loopback()};
-    CHECK_THAT(fixture.ask(get(authority)), Catch::Matchers::EndsWith(to_client));
+    CHECK_THAT(fixture.ask(get_path(authority)), Catch::Matchers::EndsWith(to_client));
 }
 
 TEST_CASE("an answer that is none is a 502", "[egress][proxy]") {
@@ -320,7 +321,7 @@ TEST_CASE("an answer that is none is a 502", "[egress][proxy]") {
     const std::string authority = "index.example:" + port_of(server);
     ProxyFixture fixture({.allow = {authority}});
     fixture.resolver().answers["index.example"] = {loopback()};
-    const std::string answer = fixture.ask(get(authority));
+    const std::string answer = fixture.ask(get_path(authority));
     CHECK(status_in(answer) == 502);
     CHECK(denied(answer) == code);
 }
@@ -331,21 +332,21 @@ TEST_CASE("an answer that is cut off is not ended for its client", "[egress][pro
     const std::string authority = "index.example:" + port_of(server);
     ProxyFixture fixture({.allow = {authority}});
     fixture.resolver().answers["index.example"] = {loopback()};
-    CHECK_THAT(fixture.ask(get(authority)), !Contains("0\r\n\r\n"));
+    CHECK_THAT(fixture.ask(get_path(authority)), !Contains("0\r\n\r\n"));
     CHECK(fixture.wait_for_records(1)[0].reason == Reason::kUpstreamClosed);
 }
 
 TEST_CASE("a name without an address and a port that nobody serves are 502", "[egress][proxy]") {
     std::uint16_t nobody = 0;
     {
-        const FakeServer gone(answer_with(kOk));
+        const FakeServer gone(answer_with(kOkWithDeny));
         nobody = gone.port();
     }
     const std::string authority = "index.example:" + std::to_string(nobody);
     ProxyFixture fixture({.allow = {authority}});
-    CHECK(denied(fixture.ask(get(authority))) == "resolve_failed");
+    CHECK(denied(fixture.ask(get_path(authority))) == "resolve_failed");
     fixture.run([&] { fixture.resolver().answers["index.example"] = {loopback()}; });
-    const std::string answer = fixture.ask(get(authority));
+    const std::string answer = fixture.ask(get_path(authority));
     CHECK(status_in(answer) == 502);
     CHECK(denied(answer) == "connect_failed");
 }

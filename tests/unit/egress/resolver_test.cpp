@@ -17,12 +17,9 @@
 
 using namespace cellkeep;
 using namespace cellkeep::egress;
+using boost::asio::ip::make_address;
 
 namespace {
-
-Address address(const std::string& text) {
-    return boost::asio::ip::make_address(text);
-}
 
 /// Looks up everything at once but "slow", which waits for the gate.
 SystemResolver::LookUp wait_at(const std::shared_future<void>& gate) {
@@ -30,7 +27,7 @@ SystemResolver::LookUp wait_at(const std::shared_future<void>& gate) {
         if (name == "slow") {
             gate.wait();
         }
-        return Resolver::Addresses{address("192.0.2.1")};
+        return Resolver::Addresses{make_address("192.0.2.1")};
     };
 }
 
@@ -69,11 +66,11 @@ std::optional<Allowed<Resolver::Addresses>> resolve(
 
 TEST_CASE("a fixed name has its address whatever the host's resolver says", "[egress][resolver]") {
     boost::asio::io_context io;
-    SystemResolver resolver(io, {{"localhost", address("192.0.2.7")}});
+    SystemResolver resolver(io, {{"localhost", make_address("192.0.2.7")}});
     const auto answer = resolve(io, resolver, "localhost");
     REQUIRE(answer.has_value());
     REQUIRE(answer->has_value());
-    CHECK(answer->value() == Resolver::Addresses{address("192.0.2.7")});
+    CHECK(answer->value() == Resolver::Addresses{make_address("192.0.2.7")});
 }
 
 TEST_CASE("the host's resolver is asked for other names", "[egress][resolver]") {
@@ -82,7 +79,8 @@ TEST_CASE("the host's resolver is asked for other names", "[egress][resolver]") 
     const auto answer = resolve(io, resolver, "localhost");
     REQUIRE(answer.has_value());
     REQUIRE(answer->has_value());
-    CHECK(std::count(answer->value().begin(), answer->value().end(), address("127.0.0.1")) > 0);
+    CHECK(
+        std::count(answer->value().begin(), answer->value().end(), make_address("127.0.0.1")) > 0);
 }
 
 TEST_CASE(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/egress/tls_authority.hpp"
-#include "tests/unit/egress/proxy_fixture.hpp"
+#include "tests/unit/egress/index_host.hpp"
 
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -16,13 +16,13 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr const char* kName = "api.example";
-constexpr const char* kValue = "Bearer r3al-v4lue";
+constexpr const char* kApiHost = "api.example";
+constexpr const char* kBearerValue = "Bearer r3al-v4lue";
 
 /// A server behind TLS, with an authority that nobody trusts by itself.
 class TlsServer {
  public:
-    explicit TlsServer(std::string answer, const Host& certificate_for = {kName, false})
+    explicit TlsServer(std::string answer, const Host& certificate_for = {kApiHost, false})
         : authority_(TlsAuthority::create().value()),
           context_(authority_->context_for(certificate_for).value()),
           answer_(std::move(answer)),
@@ -58,8 +58,8 @@ class TlsServer {
 
 Secret make_secret(std::uint16_t port) {
     Secret secret;
-    secret.binding = {"tracker", "TRACKER_TOKEN", {kName, port, false}, "Authorization"};
-    secret.value = kValue;
+    secret.binding = {"tracker", "TRACKER_TOKEN", {kApiHost, port, false}, "Authorization"};
+    secret.value = kBearerValue;
     secret.path = "/v1";
     secret.methods = {"GET"};
     return secret;
@@ -74,8 +74,8 @@ class InnerClient {
           stream_(wire_, *context_) {
         wire_.send("CONNECT " + authority + " HTTP/1.1\r\nHost: " + authority + "\r\n\r\n");
         (void)wire_.read_until("\r\n\r\n");
-        REQUIRE(SSL_set_tlsext_host_name(stream_.native_handle(), kName) == 1);
-        stream_.set_verify_callback(asio::ssl::host_name_verification(kName));
+        REQUIRE(SSL_set_tlsext_host_name(stream_.native_handle(), kApiHost) == 1);
+        stream_.set_verify_callback(asio::ssl::host_name_verification(kApiHost));
         (void)stream_.handshake(asio::ssl::stream_base::client, error_);
     }
     bool trusted() const { return !error_; }
@@ -96,8 +96,8 @@ class InnerClient {
     boost::system::error_code error_;
 };
 
-std::string authority_of(std::uint16_t port) {
-    return std::string(kName) + ":" + std::to_string(port);
+std::string api_authority(std::uint16_t port) {
+    return std::string(kApiHost) + ":" + std::to_string(port);
 }
 
 std::string inner(
@@ -108,14 +108,10 @@ std::string inner(
 
 ProxyFixture::Setup setup_for(const TlsServer& server) {
     ProxyFixture::Setup setup;
-    setup.allow = {authority_of(server.port())};
+    setup.allow = {api_authority(server.port())};
     setup.secrets = {make_secret(server.port())};
     setup.trusted = server.pem();
     return setup;
-}
-
-void resolve_to_loopback(ProxyFixture& fixture) {
-    fixture.resolver().answers[kName] = {{asio::ip::make_address("127.0.0.1")}};
 }
 
 }  // namespace
@@ -125,8 +121,8 @@ TEST_CASE(
     TlsServer server(
         "HTTP/1.1 200 OK\r\nX-Echo: Bearer r3al-v4lue\r\nContent-Length: 14\r\n\r\n<r3al-v4lue>ok");
     ProxyFixture fixture(setup_for(server));
-    resolve_to_loopback(fixture);
-    const std::string authority = authority_of(server.port());
+    resolve_to_loopback(fixture, kApiHost);
+    const std::string authority = api_authority(server.port());
     InnerClient client(fixture, authority, fixture.authority().pem());
     REQUIRE(client.trusted());
     const std::string answer = client.ask(inner(
@@ -156,15 +152,15 @@ TEST_CASE(
     "a request that the secret is not for does not reach the bound host", "[egress][secret]") {
     TlsServer server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     ProxyFixture fixture(setup_for(server));
-    resolve_to_loopback(fixture);
-    const std::string authority = authority_of(server.port());
+    resolve_to_loopback(fixture, kApiHost);
+    const std::string authority = api_authority(server.port());
     const std::vector<std::pair<std::string, std::string>> requests = {
         {inner("/v2", authority), "secret_scope"},
         {inner("/v1/../v2", authority), "secret_scope"},
         {"POST /v1 HTTP/1.1\r\nHost: " + authority + "\r\nConnection: close\r\n\r\n",
          "secret_scope"},
         {inner("/v1", "other.example"), "host_mismatch"},
-        {inner("/v1", kName), "host_mismatch"},
+        {inner("/v1", kApiHost), "host_mismatch"},
         {inner("http://" + authority + "/v1", authority), "bad_target"},
         {"CONNECT other.example:443 HTTP/1.1\r\nHost: " + authority + "\r\n\r\n", "method_refused"},
     };
@@ -183,8 +179,8 @@ TEST_CASE("a client of a tunnel that ends here need not say goodbye", "[egress][
     setup.limits.idle_timeout = std::chrono::milliseconds(200);
     setup.limits.goodbye_timeout = std::chrono::milliseconds(50);
     ProxyFixture fixture(std::move(setup));
-    resolve_to_loopback(fixture);
-    const InnerClient client(fixture, authority_of(server.port()), fixture.authority().pem());
+    resolve_to_loopback(fixture, kApiHost);
+    const InnerClient client(fixture, api_authority(server.port()), fixture.authority().pem());
     REQUIRE(client.trusted());
     fixture.wait_for_connections(0);
 }
@@ -195,8 +191,8 @@ TEST_CASE("an answer that the host packs does not come back", "[egress][secret]"
     TlsServer server(
         "HTTP/1.1 200 OK\r\nContent-Encoding: " + coding + "\r\nContent-Length: 4\r\n\r\nr3al");
     ProxyFixture fixture(setup_for(server));
-    resolve_to_loopback(fixture);
-    const std::string authority = authority_of(server.port());
+    resolve_to_loopback(fixture, kApiHost);
+    const std::string authority = api_authority(server.port());
     InnerClient client(fixture, authority, fixture.authority().pem());
     REQUIRE(client.trusted());
     const std::string answer = client.ask(inner("/v1", authority));
@@ -215,8 +211,8 @@ TEST_CASE("an answer may repeat no secret of its host", "[egress][secret]") {
     setup.secrets[1].value = "Bearer 0ther-one";
     setup.secrets[1].path = "/v2";
     ProxyFixture fixture(std::move(setup));
-    resolve_to_loopback(fixture);
-    const std::string authority = authority_of(server.port());
+    resolve_to_loopback(fixture, kApiHost);
+    const std::string authority = api_authority(server.port());
     InnerClient client(fixture, authority, fixture.authority().pem());
     REQUIRE(client.trusted());
     CHECK_THAT(
@@ -227,8 +223,8 @@ TEST_CASE("an answer may repeat no secret of its host", "[egress][secret]") {
 TEST_CASE("the secret of https does not go out in the clear", "[egress][secret]") {
     TlsServer server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     ProxyFixture fixture(setup_for(server));
-    resolve_to_loopback(fixture);
-    const std::string authority = authority_of(server.port());
+    resolve_to_loopback(fixture, kApiHost);
+    const std::string authority = api_authority(server.port());
     const std::string answer =
         fixture.ask("GET http://" + authority + "/v1 HTTP/1.1\r\nHost: " + authority + "\r\n\r\n");
     CHECK(denied(answer) == "secret_scheme");
@@ -239,14 +235,14 @@ TEST_CASE("a server whose certificate is not the host's gets no secret", "[egres
     const bool wrong_name = GENERATE(true, false);
     TlsServer server(
         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-        wrong_name ? Host{"other.example", false} : Host{kName, false});
+        wrong_name ? Host{"other.example", false} : Host{kApiHost, false});
     auto setup = setup_for(server);
     if (!wrong_name) {
         setup.trusted.clear();  // right name, unknown authority
     }
     ProxyFixture fixture(std::move(setup));
-    resolve_to_loopback(fixture);
-    const std::string authority = authority_of(server.port());
+    resolve_to_loopback(fixture, kApiHost);
+    const std::string authority = api_authority(server.port());
     InnerClient client(fixture, authority, fixture.authority().pem());
     REQUIRE(client.trusted());
     CHECK(denied(client.ask(inner("/v1", authority))) == "upstream_tls");
@@ -256,10 +252,10 @@ TEST_CASE("a server whose certificate is not the host's gets no secret", "[egres
 TEST_CASE(
     "a client must trust the authority, and no other host is terminated", "[egress][secret]") {
     TlsServer server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    const std::string authority = authority_of(server.port());
+    const std::string authority = api_authority(server.port());
     SECTION("without it the handshake fails") {
         ProxyFixture fixture(setup_for(server));
-        resolve_to_loopback(fixture);
+        resolve_to_loopback(fixture, kApiHost);
         const InnerClient client(fixture, authority, server.pem());
         CHECK_FALSE(client.trusted());
         CHECK(server.requests.empty());
@@ -268,7 +264,7 @@ TEST_CASE(
         auto setup = setup_for(server);
         setup.secrets.clear();
         ProxyFixture fixture(std::move(setup));
-        resolve_to_loopback(fixture);
+        resolve_to_loopback(fixture, kApiHost);
         InnerClient client(fixture, authority, server.pem());
         REQUIRE(client.trusted());
         CHECK(status_in(client.ask(inner("/anything", authority))) == 200);
@@ -279,17 +275,17 @@ TEST_CASE("a secret of http is put into requests to its host", "[egress][secret]
     std::vector<std::string> requests;
     const FakeServer server(
         answer_with("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", &requests));
-    const std::string authority = authority_of(server.port());
+    const std::string authority = api_authority(server.port());
     ProxyFixture::Setup setup;
     setup.allow = {authority};
     setup.secrets = {make_secret(server.port())};
     setup.secrets[0].tls = false;
     ProxyFixture fixture(std::move(setup));
-    resolve_to_loopback(fixture);
+    resolve_to_loopback(fixture, kApiHost);
     CHECK(
         status_in(fixture.ask(
             "GET http://" + authority + "/v1 HTTP/1.1\r\nHost: " + authority +
             "\r\nAuthorization: x\r\n\r\n")) == 200);
     REQUIRE(requests.size() == 1);
-    CHECK_THAT(requests[0], Contains(kValue) && !Contains("Authorization: x"));
+    CHECK_THAT(requests[0], Contains(kBearerValue) && !Contains("Authorization: x"));
 }

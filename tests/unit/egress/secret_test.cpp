@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kValue = "Bearer s3cr3t-value";
 
-json entry() {
+json secret_entry() {
     return {{"name", "tracker"}, {"host", "api.example.org:443"}, {"value", kValue}};
 }
 
@@ -40,7 +40,7 @@ void write(const std::string& path, const std::string& text, mode_t mode) {
 }  // namespace
 
 TEST_CASE("a secret has usual places", "[egress][secret]") {
-    const auto secrets = parse(entry());
+    const auto secrets = parse(secret_entry());
     REQUIRE(secrets.has_value());
     const Secret& secret = secrets.value().at(0);
     CHECK(secret.binding.name == "tracker");
@@ -116,7 +116,7 @@ TEST_CASE("a secret that is not well-formed is refused without its value", "[egr
     };
     for (const auto& [key, value] : wrong) {
         CAPTURE(key, value);
-        json one = entry();
+        json one = secret_entry();
         one[key] = value;
         const auto refused = parse(one);
         REQUIRE(refused.has_error());
@@ -135,13 +135,14 @@ TEST_CASE("a secret that is not well-formed is refused without its value", "[egr
         REQUIRE(refused.has_error());
         CHECK(refused.error().message().find("s3cr3t") == std::string::npos);
     }
-    CHECK(parse_secrets(json{{"secrets", {entry(), entry()}}}.dump(), "/").has_error());
+    CHECK(
+        parse_secrets(json{{"secrets", {secret_entry(), secret_entry()}}}.dump(), "/").has_error());
 }
 
 TEST_CASE("two secrets do not share a variable", "[egress][secret]") {
-    json first = entry();
+    json first = secret_entry();
     first["name"] = "a-b";
-    json second = entry();
+    json second = secret_entry();
     second["name"] = "a_b";
     const auto shared = parse_secrets(json{{"secrets", {first, second}}}.dump(), "/");
     REQUIRE(shared.has_error());
@@ -156,14 +157,14 @@ TEST_CASE("two secrets do not share a variable", "[egress][secret]") {
 TEST_CASE(
     "a value may have kEgressSecretBytesMax bytes, a file kEgressNamedSecretsMax secrets",
     "[egress][secret]") {
-    json one = entry();
+    json one = secret_entry();
     one["value"] = std::string(limits::kEgressSecretBytesMax, 'a');
     CHECK(parse(one).has_value());
     one["value"] = std::string(limits::kEgressSecretBytesMax + 1, 'a');
     CHECK(parse(one).has_error());
     json many = json::array();
     for (std::size_t i = 0; i < limits::kEgressNamedSecretsMax; ++i) {
-        one = entry();
+        one = secret_entry();
         one["name"] = "s" + std::to_string(i);
         many.push_back(one);
     }
@@ -177,7 +178,7 @@ TEST_CASE("files of secrets are this user's alone", "[egress][secret]") {
     const test::TemporaryDirectory directory;
     const std::string path = directory.path() + "/secrets.json";
     const std::string value = directory.path() + "/token";
-    json one = entry();
+    json one = secret_entry();
     one.erase("value");
     one["value_file"] = "token";
     one["prefix"] = "Bearer ";
@@ -200,7 +201,7 @@ TEST_CASE("files of secrets are this user's alone", "[egress][secret]") {
 }
 
 TEST_CASE("a secret is for its host, paths and methods only", "[egress][secret]") {
-    json one = entry();
+    json one = secret_entry();
     one["path"] = "/v1";
     one["methods"] = {"GET", "POST"};
     const std::vector<Secret> granted = parse(one).value();
@@ -242,9 +243,9 @@ TEST_CASE("a secret is for its host, paths and methods only", "[egress][secret]"
 }
 
 TEST_CASE("of two secrets of a host the one for the path is used", "[egress][secret]") {
-    json first = entry();
+    json first = secret_entry();
     first["path"] = "/a/";
-    json second = entry();
+    json second = secret_entry();
     second["name"] = "other";
     second["path"] = "/b/";
     const auto granted = parse_secrets(json{{"secrets", {first, second}}}.dump(), "/").value();
@@ -256,7 +257,7 @@ TEST_CASE("of two secrets of a host the one for the path is used", "[egress][sec
 TEST_CASE("what would get round the scope or the mask does not go on", "[egress][secret]") {
     MessageHead head;
     head.fields = {{"X_Original_URL", "/admin"}, {"Accept", "*/*"}};
-    const auto dropped = dropped_fields(parse(entry()).value(), head);
+    const auto dropped = dropped_fields(parse(secret_entry()).value(), head);
     for (const char* name :
          {"Authorization",
           "Cookie",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/egress/client_hello_bytes.hpp"
-#include "tests/unit/egress/proxy_fixture.hpp"
+#include "tests/unit/egress/index_host.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -11,21 +11,12 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr const char* kName = "index.example";
 constexpr const char* kEstablished = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// Says back what it is told.
 void echo(Wire& wire) {
     const std::string all = wire.read_all();
     wire.send("echo:" + all);
-}
-
-std::string authority_of(const FakeServer& server) {
-    return std::string(kName) + ":" + std::to_string(server.port());
-}
-
-void resolve_to_loopback(ProxyFixture& fixture) {
-    fixture.resolver().answers[kName] = {{boost::asio::ip::make_address("127.0.0.1")}};
 }
 
 std::string connect_head(const std::string& authority) {
@@ -36,16 +27,16 @@ std::string connect_head(const std::string& authority) {
 
 TEST_CASE("a tunnel carries what begins with the target's ClientHello", "[egress][tunnel]") {
     const FakeServer server(echo);
-    ProxyFixture fixture({.allow = {authority_of(server)}});
+    ProxyFixture fixture({.allow = {index_authority(server)}});
     resolve_to_loopback(fixture);
-    const std::string hello = in_records(make_hello({server_name(kName)}), 40);
+    const std::string hello = in_records(make_hello({server_name(kIndexHost)}), 40);
     const bool at_once = GENERATE(true, false);
     Wire wire = fixture.connect();
     if (at_once) {
-        wire.send(connect_head(authority_of(server)) + hello + "more");
+        wire.send(connect_head(index_authority(server)) + hello + "more");
         CHECK(wire.read_until("\r\n\r\n") == kEstablished);
     } else {
-        wire.send(connect_head(authority_of(server)));
+        wire.send(connect_head(index_authority(server)));
         CHECK(wire.read_until("\r\n\r\n") == kEstablished);
         for (const char byte : hello) {
             wire.send(std::string(1, byte));
@@ -62,7 +53,7 @@ TEST_CASE("a tunnel carries what begins with the target's ClientHello", "[egress
     const auto record = fixture.wait_for_records(1)[0];
     CHECK(record.reason == Reason::kAllowed);
     CHECK(record.method == "CONNECT");
-    CHECK(record.server_name == kName);
+    CHECK(record.server_name == kIndexHost);
     CHECK(record.address == "127.0.0.1");
     CHECK(record.bytes_up == hello.size());
     CHECK(record.bytes_down == hello.size() + 5);
@@ -70,24 +61,26 @@ TEST_CASE("a tunnel carries what begins with the target's ClientHello", "[egress
 
 TEST_CASE("a tunnel that begins otherwise carries nothing", "[egress][tunnel]") {
     const FakeServer server(echo);
-    ProxyFixture fixture({.allow = {authority_of(server)}});
+    ProxyFixture fixture({.allow = {index_authority(server)}});
     resolve_to_loopback(fixture);
     const auto [first, reason] = GENERATE(table<std::string, Reason>({
         {in_records(make_hello({server_name("other.example")})), Reason::kServerNameMismatch},
         {in_records(make_hello({server_name("index.example.")})), Reason::kServerNameMismatch},
         {in_records(make_hello({server_name("127.0.0.1")})), Reason::kServerNameMismatch},
         {in_records(make_hello({})), Reason::kNoServerName},
-        {in_records(make_hello({server_name(kName), {0xFE0D, "x"}})),
+        {in_records(make_hello({server_name(kIndexHost), {0xFE0D, "x"}})),
          Reason::kEncryptedClientHello},
         {"GET / HTTP/1.1\r\nHost: index.example\r\n\r\n", Reason::kNotTls},
         {"SSH-2.0-OpenSSH\r\n", Reason::kNotTls},
-        {in_records(make_hello({server_name(kName), server_name(kName)})), Reason::kNotTls},
+        {in_records(make_hello({server_name(kIndexHost), server_name(kIndexHost)})),
+         Reason::kNotTls},
         {in_records(make_hello(
-             {server_name(kName), {21, std::string(limits::kEgressClientHelloBytesMax, '\0')}})),
+             {server_name(kIndexHost),
+              {21, std::string(limits::kEgressClientHelloBytesMax, '\0')}})),
          Reason::kClientHelloTooLarge},
     }));
     Wire wire = fixture.connect();
-    wire.send(connect_head(authority_of(server)));
+    wire.send(connect_head(index_authority(server)));
     CHECK(wire.read_until("\r\n\r\n") == kEstablished);
     wire.send(first);
     wire.end_sending();
@@ -103,10 +96,10 @@ TEST_CASE("a tunnel without a ClientHello ends", "[egress][tunnel]") {
     const FakeServer server(echo);
     ProxyLimits limits;
     limits.head_timeout = milliseconds(50);
-    ProxyFixture fixture({.allow = {authority_of(server)}, .limits = limits});
+    ProxyFixture fixture({.allow = {index_authority(server)}, .limits = limits});
     resolve_to_loopback(fixture);
     Wire wire = fixture.connect();
-    wire.send(connect_head(authority_of(server)));
+    wire.send(connect_head(index_authority(server)));
     CHECK(wire.read_until("\r\n\r\n") == kEstablished);
     (void)wire.read_all();
     CHECK(fixture.wait_for_records(1)[0].reason == Reason::kHeadTimeout);
@@ -116,19 +109,19 @@ TEST_CASE("a tunnel through which nothing goes ends", "[egress][tunnel]") {
     const FakeServer server(echo);
     ProxyLimits limits;
     limits.idle_timeout = milliseconds(100);
-    ProxyFixture fixture({.allow = {authority_of(server)}, .limits = limits});
+    ProxyFixture fixture({.allow = {index_authority(server)}, .limits = limits});
     resolve_to_loopback(fixture);
     Wire wire = fixture.connect();
-    wire.send(connect_head(authority_of(server)));
+    wire.send(connect_head(index_authority(server)));
     CHECK(wire.read_until("\r\n\r\n") == kEstablished);
-    wire.send(in_records(make_hello({server_name(kName)})));
+    wire.send(in_records(make_hello({server_name(kIndexHost)})));
     CHECK(wire.read_all().empty());
     CHECK(fixture.wait_for_records(1)[0].reason == Reason::kIdleTimeout);
 }
 
 TEST_CASE("a tunnel ends with the bytes that a session may send and receive", "[egress][tunnel]") {
     const FakeServer server(echo);
-    const std::string hello = in_records(make_hello({server_name(kName)}));
+    const std::string hello = in_records(make_hello({server_name(kIndexHost)}));
     ProxyLimits limits;
     Reason reason = Reason::kAllowed;
     SECTION("up") {
@@ -143,10 +136,10 @@ TEST_CASE("a tunnel ends with the bytes that a session may send and receive", "[
         limits.bytes_up_max = hello.size() + 4;
         limits.bytes_down_max = hello.size() + 4 + 5;
     }
-    ProxyFixture fixture({.allow = {authority_of(server)}, .limits = limits});
+    ProxyFixture fixture({.allow = {index_authority(server)}, .limits = limits});
     resolve_to_loopback(fixture);
     Wire wire = fixture.connect();
-    wire.send(connect_head(authority_of(server)) + hello);
+    wire.send(connect_head(index_authority(server)) + hello);
     CHECK(wire.read_until("\r\n\r\n") == kEstablished);
     wire.send("more");
     wire.end_sending();
@@ -156,7 +149,7 @@ TEST_CASE("a tunnel ends with the bytes that a session may send and receive", "[
 
 TEST_CASE("a CONNECT that is refused says why", "[egress][tunnel]") {
     const FakeServer server(echo);
-    ProxyFixture fixture({.allow = {authority_of(server), "private.example:443"}});
+    ProxyFixture fixture({.allow = {index_authority(server), "private.example:443"}});
     resolve_to_loopback(fixture);
     fixture.resolver().answers["private.example"] = {{boost::asio::ip::make_address("10.0.0.1")}};
     const auto [head, code] = GENERATE_REF(table<std::string, std::string>({
@@ -179,10 +172,10 @@ TEST_CASE("a CONNECT that is refused says why", "[egress][tunnel]") {
 
 TEST_CASE("a new list ends tunnels to what is no longer on it", "[egress][tunnel]") {
     const FakeServer server(echo);
-    ProxyFixture fixture({.allow = {authority_of(server)}});
+    ProxyFixture fixture({.allow = {index_authority(server)}});
     resolve_to_loopback(fixture);
     Wire wire = fixture.connect();
-    wire.send(connect_head(authority_of(server)));
+    wire.send(connect_head(index_authority(server)));
     CHECK(wire.read_until("\r\n\r\n") == kEstablished);
     fixture.run([&] { fixture.proxy().set_allow({}); });
     CHECK(wire.read_all().empty());
@@ -191,9 +184,9 @@ TEST_CASE("a new list ends tunnels to what is no longer on it", "[egress][tunnel
 
 TEST_CASE("HTTP/1.0 clients may connect too", "[egress][tunnel]") {
     const FakeServer server(echo);
-    ProxyFixture fixture({.allow = {authority_of(server)}});
+    ProxyFixture fixture({.allow = {index_authority(server)}});
     resolve_to_loopback(fixture);
     Wire wire = fixture.connect();
-    wire.send("CONNECT " + authority_of(server) + " HTTP/1.0\r\n\r\n");
+    wire.send("CONNECT " + index_authority(server) + " HTTP/1.0\r\n\r\n");
     CHECK(wire.read_until("\r\n\r\n") == kEstablished);
 }

@@ -40,7 +40,7 @@ asio::awaitable<Status> write_lines(BodyWriter& writer) {
     co_return ok();
 }
 
-asio::awaitable<Status> flood(BodyWriter& writer, Log log) {
+asio::awaitable<Status> flood_body(BodyWriter& writer, Log log) {
     const std::string text(300'000, 'f');
     Status status = ok();
     while (status.has_value()) {
@@ -123,7 +123,7 @@ void add_stream_routes(Router& router, Log log) {
     stream("/stream/empty", write_nothing);
     stream("/stream/cut", cut);
     stream("/stream/throw", throw_inside);
-    stream("/stream/flood", [log](BodyWriter& writer) { return flood(writer, log); });
+    stream("/stream/flood", [log](BodyWriter& writer) { return flood_body(writer, log); });
     stream(
         "/stream/hold", [held, log](BodyWriter& writer) { return hold_stream(writer, held, log); });
     router.add(Route(Access::kChange, "POST", "/stream/watch", [held, log](Request& request) {

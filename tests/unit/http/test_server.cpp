@@ -24,19 +24,19 @@ namespace cellkeep::http::test {
 
 namespace {
 
-using Answer = boost::asio::awaitable<Response>;
+using AnswerTask = boost::asio::awaitable<Response>;
 
-Answer answer_ok(Request& /*request*/) {
+AnswerTask answer_ok(Request& /*request*/) {
     co_return make_json(200, {{"ok", true}});
 }
 
-Answer answer_echo(Request& request) {
+AnswerTask answer_echo(Request& request) {
     Response response;
     response.body = request.body;
     co_return response;
 }
 
-Answer answer_stream(Request& request) {
+AnswerTask answer_stream(Request& request) {
     std::size_t bytes = 0;
     for (;;) {
         const auto piece = co_await request.stream->read();
@@ -52,7 +52,7 @@ Answer answer_stream(Request& request) {
     co_return make_json(200, {{"bytes", bytes}});
 }
 
-Answer answer_file(Request& /*request*/) {
+AnswerTask answer_file(Request& /*request*/) {
     Response response;
     UniqueFd fd(::memfd_create("digits", MFD_CLOEXEC));
     if (const Status written = write_all(fd.get(), "0123456789"); written.has_error()) {
@@ -62,12 +62,12 @@ Answer answer_file(Request& /*request*/) {
     co_return response;
 }
 
-Answer answer_throw(Request& /*request*/) {
+AnswerTask answer_throw(Request& /*request*/) {
     throw std::runtime_error("thrown by a library");
     co_return Response{};
 }
 
-Application make_application(std::shared_ptr<SocketLog> sockets) {
+Application make_test_application(std::shared_ptr<SocketLog> sockets) {
     Application application(TokenAuth("t"), HostGuard(std::vector<std::string>()));
     const auto add = [&application](const char* method, const char* pattern, Handler handler) {
         Route route(Access::kChange, method, pattern, std::move(handler));
@@ -95,7 +95,7 @@ TestServer::TestServer(
     const std::string& listen,
     Trust trust,
     std::shared_ptr<TlsContext> tls)
-    : application_(make_application(sockets_)) {
+    : application_(make_test_application(sockets_)) {
     limits.sweep_period = std::chrono::milliseconds(20);
     if (trust == Trust::kSameUser) {
         application_.trust_same_user_peers();

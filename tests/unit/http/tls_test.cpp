@@ -46,7 +46,7 @@ struct SslClient {
     websocket::stream<SslSocket> stream{io, context};
 };
 
-std::string ask(SslClient& client, const std::string& text) {
+std::string ask_over_tls(SslClient& client, const std::string& text) {
     asio::write(client.socket(), asio::buffer(text));
     std::string answer;
     boost::system::error_code error;
@@ -76,10 +76,10 @@ TEST_CASE("HTTP is spoken behind TLS", "[http][tls]") {
     const Fixture fixture;
     SslClient client(fixture.server.port(), fixture.files.certificate);
     client.socket().handshake(ssl::stream_base::client);
-    CHECK_THAT(ask(client, closing("/ok")), EndsWith("{\"ok\":true}"));
+    CHECK_THAT(ask_over_tls(client, closing("/ok")), EndsWith("{\"ok\":true}"));
     SslClient file(fixture.server.port(), fixture.files.certificate);
     file.socket().handshake(ssl::stream_base::client);
-    CHECK_THAT(ask(file, closing("/file")), EndsWith("\r\n\r\n23456"));
+    CHECK_THAT(ask_over_tls(file, closing("/file")), EndsWith("\r\n\r\n23456"));
     CHECK_THAT(fixture.server.url(), StartsWith("https://127.0.0.1:"));
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("an old version of TLS is refused and the server lives", "[http][tls]"
     }
     SslClient client(fixture.server.port(), fixture.files.certificate);
     client.socket().handshake(ssl::stream_base::client);
-    CHECK_THAT(ask(client, closing("/ok")), EndsWith("{\"ok\":true}"));
+    CHECK_THAT(ask_over_tls(client, closing("/ok")), EndsWith("{\"ok\":true}"));
     fixture.server.stop();
     REQUIRE(fixture.server.records().size() == 3);
     CHECK_THAT(fixture.server.records()[1].note, StartsWith("TLS handshake: "));

@@ -37,7 +37,7 @@ asio::awaitable<void> echo(Socket socket, Log log) {
     }
 }
 
-asio::awaitable<void> flood(Socket socket, Log log) {
+asio::awaitable<void> flood_socket(Socket socket, Log log) {
     const std::string text(100'000, 'f');
     for (;;) {
         std::vector<asio::const_buffer> pieces;
@@ -147,7 +147,7 @@ void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log) {
         router.add(Route(Access::kChange, "GET", pattern, make_handler(run, log)));
     };
     add("/echo-socket", echo);
-    add("/flood-socket", flood);
+    add("/flood-socket", flood_socket);
     add("/large-socket", large);
     add("/pieces-socket", pieces);
     add("/proving-socket", prove);

@@ -9,7 +9,7 @@
 namespace cellkeep::image {
 namespace {
 
-constexpr const char* kStatus =
+constexpr const char* kPackagesStatus =
     "Package: shell\n"
     "Status: install ok installed\n"
     "Architecture: amd64\n"
@@ -55,7 +55,7 @@ std::vector<std::string> names_of(const std::vector<const Package*>& packages) {
 }
 
 TEST_CASE("packages come with all they need, cycles and virtual ones included", "[image]") {
-    const auto database = PackageDatabase::parse(kStatus, "/nowhere");
+    const auto database = PackageDatabase::parse(kPackagesStatus, "/nowhere");
     CHECK(
         names_of(database.closure({"shell"})) ==
         std::vector<std::string>{"editor", "libc", "mawk", "shell"});
@@ -64,7 +64,7 @@ TEST_CASE("packages come with all they need, cycles and virtual ones included", 
 }
 
 TEST_CASE("what is not installed is in no closure", "[image]") {
-    const auto database = PackageDatabase::parse(kStatus, "/nowhere");
+    const auto database = PackageDatabase::parse(kPackagesStatus, "/nowhere");
     for (const char* name : {"removed", "liar", "absent-one", "", "Shell", "shell "}) {
         CAPTURE(name);
         CHECK(database.closure({name}).empty());
@@ -76,7 +76,7 @@ TEST_CASE("what is not installed is in no closure", "[image]") {
 
 TEST_CASE("a package's files are those of its list, of a merged /usr where they are", "[image]") {
     const test::TemporaryDirectory scratch;
-    test::write_host_file(scratch.path() + "/status", kStatus);
+    test::write_host_file(scratch.path() + "/status", kPackagesStatus);
     test::write_host_file(
         scratch.path() + "/info/shell.list",
         "/.\n/bin\n/bin/sh\n/lib/x\n/usr/bin/shell\n\n/etc/rc\n");

@@ -22,8 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using image::Format;
 
-const image::Progress kQuiet = [](const std::string&) {};
-
 image::ImageRecord build_erofs(ImageFixture& fixture) {
     if (!image::can_build_erofs()) {
         skip("erofs", "needs root, mkfs.erofs and a kernel with erofs");

@@ -10,6 +10,9 @@
 
 namespace cellkeep::test {
 
+/// For a build whose progress nobody reads.
+inline const image::Progress kQuiet = [](const std::string&) {};
+
 /// Creates the folders above it, too.
 void write_host_file(const std::string& path, const std::string& text, unsigned mode = 0644);
 std::string slurp(const std::string& path);

@@ -13,14 +13,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kStatus =
+constexpr const char* kSystemStatus =
     "Package: shell\nStatus: install ok installed\nArchitecture: amd64\nVersion: 5.2\n\n"
     "Package: other\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1\n";
 
 /// A Debian system with two packages and a Python environment.
 struct System {
     System() : root(scratch.path()) {
-        test::write_host_file(root + "/var/lib/dpkg/status", kStatus);
+        test::write_host_file(root + "/var/lib/dpkg/status", kSystemStatus);
         test::write_host_file(
             root + "/var/lib/dpkg/info/shell.list",
             "/usr/bin\n/bin/sh\n/usr/lib/m.py\n/usr/share/doc/shell/README\n/usr/gone\n/etc/rc\n");
@@ -117,7 +117,7 @@ TEST_CASE("a fingerprint stays while nothing changes, and changes with what goes
     CHECK(system.recipe().fingerprint == before);
     CHECK(system.recipe({"shell", "other"}).fingerprint != before);
     // Of a package that is not in the image.
-    std::string status = kStatus;
+    std::string status = kSystemStatus;
     status.replace(status.rfind("Version: 1"), 10, "Version: 2");
     test::write_host_file(system.root + "/var/lib/dpkg/status", status);
     CHECK(system.recipe().fingerprint == before);

@@ -7,7 +7,7 @@
 namespace cellkeep::image {
 namespace {
 
-ImageRecord example() {
+ImageRecord example_record() {
     ImageRecord record;
     record.digest = "sha256:" + std::string(64, 'a');
     record.kind = Kind::kEnvironment;
@@ -21,16 +21,16 @@ ImageRecord example() {
 }
 
 TEST_CASE("an image's record is read as it was written", "[image]") {
-    const auto read = ImageRecord::parse(example().to_json());
+    const auto read = ImageRecord::parse(example_record().to_json());
     REQUIRE(read.has_value());
-    CHECK(read.value().to_json() == example().to_json());
+    CHECK(read.value().to_json() == example_record().to_json());
     CHECK(read.value().format == Format::kErofs);
     CHECK(read.value().kind == Kind::kEnvironment);
     CHECK(read.value().bytes == 42);
 }
 
 TEST_CASE("what is no image record is refused", "[image]") {
-    const auto good = nlohmann::json::parse(example().to_json());
+    const auto good = nlohmann::json::parse(example_record().to_json());
     for (const auto& field : good.items()) {
         auto without = good;
         without.erase(field.key());

@@ -22,8 +22,6 @@ namespace fs = std::filesystem;
 using image::Format;
 using image::Store;
 
-const image::Progress kQuiet = [](const std::string&) {};
-
 bool is_there(const ImageFixture& fixture, const image::Recipe& recipe) {
     auto found = fixture.store.find(recipe, Format::kTree);
     REQUIRE(found.has_value());

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kHexDigits = 64;
 
-Manifest example() {
+Manifest example_manifest() {
     Manifest manifest;
     manifest.entries["bin"] = {};
     manifest.entries["bin/tool"] = {EntryType::kFile, true, 5, 1'700'000'000, std::string(64, '1')};
@@ -40,7 +40,7 @@ std::vector<std::string> entry(
 }
 
 TEST_CASE("a manifest is read as it was written", "[image][manifest]") {
-    const Manifest manifest = example();
+    const Manifest manifest = example_manifest();
     const auto read = Manifest::parse(manifest.to_text());
     REQUIRE(read.has_value());
     CHECK(read.value().entries == manifest.entries);
@@ -50,8 +50,8 @@ TEST_CASE("a manifest is read as it was written", "[image][manifest]") {
 }
 
 TEST_CASE("a manifest's digest tells every change of it", "[image][manifest]") {
-    std::set<std::string> digests{example().digest()};
-    Manifest changed = example();
+    std::set<std::string> digests{example_manifest().digest()};
+    Manifest changed = example_manifest();
     changed.entries["bin/tool"].executable = false;
     digests.insert(changed.digest());
     changed.entries["bin/tool"].modified += 1;
@@ -97,10 +97,10 @@ TEST_CASE("what is no manifest is refused", "[image][manifest]") {
         CAPTURE(fields);
         CHECK(Manifest::parse(text_of(fields)).has_error());
     }
-    const std::string whole = example().to_text();
+    const std::string whole = example_manifest().to_text();
     for (std::size_t cut = 1; cut < whole.size(); cut += 7) {
         const auto part = Manifest::parse(whole.substr(0, cut));
-        CHECK((part.has_error() || part.value().digest() != example().digest()));
+        CHECK((part.has_error() || part.value().digest() != example_manifest().digest()));
     }
     auto fields = entry("d", "0", "0", "", "b");
     for (const char* field : {"d", "0", "0", "", "a"}) {

@@ -20,7 +20,6 @@ using http::CloseCode;
 using http::WebSocketKind;
 using protocol::Channel;
 using protocol::Message;
-using Texts = std::vector<std::string>;
 
 Message make_request(
     const std::string& type = "execute_request", Channel channel = Channel::kShell) {
@@ -32,16 +31,16 @@ Message make_request(
 }
 
 /// A hub with clients that the test plays.
-struct Fixture {
-    explicit Fixture(std::chrono::milliseconds settle_max = std::chrono::minutes(1)) {
+struct HubFixture {
+    explicit HubFixture(std::chrono::milliseconds settle_max = std::chrono::minutes(1)) {
         SeatConfig config;
         config.settle_max = settle_max;
         hub = std::make_shared<ChannelsHub>(io, session, nullptr, config);
     }
-    Fixture(const Fixture&) = delete;
-    Fixture& operator=(const Fixture&) = delete;
+    HubFixture(const HubFixture&) = delete;
+    HubFixture& operator=(const HubFixture&) = delete;
     /// A real session lets go of whoever asked when it has answered; the fake one keeps them.
-    ~Fixture() { session->submitted.clear(); }
+    ~HubFixture() { session->submitted.clear(); }
 
     std::shared_ptr<FakeSocket> connect(
         const std::string& key, Replay replay = Replay::kPlace, std::string since = {}) {
@@ -76,7 +75,7 @@ struct Fixture {
 };
 
 TEST_CASE("a client is told the state of now", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     f.session->kernel_state = session::KernelState::kBusy;
     (void)f.session->say("before");
     const auto socket = f.connect("a", Replay::kNone);
@@ -92,7 +91,7 @@ TEST_CASE("a client is told the state of now", "[channels][connection]") {
 }
 
 TEST_CASE("requests go in and answers come out", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     const auto socket = f.connect("a");
     socket->say(make_request());
     f.settle();
@@ -105,7 +104,7 @@ TEST_CASE("requests go in and answers come out", "[channels][connection]") {
 }
 
 TEST_CASE("a client counts as connected while its socket is open", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     const auto connections = [&f] { return f.session->clients.use_count() - 1; };
     CHECK(connections() == 0);
     const auto socket = f.connect("a");
@@ -117,7 +116,7 @@ TEST_CASE("a client counts as connected while its socket is open", "[channels][c
 }
 
 TEST_CASE("one bad message is counted and does not end the socket", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     const auto socket = f.connect("a");
     const std::string bad_header =
         protocol::encode_frame(std::vector<std::string_view>{"shell", "{}", "{}", "{}", "{}"})
@@ -131,7 +130,7 @@ TEST_CASE("one bad message is counted and does not end the socket", "[channels][
 }
 
 TEST_CASE("a bad request is answered with an error and idle", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     const auto socket = f.connect("a");
     const Message request = make_request();
     const auto bad = [&](std::string_view channel, std::string_view content) {
@@ -157,7 +156,7 @@ TEST_CASE("a bad request is answered with an error and idle", "[channels][connec
 }
 
 TEST_CASE("broken framing ends the socket with a reason", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     const auto broken = f.connect("a");
     broken->say(WebSocketKind::kBinary, "not a frame");
     f.settle();
@@ -171,7 +170,7 @@ TEST_CASE("broken framing ends the socket with a reason", "[channels][connection
 }
 
 TEST_CASE("the same client comes back and gets what it lacks", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     const auto first = f.connect("a");
     first->say(make_request());
     f.session->say_many(3);
@@ -188,7 +187,7 @@ TEST_CASE("the same client comes back and gets what it lacks", "[channels][conne
 }
 
 TEST_CASE("of two sockets of one client the newest wins", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     const auto first = f.connect("a");
     (void)f.session->say("0");
     f.settle();
@@ -208,7 +207,7 @@ TEST_CASE("of two sockets of one client the newest wins", "[channels][connection
 }
 
 TEST_CASE("an old socket that proves nothing is not waited for long", "[channels][connection]") {
-    Fixture f(std::chrono::milliseconds(1));
+    HubFixture f(std::chrono::milliseconds(1));
     const auto first = f.connect("a");
     (void)f.session->say("0");
     f.settle();
@@ -223,7 +222,7 @@ TEST_CASE("an old socket that proves nothing is not waited for long", "[channels
 }
 
 TEST_CASE("a new client gets what runs, or what it asks for", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     (void)f.session->say_status("busy", "over");
     (void)f.session->say_status("idle", "over");
     (void)f.session->say_status("busy", "cell");
@@ -244,7 +243,7 @@ TEST_CASE("a new client gets what runs, or what it asks for", "[channels][connec
 }
 
 TEST_CASE("a client without a name leaves nothing behind", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     const auto socket = f.connect("");
     CHECK(f.hub->places() == 1);
     socket->cut();
@@ -254,7 +253,7 @@ TEST_CASE("a client without a name leaves nothing behind", "[channels][connectio
 }
 
 TEST_CASE("places of clients that left are bounded, the oldest goes", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     const auto stays = f.connect("stays");
     for (std::size_t i = 0; i <= limits::kChannelsPlacesMax; ++i) {
         const auto socket = f.connect("away " + std::to_string(i));
@@ -270,7 +269,7 @@ TEST_CASE("places of clients that left are bounded, the oldest goes", "[channels
 }
 
 TEST_CASE("a slow client neither loses messages nor slows another", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     const auto slow = f.connect("slow", Replay::kNone);
     const auto fast = f.connect("fast", Replay::kNone);
     slow->pause();
@@ -286,7 +285,7 @@ TEST_CASE("a slow client neither loses messages nor slows another", "[channels][
 }
 
 TEST_CASE("who asks and does not read is not listened to", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     const auto socket = f.connect("a");
     socket->pause();
     socket->say(make_request());
@@ -306,7 +305,7 @@ TEST_CASE("who asks and does not read is not listened to", "[channels][connectio
 }
 
 TEST_CASE("the end of the session reaches everyone, last words first", "[channels][connection]") {
-    Fixture f;
+    HubFixture f;
     const auto socket = f.connect("a");
     const auto slow = f.connect("b");
     slow->pause();

@@ -41,7 +41,7 @@ class OneSession : public session::Backend {
     session::LimitCeilings ceilings() const override { return {}; }
 };
 
-struct Fixture {
+struct FrontFixture {
     static http::Request make_request() {
         http::Request request;
         request.method = "GET";
@@ -85,14 +85,14 @@ nlohmann::json body_of(const http::Response& response) {
 }
 
 TEST_CASE("a kernel that does not exist is 404 in Jupyter's words", "[channels][front]") {
-    Fixture f;
-    http::Request request = Fixture::make_request();
+    FrontFixture f;
+    http::Request request = FrontFixture::make_request();
     request.captures["id"] = "unknown";
     const http::Response unknown = f.open(request);
     CHECK(unknown.status == 404);
     CHECK(body_of(unknown)["message"] == "Kernel does not exist: unknown");
     CHECK(body_of(unknown).contains("reason"));
-    request = Fixture::make_request();
+    request = FrontFixture::make_request();
     request.principal.name = "somebody else";
     CHECK(f.open(request).status == 404);
     request.principal.role = http::Role::kAdmin;
@@ -100,12 +100,12 @@ TEST_CASE("a kernel that does not exist is 404 in Jupyter's words", "[channels][
 }
 
 TEST_CASE("what is no WebSocket, or has a wrong query, is 400", "[channels][front]") {
-    Fixture f;
-    http::Request plain = Fixture::make_request();
+    FrontFixture f;
+    http::Request plain = FrontFixture::make_request();
     plain.websocket.reset();
     CHECK(f.open(plain).status == 400);
     const auto status = [&f](const std::string& name, const std::string& value) {
-        http::Request request = Fixture::make_request();
+        http::Request request = FrontFixture::make_request();
         request.target.query[name] = value;
         return f.open(request).status;
     };
@@ -120,9 +120,9 @@ TEST_CASE("what is no WebSocket, or has a wrong query, is 400", "[channels][fron
 }
 
 TEST_CASE("v1 is chosen whenever it is offered, else none", "[channels][front]") {
-    Fixture f;
+    FrontFixture f;
     const auto chosen = [&f](std::vector<std::string> offered) {
-        http::Request request = Fixture::make_request();
+        http::Request request = FrontFixture::make_request();
         request.websocket->protocols = std::move(offered);
         return std::get<http::WebSocketUpgrade>(f.open(request).body).protocol;
     };
@@ -133,8 +133,8 @@ TEST_CASE("v1 is chosen whenever it is offered, else none", "[channels][front]")
 }
 
 TEST_CASE("a gateway's client gets text also for buffers", "[channels][front]") {
-    Fixture f;
-    http::Request request = Fixture::make_request();
+    FrontFixture f;
+    http::Request request = FrontFixture::make_request();
     const auto plain = f.connect(request);
     request.headers.add("User-Agent", "Tornado/6.5.1");
     const auto gateway = f.connect(request);
@@ -146,8 +146,8 @@ TEST_CASE("a gateway's client gets text also for buffers", "[channels][front]") 
 }
 
 TEST_CASE("the place of a client is its principal's", "[channels][front]") {
-    Fixture f;
-    http::Request request = Fixture::make_request();
+    FrontFixture f;
+    http::Request request = FrontFixture::make_request();
     request.target.query["session_id"] = "s";
     const auto first = f.connect(request);
     request.principal = {"admin", http::Role::kAdmin};
@@ -160,10 +160,10 @@ TEST_CASE("the place of a client is its principal's", "[channels][front]") {
 }
 
 TEST_CASE("the end of a session closes its sockets and tells why", "[channels][front]") {
-    Fixture f;
+    FrontFixture f;
     const std::string id = f.backend.session->id();
     f.front.on_session_closed(id);  // nobody has connected: nothing happens
-    const auto socket = f.connect(Fixture::make_request());
+    const auto socket = f.connect(FrontFixture::make_request());
     f.backend.session->close({session::Death::Kind::kOom, 0});
     f.front.on_session_closed(id);
     f.settle();
@@ -173,8 +173,8 @@ TEST_CASE("the end of a session closes its sockets and tells why", "[channels][f
 }
 
 TEST_CASE("a server that shuts down says so", "[channels][front]") {
-    Fixture f;
-    const auto socket = f.connect(Fixture::make_request());
+    FrontFixture f;
+    const auto socket = f.connect(FrontFixture::make_request());
     f.front.announce_shutdown();
     f.front.on_session_closed(f.backend.session->id());
     f.settle();
@@ -183,7 +183,7 @@ TEST_CASE("a server that shuts down says so", "[channels][front]") {
 }
 
 TEST_CASE("the route is where Jupyter clients look for it", "[channels][front]") {
-    Fixture f;
+    FrontFixture f;
     http::Router router;
     f.front.add_to(router);
     const auto match = router.match("GET", {"api", "kernels", kKernel, "channels"});

@@ -11,8 +11,6 @@
 namespace cellkeep::jupyter::test {
 namespace {
 
-using Texts = std::vector<std::string>;
-
 Texts running(const JournalSession& session) {
     Texts texts;
     for (const session::OutputEntry& entry : select_running(session.journal())) {

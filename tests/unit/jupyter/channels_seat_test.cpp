@@ -13,11 +13,10 @@ namespace cellkeep::jupyter::test {
 namespace {
 
 using Catch::Matchers::Contains;
-using Texts = std::vector<std::string>;
 
 /// A seat whose journal keeps few messages.
-struct Fixture {
-    explicit Fixture(
+struct SeatFixture {
+    explicit SeatFixture(
         std::size_t journal_messages = 10,
         std::chrono::milliseconds stall = std::chrono::minutes(1),
         std::chrono::milliseconds hold = std::chrono::minutes(1))
@@ -63,7 +62,7 @@ Texts numbers(std::size_t from, std::size_t to) {
 }
 
 TEST_CASE("output comes in order, and each message wakes the sender", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     f.session->say_many(3);
     CHECK(f.wakes == 3);
     CHECK(f.take() == numbers(0, 3));
@@ -71,7 +70,7 @@ TEST_CASE("output comes in order, and each message wakes the sender", "[channels
 }
 
 TEST_CASE("an answer stands behind the output that was before it", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     (void)f.session->say("before");
     f.seat->deliver(make_reply("answer"));
     (void)f.session->say("after");
@@ -79,7 +78,7 @@ TEST_CASE("an answer stands behind the output that was before it", "[channels][s
 }
 
 TEST_CASE("an answer on control goes before everything", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     (void)f.session->say("output");
     f.seat->deliver(make_reply("shell"));
     f.seat->deliver(make_reply("first", protocol::Channel::kControl));
@@ -88,14 +87,14 @@ TEST_CASE("an answer on control goes before everything", "[channels][seat]") {
 }
 
 TEST_CASE("a client far behind the journal loses nothing", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     f.session->say_many(limits::kChannelsWaitingMessagesMax);
     CHECK(f.take() == numbers(0, limits::kChannelsWaitingMessagesMax));
     CHECK(f.seat->lost() == 0);
 }
 
 TEST_CASE("at half of what may wait the session waits", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     constexpr std::size_t kHalf = limits::kChannelsWaitingMessagesMax / 2;
     f.session->say_many(kHalf + 10 - 1);
     CHECK_FALSE(f.seat->congested());
@@ -110,7 +109,7 @@ TEST_CASE("at half of what may wait the session waits", "[channels][seat]") {
 }
 
 TEST_CASE("bytes count as messages do, and one of any size passes", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     const auto large = FakeSession::make_bytes(0, limits::kChannelsWaitingBytesMax / 4);
     f.session->publish(large);
     CHECK_FALSE(f.seat->congested());
@@ -125,7 +124,7 @@ TEST_CASE("bytes count as messages do, and one of any size passes", "[channels][
 }
 
 TEST_CASE("past every bound the oldest is lost and the client told", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     f.session->say_many(limits::kChannelsWaitingMessagesMax + 10);
     CHECK(f.seat->lost() == 0);
     (void)f.session->say("one too many", "cell");
@@ -142,7 +141,7 @@ TEST_CASE("past every bound the oldest is lost and the client told", "[channels]
 }
 
 TEST_CASE("a client that takes nothing is left behind, once", "[channels][seat]") {
-    Fixture f(10, std::chrono::milliseconds(1));
+    SeatFixture f(10, std::chrono::milliseconds(1));
     f.session->say_many(limits::kChannelsWaitingMessagesMax / 2 + 10);
     REQUIRE(f.seat->congested());
     f.run();
@@ -161,7 +160,7 @@ TEST_CASE("a client that takes nothing is left behind, once", "[channels][seat]"
 }
 
 TEST_CASE("what is not proved to be read is sent again, in order", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     f.session->say_many(2);
     f.seat->deliver(make_reply("answer"));
     (void)f.session->say("2");
@@ -178,7 +177,7 @@ TEST_CASE("what is not proved to be read is sent again, in order", "[channels][s
 }
 
 TEST_CASE("what is told to one attachment is not told to the next", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     f.seat->tell(make_reply("sent"));
     CHECK(f.take() == Texts{"sent"});
     f.seat->tell(make_reply("not even sent"));
@@ -187,7 +186,7 @@ TEST_CASE("what is told to one attachment is not told to the next", "[channels][
 }
 
 TEST_CASE("an attachment that was replaced gets and proves nothing", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     (void)f.session->say("0");
     (void)f.take();
     const std::uint64_t old = f.attachment;
@@ -200,7 +199,7 @@ TEST_CASE("an attachment that was replaced gets and proves nothing", "[channels]
 }
 
 TEST_CASE("a client that was away gets what the journal keeps", "[channels][seat]") {
-    Fixture f(10, std::chrono::minutes(1), std::chrono::milliseconds(1));
+    SeatFixture f(10, std::chrono::minutes(1), std::chrono::milliseconds(1));
     f.session->say_many(3);
     CHECK(f.take(1) == Texts{"0"});
     f.seat->acknowledge(f.attachment, 1);
@@ -216,7 +215,7 @@ TEST_CASE("a client that was away gets what the journal keeps", "[channels][seat
 }
 
 TEST_CASE("a client that was away too long is told what it lost", "[channels][seat]") {
-    Fixture f(10, std::chrono::minutes(1), std::chrono::milliseconds(1));
+    SeatFixture f(10, std::chrono::minutes(1), std::chrono::milliseconds(1));
     f.seat->detach(f.attachment);
     f.run();
     f.session->say_many(25);
@@ -230,7 +229,7 @@ TEST_CASE("a client that was away too long is told what it lost", "[channels][se
 }
 
 TEST_CASE("a client that left holds up the session no longer than its hold", "[channels][seat]") {
-    Fixture f(10, std::chrono::minutes(1), std::chrono::milliseconds(1));
+    SeatFixture f(10, std::chrono::minutes(1), std::chrono::milliseconds(1));
     f.seat->detach(f.attachment);
     f.session->say_many(limits::kChannelsWaitingMessagesMax / 2 + 10);
     CHECK(f.seat->congested());
@@ -241,7 +240,7 @@ TEST_CASE("a client that left holds up the session no longer than its hold", "[c
 }
 
 TEST_CASE("answers to a client that is there are never dropped", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     for (std::size_t i = 0; i < limits::kChannelsWaitingMessagesMax - 1; ++i) {
         f.seat->deliver(make_reply("r"));
     }
@@ -254,7 +253,7 @@ TEST_CASE("answers to a client that is there are never dropped", "[channels][sea
 }
 
 TEST_CASE("answers to a client that is away are bounded", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     f.seat->detach(f.attachment);
     for (std::size_t i = 0; i < limits::kChannelsWaitingMessagesMax + 5; ++i) {
         f.seat->deliver(make_reply(std::to_string(i)));
@@ -265,7 +264,7 @@ TEST_CASE("answers to a client that is away are bounded", "[channels][seat]") {
 }
 
 TEST_CASE("what is sent and not proved is bounded", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     f.session->say_many(10);
     CHECK(f.take() == numbers(0, 10));
     for (std::size_t i = 0; i < limits::kChannelsUnprovenMessagesMax - 10; ++i) {
@@ -286,7 +285,7 @@ TEST_CASE("what is sent and not proved is bounded", "[channels][seat]") {
 }
 
 TEST_CASE("a place asked for by number begins there", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     f.session->say_many(5);
     f.seat->begin_after(3);
     (void)f.session->say("5");
@@ -295,7 +294,7 @@ TEST_CASE("a place asked for by number begins there", "[channels][seat]") {
 }
 
 TEST_CASE("the journal's bounds do not hold back a new client's past", "[channels][seat]") {
-    Fixture f;
+    SeatFixture f;
     f.session->say_many(10);
     f.seat->begin_now(f.session->journal().since(7).entries);
     f.session->say_many(1);

@@ -7,8 +7,12 @@
 #include "tests/unit/jupyter/fake_session.hpp"
 
 #include <string>
+#include <vector>
 
 namespace cellkeep::jupyter::test {
+
+/// What text_of() gives for one message after another.
+using Texts = std::vector<std::string>;
 
 class JournalSession : public FakeSession {
  public:

@@ -3,7 +3,7 @@
 
 #include "protocol/limits.hpp"
 #include "protocol/support/syscall.hpp"
-#include "tests/unit/protocol/temporary_directory.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -30,7 +30,7 @@ namespace limits = cellkeep::limits;
 
 namespace {
 
-ConnectionInfo example() {
+ConnectionInfo example_info() {
     return ConnectionInfo{
         .transport = Transport::kIpc,
         .ip = "/run/user/0/cellkeep/s1",
@@ -60,7 +60,7 @@ json jupyter_example() {
         {"jupyter_session", "/home/u/a.ipynb"}};
 }
 
-void check_refused(const json& value, const std::string& reason) {
+void check_connection_refused(const json& value, const std::string& reason) {
     CAPTURE(value.dump(), reason);
     const auto info = parse_connection_info(value.dump());
     REQUIRE(info.has_error());
@@ -78,9 +78,9 @@ void write_file(const std::string& path, const std::string& text, mode_t mode) {
 }  // namespace
 
 TEST_CASE("a connection file survives its own text", "[protocol][connection]") {
-    const auto info = parse_connection_info(to_json_text(example()));
+    const auto info = parse_connection_info(to_json_text(example_info()));
     REQUIRE(info.has_value());
-    CHECK(to_json_text(info.value()) == to_json_text(example()));
+    CHECK(to_json_text(info.value()) == to_json_text(example_info()));
     CHECK(info.value().transport == Transport::kIpc);
     CHECK(info.value().hb_port == 65535);
 }
@@ -95,7 +95,7 @@ TEST_CASE("what jupyter_client writes is understood", "[protocol][connection]") 
 }
 
 TEST_CASE("an endpoint is spelled as ZeroMQ wants it", "[protocol][connection]") {
-    auto info = example();
+    auto info = example_info();
     CHECK(info.endpoint(2) == "ipc:///run/user/0/cellkeep/s1-2");
     info.transport = Transport::kTcp;
     info.ip = "::1";
@@ -128,7 +128,7 @@ TEST_CASE("a wrong port is refused by name", "[protocol][connection]") {
         GENERATE("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port");
     auto value = jupyter_example();
     value.erase(name);
-    check_refused(value, name + ": missing");
+    check_connection_refused(value, name + ": missing");
     for (const json& wrong :
          {json(0),
           json(-1),
@@ -150,7 +150,7 @@ TEST_CASE("a wrong port is refused by name", "[protocol][connection]") {
           json("99999999999999999999"),
           json("http")}) {
         value[name] = wrong;
-        check_refused(value, name + ": not a port");
+        check_connection_refused(value, name + ": not a port");
     }
 }
 
@@ -158,27 +158,27 @@ TEST_CASE("a missing or wrong field is refused by name", "[protocol][connection]
     for (const char* name : {"ip", "key"}) {
         auto value = jupyter_example();
         value.erase(name);
-        check_refused(value, std::string(name) + ": missing");
+        check_connection_refused(value, std::string(name) + ": missing");
     }
     for (const char* name : {"ip", "key", "transport", "signature_scheme", "kernel_name"}) {
         auto value = jupyter_example();
         value[name] = 5;
-        check_refused(value, std::string(name) + ": not a string");
+        check_connection_refused(value, std::string(name) + ": not a string");
         value[name] = nullptr;
-        check_refused(value, std::string(name) + ": not a string");
+        check_connection_refused(value, std::string(name) + ": not a string");
     }
     const auto with = [](const char* name, const std::string& text) {
         auto value = jupyter_example();
         value[name] = text;
         return value;
     };
-    check_refused(with("transport", "inproc"), "transport: must be");
-    check_refused(with("transport", ""), "transport: must be");
-    check_refused(with("ip", ""), "ip: ");
-    check_refused(with("ip", std::string("a\0b", 3)), "ip: ");
-    check_refused(with("ip", "a\nb"), "ip: ");
-    check_refused(with("signature_scheme", ""), "signature_scheme: must be");
-    check_refused(with("signature_scheme", "hmac-sha1"), "signature_scheme: must be");
+    check_connection_refused(with("transport", "inproc"), "transport: must be");
+    check_connection_refused(with("transport", ""), "transport: must be");
+    check_connection_refused(with("ip", ""), "ip: ");
+    check_connection_refused(with("ip", std::string("a\0b", 3)), "ip: ");
+    check_connection_refused(with("ip", "a\nb"), "ip: ");
+    check_connection_refused(with("signature_scheme", ""), "signature_scheme: must be");
+    check_connection_refused(with("signature_scheme", "hmac-sha1"), "signature_scheme: must be");
 }
 
 TEST_CASE("text that is not an object is refused", "[protocol][connection]") {
@@ -193,22 +193,22 @@ TEST_CASE("text that is not an object is refused", "[protocol][connection]") {
 TEST_CASE("a connection file is written for its owner alone", "[protocol][connection]") {
     const TemporaryDirectory directory;
     const std::string path = directory.file("kernel-1.json");
-    REQUIRE(write_connection_file(path, example()).has_value());
-    REQUIRE(write_connection_file(path, example()).has_value());  // replaced
+    REQUIRE(write_connection_file(path, example_info()).has_value());
+    REQUIRE(write_connection_file(path, example_info()).has_value());  // replaced
     struct stat status {};
     REQUIRE(::stat(path.c_str(), &status) == 0);
     CHECK((status.st_mode & 07777U) == 0600U);
     CHECK(directory.entry_count() == 1);
     const auto info = load_connection_file(path);
     REQUIRE(info.has_value());
-    CHECK(to_json_text(info.value()) == to_json_text(example()));
+    CHECK(to_json_text(info.value()) == to_json_text(example_info()));
 }
 
 TEST_CASE("a link in the way is replaced, not followed", "[protocol][connection]") {
     const TemporaryDirectory directory;
     write_file(directory.file("victim"), "untouched", 0600);
     REQUIRE(::symlink("victim", directory.file("k.json").c_str()) == 0);
-    REQUIRE(write_connection_file(directory.file("k.json"), example()).has_value());
+    REQUIRE(write_connection_file(directory.file("k.json"), example_info()).has_value());
     CHECK(cellkeep::read_file(directory.file("victim"), 100).value() == "untouched");
     CHECK(load_connection_file(directory.file("k.json")).has_value());
 }
@@ -217,7 +217,7 @@ TEST_CASE("a directory that others can write is refused", "[protocol][connection
     const TemporaryDirectory directory;
     for (const mode_t mode : {0777U, 0770U, 0722U}) {
         REQUIRE(::chmod(directory.path().c_str(), mode) == 0);
-        const auto written = write_connection_file(directory.file("k.json"), example());
+        const auto written = write_connection_file(directory.file("k.json"), example_info());
         REQUIRE(written.has_error());
         CHECK(written.error().code() == ErrorCode::kPermissionDenied);
         CHECK_FALSE(written.error().hint().empty());
@@ -225,13 +225,13 @@ TEST_CASE("a directory that others can write is refused", "[protocol][connection
     }
     // With the sticky bit nobody can replace the file of another (Jupyter's runtime directory).
     REQUIRE(::chmod(directory.path().c_str(), 01777U) == 0);
-    CHECK(write_connection_file(directory.file("k.json"), example()).has_value());
-    CHECK(write_connection_file(directory.file("none/k.json"), example()).has_error());
+    CHECK(write_connection_file(directory.file("k.json"), example_info()).has_value());
+    CHECK(write_connection_file(directory.file("none/k.json"), example_info()).has_error());
 }
 
 TEST_CASE("a file that others may read or write is refused", "[protocol][connection]") {
     const TemporaryDirectory directory;
-    const std::string text = to_json_text(example());
+    const std::string text = to_json_text(example_info());
     for (const mode_t mode : {0644U, 0640U, 0620U, 0604U, 0602U, 0610U, 0601U, 0666U}) {
         CAPTURE(mode);
         const std::string path = directory.file(std::to_string(mode));
@@ -247,7 +247,7 @@ TEST_CASE("a file that others may read or write is refused", "[protocol][connect
 
 TEST_CASE("where readers are accepted, writers are not", "[protocol][connection]") {
     const TemporaryDirectory directory;
-    const std::string text = to_json_text(example());
+    const std::string text = to_json_text(example_info());
     for (const mode_t mode : {0644U, 0640U, 0604U, 0600U}) {
         CAPTURE(mode);
         write_file(directory.file(std::to_string(mode)), text, mode);
@@ -268,9 +268,9 @@ TEST_CASE("where readers are accepted, writers are not", "[protocol][connection]
 TEST_CASE("what is not a plain file of ours is refused", "[protocol][connection]") {
     const TemporaryDirectory directory;
     CHECK(load_connection_file(directory.file("none")).has_error());
-    CHECK(load_connection_file(directory.path().string()).has_error());
+    CHECK(load_connection_file(directory.path()).has_error());
 
-    write_file(directory.file("good"), to_json_text(example()), 0600);
+    write_file(directory.file("good"), to_json_text(example_info()), 0600);
     REQUIRE(::symlink("good", directory.file("link").c_str()) == 0);
     CHECK(load_connection_file(directory.file("link")).has_error());
 
@@ -281,7 +281,7 @@ TEST_CASE("what is not a plain file of ours is refused", "[protocol][connection]
     CHECK(fifo.error().code() == ErrorCode::kInvalidArgument);
 
     if (::geteuid() == 0) {
-        write_file(directory.file("foreign"), to_json_text(example()), 0600);
+        write_file(directory.file("foreign"), to_json_text(example_info()), 0600);
         REQUIRE(::chown(directory.file("foreign").c_str(), 65534, 65534) == 0);
         const auto foreign = load_connection_file(directory.file("foreign"));
         REQUIRE(foreign.has_error());
@@ -292,7 +292,7 @@ TEST_CASE("what is not a plain file of ours is refused", "[protocol][connection]
 TEST_CASE(
     "limits::kConnectionFileBytesMax bounds a connection file", "[protocol][connection][limits]") {
     const TemporaryDirectory directory;
-    std::string text = to_json_text(example());
+    std::string text = to_json_text(example_info());
     text.resize(limits::kConnectionFileBytesMax, ' ');
     write_file(directory.file("max"), text, 0600);
     CHECK(load_connection_file(directory.file("max")).has_value());

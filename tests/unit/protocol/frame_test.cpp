@@ -38,7 +38,7 @@ const std::string kGolden =
 const FrameParts kGoldenParts{
     "shell", R"({"msg_id":"a","msg_type":"b"})", "{}", "{}", R"({"x":1})", {"\0\xff", 2}};
 
-void check_refused(std::string_view frame, ErrorCode code, const std::string& reason) {
+void check_frame_refused(std::string_view frame, ErrorCode code, const std::string& reason) {
     CAPTURE(reason);
     const auto parts = decode_frame(frame);
     REQUIRE(parts.has_error());
@@ -62,28 +62,28 @@ TEST_CASE("every cut of a frame is refused", "[protocol][frame]") {
         CAPTURE(size);
         CHECK(decode_frame(std::string_view(kGolden).substr(0, size)).has_error());
     }
-    check_refused(kGolden + "x", ErrorCode::kProtocol, "not the end");
+    check_frame_refused(kGolden + "x", ErrorCode::kProtocol, "not the end");
 }
 
 TEST_CASE("a wrong offset count is refused", "[protocol][frame]") {
     const auto offsets = offsets_of({5, 2, 2, 2, 2});
     const std::string payload = "shell{}{}{}{}";
     REQUIRE(decode_frame(raw_frame(6, offsets, payload)).has_value());
-    check_refused(raw_frame(0, offsets, payload), ErrorCode::kProtocol, "fewer than five");
-    check_refused(raw_frame(1, {16}, ""), ErrorCode::kProtocol, "fewer than five");
-    check_refused(
+    check_frame_refused(raw_frame(0, offsets, payload), ErrorCode::kProtocol, "fewer than five");
+    check_frame_refused(raw_frame(1, {16}, ""), ErrorCode::kProtocol, "fewer than five");
+    check_frame_refused(
         raw_frame(5, offsets_of({5, 2, 2, 2}), "shell{}{}{}"),
         ErrorCode::kProtocol,
         "fewer than five");
-    check_refused(raw_frame(7, offsets, payload), ErrorCode::kProtocol, "does not follow");
-    check_refused(
+    check_frame_refused(raw_frame(7, offsets, payload), ErrorCode::kProtocol, "does not follow");
+    check_frame_refused(
         raw_frame(std::numeric_limits<std::uint64_t>::max(), offsets, payload),
         ErrorCode::kLimitExceeded,
         "buffers");
     // 8 * (1 + count) wraps round to a small number.
-    check_refused(
+    check_frame_refused(
         raw_frame(std::uint64_t{1} << 61U, offsets, payload), ErrorCode::kLimitExceeded, "buffers");
-    check_refused(raw_frame(1030, offsets, payload), ErrorCode::kProtocol, "offset table");
+    check_frame_refused(raw_frame(1030, offsets, payload), ErrorCode::kProtocol, "offset table");
 }
 
 TEST_CASE("wrong offsets are refused before a part is touched", "[protocol][frame]") {
@@ -94,19 +94,19 @@ TEST_CASE("wrong offsets are refused before a part is touched", "[protocol][fram
         offsets[index] = value;
         return raw_frame(6, offsets, payload);
     };
-    check_refused(with(0, good[0] - 1), ErrorCode::kProtocol, "does not follow");
-    check_refused(with(0, good[0] + 1), ErrorCode::kProtocol, "does not follow");
-    check_refused(with(0, 0), ErrorCode::kProtocol, "does not follow");
-    check_refused(with(2, good[1] - 1), ErrorCode::kProtocol, "descend");
-    check_refused(with(1, 0), ErrorCode::kProtocol, "descend");
-    check_refused(with(3, good[4] + 1), ErrorCode::kProtocol, "descend");
-    check_refused(with(4, good[5] + 1), ErrorCode::kProtocol, "past the end");
+    check_frame_refused(with(0, good[0] - 1), ErrorCode::kProtocol, "does not follow");
+    check_frame_refused(with(0, good[0] + 1), ErrorCode::kProtocol, "does not follow");
+    check_frame_refused(with(0, 0), ErrorCode::kProtocol, "does not follow");
+    check_frame_refused(with(2, good[1] - 1), ErrorCode::kProtocol, "descend");
+    check_frame_refused(with(1, 0), ErrorCode::kProtocol, "descend");
+    check_frame_refused(with(3, good[4] + 1), ErrorCode::kProtocol, "descend");
+    check_frame_refused(with(4, good[5] + 1), ErrorCode::kProtocol, "past the end");
     // begin + length would wrap in 64 bits.
-    check_refused(
+    check_frame_refused(
         with(1, std::numeric_limits<std::uint64_t>::max()), ErrorCode::kProtocol, "past the end");
-    check_refused(with(4, std::uint64_t{1} << 63U), ErrorCode::kProtocol, "past the end");
-    check_refused(with(5, good[5] - 1), ErrorCode::kProtocol, "not the end");
-    check_refused(with(5, good[5] + 1), ErrorCode::kProtocol, "past the end");
+    check_frame_refused(with(4, std::uint64_t{1} << 63U), ErrorCode::kProtocol, "past the end");
+    check_frame_refused(with(5, good[5] - 1), ErrorCode::kProtocol, "not the end");
+    check_frame_refused(with(5, good[5] + 1), ErrorCode::kProtocol, "past the end");
 }
 
 TEST_CASE("empty parts are parts", "[protocol][frame]") {
@@ -135,7 +135,7 @@ TEST_CASE("limits::kBuffersMax holds in both directions", "[protocol][frame][lim
     const auto one_more = encode_frame(FrameParts(parts_max + 1, "{}"));
     REQUIRE(one_more.has_error());
     CHECK(one_more.error().code() == ErrorCode::kLimitExceeded);
-    check_refused(
+    check_frame_refused(
         right_frame(std::vector<std::string>(parts_max + 1, "{}")),
         ErrorCode::kLimitExceeded,
         "buffers");
@@ -156,7 +156,7 @@ TEST_CASE("limits::kFrameBytesMax holds in both directions", "[protocol][frame][
     REQUIRE(one_more.has_error());
     CHECK(one_more.error().code() == ErrorCode::kLimitExceeded);
     frame.value() += '\0';
-    check_refused(frame.value(), ErrorCode::kLimitExceeded, "bytes");
+    check_frame_refused(frame.value(), ErrorCode::kLimitExceeded, "bytes");
 }
 
 TEST_CASE("part sizes whose sum would wrap are not encoded", "[protocol][frame]") {

@@ -21,7 +21,7 @@ namespace limits = cellkeep::limits;
 
 namespace {
 
-void check_refused(const std::string& text, const std::string& reason = "header: ") {
+void check_header_refused(const std::string& text, const std::string& reason = "header: ") {
     CAPTURE(text.substr(0, 200), reason);
     const auto header = parse_header(text);
     REQUIRE(header.has_error());
@@ -92,7 +92,7 @@ TEST_CASE("almost plain headers are refused", "[protocol][header]") {
           R"({"msg_id":"m","msg_type":"x","a"})",
           R"({"msg_id":"m","msg_type":"x",a:"b"})",
           "{\"msg_id\":\"m\",\"msg_type\":\"x\ty\"}"}) {
-        check_refused(text, "not valid JSON");
+        check_header_refused(text, "not valid JSON");
     }
 }
 
@@ -109,32 +109,32 @@ TEST_CASE("of a repeated field the last one counts", "[protocol][header]") {
     REQUIRE(parsed.has_value());
     CHECK(parsed.value().msg_id == "b");
     CHECK(!parsed.value().subshell_id.has_value());
-    check_refused(R"({"msg_id":"a","msg_type":"x","msg_id":5})", "msg_id is missing");
+    check_header_refused(R"({"msg_id":"a","msg_type":"x","msg_id":5})", "msg_id is missing");
 }
 
 TEST_CASE("a header without msg_id or msg_type is refused", "[protocol][header]") {
-    check_refused("{}", "msg_id is missing");
-    check_refused(R"({"msg_type":"x"})", "msg_id is missing");
-    check_refused(R"({"msg_id":"m"})", "msg_type is missing");
-    check_refused(R"({"msg_id":"","msg_type":"x"})", "msg_id is missing");
-    check_refused(R"({"msg_id":"m","msg_type":""})", "msg_type is missing");
-    check_refused(R"({"msg_id":7,"msg_type":"x"})", "msg_id is missing");
-    check_refused(R"({"msg_id":"m","msg_type":{"a":"x"}})", "msg_type is missing");
-    check_refused(R"({"msg_id":["m"],"msg_type":"x"})", "msg_id is missing");
-    check_refused(R"({"a":{"msg_id":"m","msg_type":"x"}})", "msg_id is missing");
+    check_header_refused("{}", "msg_id is missing");
+    check_header_refused(R"({"msg_type":"x"})", "msg_id is missing");
+    check_header_refused(R"({"msg_id":"m"})", "msg_type is missing");
+    check_header_refused(R"({"msg_id":"","msg_type":"x"})", "msg_id is missing");
+    check_header_refused(R"({"msg_id":"m","msg_type":""})", "msg_type is missing");
+    check_header_refused(R"({"msg_id":7,"msg_type":"x"})", "msg_id is missing");
+    check_header_refused(R"({"msg_id":"m","msg_type":{"a":"x"}})", "msg_type is missing");
+    check_header_refused(R"({"msg_id":["m"],"msg_type":"x"})", "msg_id is missing");
+    check_header_refused(R"({"a":{"msg_id":"m","msg_type":"x"}})", "msg_id is missing");
 }
 
 TEST_CASE("a header that is not an object is refused", "[protocol][header]") {
     for (const char* text :
          {"[]", "[{\"msg_id\":\"m\"}]", "\"m\"", "1", "1.5", "-1", "null", "true"}) {
-        check_refused(text, "not a JSON object");
+        check_header_refused(text, "not a JSON object");
     }
     for (const char* text :
          {"", "{", "{\"msg_id\":", "{}x", "{\"msg_id\":\"\xff\",\"msg_type\":\"x\"}"}) {
-        check_refused(text, "not valid JSON");
+        check_header_refused(text, "not valid JSON");
     }
     const std::string whole = R"({"msg_id":"m","msg_type":"x"})";
-    check_refused(whole + std::string("\0}", 2), "not valid JSON");
+    check_header_refused(whole + std::string("\0}", 2), "not valid JSON");
 }
 
 TEST_CASE("limits::kHeaderBytesMax bounds a header", "[protocol][header][limits]") {
@@ -142,7 +142,7 @@ TEST_CASE("limits::kHeaderBytesMax bounds a header", "[protocol][header][limits]
     const std::string padded = head + std::string(limits::kHeaderBytesMax - head.size(), ' ');
     CHECK(parse_header(padded).has_value());
     CHECK(parse_parent_header(padded).has_value());
-    check_refused(padded + " ", "longer than");
+    check_header_refused(padded + " ", "longer than");
     CHECK(parse_parent_header(padded + " ").has_error());
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("limits::kHeaderFieldBytesMax bounds each field", "[protocol][header][
     value[field] = std::string(limits::kHeaderFieldBytesMax, 'f');
     CHECK(parse_header(dump_json(value)).has_value());
     value[field] = std::string(limits::kHeaderFieldBytesMax + 1, 'f');
-    check_refused(dump_json(value), "too long");
+    check_header_refused(dump_json(value), "too long");
     CHECK(parse_parent_header(dump_json(value)).has_error());
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("limits::kJsonDepthMax bounds a header too", "[protocol][header][limit
                std::string(count, ']') + "}";
     };
     CHECK(parse_header(nested(limits::kJsonDepthMax)).has_value());
-    check_refused(nested(limits::kJsonDepthMax + 1), "too deep");
+    check_header_refused(nested(limits::kJsonDepthMax + 1), "too deep");
 }
 
 TEST_CASE("a parent header may be empty but not malformed", "[protocol][header]") {

@@ -11,19 +11,19 @@ namespace {
 using Catch::Matchers::StartsWith;
 using nlohmann::json;
 
-json example() {
+json example_kernel() {
     return {{"language", "toy"}, {"display_name", "Toy"}, {"argv", {"/bin/toy", "{folder}"}}};
 }
 
 /// The example with one field changed, or without it if value is discarded.
 std::string with(const std::string& field, const json& value) {
-    json changed = example();
+    json changed = example_kernel();
     changed[field] = value;
     return changed.dump();
 }
 
 std::string without(const std::string& field) {
-    json changed = example();
+    json changed = example_kernel();
     changed.erase(field);
     return changed.dump();
 }
@@ -31,7 +31,7 @@ std::string without(const std::string& field) {
 }  // namespace
 
 TEST_CASE("kernel.json is read with its defaults", "[protocol][kernel_json]") {
-    const auto read = parse_kernel_json(example().dump());
+    const auto read = parse_kernel_json(example_kernel().dump());
     REQUIRE(read.has_value());
     CHECK(read.value().language == "toy");
     CHECK(read.value().argv == std::vector<std::string>{"/bin/toy", "{folder}"});
@@ -42,7 +42,7 @@ TEST_CASE("kernel.json is read with its defaults", "[protocol][kernel_json]") {
 }
 
 TEST_CASE("every field of kernel.json arrives", "[protocol][kernel_json]") {
-    json all = example();
+    json all = example_kernel();
     all["env"] = {{"A", "{packages}/x"}};
     all["language_info"] = {{"mimetype", "text/x"}};
     all["interrupt"] = "message";
@@ -113,7 +113,7 @@ TEST_CASE("what is wrong in kernel.json is named", "[protocol][kernel_json]") {
 TEST_CASE(
     "a kernel.json of kKernelJsonBytesMax is read, a longer one is not",
     "[protocol][kernel_json]") {
-    std::string text = example().dump();
+    std::string text = example_kernel().dump();
     text.append(kKernelJsonBytesMax - text.size(), ' ');
     CHECK(parse_kernel_json(text).has_value());
     CHECK(parse_kernel_json(text + " ").error().code() == ErrorCode::kLimitExceeded);

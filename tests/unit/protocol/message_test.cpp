@@ -27,7 +27,7 @@ namespace {
 const std::string kHeader = R"({"msg_id":"m","msg_type":"execute_request","session":"s"})";
 const std::string kParent = R"({"msg_id":"p","msg_type":"parent"})";
 
-void check_refused(std::string frame, ErrorCode code, const std::string& reason) {
+void check_message_refused(std::string frame, ErrorCode code, const std::string& reason) {
     CAPTURE(reason);
     const auto message = Message::from_frame(std::move(frame));
     REQUIRE(message.has_error());
@@ -139,7 +139,7 @@ TEST_CASE("with_channel refuses what no longer fits", "[protocol][message][limit
 
 TEST_CASE("an unknown channel is refused", "[protocol][message]") {
     for (const char* name : {"", "Shell", "shell ", "hb", "iopub\n", "heartbeat"}) {
-        check_refused(
+        check_message_refused(
             right_frame({name, kHeader, "{}", "{}", "{}"}),
             ErrorCode::kProtocol,
             "unknown channel");
@@ -153,15 +153,18 @@ TEST_CASE("an unknown channel is refused", "[protocol][message]") {
 
 TEST_CASE("a frame with bad headers is refused", "[protocol][message]") {
     const auto code = ErrorCode::kProtocol;
-    check_refused("", code, "frame");
-    check_refused(right_frame({"shell", "", "{}", "{}", "{}"}), code, "header: not valid JSON");
-    check_refused(
+    check_message_refused("", code, "frame");
+    check_message_refused(
+        right_frame({"shell", "", "{}", "{}", "{}"}), code, "header: not valid JSON");
+    check_message_refused(
         right_frame({"shell", "[]", "{}", "{}", "{}"}), code, "header: not a JSON object");
-    check_refused(right_frame({"shell", "{}", "{}", "{}", "{}"}), code, "msg_id is missing");
-    check_refused(
+    check_message_refused(
+        right_frame({"shell", "{}", "{}", "{}", "{}"}), code, "msg_id is missing");
+    check_message_refused(
         right_frame({"shell", kHeader, "", "{}", "{}"}), code, "parent_header: not valid");
-    check_refused(right_frame({"shell", kHeader, "[]", "{}", "{}"}), code, "parent_header: not a");
-    check_refused(
+    check_message_refused(
+        right_frame({"shell", kHeader, "[]", "{}", "{}"}), code, "parent_header: not a");
+    check_message_refused(
         right_frame({"shell", kHeader, std::string(limits::kHeaderBytesMax + 1, ' '), "{}", "{}"}),
         code,
         "parent_header: longer");

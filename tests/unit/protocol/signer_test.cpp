@@ -20,8 +20,8 @@ namespace limits = cellkeep::limits;
 namespace {
 
 const std::string kKey = "a0436f6c-1916-498b-8eb9-e81ab9368e84";
-const std::string kHeader = R"({"msg_id":"a","msg_type":"b"})";
-const std::string kContent = R"({"x":1})";
+const std::string kSignedHeader = R"({"msg_id":"a","msg_type":"b"})";
+const std::string kSignedContent = R"({"x":1})";
 // Python: hmac.new(key, header + b"{}" + b"{}" + content, "sha256").hexdigest()
 const std::string kSignature = "99e4a79afd96226d754757f13170ab7c74f893c845f56bdd61fc4da4138ed13a";
 
@@ -34,10 +34,10 @@ Signer make_signer(const std::string& key = kKey, const std::string& scheme = "h
 using Frames = std::vector<std::string_view>;
 
 Frames good_frames() {
-    return {"client", "<IDS|MSG>", kSignature, kHeader, "{}", "{}", kContent};
+    return {"client", "<IDS|MSG>", kSignature, kSignedHeader, "{}", "{}", kSignedContent};
 }
 
-void check_refused(
+void check_opening_refused(
     Signer& signer, const Frames& frames, ErrorCode code, const std::string& reason) {
     CAPTURE(reason);
     const auto opened = signer.open(Channel::kShell, frames);
@@ -49,18 +49,18 @@ void check_refused(
 }  // namespace
 
 TEST_CASE("a signature is the one that Python's hmac makes", "[protocol][signer]") {
-    CHECK(make_signer().sign(kHeader, "{}", "{}", kContent) == kSignature);
+    CHECK(make_signer().sign(kSignedHeader, "{}", "{}", kSignedContent) == kSignature);
     CHECK(
-        make_signer(kKey, "hmac-sha512").sign(kHeader, "{}", "{}", kContent) ==
+        make_signer(kKey, "hmac-sha512").sign(kSignedHeader, "{}", "{}", kSignedContent) ==
         "c7b9055919571d7b5483a2ddc6c15d4be97d9b2444fcb08d8cc991a7f8c552b1"
         "0d010ee4e6b1e6af2301ae378f64db8e07a278d862fd1abbd7a4669470d174a4");
     CHECK(
-        make_signer(kKey, "hmac-md5").sign(kHeader, "{}", "{}", kContent) ==
+        make_signer(kKey, "hmac-md5").sign(kSignedHeader, "{}", "{}", kSignedContent) ==
         "9dc90a5b9acc6c9017b3a1e09259e969");
     // The keyed context is copied, not used up.
     const auto signer = make_signer();
-    CHECK(signer.sign(kHeader, "{}", "{}", kContent) == kSignature);
-    CHECK(signer.sign(kHeader, "{}", "{}", kContent) == kSignature);
+    CHECK(signer.sign(kSignedHeader, "{}", "{}", kSignedContent) == kSignature);
+    CHECK(signer.sign(kSignedHeader, "{}", "{}", kSignedContent) == kSignature);
 }
 
 TEST_CASE("a signed message opens into its parts", "[protocol][signer]") {
@@ -74,7 +74,7 @@ TEST_CASE("a signed message opens into its parts", "[protocol][signer]") {
     const auto& message = opened.value().message;
     CHECK(message.channel() == Channel::kControl);
     CHECK(message.header().msg_id == "a");
-    CHECK(message.content_json() == kContent);
+    CHECK(message.content_json() == kSignedContent);
     REQUIRE(message.buffer_count() == 1);
     CHECK(message.buffer(0) == "buffer");
 }
@@ -88,11 +88,11 @@ TEST_CASE("what frames() makes, open() takes", "[protocol][signer]") {
         Channel::kShell,
         Frames{
             "<IDS|MSG>",
-            sender.sign(kHeader, "{}", "{}", kContent),
-            kHeader,
+            sender.sign(kSignedHeader, "{}", "{}", kSignedContent),
+            kSignedHeader,
             "{}",
             "{}",
-            kContent,
+            kSignedContent,
             "b1",
             "b2"});
     REQUIRE(original.has_value());
@@ -121,25 +121,25 @@ TEST_CASE("any other signature is refused", "[protocol][signer]") {
         return frames;
     };
     const auto code = ErrorCode::kProtocol;
-    check_refused(signer, with_signature(""), code, "wrong length");
-    check_refused(signer, with_signature("9"), code, "wrong length");
-    check_refused(
+    check_opening_refused(signer, with_signature(""), code, "wrong length");
+    check_opening_refused(signer, with_signature("9"), code, "wrong length");
+    check_opening_refused(
         signer, with_signature(std::string_view(kSignature).substr(1)), code, "wrong length");
-    check_refused(
+    check_opening_refused(
         signer, with_signature(std::string_view(kSignature).substr(0, 63)), code, "wrong length");
     const std::string longer = kSignature + "0";
-    check_refused(signer, with_signature(longer), code, "wrong length");
+    check_opening_refused(signer, with_signature(longer), code, "wrong length");
     const std::string much_longer(1'000'000, '9');
-    check_refused(signer, with_signature(much_longer), code, "wrong length");
+    check_opening_refused(signer, with_signature(much_longer), code, "wrong length");
     std::string upper = kSignature;
     std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) {
         return static_cast<char>(std::toupper(c));
     });
-    check_refused(signer, with_signature(upper), code, "does not match");
+    check_opening_refused(signer, with_signature(upper), code, "does not match");
     for (std::size_t i = 0; i < kSignature.size(); ++i) {
         std::string changed = kSignature;
         changed[i] = changed[i] == '0' ? '1' : '0';
-        check_refused(signer, with_signature(changed), code, "does not match");
+        check_opening_refused(signer, with_signature(changed), code, "does not match");
     }
     // None of the attempts used up the right one.
     CHECK(signer.open(Channel::kShell, good_frames()).has_value());
@@ -150,68 +150,68 @@ TEST_CASE("every signed part is covered by the signature", "[protocol][signer]")
     for (const std::size_t part : {3U, 4U, 5U, 6U}) {
         auto frames = good_frames();
         frames[part] = R"({"msg_id":"z","msg_type":"z"})";
-        check_refused(signer, frames, ErrorCode::kProtocol, "does not match");
+        check_opening_refused(signer, frames, ErrorCode::kProtocol, "does not match");
     }
     auto other_key = make_signer(kKey + "x");
-    check_refused(other_key, good_frames(), ErrorCode::kProtocol, "does not match");
+    check_opening_refused(other_key, good_frames(), ErrorCode::kProtocol, "does not match");
     auto other_scheme = make_signer(kKey, "hmac-sha512");
-    check_refused(other_scheme, good_frames(), ErrorCode::kProtocol, "wrong length");
+    check_opening_refused(other_scheme, good_frames(), ErrorCode::kProtocol, "wrong length");
 }
 
 TEST_CASE("a message is opened once", "[protocol][signer]") {
     auto signer = make_signer();
     REQUIRE(signer.open(Channel::kShell, good_frames()).has_value());
-    check_refused(signer, good_frames(), ErrorCode::kProtocol, "seen before");
+    check_opening_refused(signer, good_frames(), ErrorCode::kProtocol, "seen before");
     // Neither another identity nor another channel makes it new.
     auto frames = good_frames();
     frames[0] = "somebody";
-    check_refused(signer, frames, ErrorCode::kProtocol, "seen before");
+    check_opening_refused(signer, frames, ErrorCode::kProtocol, "seen before");
     CHECK(signer.open(Channel::kControl, good_frames()).has_error());
     auto moved = std::move(signer);
-    check_refused(moved, good_frames(), ErrorCode::kProtocol, "seen before");
+    check_opening_refused(moved, good_frames(), ErrorCode::kProtocol, "seen before");
 }
 
 TEST_CASE("the signature is verified before any JSON is parsed", "[protocol][signer]") {
     auto signer = make_signer();
     auto frames = good_frames();
     frames[3] = "not JSON";
-    check_refused(signer, frames, ErrorCode::kProtocol, "signature: does not match");
-    const std::string signature = signer.sign("not JSON", "{}", "{}", kContent);
+    check_opening_refused(signer, frames, ErrorCode::kProtocol, "signature: does not match");
+    const std::string signature = signer.sign("not JSON", "{}", "{}", kSignedContent);
     frames[2] = signature;
-    check_refused(signer, frames, ErrorCode::kProtocol, "header: not valid JSON");
-    check_refused(signer, frames, ErrorCode::kProtocol, "seen before");
+    check_opening_refused(signer, frames, ErrorCode::kProtocol, "header: not valid JSON");
+    check_opening_refused(signer, frames, ErrorCode::kProtocol, "seen before");
 }
 
 TEST_CASE("a bad structure is refused", "[protocol][signer]") {
     auto signer = make_signer();
     const auto code = ErrorCode::kProtocol;
-    check_refused(signer, {}, code, "no <IDS|MSG>");
-    check_refused(signer, {""}, code, "no <IDS|MSG>");
+    check_opening_refused(signer, {}, code, "no <IDS|MSG>");
+    check_opening_refused(signer, {""}, code, "no <IDS|MSG>");
     for (const char* wrong : {"", "<IDS|MSG", "<IDS|MSG>>", "<ids|msg>", " <IDS|MSG>"}) {
         auto frames = good_frames();
         frames[1] = wrong;
-        check_refused(signer, frames, code, "no <IDS|MSG>");
+        check_opening_refused(signer, frames, code, "no <IDS|MSG>");
     }
     auto frames = good_frames();
     while (frames.size() > 2) {
         frames.pop_back();
-        check_refused(signer, frames, code, "fewer than five");
+        check_opening_refused(signer, frames, code, "fewer than five");
     }
     // An identity that spells the delimiter only hurts its owner.
     frames = good_frames();
     frames[0] = "<IDS|MSG>";
-    check_refused(signer, frames, code, "wrong length");
+    check_opening_refused(signer, frames, code, "wrong length");
 }
 
 TEST_CASE("without a key nothing is signed or checked", "[protocol][signer]") {
     auto signer = make_signer("");
-    CHECK(signer.sign(kHeader, "{}", "{}", kContent).empty());
+    CHECK(signer.sign(kSignedHeader, "{}", "{}", kSignedContent).empty());
     auto frames = good_frames();
     frames[2] = "";
     CHECK(signer.open(Channel::kShell, frames).has_value());
     CHECK(signer.open(Channel::kShell, frames).has_value());
     frames[3] = "{}";
-    check_refused(signer, frames, ErrorCode::kProtocol, "msg_id is missing");
+    check_opening_refused(signer, frames, ErrorCode::kProtocol, "msg_id is missing");
 }
 
 TEST_CASE("an unknown scheme is refused", "[protocol][signer]") {
@@ -229,9 +229,9 @@ TEST_CASE("limits::kZmqFramesMax bounds a multipart message", "[protocol][signer
     auto frames = good_frames();
     frames.resize(limits::kZmqFramesMax, "");
     // Verified and counted; then there are more buffers than a message may have.
-    check_refused(signer, frames, ErrorCode::kLimitExceeded, "buffers");
+    check_opening_refused(signer, frames, ErrorCode::kLimitExceeded, "buffers");
     frames.emplace_back("");
-    check_refused(signer, frames, ErrorCode::kLimitExceeded, "frames");
+    check_opening_refused(signer, frames, ErrorCode::kLimitExceeded, "frames");
 
     frames = good_frames();
     frames.resize(7 + limits::kBuffersMax, "");
@@ -247,7 +247,7 @@ TEST_CASE("limits::kFrameBytesMax bounds a multipart message", "[protocol][signe
     }
     const std::string bytes(limits::kFrameBytesMax - others + 1, '\0');
     frames.emplace_back(bytes);
-    check_refused(signer, frames, ErrorCode::kLimitExceeded, "multipart: more than");
+    check_opening_refused(signer, frames, ErrorCode::kLimitExceeded, "multipart: more than");
     frames.back().remove_prefix(1);
     CHECK(signer.open(Channel::kShell, frames).has_value());
 }

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/activity.hpp"
 
+#include "tests/unit/session/start_time.hpp"
+
 #include <catch2/catch.hpp>
 
 using cellkeep::session::Activity;
 using cellkeep::session::is_tracked;
+using cellkeep::session::test::kStart;
 using namespace std::chrono_literals;
-
-namespace {
-
-const Activity::Time kStart{};
-
-}  // namespace
 
 TEST_CASE("looking at a session is no activity, working in it is", "[session][activity]") {
     for (const char* type :

@@ -14,7 +14,7 @@ namespace {
 
 using cellkeep::test::TemporaryWorkspace;
 
-struct Fixture {
+struct CollectorFixture {
     boost::asio::io_context io;
     std::shared_ptr<WorkThread> thread = std::make_shared<WorkThread>();
     TemporaryWorkspace files;
@@ -34,7 +34,10 @@ struct Fixture {
 };
 
 ArtifactDigest make_digest(
-    const Fixture& fixture, Artifacts artifacts, std::uint64_t bytes_max, bool late = false) {
+    const CollectorFixture& fixture,
+    Artifacts artifacts,
+    std::uint64_t bytes_max,
+    bool late = false) {
     const auto now = std::chrono::steady_clock::now();
     return {
         UniqueFd(::dup(fixture.files.fd())),
@@ -46,7 +49,7 @@ ArtifactDigest make_digest(
 }
 
 TEST_CASE("an artifact has its size, digest and media type", "[artifacts]") {
-    Fixture fixture;
+    CollectorFixture fixture;
     fixture.collector->begin();
     fixture.files.write("out/plot.PNG", "picture");
     const Artifacts found = fixture.collect();
@@ -61,7 +64,7 @@ TEST_CASE("an artifact has its size, digest and media type", "[artifacts]") {
 }
 
 TEST_CASE("nothing changed is answered at once", "[artifacts]") {
-    Fixture fixture;
+    CollectorFixture fixture;
     fixture.collector->begin();
     bool answered = false;
     fixture.collector->finish(1, [&answered](const Artifacts& artifacts) {
@@ -71,14 +74,14 @@ TEST_CASE("nothing changed is answered at once", "[artifacts]") {
 }
 
 TEST_CASE("an empty file has the digest of nothing", "[artifacts]") {
-    Fixture fixture;
+    CollectorFixture fixture;
     fixture.collector->begin();
     fixture.files.write("empty", "");
     CHECK(fixture.collect(0).files.at(0).sha256 == protocol::sha256_hex(""));
 }
 
 TEST_CASE("beyond the limit's bytes there is no digest, and the result says so", "[artifacts]") {
-    Fixture fixture;
+    CollectorFixture fixture;
     fixture.collector->begin();
     fixture.files.write("a", "12345");
     fixture.files.write("b", "123456");
@@ -96,7 +99,7 @@ TEST_CASE("beyond the limit's bytes there is no digest, and the result says so",
 }
 
 TEST_CASE("a file of a terabyte that is all hole costs nothing", "[artifacts]") {
-    Fixture fixture;
+    CollectorFixture fixture;
     fixture.collector->begin();
     fixture.files.write("sparse", "");
     if (::truncate(fixture.files.path("sparse").c_str(), 1LL << 40U) != 0) {
@@ -121,7 +124,7 @@ TEST_CASE("at most kArtifactsMax files are listed", "[artifacts]") {
 }
 
 TEST_CASE("a file that became something else has no digest", "[artifacts]") {
-    const Fixture fixture;
+    const CollectorFixture fixture;
     fixture.files.write("secret", "not for you");
     Artifacts artifacts;
     for (const char* name : {"link", "fifo", "directory", "gone"}) {
@@ -140,7 +143,7 @@ TEST_CASE("a file that became something else has no digest", "[artifacts]") {
 }
 
 TEST_CASE("a file that changes while it is read has no digest", "[artifacts]") {
-    const Fixture fixture;
+    const CollectorFixture fixture;
     const std::string half(ArtifactDigest::kSliceBytes, 'x');
     fixture.files.write("f", half + half);
     Artifacts artifacts;
@@ -165,7 +168,7 @@ TEST_CASE("a file that changes while it is read has no digest", "[artifacts]") {
 
 TEST_CASE("past kArtifactTimeMax nothing more is read", "[artifacts]") {
     CHECK(limits::kArtifactTimeMax.count() > 0);
-    const Fixture fixture;
+    const CollectorFixture fixture;
     fixture.files.write("f", "x");
     Artifacts artifacts;
     artifacts.files.push_back({"f", Artifact::Change::kCreated, 1, {}, {}});
@@ -176,7 +179,7 @@ TEST_CASE("past kArtifactTimeMax nothing more is read", "[artifacts]") {
 
 TEST_CASE("a work thread that hangs holds no answer up", "[artifacts]") {
     CHECK(kArtifactSlack.count() > 0);
-    Fixture fixture;
+    CollectorFixture fixture;
     std::promise<void> disk;
     fixture.thread->run([arrives = disk.get_future().share()] {
         arrives.wait();
@@ -211,7 +214,7 @@ TEST_CASE("a work thread that hangs holds no answer up", "[artifacts]") {
 }
 
 TEST_CASE("who waits when the workspace goes gets what is known", "[artifacts]") {
-    Fixture fixture;
+    CollectorFixture fixture;
     fixture.collector->begin();
     fixture.files.write("f", "x");
     std::optional<Artifacts> found;

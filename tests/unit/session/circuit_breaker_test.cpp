@@ -2,6 +2,7 @@
 #include "kernel-manager/session/circuit_breaker.hpp"
 
 #include "protocol/limits.hpp"
+#include "tests/unit/session/start_time.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -12,12 +13,11 @@ using cellkeep::session::CircuitState;
 using cellkeep::session::CircuitVote;
 using cellkeep::session::ExecutionStatus;
 using cellkeep::session::vote_of;
+using cellkeep::session::test::kStart;
 using namespace std::chrono_literals;
 namespace limits = cellkeep::limits;
 
 namespace {
-
-const CircuitBreaker::Time kStart{};
 
 void run(CircuitBreaker& breaker, CircuitVote vote, CircuitBreaker::Time now) {
     breaker.on_accepted();

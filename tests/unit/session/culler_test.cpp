@@ -2,6 +2,7 @@
 #include "kernel-manager/session/culler.hpp"
 
 #include "kernel-manager/session/connected_clients.hpp"
+#include "tests/unit/session/start_time.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -14,12 +15,11 @@ using cellkeep::session::CullDecision;
 using cellkeep::session::CullSituation;
 using cellkeep::session::decide_cull;
 using cellkeep::session::kReturnGrace;
+using cellkeep::session::test::kStart;
 using namespace std::chrono_literals;
 using Verdict = CullDecision::Verdict;
 
 namespace {
-
-const CullSituation::Time kStart{};
 
 CullSituation idle_since(std::chrono::seconds last) {
     CullSituation situation;
@@ -30,7 +30,7 @@ CullSituation idle_since(std::chrono::seconds last) {
     return situation;
 }
 
-struct Row {
+struct CullRow {
     const char* claim;
     CullSituation situation;
     std::chrono::seconds now;
@@ -38,7 +38,7 @@ struct Row {
     std::optional<std::chrono::seconds> ask_again;
 };
 
-std::vector<Row> table() {
+std::vector<CullRow> cull_table() {
     const auto with = [](auto change) {
         CullSituation situation = idle_since(100s);
         change(situation);
@@ -124,7 +124,7 @@ std::vector<Row> table() {
 
 TEST_CASE("who is culled and when to ask again", "[session][culler]") {
     CHECK(kReturnGrace == 60s);
-    for (const Row& row : table()) {
+    for (const CullRow& row : cull_table()) {
         INFO(row.claim);
         const CullDecision decision = decide_cull(row.situation, kStart + row.now);
         CHECK(decision.verdict == row.verdict);

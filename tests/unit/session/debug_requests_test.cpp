@@ -25,7 +25,7 @@ class Asker final : public ReplySink {
     std::vector<Message> answers;
 };
 
-Message request(const json& content = {{"seq", 4}, {"command", "threads"}}) {
+Message debug_request(const json& content = {{"seq", 4}, {"command", "threads"}}) {
     return Message::make(
         Channel::kControl, make_header("debug_request", "s", "u"), json::object(), content);
 }
@@ -44,8 +44,8 @@ TEST_CASE("each debug request is answered to its own asker, once", "[session][de
     DebugRequests waiting;
     const auto one = std::make_shared<Asker>();
     const auto two = std::make_shared<Asker>();
-    const Message first = request();
-    const Message second = request();
+    const Message first = debug_request();
+    const Message second = debug_request();
     REQUIRE(waiting.add(first, one));
     REQUIRE(waiting.add(second, two));
     waiting.answer(reply_to(second));
@@ -54,7 +54,7 @@ TEST_CASE("each debug request is answered to its own asker, once", "[session][de
     waiting.answer(reply_to(second));
     CHECK(two->answers.size() == 1);
     waiting.answer(reply_to(first, "execute_reply"));  // not what was asked
-    waiting.answer(reply_to(request()));               // nobody asked
+    waiting.answer(reply_to(debug_request()));         // nobody asked
     CHECK(one->answers.empty());
     CHECK(waiting.size() == 1);
     waiting.forget(first.header().msg_id);
@@ -65,13 +65,13 @@ TEST_CASE("each debug request is answered to its own asker, once", "[session][de
 TEST_CASE("waiting debug requests are bounded, and one msg_id waits once", "[session][debug]") {
     DebugRequests waiting;
     const auto asker = std::make_shared<Asker>();
-    const Message twice = request();
+    const Message twice = debug_request();
     REQUIRE(waiting.add(twice, asker));
     CHECK(waiting.add(twice, asker).error().code() == ErrorCode::kConflict);
     while (waiting.size() < kDebugRequestsMax) {
-        REQUIRE(waiting.add(request(), asker));
+        REQUIRE(waiting.add(debug_request(), asker));
     }
-    CHECK(waiting.add(request(), asker).error().code() == ErrorCode::kLimitExceeded);
+    CHECK(waiting.add(debug_request(), asker).error().code() == ErrorCode::kLimitExceeded);
     CHECK(waiting.take_all().size() == kDebugRequestsMax);
     CHECK(waiting.size() == 0);
 }
@@ -80,7 +80,8 @@ TEST_CASE("no more is kept of a request than its answer needs", "[session][debug
     DebugRequests waiting;
     const auto asker = std::make_shared<Asker>();
     REQUIRE(waiting.add(
-        request({{"seq", 9}, {"command", "evaluate"}, {"arguments", std::string(100'000, 'x')}}),
+        debug_request(
+            {{"seq", 9}, {"command", "evaluate"}, {"arguments", std::string(100'000, 'x')}}),
         asker));
     const auto kept = waiting.take_all();
     REQUIRE(kept.size() == 1);

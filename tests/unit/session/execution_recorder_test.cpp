@@ -3,6 +3,7 @@
 
 #include "kernel-manager/session/error_text.hpp"
 #include "protocol/limits.hpp"
+#include "tests/unit/session/execute_reply.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -16,17 +17,13 @@ using cellkeep::session::Death;
 using cellkeep::session::ExecutionRecorder;
 using cellkeep::session::ExecutionStatus;
 using cellkeep::session::strip_escapes;
+using cellkeep::session::test::execute_reply;
 using nlohmann::json;
 
 namespace {
 
 Message iopub(const char* type, const json& content) {
     return Message::make(Channel::kIopub, make_header(type, "k", "u"), json::object(), content);
-}
-
-Message reply(const json& content, const json& metadata = json::object()) {
-    return Message::make(
-        Channel::kShell, make_header("execute_reply", "k", "u"), json::object(), content, metadata);
 }
 
 ExecutionRecorder recorder(const std::string& input = "") {
@@ -56,7 +53,7 @@ TEST_CASE("streams, displays and the result come together in one answer", "[sess
              {"metadata", json::object()},
              {"execution_count", 7}}),
         nullptr);
-    one.on_reply(reply({{"status", "ok"}, {"execution_count", 7}}));
+    one.on_reply(execute_reply({{"status", "ok"}, {"execution_count", 7}}));
     const auto result = one.finish(Cut::kNone);
     CHECK(result.status == ExecutionStatus::kOk);
     CHECK(result.execution_count == 7);
@@ -80,7 +77,7 @@ TEST_CASE("an error carries the place in the submitted code and a hint", "[sessi
              {"evalue", "name 'x'"},
              {"traceback", {"\x1b[31mred\x1b[0m"}}}),
         nullptr);
-    one.on_reply(reply(
+    one.on_reply(execute_reply(
         {{"status", "error"}, {"execution_count", 2}},
         {{"cellkeep", {{"error", {{"kind", "runtime"}, {"line", 3}, {"column", 5}}}}}}));
     const auto result = one.finish(Cut::kNone);
@@ -97,7 +94,7 @@ TEST_CASE("an error carries the place in the submitted code and a hint", "[sessi
 
 TEST_CASE("a full disk has a status of its own", "[session][recorder]") {
     auto one = recorder();
-    one.on_reply(reply(
+    one.on_reply(execute_reply(
         {{"status", "error"},
          {"ename", "OSError"},
          {"evalue", "[Errno 28] No space left on device"},
@@ -118,7 +115,7 @@ TEST_CASE("the server's reason to cut beats what the code says of it", "[session
             "error",
             {{"ename", "KeyboardInterrupt"}, {"evalue", ""}, {"traceback", json::array()}}),
         nullptr);
-    one.on_reply(reply({{"status", "error"}}));
+    one.on_reply(execute_reply({{"status", "error"}}));
     const auto result = one.finish(cut);
     CHECK(result.status == status);
     CHECK(result.error->kind == kind);
@@ -130,10 +127,10 @@ TEST_CASE("the server's reason to cut beats what the code says of it", "[session
 TEST_CASE(
     "code that swallows the interrupt of a deadline is still a timeout", "[session][recorder]") {
     auto one = recorder();
-    one.on_reply(reply({{"status", "ok"}}));
+    one.on_reply(execute_reply({{"status", "ok"}}));
     CHECK(one.finish(Cut::kWallTimeout).status == ExecutionStatus::kTimeout);
     auto other = recorder();
-    other.on_reply(reply({{"status", "ok"}}));
+    other.on_reply(execute_reply({{"status", "ok"}}));
     CHECK(other.finish(Cut::kInterrupt).status == ExecutionStatus::kOk);
 }
 
@@ -207,7 +204,7 @@ TEST_CASE(
     one.on_output(iopub("execute_result", {{"data", nullptr}, {"execution_count", "x"}}), nullptr);
     one.on_output(iopub("error", {{"ename", 1}, {"traceback", {1, 2}}}), nullptr);
     one.on_output(iopub("clear_output", {{"wait", "yes"}}), nullptr);
-    one.on_reply(reply(
+    one.on_reply(execute_reply(
         {{"status", 5}, {"execution_count", "many"}},
         {{"cellkeep", {{"error", {{"line", -4}, {"column", 1e300}, {"kind", 9}}}}}}));
     const auto result = one.finish(Cut::kNone);
@@ -264,7 +261,7 @@ TEST_CASE("one update of many displays counts once for each of them", "[session]
     }
     const std::string large(cellkeep::limits::kAnswerDisplayBytesMax / 100, 'x');
     one.on_output(iopub("update_display_data", display(large, "same")), nullptr);
-    one.on_reply(reply({{"status", "ok"}}));
+    one.on_reply(execute_reply({{"status", "ok"}}));
     const auto result = one.finish(Cut::kNone);
     CHECK(result.displays[0]["data"]["text/plain"] == "small");
     CHECK(result.truncated.contains("displays"));
@@ -278,7 +275,7 @@ TEST_CASE("errors and results cannot fill the memory either", "[session][recorde
             iopub("error", {{"ename", "E"}, {"evalue", half}, {"traceback", json::array()}}),
             nullptr);
     }
-    one.on_reply(reply({{"status", "error"}, {"ename", "E"}}));
+    one.on_reply(execute_reply({{"status", "error"}, {"ename", "E"}}));
     const auto result = one.finish(Cut::kNone);
     CHECK(result.outputs.size() == 1);
     CHECK(result.error->name == "E");
@@ -291,7 +288,7 @@ TEST_CASE("empty stream text takes no room, however often it comes", "[session][
         const char* name = i % 2 == 0 ? "stdout" : "stderr";
         one.on_output(iopub("stream", {{"name", name}, {"text", i % 4 < 2 ? "" : "x"}}), nullptr);
     }
-    one.on_reply(reply({{"status", "ok"}}));
+    one.on_reply(execute_reply({{"status", "ok"}}));
     CHECK(one.finish(Cut::kNone).outputs.size() <= cellkeep::limits::kAnswerOutputsMax);
 }
 
@@ -309,8 +306,8 @@ TEST_CASE(
     "a shell's exit code stands in the answer, anything else does not", "[session][recorder]") {
     const auto exit_code = [](const char* status, const json& own) {
         auto one = recorder();
-        one.on_reply(
-            reply({{"status", status}, {"ename", "E"}, {"evalue", "e"}}, {{"cellkeep", own}}));
+        one.on_reply(execute_reply(
+            {{"status", status}, {"ename", "E"}, {"evalue", "e"}}, {{"cellkeep", own}}));
         return one.finish(Cut::kNone).exit_code;
     };
     CHECK(exit_code("ok", {{"exit_code", 3}}) == 3);

@@ -4,28 +4,16 @@
 #include "protocol/limits.hpp"
 #include "protocol/sha256.hpp"
 #include "tests/support/temporary_workspace.hpp"
+#include "tests/unit/session/input_files.hpp"
 
 namespace cellkeep::session {
 namespace {
 
 using cellkeep::test::TemporaryWorkspace;
+using test::by_bytes;
+using test::by_name;
 
-InputFile by_bytes(std::string path, std::string bytes) {
-    InputFile file;
-    file.path = std::move(path);
-    file.bytes = std::move(bytes);
-    return file;
-}
-
-InputFile by_name(std::string path, std::string from, std::string sha256 = {}) {
-    InputFile file;
-    file.path = std::move(path);
-    file.from = std::move(from);
-    file.sha256 = std::move(sha256);
-    return file;
-}
-
-struct Fixture {
+struct WritingFixture {
     TemporaryWorkspace source;
     TemporaryWorkspace target;
     std::shared_ptr<const InputsDirectory> inputs = InputsDirectory::open(source.path(".")).value();
@@ -36,7 +24,7 @@ struct Fixture {
 };
 
 TEST_CASE("files are put in place in their order", "[files]") {
-    const Fixture fixture;
+    const WritingFixture fixture;
     fixture.source.write("in", "from the directory");
     REQUIRE(fixture.write({by_bytes("a/b", "1"), by_name("c", "in"), by_bytes("a/b", "22")})
                 .has_value());
@@ -46,7 +34,7 @@ TEST_CASE("files are put in place in their order", "[files]") {
 }
 
 TEST_CASE("what fails is named by its place in the list", "[files]") {
-    const Fixture fixture;
+    const WritingFixture fixture;
     fixture.source.write("in", "x");
     fixture.target.write("plain", "x");
     fixture.target.make_directory("d/e");
@@ -82,7 +70,7 @@ TEST_CASE("an input that cannot be read is not taken for an empty one", "[files]
 }
 
 TEST_CASE("long inputs are copied in slices, and not after a cancel", "[files]") {
-    const Fixture fixture;
+    const WritingFixture fixture;
     fixture.source.write("big", std::string(limits::kInputCopyBytesMax, 'x'));
     FileWriting whole(fixture.target.workspace(), {by_name("big", "big")}, fixture.inputs);
     CHECK(whole.reads_inputs());
@@ -107,7 +95,7 @@ TEST_CASE("long inputs are copied in slices, and not after a cancel", "[files]")
 }
 
 TEST_CASE("what a sandbox has mounted is left out and keeps its place in the list", "[files]") {
-    const Fixture fixture;
+    const WritingFixture fixture;
     FileWriting writing(
         fixture.target.workspace(),
         {by_name("x", "gone"), by_bytes("a", "1"), by_bytes("a/b", "1")},
@@ -120,7 +108,7 @@ TEST_CASE("what a sandbox has mounted is left out and keeps its place in the lis
 }
 
 TEST_CASE("files are checked before they are accepted", "[files]") {
-    const Fixture fixture;
+    const WritingFixture fixture;
     fixture.source.write("in", "x");
     const InputsDirectory* inputs = fixture.inputs.get();
     CHECK(check_files({by_bytes("a", "1"), by_name("b", "in")}, inputs).has_value());

@@ -44,7 +44,7 @@ class Host {
     }
 
  private:
-    test::TemporaryDirectory folder_;
+    cellkeep::test::TemporaryDirectory folder_;
     fs::path root_;
 };
 

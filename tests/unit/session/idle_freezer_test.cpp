@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/idle_freezer.hpp"
 
+#include "tests/unit/session/start_time.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -16,8 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Time = FreezeSituation::Time;
-const Time kStart{};
+using test::kStart;
 
 FreezeSituation used_at(std::chrono::seconds last) {
     FreezeSituation situation;
@@ -26,7 +27,7 @@ FreezeSituation used_at(std::chrono::seconds last) {
     return situation;
 }
 
-struct Row {
+struct FreezeRow {
     const char* claim;
     FreezeSituation situation;
     std::chrono::seconds now;
@@ -34,7 +35,7 @@ struct Row {
     std::optional<std::chrono::seconds> ask_again;
 };
 
-std::vector<Row> table() {
+std::vector<FreezeRow> freeze_table() {
     const auto with = [](auto change) {
         FreezeSituation situation = used_at(100s);
         change(situation);
@@ -105,7 +106,7 @@ using Done = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("when a session is looked at, and when to ask again", "[session][freezer]") {
-    for (const Row& row : table()) {
+    for (const FreezeRow& row : freeze_table()) {
         INFO(row.claim);
         const FreezeDecision decision = decide_freeze(row.situation, kStart + row.now);
         CHECK(decision.look == row.look);

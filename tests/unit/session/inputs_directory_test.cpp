@@ -4,6 +4,7 @@
 #include "protocol/limits.hpp"
 #include "protocol/sha256.hpp"
 #include "tests/support/temporary_workspace.hpp"
+#include "tests/unit/session/input_files.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 
@@ -11,8 +12,9 @@ namespace cellkeep::session {
 namespace {
 
 using cellkeep::test::TemporaryWorkspace;
+using test::by_name;
 
-struct Fixture {
+struct InputsFixture {
     TemporaryWorkspace source;
     TemporaryWorkspace target;
     std::shared_ptr<WorkThread> thread = std::make_shared<WorkThread>();
@@ -41,16 +43,8 @@ Status copy(
     }
 }
 
-InputFile by_name(std::string path, std::string from, std::string sha256 = {}) {
-    InputFile file;
-    file.path = std::move(path);
-    file.from = std::move(from);
-    file.sha256 = std::move(sha256);
-    return file;
-}
-
 TEST_CASE("an input is copied if it has the digest that was asked for", "[inputs]") {
-    const Fixture fixture;
+    const InputsFixture fixture;
     fixture.source.write("d/in.csv", "a,b\n");
     const auto workspace = fixture.target.workspace();
     const std::string digest = protocol::sha256_hex("a,b\n");
@@ -64,7 +58,7 @@ TEST_CASE("an input is copied if it has the digest that was asked for", "[inputs
 }
 
 TEST_CASE("nothing outside the inputs directory can be named", "[inputs]") {
-    const Fixture fixture;
+    const InputsFixture fixture;
     const TemporaryWorkspace elsewhere;
     elsewhere.write("secret", "x");
     fixture.source.make_directory("d");
@@ -93,7 +87,7 @@ TEST_CASE("nothing outside the inputs directory can be named", "[inputs]") {
 }
 
 TEST_CASE("what is mounted has to be what was checked", "[inputs]") {
-    Fixture fixture;
+    InputsFixture fixture;
     const auto workspace = fixture.target.workspace();
     fixture.source.write("in", "right");
     fixture.source.write("other", "wrong");
@@ -132,7 +126,7 @@ TEST_CASE("what is mounted has to be what was checked", "[inputs]") {
 }
 
 TEST_CASE("an execution copies at most kInputCopyBytesMax", "[inputs]") {
-    const Fixture fixture;
+    const InputsFixture fixture;
     fixture.source.write("big", "");
     const std::string path = fixture.source.path("big");
     REQUIRE(::truncate(path.c_str(), limits::kInputCopyBytesMax) == 0);
@@ -146,7 +140,7 @@ TEST_CASE("an execution copies at most kInputCopyBytesMax", "[inputs]") {
 }
 
 TEST_CASE("an input that cannot be read has no digest", "[inputs]") {
-    Fixture fixture;
+    InputsFixture fixture;
     fixture.inputs = InputsDirectory::open("/proc/self").value();  // mem: EIO at its first byte
     const auto failed = fixture.check({by_name("x", "mem", protocol::sha256_hex(""))});
     REQUIRE(failed.has_error());
@@ -154,7 +148,7 @@ TEST_CASE("an input that cannot be read has no digest", "[inputs]") {
 }
 
 TEST_CASE("the inputs of a session are checked by their place in the list", "[inputs]") {
-    Fixture fixture;
+    InputsFixture fixture;
     fixture.source.write("a", std::string(10'000'000, 'x'));
     const std::string digest = protocol::sha256_hex(std::string(10'000'000, 'x'));
     CHECK(fixture.check({by_name("a", "a", digest), by_name("b", "a", digest)}).has_value());
@@ -170,7 +164,7 @@ TEST_CASE("the inputs of a session are checked by their place in the list", "[in
 }
 
 TEST_CASE("a session has at most as many inputs as a sandbox takes", "[inputs]") {
-    Fixture fixture;
+    InputsFixture fixture;
     fixture.source.write("a", "x");
     std::vector<InputFile> files(sandbox::kInputsMax, by_name("p", "a"));
     CHECK(fixture.check(files).has_value());
@@ -179,7 +173,7 @@ TEST_CASE("a session has at most as many inputs as a sandbox takes", "[inputs]")
 }
 
 TEST_CASE("kInputDigestsMax digests are remembered", "[inputs]") {
-    Fixture fixture;
+    InputsFixture fixture;
     CHECK(kInputDigestsMax == 1024);
     const std::string digest = protocol::sha256_hex("x");
     for (std::size_t i = 0; i < kInputDigestsMax + 2; ++i) {
@@ -189,7 +183,7 @@ TEST_CASE("kInputDigestsMax digests are remembered", "[inputs]") {
 }
 
 TEST_CASE("what comes by reference is mounted, the rest is written", "[inputs]") {
-    const Fixture fixture;
+    const InputsFixture fixture;
     InputFile written;
     written.path = "w";
     const std::vector<InputFile> files{written, by_name("d/m", "e/a")};

@@ -40,14 +40,14 @@ std::string on_wire(const Message& one) {
     return cellkeep::protocol::encode_link_prefix(one.frame().size()) + std::string(one.frame());
 }
 
-struct Harness {
+struct LinkHarness {
     boost::asio::io_context io;
     UniqueFd peer;
     std::vector<Message> received;
     std::vector<std::string> closings;
     std::shared_ptr<KernelLink> link;
 
-    Harness() {
+    LinkHarness() {
         auto pair = cellkeep::make_socket_pair(SOCK_STREAM).value();
         REQUIRE(cellkeep::set_nonblocking(pair.first.get()).has_value());
         peer = std::move(pair.second);
@@ -60,9 +60,9 @@ struct Harness {
                 .value();
         link->start();
     }
-    ~Harness() { link->close(); }
-    Harness(const Harness&) = delete;
-    Harness& operator=(const Harness&) = delete;
+    ~LinkHarness() { link->close(); }
+    LinkHarness(const LinkHarness&) = delete;
+    LinkHarness& operator=(const LinkHarness&) = delete;
 
     void say(std::string_view bytes) { REQUIRE(write_all(peer.get(), bytes).has_value()); }
     /// Runs until the link has closed.
@@ -76,7 +76,7 @@ struct Harness {
 }  // namespace
 
 TEST_CASE("messages arrive whole and in order however the bytes are cut", "[session][link]") {
-    Harness harness;
+    LinkHarness harness;
     const std::string bytes = on_wire(message("one")) + on_wire(message("two"));
     for (const char byte : bytes) {
         harness.say({&byte, 1});
@@ -88,7 +88,7 @@ TEST_CASE("messages arrive whole and in order however the bytes are cut", "[sess
 }
 
 TEST_CASE("a kernel that closes is reported once, after its last words", "[session][link]") {
-    Harness harness;
+    LinkHarness harness;
     harness.say(on_wire(message("last")));
     harness.peer.reset();
     harness.run_to_close();
@@ -108,7 +108,7 @@ TEST_CASE("garbage on the link closes it with a reason", "[session][link]") {
           cellkeep::protocol::encode_link_prefix(frame.size() - 1) +
               frame.substr(0, frame.size() - 1)}}));
     CAPTURE(name);
-    Harness harness;
+    LinkHarness harness;
     harness.say(bytes);
     harness.run_to_close();
     CHECK(harness.received.empty());
@@ -116,7 +116,7 @@ TEST_CASE("garbage on the link closes it with a reason", "[session][link]") {
 }
 
 TEST_CASE("a kernel that closes in the middle of a frame is a closed link", "[session][link]") {
-    Harness harness;
+    LinkHarness harness;
     harness.say(on_wire(message("x")).substr(0, 20));
     harness.peer.reset();
     harness.run_to_close();
@@ -124,7 +124,7 @@ TEST_CASE("a kernel that closes in the middle of a frame is a closed link", "[se
 }
 
 TEST_CASE("a paused link reads nothing and loses nothing", "[session][link]") {
-    Harness harness;
+    LinkHarness harness;
     harness.link->pause_reading();
     harness.io.poll();
     harness.say(on_wire(message("held")));
@@ -139,7 +139,7 @@ TEST_CASE("a paused link reads nothing and loses nothing", "[session][link]") {
 }
 
 TEST_CASE("what waits for a kernel that does not read is bounded", "[session][link]") {
-    Harness harness;
+    LinkHarness harness;
     const Message big = message(std::string(60ULL << 20U, 'x'));
     std::size_t queued = 0;
     while (true) {
@@ -155,7 +155,7 @@ TEST_CASE("what waits for a kernel that does not read is bounded", "[session][li
 }
 
 TEST_CASE("a kernel that reads late and little gets every byte in order", "[session][link]") {
-    Harness harness;
+    LinkHarness harness;
     std::string expected;
     for (const std::size_t size : {std::size_t{1}, std::size_t{3} << 20U, std::size_t{2}}) {
         const Message one = message(std::string(size, 'x'));
@@ -175,7 +175,7 @@ TEST_CASE("a kernel that reads late and little gets every byte in order", "[sess
 }
 
 TEST_CASE("nothing is sent or heard after close", "[session][link]") {
-    Harness harness;
+    LinkHarness harness;
     harness.say(on_wire(message("x")));
     harness.link->close();
     harness.io.poll();

@@ -38,7 +38,7 @@ struct Folders {
         REQUIRE(folders.not_offered.size() == 1);
         return folders.not_offered.front().reason;
     }
-    test::TemporaryDirectory directory;
+    cellkeep::test::TemporaryDirectory directory;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "kernel-manager/session/limit_reason.hpp"
 
 #include "protocol/limits.hpp"
+#include "tests/unit/session/execute_reply.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -9,19 +10,12 @@
 #include <csignal>
 #include <string>
 
-using cellkeep::protocol::Channel;
-using cellkeep::protocol::make_header;
-using cellkeep::protocol::Message;
+using cellkeep::session::test::execute_reply;
 using namespace cellkeep::session;
 using nlohmann::json;
 using namespace std::chrono_literals;
 
 namespace {
-
-Message reply(const json& content, const json& metadata = json::object()) {
-    return Message::make(
-        Channel::kShell, make_header("execute_reply", "k", "u"), json::object(), content, metadata);
-}
 
 ErrorFacts os_error(int number, const std::string& name = "OSError") {
     ErrorFacts facts;
@@ -201,14 +195,14 @@ TEST_CASE("a death is the code's own or somebody else's doing", "[session][limit
 }
 
 TEST_CASE("an interpreter's error is read, and nonsense is nothing", "[session][limits]") {
-    CHECK_FALSE(read_error(reply({{"status", "ok"}})).has_value());
-    CHECK_FALSE(read_error(reply({{"status", 3}})).has_value());
-    auto facts = read_error(
-        reply({{"status", "error"}, {"ename", "OSError"}, {"evalue", "[Errno 28] No space left"}}));
+    CHECK_FALSE(read_error(execute_reply({{"status", "ok"}})).has_value());
+    CHECK_FALSE(read_error(execute_reply({{"status", 3}})).has_value());
+    auto facts = read_error(execute_reply(
+        {{"status", "error"}, {"ename", "OSError"}, {"evalue", "[Errno 28] No space left"}}));
     REQUIRE(facts.has_value());
     CHECK(facts->name == "OSError");
     CHECK(facts->number == ENOSPC);  // of an interpreter that says no number
-    facts = read_error(reply(
+    facts = read_error(execute_reply(
         {{"status", "error"}, {"ename", "E"}, {"evalue", "[Errno 28] x"}},
         {{"cellkeep",
           {{"error", {{"kind", "runtime"}, {"errno", 24}, {"full", "/tmp"}, {"inodes", true}}}}}}));
@@ -216,7 +210,7 @@ TEST_CASE("an interpreter's error is read, and nonsense is nothing", "[session][
     CHECK(facts->full == "/tmp");
     CHECK(facts->inodes);
     for (const json& wrong : {json("28"), json(-1), json(0), json(99999), json(nullptr)}) {
-        facts = read_error(reply(
+        facts = read_error(execute_reply(
             {{"status", "error"}}, {{"cellkeep", {{"error", {{"errno", wrong}, {"full", 3}}}}}}));
         REQUIRE(facts.has_value());
         CHECK_FALSE(facts->number.has_value());
@@ -224,7 +218,7 @@ TEST_CASE("an interpreter's error is read, and nonsense is nothing", "[session][
     }
     for (const char* text :
          {"[Errno ", "[Errno 28", "[Errno x]", "[Errno 99999999999]", "Errno 28"}) {
-        facts = read_error(reply({{"status", "error"}, {"evalue", text}}));
+        facts = read_error(execute_reply({{"status", "error"}, {"evalue", text}}));
         CHECK_FALSE(facts->number.has_value());
     }
 }

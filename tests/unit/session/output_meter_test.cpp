@@ -2,16 +2,16 @@
 #include "kernel-manager/session/output_meter.hpp"
 
 #include "protocol/limits.hpp"
+#include "tests/unit/session/start_time.hpp"
 
 #include <catch2/catch.hpp>
 
 using cellkeep::session::OutputMeter;
+using cellkeep::session::test::kStart;
 using namespace std::chrono_literals;
 namespace limits = cellkeep::limits;
 
 namespace {
-
-const OutputMeter::Time kStart{};
 
 OutputMeter begun() {
     OutputMeter meter;

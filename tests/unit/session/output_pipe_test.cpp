@@ -19,13 +19,13 @@ using cellkeep::session::OutputPipe;
 
 namespace {
 
-struct Harness {
+struct PipeHarness {
     boost::asio::io_context io;
     cellkeep::UniqueFd writer;
     std::vector<std::string> texts;
     std::shared_ptr<OutputPipe> pipe;
 
-    Harness() {
+    PipeHarness() {
         auto ends = make_pipe().value();
         REQUIRE(cellkeep::set_nonblocking(ends.read_end.get()).has_value());
         writer = std::move(ends.write_end);
@@ -33,9 +33,9 @@ struct Harness {
                    texts.emplace_back(text);
                }).value();
     }
-    ~Harness() { pipe->close(); }
-    Harness(const Harness&) = delete;
-    Harness& operator=(const Harness&) = delete;
+    ~PipeHarness() { pipe->close(); }
+    PipeHarness(const PipeHarness&) = delete;
+    PipeHarness& operator=(const PipeHarness&) = delete;
 
     void write(std::string_view bytes) { REQUIRE(write_all(writer.get(), bytes).has_value()); }
     std::string all() const {
@@ -63,7 +63,7 @@ TEST_CASE("an unfinished character at the end of text is recognised", "[session]
 }
 
 TEST_CASE("a character split over two writes arrives whole", "[session][pipe]") {
-    Harness harness;
+    PipeHarness harness;
     harness.write("a\xe2\x82");
     harness.pipe->drain();
     CHECK(harness.all() == "a");
@@ -73,7 +73,7 @@ TEST_CASE("a character split over two writes arrives whole", "[session][pipe]") 
 }
 
 TEST_CASE("drain hands out what is there and does not wait for more", "[session][pipe]") {
-    Harness harness;
+    PipeHarness harness;
     harness.pipe->drain();
     CHECK(harness.texts.empty());
     harness.write("x");
@@ -82,7 +82,7 @@ TEST_CASE("drain hands out what is there and does not wait for more", "[session]
 }
 
 TEST_CASE("a chunk is never larger than its bound", "[session][pipe]") {
-    Harness harness;
+    PipeHarness harness;
     REQUIRE(::fcntl(harness.writer.get(), F_SETPIPE_SZ, 1 << 20) >= (1 << 20));
     const std::string flood(3 * cellkeep::limits::kStreamChunkBytesMax + 1, 'x');
     harness.write(flood);
@@ -94,7 +94,7 @@ TEST_CASE("a chunk is never larger than its bound", "[session][pipe]") {
 }
 
 TEST_CASE("the event loop delivers text and the end of file ends the watch", "[session][pipe]") {
-    Harness harness;
+    PipeHarness harness;
     harness.pipe->start();
     harness.write("late\xe2");
     harness.writer.reset();
@@ -103,7 +103,7 @@ TEST_CASE("the event loop delivers text and the end of file ends the watch", "[s
 }
 
 TEST_CASE("a paused pipe reads nothing until it is resumed", "[session][pipe]") {
-    Harness harness;
+    PipeHarness harness;
     harness.pipe->pause_reading();
     harness.pipe->start();
     harness.write("held");

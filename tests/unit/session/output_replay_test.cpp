@@ -44,7 +44,7 @@ RequestPlace nowhere(std::string_view) {
     return RequestPlace::kNotHere;
 }
 
-std::string texts(const json& replay) {
+std::string replay_texts(const json& replay) {
     std::string all;
     for (const json& message : replay["messages"]) {
         all += message["content"].value("text", "");
@@ -73,7 +73,7 @@ TEST_CASE("a replay has a request's whole output in order and nobody else's", "[
     mine.say("comm_msg", {{"comm_id", "c"}});
     mine.status("idle");
     const json replay = make_replay({{"mine"}, 0}, journal, nowhere);
-    CHECK(texts(replay) == "ab");
+    CHECK(replay_texts(replay) == "ab");
     CHECK(replay["messages"].size() == 4);
     CHECK(replay["messages"][1]["parent_header"]["msg_id"] == "mine");
     CHECK(replay["messages"][1]["header"]["msg_type"] == "stream");
@@ -106,7 +106,7 @@ TEST_CASE("a beginning that the journal let go is told", "[session][replay]") {
         mine.print(text);
     }
     const json replay = make_replay({{"mine"}, 0}, journal, nowhere);
-    CHECK(texts(replay) == "abc");
+    CHECK(replay_texts(replay) == "abc");
     CHECK(replay["truncated"] == json{"mine"});
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("a long replay comes in parts that fit together", "[session][replay]")
         REQUIRE_FALSE(replay["messages"].empty());
         CHECK(replay["states"]["mine"] == "ended");
         CHECK(replay["truncated"].empty());
-        all += texts(replay);
+        all += replay_texts(replay);
         next = replay["next"];
     }
     CHECK(parts == 3);

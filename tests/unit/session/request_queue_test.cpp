@@ -20,7 +20,7 @@ using cellkeep::session::TrackedExecution;
 
 namespace {
 
-PendingRequest request(
+PendingRequest pending_request(
     const std::string& type, const std::string& client, const std::string& code) {
     return {
         Message::make(
@@ -41,8 +41,8 @@ std::string code_of(const PendingRequest& one) {
 
 TEST_CASE("requests come out in the order they went in", "[session][queue]") {
     RequestQueue queue(10, 1 << 20U);
-    REQUIRE(queue.push(request("execute_request", "a", "1")).has_value());
-    REQUIRE(queue.push(request("complete_request", "b", "2")).has_value());
+    REQUIRE(queue.push(pending_request("execute_request", "a", "1")).has_value());
+    REQUIRE(queue.push(pending_request("complete_request", "b", "2")).has_value());
     CHECK(code_of(*queue.pop()) == "1");
     CHECK(code_of(*queue.pop()) == "2");
     CHECK_FALSE(queue.pop().has_value());
@@ -51,7 +51,7 @@ TEST_CASE("requests come out in the order they went in", "[session][queue]") {
 
 TEST_CASE("a waiting request is known by its msg_id", "[session][queue]") {
     RequestQueue queue(10, 1 << 20U);
-    PendingRequest one = request("execute_request", "a", "1");
+    PendingRequest one = pending_request("execute_request", "a", "1");
     const std::string msg_id = one.message.header().msg_id;
     CHECK_FALSE(queue.holds(msg_id));
     REQUIRE(queue.push(std::move(one)).has_value());
@@ -63,31 +63,31 @@ TEST_CASE("a waiting request is known by its msg_id", "[session][queue]") {
 
 TEST_CASE("the count bound is exact and refuses without losing anything", "[session][queue]") {
     RequestQueue queue(2, 1 << 20U);
-    REQUIRE(queue.push(request("execute_request", "a", "1")).has_value());
-    REQUIRE(queue.push(request("execute_request", "a", "2")).has_value());
-    const auto refused = queue.push(request("execute_request", "a", "3"));
+    REQUIRE(queue.push(pending_request("execute_request", "a", "1")).has_value());
+    REQUIRE(queue.push(pending_request("execute_request", "a", "2")).has_value());
+    const auto refused = queue.push(pending_request("execute_request", "a", "3"));
     REQUIRE(refused.has_error());
     CHECK(refused.error().code() == ErrorCode::kLimitExceeded);
     CHECK(queue.size() == 2);
     CHECK(code_of(*queue.pop()) == "1");
-    CHECK(queue.push(request("execute_request", "a", "4")).has_value());
+    CHECK(queue.push(pending_request("execute_request", "a", "4")).has_value());
 }
 
 TEST_CASE("the byte bound is exact", "[session][queue]") {
-    PendingRequest one = request("execute_request", "a", "1");
+    PendingRequest one = pending_request("execute_request", "a", "1");
     const std::size_t size = one.message.frame().size();
     RequestQueue queue(10, size);
     REQUIRE(queue.push(std::move(one)).has_value());
     CHECK(queue.bytes() == size);
-    CHECK(queue.push(request("execute_request", "a", "2")).has_error());
+    CHECK(queue.push(pending_request("execute_request", "a", "2")).has_error());
     RequestQueue smaller(10, size - 1);
-    CHECK(smaller.push(request("execute_request", "a", "1")).has_error());
+    CHECK(smaller.push(pending_request("execute_request", "a", "1")).has_error());
 }
 
 TEST_CASE("the files of what waits count as its bytes", "[session][queue]") {
     boost::asio::io_context io;
     const auto with_file = [&io](std::size_t bytes) {
-        PendingRequest one = request("execute_request", "a", "1");
+        PendingRequest one = pending_request("execute_request", "a", "1");
         Execution::Order order;
         order.id = "exe_1";
         one.execution = std::make_shared<TrackedExecution>(TrackedExecution{
@@ -115,18 +115,18 @@ TEST_CASE("the files of what waits count as its bytes", "[session][queue]") {
 TEST_CASE("a session's queue is bounded by the table of limits", "[session][queue]") {
     RequestQueue queue(cellkeep::limits::kShellQueueMax, cellkeep::limits::kShellQueueBytesMax);
     for (std::size_t i = 0; i < cellkeep::limits::kShellQueueMax; ++i) {
-        REQUIRE(queue.push(request("execute_request", "a", "1")).has_value());
+        REQUIRE(queue.push(pending_request("execute_request", "a", "1")).has_value());
     }
-    CHECK(queue.push(request("execute_request", "a", "1")).has_error());
+    CHECK(queue.push(pending_request("execute_request", "a", "1")).has_error());
 }
 
 TEST_CASE("an abort takes the failing client's executions and nobody else's", "[session][queue]") {
     RequestQueue queue(10, 1 << 20U);
     for (auto one :
-         {request("execute_request", "a", "1"),
-          request("complete_request", "a", "2"),
-          request("execute_request", "b", "3"),
-          request("execute_request", "a", "4")}) {
+         {pending_request("execute_request", "a", "1"),
+          pending_request("complete_request", "a", "2"),
+          pending_request("execute_request", "b", "3"),
+          pending_request("execute_request", "a", "4")}) {
         REQUIRE(queue.push(std::move(one)).has_value());
     }
     const auto aborted = queue.take_executions_of("a");
@@ -140,7 +140,7 @@ TEST_CASE("an abort takes the failing client's executions and nobody else's", "[
 
 TEST_CASE("taking all leaves an empty queue", "[session][queue]") {
     RequestQueue queue(10, 1 << 20U);
-    REQUIRE(queue.push(request("execute_request", "a", "1")).has_value());
+    REQUIRE(queue.push(pending_request("execute_request", "a", "1")).has_value());
     CHECK(queue.take_all().size() == 1);
     CHECK(queue.size() == 0);
     CHECK(queue.bytes() == 0);
@@ -148,19 +148,19 @@ TEST_CASE("taking all leaves an empty queue", "[session][queue]") {
 }
 
 TEST_CASE("queues that share their bound keep it together", "[session][queue]") {
-    PendingRequest one = request("execute_request", "a", "1");
+    PendingRequest one = pending_request("execute_request", "a", "1");
     const std::size_t size = one.message.frame().size();
     std::size_t together = 0;
     RequestQueue first(10, 2 * size, &together);
     RequestQueue second(10, 2 * size, &together);
     REQUIRE(first.push(std::move(one)).has_value());
-    REQUIRE(second.push(request("execute_request", "a", "2")).has_value());
+    REQUIRE(second.push(pending_request("execute_request", "a", "2")).has_value());
     CHECK(together == 2 * size);
-    CHECK(second.push(request("execute_request", "a", "3")).has_error());
-    CHECK(first.push(request("execute_request", "a", "3")).has_error());
+    CHECK(second.push(pending_request("execute_request", "a", "3")).has_error());
+    CHECK(first.push(pending_request("execute_request", "a", "3")).has_error());
     REQUIRE(first.pop().has_value());
     CHECK(together == size);
-    CHECK(second.push(request("execute_request", "a", "3")).has_value());
+    CHECK(second.push(pending_request("execute_request", "a", "3")).has_value());
     CHECK(second.take_all().size() == 2);
     CHECK(together == 0);
 }

@@ -2,6 +2,7 @@
 #include "kernel-manager/session/run_guard.hpp"
 
 #include "protocol/limits.hpp"
+#include "tests/unit/session/start_time.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -12,14 +13,13 @@ using cellkeep::protocol::Channel;
 using cellkeep::protocol::make_header;
 using cellkeep::protocol::Message;
 using cellkeep::sandbox::Usage;
+using cellkeep::session::test::kStart;
 using namespace cellkeep::session;
 using nlohmann::json;
 using namespace std::chrono_literals;
 namespace limits = cellkeep::limits;
 
 namespace {
-
-const RunGuard::Time kStart{};
 
 Message failure(int number) {
     return Message::make(

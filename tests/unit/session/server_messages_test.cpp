@@ -12,7 +12,7 @@ using cellkeep::session::ServerMessages;
 
 namespace {
 
-Message request(const char* type) {
+Message control_request(const char* type) {
     return Message::make(
         Channel::kControl,
         make_header(type, "client", "me"),
@@ -42,7 +42,7 @@ TEST_CASE("an error reply has every field that its schema demands", "[session][m
 
 TEST_CASE("a reply names its request as parent and stays on its channel", "[session][messages]") {
     const ServerMessages messages("server");
-    const Message asked = request("interrupt_request");
+    const Message asked = control_request("interrupt_request");
     const Message reply = messages.reply(asked, {{"status", "ok"}});
     CHECK(reply.channel() == Channel::kControl);
     CHECK(reply.header().msg_type == "interrupt_reply");
@@ -63,6 +63,6 @@ TEST_CASE("stream text that is not UTF-8 is replaced, not refused", "[session][m
 TEST_CASE("a status without a parent has an empty parent header", "[session][messages]") {
     const ServerMessages messages("server");
     CHECK(messages.status("restarting", nullptr).parent_header_json() == "{}");
-    const Message asked = request("x_request");
+    const Message asked = control_request("x_request");
     CHECK(messages.status("busy", &asked).parent().msg_id == asked.header().msg_id);
 }

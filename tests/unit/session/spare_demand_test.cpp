@@ -20,9 +20,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Time = SpareDemand::TimePoint;
+using DemandTime = SpareDemand::TimePoint;
 constexpr std::size_t kMost = 20;
-const Time kStart{1h};
+const DemandTime kDemandStart{1h};
 
 SessionOptions of(const std::string& language, std::uint64_t memory_mb = 512) {
     SessionOptions options;
@@ -32,7 +32,7 @@ SessionOptions of(const std::string& language, std::uint64_t memory_mb = 512) {
 }
 
 /// "language*count", in the order of making.
-std::vector<std::string> texts(const SpareDemand& demand, Time now) {
+std::vector<std::string> demand_texts(const SpareDemand& demand, DemandTime now) {
     std::vector<std::string> all;
     for (const SpareDemand::Kind& kind : demand.wanted(now)) {
         all.push_back(kind.options.language + "*" + std::to_string(kind.count));
@@ -45,7 +45,7 @@ struct Asked {
     std::string language;
 };
 
-struct Row {
+struct DemandRow {
     std::string name;
     std::vector<Asked> asked;
     std::chrono::milliseconds now;
@@ -55,7 +55,7 @@ struct Row {
 }  // namespace
 
 TEST_CASE("as many are wanted as were asked for at once", "[session][prespawn]") {
-    const Row row = GENERATE(values<Row>({
+    const DemandRow row = GENERATE(values<DemandRow>({
         {"nobody asks", {}, 0ms, {"python*2"}},
         {"what is there always is enough", {{0ms, "python"}, {1ms, "python"}}, 1ms, {"python*2"}},
         {"three at once",
@@ -92,43 +92,44 @@ TEST_CASE("as many are wanted as were asked for at once", "[session][prespawn]")
     CAPTURE(row.name);
     SpareDemand demand({{of("python"), 2}}, kMost);
     for (const Asked& asked : row.asked) {
-        demand.note(of(asked.language), kStart + asked.at);
+        demand.note(of(asked.language), kDemandStart + asked.at);
     }
-    CHECK(texts(demand, kStart + row.now) == row.wanted);
+    CHECK(demand_texts(demand, kDemandStart + row.now) == row.wanted);
 }
 
 TEST_CASE("demand grows to a bound, what is wanted always comes first", "[session][prespawn]") {
     SpareDemand demand({{of("python"), 2}}, 5);
     for (int i = 0; i < 100; ++i) {
-        demand.note(of("python"), kStart);
-        demand.note(of("bash"), kStart);
+        demand.note(of("python"), kDemandStart);
+        demand.note(of("bash"), kDemandStart);
     }
     // Three places for both; who has asked last has them.
-    CHECK(texts(demand, kStart) == std::vector<std::string>{"python*2", "python*5"});
-    demand.note(of("bash"), kStart + 1ms);
-    CHECK(texts(demand, kStart + 1ms) == std::vector<std::string>{"python*2", "bash*3"});
-    CHECK(demand.wanted(of("bash"), kStart) == 3);
-    CHECK(demand.wanted(of("python"), kStart) == 2);
-    CHECK(demand.wanted(of("sql"), kStart) == 0);
+    CHECK(demand_texts(demand, kDemandStart) == std::vector<std::string>{"python*2", "python*5"});
+    demand.note(of("bash"), kDemandStart + 1ms);
+    CHECK(
+        demand_texts(demand, kDemandStart + 1ms) == std::vector<std::string>{"python*2", "bash*3"});
+    CHECK(demand.wanted(of("bash"), kDemandStart) == 3);
+    CHECK(demand.wanted(of("python"), kDemandStart) == 2);
+    CHECK(demand.wanted(of("sql"), kDemandStart) == 0);
     CHECK(demand.wanted_always(of("python")) == 2);
     CHECK(demand.wanted_always(of("bash")) == 0);
     SECTION("what is wanted always is wanted beyond it") {
         SpareDemand small({{of("python"), 4}}, 1);
-        small.note(of("bash"), kStart);
-        CHECK(texts(small, kStart) == std::vector<std::string>{"python*4"});
+        small.note(of("bash"), kDemandStart);
+        CHECK(demand_texts(small, kDemandStart) == std::vector<std::string>{"python*4"});
     }
     SECTION("nothing is learned where nothing may be") {
         SpareDemand none({{of("python"), 1}}, 0);
-        none.note(of("bash"), kStart);
-        CHECK(texts(none, kStart) == std::vector<std::string>{"python*1"});
-        CHECK_FALSE(none.declines_at(kStart).has_value());
+        none.note(of("bash"), kDemandStart);
+        CHECK(demand_texts(none, kDemandStart) == std::vector<std::string>{"python*1"});
+        CHECK_FALSE(none.declines_at(kDemandStart).has_value());
     }
 }
 
 TEST_CASE("another sandbox is another kind", "[session][prespawn]") {
     SpareDemand demand({{of("python"), 1}}, kMost);
-    demand.note(of("python", 300), kStart);
-    const auto wanted = demand.wanted(kStart);
+    demand.note(of("python", 300), kDemandStart);
+    const auto wanted = demand.wanted(kDemandStart);
     REQUIRE(wanted.size() == 2);
     CHECK(wanted[1].options.limits.memory_mb == 300);
     CHECK(wanted[1].count == 1);
@@ -147,34 +148,36 @@ TEST_CASE("who could not have had a spare counts for nothing", "[session][prespa
     SECTION("a network") {
         asked.network.allow.emplace_back();
     }
-    demand.note(asked, kStart);
-    CHECK(demand.wanted(kStart).empty());
+    demand.note(asked, kDemandStart);
+    CHECK(demand.wanted(kDemandStart).empty());
 }
 
 TEST_CASE("only so many kinds are learned, and none in a loop", "[session][prespawn]") {
     SpareDemand demand({{of("python"), 1}}, 100);
     for (std::size_t i = 0; i < kLearnedKindsMax; ++i) {
-        demand.note(of("kind" + std::to_string(i)), kStart + std::chrono::milliseconds(i));
+        demand.note(of("kind" + std::to_string(i)), kDemandStart + std::chrono::milliseconds(i));
     }
-    demand.note(of("python"), kStart);  // not one of them
-    CHECK(demand.wanted(kStart + 1s).size() == 1 + kLearnedKindsMax);
-    demand.note(of("ninth"), kStart + kDemandHold - 1ms);
-    CHECK(demand.wanted(of("ninth"), kStart + kDemandHold) == 0);
-    demand.note(of("ninth"), kStart + kDemandHold);
-    CHECK(demand.wanted(of("ninth"), kStart + kDemandHold) == 1);
-    CHECK(demand.wanted(of("kind0"), kStart + kDemandHold) == 0);
-    CHECK(demand.wanted(of("kind1"), kStart + kDemandHold) == 1);
-    CHECK(demand.wanted(kStart + kDemandHold).size() == 1 + kLearnedKindsMax);
+    demand.note(of("python"), kDemandStart);  // not one of them
+    CHECK(demand.wanted(kDemandStart + 1s).size() == 1 + kLearnedKindsMax);
+    demand.note(of("ninth"), kDemandStart + kDemandHold - 1ms);
+    CHECK(demand.wanted(of("ninth"), kDemandStart + kDemandHold) == 0);
+    demand.note(of("ninth"), kDemandStart + kDemandHold);
+    CHECK(demand.wanted(of("ninth"), kDemandStart + kDemandHold) == 1);
+    CHECK(demand.wanted(of("kind0"), kDemandStart + kDemandHold) == 0);
+    CHECK(demand.wanted(of("kind1"), kDemandStart + kDemandHold) == 1);
+    CHECK(demand.wanted(kDemandStart + kDemandHold).size() == 1 + kLearnedKindsMax);
 }
 
 TEST_CASE("it says when it will be less", "[session][prespawn]") {
     SpareDemand demand({{of("python"), 1}}, kMost);
-    CHECK_FALSE(demand.declines_at(kStart).has_value());
-    demand.note(of("bash"), kStart);
-    demand.note(of("bash"), kStart + 1ms);
-    demand.note(of("bash"), kStart + 1min);
-    CHECK(demand.declines_at(kStart + 1min) == kStart + 1ms + kDemandMemory);
-    CHECK(demand.declines_at(kStart + 1ms + kDemandMemory) == kStart + 1min + kDemandMemory);
-    CHECK_FALSE(demand.declines_at(kStart + 1min + kDemandMemory).has_value());
+    CHECK_FALSE(demand.declines_at(kDemandStart).has_value());
+    demand.note(of("bash"), kDemandStart);
+    demand.note(of("bash"), kDemandStart + 1ms);
+    demand.note(of("bash"), kDemandStart + 1min);
+    CHECK(demand.declines_at(kDemandStart + 1min) == kDemandStart + 1ms + kDemandMemory);
+    CHECK(
+        demand.declines_at(kDemandStart + 1ms + kDemandMemory) ==
+        kDemandStart + 1min + kDemandMemory);
+    CHECK_FALSE(demand.declines_at(kDemandStart + 1min + kDemandMemory).has_value());
     STATIC_REQUIRE(kDemandMoment < kDemandMemory);
 }

@@ -23,7 +23,7 @@ using cellkeep::session::ZygoteKeeper;
 
 namespace {
 
-struct Fixture {
+struct KeeperFixture {
     boost::asio::io_context io;
     std::atomic<int> tried = 0;  // the keeper's thread makes them
     std::vector<std::string> lines;
@@ -52,14 +52,14 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("without a zygote nobody waits for one", "[session][zygote]") {
-    Fixture fixture;
+    KeeperFixture fixture;
     CHECK(fixture.keeper->take() == nullptr);
     fixture.wait_for_first();  // none is being made
     CHECK(fixture.tried == 0);
 }
 
 TEST_CASE("a zygote that cannot be made is not tried in a loop", "[session][zygote]") {
-    Fixture fixture;
+    KeeperFixture fixture;
     fixture.keeper->begin();
     fixture.keeper->begin();  // one is being made
     fixture.wait_for_first();
@@ -111,7 +111,7 @@ TEST_CASE(
 }
 
 TEST_CASE("it is tried again after a while", "[session][zygote]") {
-    Fixture fixture;
+    KeeperFixture fixture;
     const auto work = boost::asio::make_work_guard(fixture.io);  // the keeper's thread is none
     fixture.keeper->begin();
     while (fixture.lines.size() < 2) {

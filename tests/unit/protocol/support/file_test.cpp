@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/support/syscall.hpp"
-#include "tests/unit/protocol/temporary_directory.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -54,7 +54,7 @@ TEST_CASE("read_file reads up to its bound and no further", "[support][file]") {
     // An endless file ends at the bound too.
     CHECK(read_file("/dev/zero", 100'000).error().code() == ErrorCode::kLimitExceeded);
     CHECK(read_file(directory.file("none"), 5).error().errno_value() == ENOENT);
-    CHECK(read_file(directory.path().string(), 5).error().errno_value() == EISDIR);
+    CHECK(read_file(directory.path(), 5).error().errno_value() == EISDIR);
 }
 
 TEST_CASE("a control file is written, never created", "[support][file]") {
