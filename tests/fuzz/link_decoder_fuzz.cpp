@@ -9,17 +9,17 @@ namespace {
 
 using cellkeep::protocol::LinkDecoder;
 
-struct Outcome {
+struct DecodeOutcome {
     std::vector<std::string> frames;
     bool broken = false;
     std::size_t pending = 0;
 
-    bool operator==(const Outcome&) const = default;
+    bool operator==(const DecodeOutcome&) const = default;
 };
 
-Outcome decode(std::string_view stream, std::size_t chunk_bytes) {
+DecodeOutcome decode(std::string_view stream, std::size_t chunk_bytes) {
     LinkDecoder decoder;
-    Outcome outcome;
+    DecodeOutcome outcome;
     for (std::size_t at = 0; at < stream.size(); at += chunk_bytes) {
         decoder.append(stream.substr(at, chunk_bytes));
         while (true) {
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     cellkeep::fuzz::Input input(data, size);
     const std::size_t chunk_bytes = std::size_t{input.take_byte()} + 1;
     const std::string_view stream = input.rest();
-    const Outcome whole = decode(stream, std::max<std::size_t>(stream.size(), 1));
+    const DecodeOutcome whole = decode(stream, std::max<std::size_t>(stream.size(), 1));
     CELLKEEP_CHECK(whole == decode(stream, chunk_bytes));
     std::string again;
     for (const std::string& frame : whole.frames) {

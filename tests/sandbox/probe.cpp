@@ -52,7 +52,7 @@ namespace {
 using cellkeep::probe::Arguments;
 using cellkeep::probe::Primitive;
 
-int error_of(long rc) {
+int errno_of(long rc) {
     return rc < 0 ? errno : 0;
 }
 
@@ -62,7 +62,7 @@ long number(const Arguments& arguments, std::size_t index) {
 
 /// Runs try_it in a child, so that what it changes is gone afterwards.
 template <typename Try>
-int in_child(Try try_it) {
+int in_probe_child(Try try_it) {
     const pid_t pid = ::fork();
     if (pid == 0) {
         ::_exit(try_it());
@@ -74,7 +74,8 @@ int in_child(Try try_it) {
 }
 
 int try_unshare(const Arguments& arguments) {
-    return in_child([&] { return error_of(::unshare(static_cast<int>(number(arguments, 0)))); });
+    return in_probe_child(
+        [&] { return errno_of(::unshare(static_cast<int>(number(arguments, 0)))); });
 }
 
 int try_clone(const Arguments& arguments) {
@@ -83,22 +84,22 @@ int try_clone(const Arguments& arguments) {
     if (pid == 0) {
         ::_exit(0);
     }
-    return error_of(pid);
+    return errno_of(pid);
 }
 
 int try_setns(const Arguments&) {
     const int fd = ::open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? errno : in_child([&] { return error_of(::setns(fd, 0)); });
+    return fd < 0 ? errno : in_probe_child([&] { return errno_of(::setns(fd, 0)); });
 }
 
 int try_open(const Arguments& arguments) {
     const std::string& mode = arguments.at(1);
     const int flags = mode == "r" ? O_RDONLY : mode == "w" ? O_WRONLY : O_RDWR;
-    return error_of(::open(arguments.at(0).c_str(), flags | O_CLOEXEC | O_NONBLOCK));
+    return errno_of(::open(arguments.at(0).c_str(), flags | O_CLOEXEC | O_NONBLOCK));
 }
 
 int try_socket(const Arguments& arguments) {
-    return error_of(::socket(
+    return errno_of(::socket(
         static_cast<int>(number(arguments, 0)),
         static_cast<int>(number(arguments, 1)),
         static_cast<int>(number(arguments, 2))));
@@ -110,7 +111,7 @@ int try_connect_tcp(const Arguments& arguments) {
     address.sin_port = htons(static_cast<std::uint16_t>(number(arguments, 0)));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    return error_of(::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)));
+    return errno_of(::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)));
 }
 
 int try_connect_abstract(const Arguments& arguments) {
@@ -120,13 +121,13 @@ int try_connect_abstract(const Arguments& arguments) {
     std::memcpy(address.sun_path + 1, name.data(), name.size());
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    return error_of(::connect(fd, reinterpret_cast<sockaddr*>(&address), size));
+    return errno_of(::connect(fd, reinterpret_cast<sockaddr*>(&address), size));
 }
 
 int try_setsockopt(const Arguments& arguments) {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int value = -1;
-    return error_of(::setsockopt(
+    return errno_of(::setsockopt(
         fd,
         static_cast<int>(number(arguments, 0)),
         static_cast<int>(number(arguments, 1)),
@@ -139,11 +140,11 @@ int try_send_oob(const Arguments&) {
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) < 0) {
         return errno;
     }
-    return error_of(::send(pair[0], "x", 1, MSG_OOB));
+    return errno_of(::send(pair[0], "x", 1, MSG_OOB));
 }
 
 int try_ptrace_traceme(const Arguments&) {
-    return in_child([] { return error_of(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr)); });
+    return in_probe_child([] { return errno_of(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr)); });
 }
 
 int try_ptrace_attach(const Arguments&) {
@@ -152,7 +153,7 @@ int try_ptrace_attach(const Arguments&) {
         (void)::pause();
         ::_exit(0);
     }
-    const int error = error_of(::ptrace(PTRACE_ATTACH, child, nullptr, nullptr));
+    const int error = errno_of(::ptrace(PTRACE_ATTACH, child, nullptr, nullptr));
     (void)::kill(child, SIGKILL);
     (void)::waitpid(child, nullptr, __WALL);
     return error;
@@ -163,21 +164,21 @@ int try_process_vm(const Arguments&) {
     char to = 0;
     const iovec local{&to, 1};
     const iovec remote{&from, 1};
-    return error_of(::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0));
+    return errno_of(::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0));
 }
 
 int try_pidfd_getfd(const Arguments&) {
     const long pidfd = ::syscall(SYS_pidfd_open, ::getpid(), 0);
-    return pidfd < 0 ? errno : error_of(::syscall(SYS_pidfd_getfd, pidfd, 0, 0));
+    return pidfd < 0 ? errno : errno_of(::syscall(SYS_pidfd_getfd, pidfd, 0, 0));
 }
 
 int try_kcmp(const Arguments&) {
-    return error_of(::syscall(SYS_kcmp, ::getpid(), ::getpid(), KCMP_FILE, 0, 0));
+    return errno_of(::syscall(SYS_kcmp, ::getpid(), ::getpid(), KCMP_FILE, 0, 0));
 }
 
 int try_io_uring(const Arguments&) {
     std::array<char, 256> parameters{};
-    return error_of(::syscall(SYS_io_uring_setup, 1, parameters.data()));
+    return errno_of(::syscall(SYS_io_uring_setup, 1, parameters.data()));
 }
 
 int try_bpf(const Arguments&) {
@@ -186,7 +187,7 @@ int try_bpf(const Arguments&) {
     attr.key_size = 4;
     attr.value_size = 4;
     attr.max_entries = 1;
-    return error_of(::syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)));
+    return errno_of(::syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)));
 }
 
 int try_perf(const Arguments&) {
@@ -194,26 +195,26 @@ int try_perf(const Arguments&) {
     attr.type = PERF_TYPE_SOFTWARE;
     attr.size = sizeof(attr);
     attr.config = PERF_COUNT_SW_CPU_CLOCK;
-    return error_of(::syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0));
+    return errno_of(::syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0));
 }
 
 int try_keyctl(const Arguments&) {
-    return error_of(::syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, -3, 1));
+    return errno_of(::syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, -3, 1));
 }
 
 int try_add_key(const Arguments&) {
     // The thread's own keyring: gone with this process.
-    return error_of(::syscall(SYS_add_key, "user", "cellkeep-probe", "x", 1UL, -1));
+    return errno_of(::syscall(SYS_add_key, "user", "cellkeep-probe", "x", 1UL, -1));
 }
 
 /// A user key named by argument 1 in the keyring of argument 0 (-3: session, -4: user).
 int try_plant_key(const Arguments& arguments) {
-    return error_of(
+    return errno_of(
         ::syscall(SYS_add_key, "user", arguments.at(1).c_str(), "x", 1UL, number(arguments, 0)));
 }
 
 int try_find_key(const Arguments& arguments) {
-    return error_of(::syscall(
+    return errno_of(::syscall(
         SYS_keyctl, KEYCTL_SEARCH, number(arguments, 0), "user", arguments.at(1).c_str(), 0));
 }
 
@@ -228,12 +229,12 @@ int try_ioctl(const Arguments& arguments) {
     const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     std::array<char, 256> buffer{};
     const auto command = std::strtoul(arguments.at(0).c_str(), nullptr, 0);
-    return error_of(::syscall(SYS_ioctl, fd, command, buffer.data()));
+    return errno_of(::syscall(SYS_ioctl, fd, command, buffer.data()));
 }
 
 int try_mknod_device(const Arguments& arguments) {
     const std::string path = arguments.at(0) + "/cellkeep-probe-" + std::to_string(::getpid());
-    const int error = error_of(::mknod(path.c_str(), S_IFCHR | 0600, makedev(1, 3)));
+    const int error = errno_of(::mknod(path.c_str(), S_IFCHR | 0600, makedev(1, 3)));
     (void)::unlink(path.c_str());
     return error;
 }
@@ -241,7 +242,7 @@ int try_mknod_device(const Arguments& arguments) {
 int try_lease(const Arguments& arguments) {
     const std::string path = arguments.at(0) + "/cellkeep-probe-" + std::to_string(::getpid());
     const int fd = ::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
-    const int error = fd < 0 ? errno : error_of(::fcntl(fd, F_SETLEASE, F_RDLCK));
+    const int error = fd < 0 ? errno : errno_of(::fcntl(fd, F_SETLEASE, F_RDLCK));
     (void)::unlink(path.c_str());
     return error;
 }
@@ -253,7 +254,7 @@ int try_vmsplice(const Arguments&) {
     }
     char byte = 'x';
     const iovec part{&byte, 1};
-    return error_of(::vmsplice(ends[1], &part, 1, 0));
+    return errno_of(::vmsplice(ends[1], &part, 1, 0));
 }
 
 int try_splice(const Arguments&) {  // between pipes: Linux 5.10 to 6.4 has none from /dev/zero
@@ -262,7 +263,7 @@ int try_splice(const Arguments&) {  // between pipes: Linux 5.10 to 6.4 has none
         ::write(ends[1], "x", 1) != 1) {
         return errno;
     }
-    return error_of(::splice(ends[0], nullptr, ends[3], nullptr, 1, 0));
+    return errno_of(::splice(ends[0], nullptr, ends[3], nullptr, 1, 0));
 }
 
 int try_int80(const Arguments&) {
@@ -276,21 +277,21 @@ int try_int80(const Arguments&) {
 }
 
 int try_fifo_scheduler(const Arguments&) {
-    return in_child([] {
+    return in_probe_child([] {
         const sched_param parameter{1};
-        return error_of(::sched_setscheduler(0, SCHED_FIFO, &parameter));
+        return errno_of(::sched_setscheduler(0, SCHED_FIFO, &parameter));
     });
 }
 
 int try_seccomp(const Arguments&) {
     const std::uint32_t action = SECCOMP_RET_ALLOW;
-    return error_of(::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action));
+    return errno_of(::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action));
 }
 
 int try_prlimit_other(const Arguments& arguments) {
     rlimit now{};
     const auto pid = static_cast<pid_t>(number(arguments, 0));
-    return error_of(::prlimit(pid, RLIMIT_NOFILE, nullptr, &now));
+    return errno_of(::prlimit(pid, RLIMIT_NOFILE, nullptr, &now));
 }
 
 int try_handle(const Arguments&) {
@@ -298,13 +299,13 @@ int try_handle(const Arguments&) {
     auto* handle = reinterpret_cast<file_handle*>(bytes);
     handle->handle_bytes = MAX_HANDLE_SZ;
     int mount_id = 0;
-    return error_of(::name_to_handle_at(AT_FDCWD, "/usr", handle, &mount_id, 0));
+    return errno_of(::name_to_handle_at(AT_FDCWD, "/usr", handle, &mount_id, 0));
 }
 
 /// Any call by number with up to four numeric arguments.
 int try_syscall(const Arguments& arguments) {
-    return in_child([&] {
-        return error_of(::syscall(
+    return in_probe_child([&] {
+        return errno_of(::syscall(
             number(arguments, 0),
             number(arguments, 1),
             number(arguments, 2),
@@ -314,32 +315,32 @@ int try_syscall(const Arguments& arguments) {
 }
 
 int try_kill(const Arguments& arguments) {
-    return error_of(::kill(static_cast<pid_t>(number(arguments, 0)), 0));
+    return errno_of(::kill(static_cast<pid_t>(number(arguments, 0)), 0));
 }
 
 int try_mount(const Arguments&) {
-    return error_of(::mount("none", "/nonexistent-probe", "tmpfs", 0, nullptr));
+    return errno_of(::mount("none", "/nonexistent-probe", "tmpfs", 0, nullptr));
 }
 
 int try_fsopen(const Arguments& arguments) {
-    return error_of(::fsopen(arguments.at(0).c_str(), FSOPEN_CLOEXEC));
+    return errno_of(::fsopen(arguments.at(0).c_str(), FSOPEN_CLOEXEC));
 }
 
 int try_open_tree(const Arguments&) {
-    return error_of(::open_tree(AT_FDCWD, "/usr", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+    return errno_of(::open_tree(AT_FDCWD, "/usr", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
 }
 
 int try_chroot(const Arguments&) {
-    return error_of(::chroot("/"));
+    return errno_of(::chroot("/"));
 }
 
 int try_personality(const Arguments& arguments) {
-    return in_child(
-        [&] { return error_of(::personality(static_cast<unsigned long>(number(arguments, 0)))); });
+    return in_probe_child(
+        [&] { return errno_of(::personality(static_cast<unsigned long>(number(arguments, 0)))); });
 }
 
 int try_fanotify(const Arguments&) {
-    return error_of(::fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC, O_RDONLY));
+    return errno_of(::fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC, O_RDONLY));
 }
 
 constexpr std::array kPrimitives{
