@@ -17,7 +17,7 @@ target_compile_options(
               -fno-omit-frame-pointer)
 if(CMAKE_UNITY_BUILD)
     # In a batch every source is a file that another one includes, which this warning takes for a header.
-    target_compile_options(cellkeep_options INTERFACE -Wno-subobject-linkage)
+    target_compile_options(cellkeep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 if(CELLKEEP_WERROR)
     target_compile_options(cellkeep_options INTERFACE -Werror)

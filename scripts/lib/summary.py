@@ -56,7 +56,7 @@ def main() -> int:
         print("Skipped:")
         for name, case in skipped.items():
             print(f"  {name}: {case.output[-1] if case.output else 'no reason given'}")
-    show("Failed beside others, passed alone:", unsteady, LINES_SHOWN)
+    show("Unsteady (failed beside others, passed alone):", unsteady, LINES_SHOWN)
     show("Failed:", failed, LINES_SHOWN)
     passed = len(cases) - len(skipped) - len(failed)
     print(f"{passed} passed, {len(failed)} failed", flush=True)

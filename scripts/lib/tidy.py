@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs clang-tidy over every source file of a build, and never twice over the same text.
+"""Runs clang-tidy over every translation unit of a build, and never twice over the same text.
 
-A file that passed leaves a stamp named by the hash of everything the verdict depends on: the
-tool, the configuration, the compile command, the file and every header of the project that it
-read when it was compiled (ninja remembers them). A build must have run first.
+A unit is a source file, or a batch of them (CMake's unity builds): then the sources are files that the
+unit includes, and what clang-tidy says of them counts like the rest. A unit that passed leaves a stamp
+named by the hash of everything the verdict depends on: the tool, the configuration, the compile
+command, and every file of the project that it read when it was compiled (ninja remembers them). A
+build must have run first.
 """
 
 import argparse
@@ -11,6 +13,7 @@ import concurrent.futures
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -20,6 +23,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+OURS = f"^{re.escape(str(ROOT))}/(protocol|sandbox|kernels|kernel-manager|tests)/[^:]*\\.(hpp|cpp)$"
 
 
 def header_map(build: Path) -> dict[str, list[Path]]:
@@ -42,28 +46,50 @@ def object_of(command: dict) -> str:
     return words[words.index("-o") + 1]
 
 
-def configurations(source: Path) -> list[Path]:
-    """The .clang-tidy files in force for a source, nearest first."""
-    folders = [folder for folder in source.parents if folder == ROOT or ROOT in folder.parents]
-    return [folder / ".clang-tidy" for folder in folders if (folder / ".clang-tidy").is_file()]
+def home_of(unit: Path, build: Path) -> Path:
+    """The folder of the project that a unit belongs to: a batch lies in the build's copy of it."""
+    if build in unit.parents:
+        return ROOT / str(unit.relative_to(build)).split("/CMakeFiles/")[0]
+    return unit.parent
 
 
-def verdict_key(tool: str, command: dict, headers: list[Path]) -> str:
+def is_batch(unit: Path, build: Path) -> bool:
+    return build in unit.parents and unit.parent.name == "Unity"
+
+
+def configurations(folder: Path) -> list[Path]:
+    """The .clang-tidy files in force in a folder, nearest first."""
+    folders = [place for place in (folder, *folder.parents) if place == ROOT or ROOT in place.parents]
+    return [place / ".clang-tidy" for place in folders if (place / ".clang-tidy").is_file()]
+
+
+def verdict_key(tool: str, command: dict, headers: list[Path], build: Path) -> str:
     digest = hashlib.sha256()
     source = Path(command["file"])
     words = shlex.split(command["command"])
     # Without the clone's own path: the same text has the same verdict in every clone.
     digest.update("\0".join([tool, *words]).replace(str(ROOT), "").encode())
     ours = {path for path in headers if ROOT in path.parents and path.is_file()}
-    for path in sorted({source, *ours, *configurations(source)}):
+    for path in sorted({source, *ours, *configurations(home_of(source, build))}):
         digest.update(f"\0{path.relative_to(ROOT)}\0".encode())
-        digest.update(path.read_bytes())
+        # A batch names its sources by their whole paths.
+        digest.update(path.read_bytes().replace(str(ROOT).encode(), b""))
     return digest.hexdigest()
 
 
 def check(tidy: str, build: Path, checks: str, source: Path) -> tuple[int, str]:
     answer = subprocess.run(
-        [tidy, "-p", str(build), "--quiet", f"--checks={checks}", str(source)],
+        [
+            tidy,
+            f"-p={build}",
+            "--quiet",
+            f"--checks={checks}",
+            f"--config-file={configurations(home_of(source, build))[0]}",
+            f"--header-filter={OURS}",
+            "--extra-arg=-Wno-unknown-warning-option",  # the build's flags are g++'s
+            "--extra-arg=-Wno-overlength-strings",  # made files hold whole documents
+            str(source),
+        ],
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -102,24 +128,25 @@ def main() -> int:
     pending: dict[str, tuple[Path, Path]] = {}
     for command in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
         source = Path(command["file"]).resolve()
+        home = home_of(source, build)
         if (
             ROOT not in source.parents
-            or build in source.parents
+            or (build in source.parents and not is_batch(source, build))
             or (chosen and source not in chosen)
-            or (options.without and ROOT / options.without in source.parents)
+            or (options.without and ROOT / options.without in (home, *home.parents))
         ):
             continue
-        name = str(source.relative_to(ROOT))
+        name = str(source.relative_to(build if build in source.parents else ROOT))
         if (made_from := headers.get(object_of(command))) is None:
             sys.exit(f"error: {name} was never compiled in {build}; build first")
-        stamp = options.cache / verdict_key(tool, command, made_from)
+        stamp = options.cache / verdict_key(tool, command, made_from, build)
         if stamp.exists():
             os.utime(stamp)
             verdicts[name] = (0, "")
         else:
             pending[name] = (source, stamp)
 
-    print(f"    {len(verdicts)} files unchanged, {len(pending)} to read", flush=True)
+    print(f"    {len(verdicts)} units unchanged, {len(pending)} to read", flush=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         running = {
             pool.submit(check, tidy, build, options.checks, source): name for name, (source, _) in pending.items()

@@ -92,14 +92,14 @@ class SummaryTest(unittest.TestCase):
         )
         status, lines = self.summary(failure, '<testcase name="c" status="run"/>')
         self.assertEqual((0, "3 passed, 0 failed"), (status, lines[-1]))
-        at = lines.index("Failed beside others, passed alone:")
+        at = lines.index("Unsteady (failed beside others, passed alone):")
         self.assertEqual(["  release: c", "    | why"], lines[at + 1 : at + 3])
 
     def test_what_fails_alone_too_has_failed(self) -> None:
         failure = '<testcase name="c"><failure message=""/></testcase>'
         status, lines = self.summary(failure, failure)
         self.assertEqual((1, "2 passed, 1 failed"), (status, lines[-1]))
-        self.assertNotIn("Failed beside others, passed alone:", lines)
+        self.assertNotIn("Unsteady (failed beside others, passed alone):", lines)
 
     def test_a_skipped_test_is_named_with_its_reason_and_counts_as_neither(self) -> None:
         status, lines = self.summary(
