@@ -32,20 +32,30 @@ fail() {
     exit 1
 }
 
+# Seconds as a person says them.
+rough_time() {
+    if [ "$1" -lt 90 ]; then printf '%d s' "$1"; else printf '%d min' $((($1 + 30) / 60)); fi
+}
+
 # The two faces of progress: a terminal sees one line that moves, a log file sees every tenth part.
-# Reads a command's output, understands ninja's "[3/120]"; everything is already in the log.
+# Reads a command's output, understands ninja's "[3/120]"; everything is already in the log. The time
+# that remains is estimated from the steps so far, once they are a tenth of all.
 show_progress() {
-    local line terminal=no told=0 tenth
+    local line terminal=no shown=0 tenth done total left began=$SECONDS
     [ -t 1 ] && [ -z "${CI:-}" ] && terminal=yes
     while IFS= read -r line; do
         if [[ "$line" =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+            done=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]} left=''
+            if [ "$total" -ge 10 ] && [ $((10 * done)) -ge "$total" ] && [ "$done" -lt "$total" ]; then
+                left=", about $(rough_time $(((SECONDS - began) * (total - done) / done))) left"
+            fi
             if [ "$terminal" = yes ]; then
-                printf '\r\033[K    %d of %d' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
-            elif [ "${BASH_REMATCH[2]}" -ge 10 ]; then
-                tenth=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
-                if [ "$tenth" -gt "$told" ]; then
-                    printf '    %d of %d\n' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
-                    told=$tenth
+                printf '\r\033[K    %d of %d%s' "$done" "$total" "$left"
+            elif [ "$total" -ge 10 ]; then
+                tenth=$((10 * done / total))
+                if [ "$tenth" -gt "$shown" ]; then
+                    printf '    %d of %d%s\n' "$done" "$total" "$left"
+                    shown=$tenth
                 fi
             fi
         elif [ "$terminal" = yes ]; then

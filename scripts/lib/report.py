@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes report.md from an executed notebook and tells the newcomer what to look at next.
+"""Writes report.md from an executed notebook, or tells how to go on with the session that ran it.
 
-The notebook's last application/json output names its key figures. The address and token come from
-the server's own state file, the session from the notebook's metadata.
+The notebook's last application/json output names its key figures. With --state, the address and token
+come from the server's own state file, the session from the notebook's metadata.
 """
 
 import argparse
@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 
 import nbformat
+
+NOTEBOOK = "seattle-weather.ipynb"
 
 
 def key_figures(notebook: nbformat.NotebookNode) -> tuple[str, list[list[str]]]:
@@ -63,40 +65,48 @@ def short(path: Path) -> str:
     return relative if not relative.startswith("..") else str(path)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("results", "state", "cellkeep", "console"):
-        parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--serving", action="store_true", help="the server goes on serving")
-    options = parser.parse_args()
-
-    executed = options.results / "seattle-weather.ipynb"
-    notebook = nbformat.read(executed, as_version=4)
-    title, figures = key_figures(notebook)
-    pictures = sorted((options.results / "figures").glob("*.png"), key=by_number)
+def write_results(results: Path) -> None:
+    """The report of what the notebook found, on disk and on the terminal."""
+    executed = results / NOTEBOOK
+    title, figures = key_figures(nbformat.read(executed, as_version=4))
+    pictures = sorted((results / "figures").glob("*.png"), key=by_number)
     if len(pictures) < 2:
         sys.exit(f"error: the notebook drew {len(pictures)} pictures, expected at least 2")
-    write_report(options.results / "report.md", title, figures, pictures)
-
-    server = json.loads((options.state / "server.json").read_text(encoding="utf-8"))
-    session = notebook.metadata["cellkeep"]["session_id"]
-    url = server["url"].rstrip("/")
-    file = connection_file(options.cellkeep, session, options.state)
-
+    write_report(results / "report.md", title, figures, pictures)
     width = max(len(name) for name, _ in figures)
     print(f"\n{title}\n")
     for name, value in figures:
         print(f"  {name:<{width}}  {value}")
     print("\nWritten")
-    for path in (options.results / "report.md", executed, *pictures):
+    for path in (results / "report.md", executed, *pictures):
         print(f"  {short(path)}")
-    print("\nThe session still holds every variable. Ask it more:\n" if options.serving else
-          "\nThe server ends now. `./scripts/run` without --once keeps it, to ask it more:\n")
-    print(f"  curl -s {url}/v1/sessions/{session}/executions \\")
+    print(flush=True)
+
+
+def show_session(results: Path, state: Path, cellkeep: Path, console: Path) -> None:
+    """How to go on with the session that a server keeps."""
+    server = json.loads((state / "server.json").read_text(encoding="utf-8"))
+    session = nbformat.read(results / NOTEBOOK, as_version=4).metadata["cellkeep"]["session_id"]
+    file = connection_file(cellkeep, session, state)
+    print("\nThe session still holds every variable. Ask it more:\n")
+    print(f"  curl -s {server['url'].rstrip('/')}/v1/sessions/{session}/executions \\")
     print(f"    -H 'Authorization: Bearer {server['token']}' \\")
     print("    -H 'Content-Type: application/json' \\")
     print('    -d \'{"code": "years.round(1)"}\'\n')
-    print(f"  {short(options.console)} --existing {short(Path(file))}", flush=True)
+    print(f"  {short(console)} --existing {short(Path(file))}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--state", type=Path, help="of the server that keeps the session")
+    parser.add_argument("--cellkeep", type=Path, help="with --state")
+    parser.add_argument("--console", type=Path, help="with --state")
+    options = parser.parse_args()
+    if options.state is None:
+        write_results(options.results)
+    else:
+        show_session(options.results, options.state, options.cellkeep, options.console)
 
 
 if __name__ == "__main__":
