@@ -107,8 +107,7 @@ http::Response refuse_execution(const Error& error, const session::Session* sess
             return http::to_response(to_problem(*refusal));
         }
     }
-    constexpr std::string_view kKey = "idempotency_key";
-    const bool of_key = error.message().compare(0, kKey.size(), kKey) == 0;
+    const bool of_key = error.field() == "idempotency_key";
     if (of_key && error.code() == ErrorCode::kNotFound) {
         return http::to_response(http::make_problem(
             410,

@@ -133,15 +133,12 @@ http::Problem placement_problem(const Error& error) {
 
 std::optional<http::Problem> find_file_problem(const Error& error) {
     constexpr std::string_view kFiles = "files/";
-    const std::string_view message = error.message();
-    const std::size_t colon = message.find(": ");
-    if (!message.starts_with(kFiles) || colon == std::string_view::npos ||
-        message.substr(0, colon).find('/', kFiles.size()) != std::string_view::npos) {
+    const std::string& field = error.field();
+    if (!field.starts_with(kFiles) || field.find('/', kFiles.size()) != std::string::npos) {
         return std::nullopt;
     }
     http::Problem problem = placement_problem(error);
-    problem.errors.push_back(
-        {"/" + std::string(message.substr(0, colon)), std::string(message.substr(colon + 2))});
+    problem.errors.push_back({"/" + field, std::string(error.reason())});
     return problem;
 }
 

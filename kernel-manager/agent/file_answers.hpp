@@ -48,8 +48,8 @@ nlohmann::json entry_json(const session::Session& session, sandbox::Entry entry)
 /// As file_problem(), for what was to be written: a path that goes on below a plain file is a
 /// conflict too, not a file that is missing.
 http::Problem placement_problem(const Error& error);
-/// Of a file that came with a request ("files/N: …"), with the pointer to it; nothing for every
-/// other error.
+/// Returns the problem of a file that came with a request (an error in the field "files/N"), with
+/// the pointer to it. Returns nullopt for every other error.
 std::optional<http::Problem> find_file_problem(const Error& error);
 
 }  // namespace cellkeep::agent

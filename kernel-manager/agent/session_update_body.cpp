@@ -162,11 +162,8 @@ http::Problem refused_field(const Error& error) {
         return std::move(*problem);
     }
     http::Problem problem = http::problem_from(error);
-    const std::string& message = error.message();
-    const std::size_t colon = message.find(": ");
-    if (error.code() == ErrorCode::kInvalidArgument && colon != std::string::npos &&
-        message.find_first_of(" (") > colon) {
-        problem.errors.push_back({"/" + message.substr(0, colon), message.substr(colon + 2)});
+    if (error.code() == ErrorCode::kInvalidArgument && !error.field().empty()) {
+        problem.errors.push_back({"/" + error.field(), std::string(error.reason())});
     }
     return problem;
 }

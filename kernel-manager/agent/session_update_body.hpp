@@ -17,8 +17,9 @@ namespace cellkeep::agent {
 session::SessionUpdate parse_session_update(
     const nlohmann::json& body, const session::SessionInfo& now, FieldErrors& errors);
 
-/// What the session refused: a message "limits/NAME: …" becomes a 422 that points at the field, a
-/// file that has no place in the workspace ("files/N: …") a 409 or 413 that points at the file.
+/// Turns what the session refused into a problem: an invalid argument becomes a 422 that points at
+/// the error's field, a file that has no place in the workspace (the field "files/N") a 409 or 413
+/// that points at the file.
 http::Problem refused_field(const Error& error);
 
 }  // namespace cellkeep::agent

@@ -118,10 +118,10 @@ Status Gateway::check_allow(const std::vector<AllowedHost>& allow) const {
             "Its operator must name hosts with --allow-egress.");
     }
     if (allow.size() > limits::kEgressAllowedHostsMax) {
-        return Error(
+        return Error::in_field(
             ErrorCode::kInvalidArgument,
-            "network/allow: more than " + std::to_string(limits::kEgressAllowedHostsMax) +
-                " entries");
+            "network/allow",
+            "more than " + std::to_string(limits::kEgressAllowedHostsMax) + " entries");
     }
     for (const AllowedHost& entry : allow) {
         const bool covered =
@@ -143,9 +143,10 @@ Result<NetworkPolicy> Gateway::grant(const NetworkPolicy& asked) const {
     }
     BOOST_OUTCOME_TRY(check_allow(asked.allow));
     if (asked.secrets.size() > limits::kEgressSecretsMax) {
-        return Error(
+        return Error::in_field(
             ErrorCode::kInvalidArgument,
-            "network/secrets: more than " + std::to_string(limits::kEgressSecretsMax));
+            "network/secrets",
+            "more than " + std::to_string(limits::kEgressSecretsMax));
     }
     NetworkPolicy granted = asked;
     for (SecretBinding& binding : granted.secrets) {
@@ -159,9 +160,10 @@ Result<NetworkPolicy> Gateway::grant(const NetworkPolicy& asked) const {
         }
         binding = found->binding;
         if (!allows(granted, binding.host.host, binding.host.port)) {
-            return Error(
+            return Error::in_field(
                 ErrorCode::kInvalidArgument,
-                "network/secrets: " + binding.name + " is for " + to_string(binding.host) +
+                "network/secrets",
+                binding.name + " is for " + to_string(binding.host) +
                     ", which network/allow does not name");
         }
     }

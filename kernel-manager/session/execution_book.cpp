@@ -26,11 +26,11 @@ std::string digest_of(const ExecutionRequest& request) {
 }
 
 Error forgotten_answer(const std::string& execution_id) {
-    return {
+    return Error::in_field(
         ErrorCode::kNotFound,
-        "idempotency_key: its request has run as execution " + execution_id +
-            ", whose answer is no longer kept",
-        "Choose a new key to run it again."};
+        "idempotency_key",
+        "its request has run as execution " + execution_id + ", whose answer is no longer kept",
+        "Choose a new key to run it again.");
 }
 
 Result<ExecutionBook::Entry> ExecutionBook::find_key(
@@ -40,9 +40,10 @@ Result<ExecutionBook::Entry> ExecutionBook::find_key(
         return Entry();
     }
     if (seen->second.digest != digest) {
-        return Error(
+        return Error::in_field(
             ErrorCode::kInvalidArgument,
-            "idempotency_key: it came before with another request, execution " + seen->second.id,
+            "idempotency_key",
+            "it came before with another request, execution " + seen->second.id,
             "Choose a new key for a new request.");
     }
     if (!seen->second.execution) {

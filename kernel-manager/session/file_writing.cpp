@@ -15,15 +15,6 @@ std::string field_of(std::size_t index) {
     return "files/" + std::to_string(index);
 }
 
-/// Of the inputs directory ("from: …", "sha256: …"): the field follows the file's.
-Error name_field(std::size_t index, const Error& error) {
-    return {error.code(), field_of(index) + "/" + error.message(), error.hint()};
-}
-
-bool is_of_inputs(const Error& error) {
-    return error.message().starts_with("from: ") || error.message().starts_with("sha256: ");
-}
-
 }  // namespace
 
 FileWriting::FileWriting(
@@ -92,29 +83,36 @@ Result<bool> FileWriting::step() {
 }
 
 Status FileWriting::fail(Error error) const {
-    return is_of_inputs(error) ? name_field(next_, error)
-                               : std::move(error).with_context(field_of(next_));
+    return std::move(error).within_field(field_of(next_));
 }
 
 Status check_files(const std::vector<InputFile>& files, const InputsDirectory* inputs) {
     for (std::size_t i = 0; i < files.size(); ++i) {
         const auto path = sandbox::parse_workspace_path(files[i].path);
         if (path.has_error() || path.value().empty()) {
-            return Error(
+            return Error::in_field(
                 ErrorCode::kInvalidArgument,
-                field_of(i) + "/path: " +
-                    (path.has_error() ? path.error().message() : std::string("must name a file")));
+                field_of(i) + "/path",
+                path.has_error() ? path.error().message() : std::string("must name a file"));
         }
         if (files[i].from.empty()) {
             continue;
         }
-        const Status there =
+        Status there =
             inputs != nullptr ? inputs->check_copy(files[i]) : Status(no_inputs_directory());
         if (there.has_error()) {
-            return name_field(i, there.error());
+            return std::move(there).error().within_field(field_of(i));
         }
     }
     return ok();
+}
+
+bool is_about_files(const Error& error) {
+    return error.field().starts_with("files/");
+}
+
+Error not_created(Error why) {
+    return is_about_files(why) ? why : std::move(why).with_context("create session");
 }
 
 std::size_t bytes_of(const std::vector<InputFile>& files) {

@@ -45,8 +45,8 @@ class FileWriting {
     /// Nothing more is put in place from now on.
     void cancel() { cancelled_ = true; }
 
-    /// When advance() is done. The message begins with what failed: "files/N: …" for a place in the
-    /// workspace, "files/N/path: …", "files/N/from: …" and "files/N/sha256: …" (kInvalidArgument)
+    /// When advance() is done. The error's field is what failed: "files/N" for a place in the
+    /// workspace, "files/N/path", "files/N/from" and "files/N/sha256" (kInvalidArgument)
     /// for what was asked. kLimitExceeded: the workspace is full.
     const Status& status() const { return status_; }
 
@@ -67,8 +67,15 @@ class FileWriting {
 };
 
 /// Before anything is written: paths that are none, and inputs that are not there or longer than an
-/// execution copies. The same messages.
+/// execution copies. The same fields.
 Status check_files(const std::vector<InputFile>& files, const InputsDirectory* inputs);
+
+/// Returns whether the error's field is one of the request's files.
+bool is_about_files(const Error& error);
+
+/// Says that no session was created, except of an error about one of its files: the pointer to the
+/// file says enough.
+Error not_created(Error why);
 
 /// What keeping them costs until they are written.
 std::size_t bytes_of(const std::vector<InputFile>& files);

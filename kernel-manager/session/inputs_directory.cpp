@@ -27,7 +27,7 @@ constexpr std::size_t kInputReadBytes = 256ULL << 10U;
 constexpr std::size_t kSliceBytes = 4ULL << 20U;
 
 Error refuse_input(const char* field, const std::string& why) {
-    return {ErrorCode::kInvalidArgument, std::string(field) + ": " + why};
+    return Error::in_field(ErrorCode::kInvalidArgument, field, why);
 }
 
 Error wrong_digest(const std::string& found) {
@@ -186,15 +186,16 @@ boost::asio::awaitable<Result<InputsDirectory::Checked>> InputsDirectory::check(
         if (file.from.empty()) {
             continue;
         }
-        const std::string where = "files/" + std::to_string(i) + "/";
+        const std::string where = "files/" + std::to_string(i);
         auto input = self->open_file(file.from);
         if (input.has_error()) {
-            co_return Error(input.error().code(), where + input.error().message());
+            co_return std::move(input).error().within_field(where);
         }
         if (++mounts > sandbox::kInputsMax) {
-            co_return Error(
+            co_return Error::in_field(
                 ErrorCode::kInvalidArgument,
-                where + "from: more than " + std::to_string(sandbox::kInputsMax) + " files");
+                where + "/from",
+                "more than " + std::to_string(sandbox::kInputsMax) + " files");
         }
         if (file.sha256.empty()) {
             continue;
@@ -202,11 +203,10 @@ boost::asio::awaitable<Result<InputsDirectory::Checked>> InputsDirectory::check(
         checked.emplace(i, version_of(input.value().state, input.value().device));
         const auto found = co_await digest(self, io, thread, std::move(input).value());
         if (found.has_error()) {
-            co_return Error(found.error().code(), where + found.error().message());
+            co_return Error(found.error()).within_field(where);
         }
         if (found.value() != file.sha256) {
-            co_return Error(
-                ErrorCode::kInvalidArgument, where + wrong_digest(found.value()).message());
+            co_return wrong_digest(found.value()).within_field(where);
         }
     }
     co_return checked;
@@ -239,15 +239,16 @@ Status InputsDirectory::check_mounted(
             SYS_openat2, workspace.directory_fd(), files[i].path.c_str(), &how, sizeof(how))));
         struct stat info {};
         if (!fd || ::fstat(fd.get(), &info) < 0) {
-            return Error::from_errno(errno, "files/" + std::to_string(i) + "/path");
+            return Error::from_errno(errno, "openat2")
+                .within_field("files/" + std::to_string(i) + "/path");
         }
         const auto right = checked.find(i);
         if (right == checked.end() ||
             right->second != version_of(sandbox::file_state(info), info.st_dev)) {
-            return Error(
+            return Error::in_field(
                 ErrorCode::kInvalidArgument,
-                "files/" + std::to_string(i) +
-                    "/from: changed while the session was made; try again");
+                "files/" + std::to_string(i) + "/from",
+                "changed while the session was made; try again");
         }
     }
     return ok();

@@ -50,8 +50,8 @@ class InputsDirectory {
     using Checked = std::map<std::size_t, Version>;
 
     /// Whether a session may be made with these files: they are there, and those that name a digest
-    /// have it. The work thread reads them. kInvalidArgument: "files/N/from: …", "files/N/sha256:
-    /// …".
+    /// have it. The work thread reads them. kInvalidArgument in the field "files/N/from" or
+    /// "files/N/sha256".
     static boost::asio::awaitable<Result<Checked>> check(
         std::shared_ptr<InputsDirectory> self,
         boost::asio::io_context& io,
@@ -60,7 +60,8 @@ class InputsDirectory {
     /// Those files of the list that come from here, as mounts.
     std::vector<sandbox::InputMount> mounts_of(const std::vector<InputFile>& files) const;
     /// Whether what was mounted there, by its path, is what check() has read the digest of: the
-    /// file may have been replaced or written to meanwhile. kInvalidArgument: "files/N/from: …".
+    /// file may have been replaced or written to meanwhile. kInvalidArgument in the field
+    /// "files/N/from".
     static Status check_mounted(
         const std::vector<InputFile>& files,
         const Checked& checked,

@@ -41,9 +41,10 @@ Status LiveSession::check_execution(const ExecutionRequest& request) const {
         return Error(ErrorCode::kLimitExceeded, "execute: " + refused->message, refused->hint);
     }
     if (request.timeout.has_value() && *request.timeout > session_limits.wall) {
-        return Error(
+        return Error::in_field(
             ErrorCode::kInvalidArgument,
-            "timeout_ms: must be at most " + std::to_string(session_limits.wall.count()) +
+            "timeout_ms",
+            "must be at most " + std::to_string(session_limits.wall.count()) +
                 ", the session's limit wall_ms");
     }
     std::size_t waiting = 0;
@@ -59,10 +60,10 @@ Status LiveSession::check_execution(const ExecutionRequest& request) const {
     for (const InputFile& file : request.files) {
         if (shared_.setup.mounted.contains(file.path)) {
             // Not even from the same input: a copy in its place would take the mount away.
-            return Error(
+            return Error::in_field(
                 ErrorCode::kInvalidArgument,
-                "files/" + std::to_string(&file - request.files.data()) +
-                    "/path: a read-only input is mounted there");
+                "files/" + std::to_string(&file - request.files.data()) + "/path",
+                "a read-only input is mounted there");
         }
     }
     return check_files(request.files, shared_.setup.inputs.get());

@@ -19,14 +19,17 @@ Status LiveSession::write_files(std::vector<InputFile> files) {
 
 Status LiveSession::check_places(const std::vector<InputFile>& files) const {
     for (std::size_t i = 0; i < files.size(); ++i) {
-        BOOST_OUTCOME_TRY(with_context(
-            sandbox::parse_workspace_path(files[i].path), "files/" + std::to_string(i) + "/path"));
+        auto path = sandbox::parse_workspace_path(files[i].path);
+        if (path.has_error()) {
+            return std::move(path).error().within_field("files/" + std::to_string(i) + "/path");
+        }
         const auto mounted = shared_.setup.mounted.find(files[i].path);
         // The mount itself is in the list that the session was made with.
         if (mounted != shared_.setup.mounted.end() && files[i].from != mounted->second) {
-            return Error(
+            return Error::in_field(
                 ErrorCode::kInvalidArgument,
-                "files/" + std::to_string(i) + "/path: a read-only input is mounted there");
+                "files/" + std::to_string(i) + "/path",
+                "a read-only input is mounted there");
         }
     }
     return ok();

@@ -32,7 +32,8 @@ Status LiveSession::check_language(const std::string& language) const {
         return ok();
     }
     if (!shared_.setup.catalog || shared_.setup.catalog->find(language) == nullptr) {
-        return Error(ErrorCode::kInvalidArgument, "language: " + language + " is not offered");
+        return Error::in_field(
+            ErrorCode::kInvalidArgument, "language", language + " is not offered");
     }
     if (1 + further_.size() >= kSessionLanguagesMax) {
         return Error(
@@ -51,8 +52,8 @@ Result<KernelLane*> LiveSession::lane_in_use(const std::string& language) const 
             shared_.setup.catalog && shared_.setup.catalog->find(language) != nullptr;
         return offered
                    ? Error(ErrorCode::kConflict, "language: the session has not used " + language)
-                   : Error(
-                         ErrorCode::kInvalidArgument, "language: " + language + " is not offered");
+                   : Error::in_field(
+                         ErrorCode::kInvalidArgument, "language", language + " is not offered");
     }
     return lane;
 }

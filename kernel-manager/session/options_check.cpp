@@ -19,10 +19,10 @@ Status check_range(const char* name, T value, T low, T high) {
     if (value >= low && value <= high) {
         return ok();
     }
-    return Error(
+    return Error::in_field(
         ErrorCode::kInvalidArgument,
-        "limits/" + std::string(name) + ": must be from " + std::to_string(low) + " to " +
-            std::to_string(high));
+        "limits/" + std::string(name),
+        "must be from " + std::to_string(low) + " to " + std::to_string(high));
 }
 
 /// Like check_range from one second; 0 means never and is the operator's to forbid.
@@ -88,30 +88,34 @@ Status check_kernel_id(const std::string& id) {
     if (valid || id.empty()) {
         return ok();
     }
-    return Error(ErrorCode::kInvalidArgument, "kernel_id: is not a UUID");
+    return Error::in_field(ErrorCode::kInvalidArgument, "kernel_id", "is not a UUID");
 }
 
 Status check_environment_variables(const std::map<std::string, std::string>& env) {
     if (env.size() > limits::kEnvironmentVariablesMax) {
-        return Error(
+        return Error::in_field(
             ErrorCode::kInvalidArgument,
-            "env: more than " + std::to_string(limits::kEnvironmentVariablesMax) + " variables");
+            "env",
+            "more than " + std::to_string(limits::kEnvironmentVariablesMax) + " variables");
     }
     std::size_t bytes = 0;
     for (const auto& [name, value] : env) {
         if (!is_variable_name(name)) {
-            return Error(
-                ErrorCode::kInvalidArgument, "env: a name is not that of an environment variable");
+            return Error::in_field(
+                ErrorCode::kInvalidArgument,
+                "env",
+                "a name is not that of an environment variable");
         }
         if (value.find('\0') != std::string::npos) {
-            return Error(ErrorCode::kInvalidArgument, "env/" + name + ": contains NUL");
+            return Error::in_field(ErrorCode::kInvalidArgument, "env/" + name, "contains NUL");
         }
         bytes += name.size() + value.size() + 2;  // as "NAME=value" and its NUL
     }
     if (bytes > limits::kEnvironmentBytesMax) {
-        return Error(
+        return Error::in_field(
             ErrorCode::kInvalidArgument,
-            "env: more than " + std::to_string(limits::kEnvironmentBytesMax) + " bytes");
+            "env",
+            "more than " + std::to_string(limits::kEnvironmentBytesMax) + " bytes");
     }
     return ok();
 }
@@ -119,7 +123,7 @@ Status check_environment_variables(const std::map<std::string, std::string>& env
 Status check_working_directory(const std::string& path) {
     const auto parsed = sandbox::parse_workspace_path(path);
     if (parsed.has_error()) {
-        return Error(parsed.error()).with_context("working_directory");
+        return Error(parsed.error()).within_field("working_directory");
     }
     return ok();
 }

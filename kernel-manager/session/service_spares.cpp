@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a Service makes spares, hands them out, and lets them give way.
+#include "kernel-manager/session/file_writing.hpp"
 #include "kernel-manager/session/service_state.hpp"
 
 #include <boost/asio/post.hpp>
@@ -22,7 +23,7 @@ constexpr std::chrono::milliseconds kRoomLook{5};
 /// A fault of what was asked, not of the spare that it was tried with.
 bool is_callers_fault(const Error& error) {
     return error.code() == ErrorCode::kInvalidArgument ||
-           error.code() == ErrorCode::kLimitExceeded || error.message().starts_with("files/");
+           error.code() == ErrorCode::kLimitExceeded || is_about_files(error);
 }
 
 }  // namespace
@@ -99,9 +100,7 @@ boost::asio::awaitable<Status> ServiceState::hand_out(Entry& entry, const Sessio
         Entry{std::move(entry.session), std::move(entry.slot), {}}, {Death::Kind::kStartFailed, 0});
     entry.session.reset();
     if (is_callers_fault(adopted.error()) || shutting_down_) {
-        co_return adopted.error().message().starts_with("files/")
-            ? std::move(adopted).error()
-            : std::move(adopted).error().with_context("create session");
+        co_return not_created(std::move(adopted).error());
     }
     log("a spare session could not be handed out: " + adopted.error().message());
     co_return ok();

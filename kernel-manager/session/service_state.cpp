@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/service_state.hpp"
 
+#include "kernel-manager/session/file_writing.hpp"
 #include "kernel-manager/session/host_capacity.hpp"
 #include "kernel-manager/session/network_access.hpp"
 #include "kernel-manager/session/options_check.hpp"
@@ -32,12 +33,6 @@ sandbox::Policy make_policy(
     policy.images = languages.images;
     policy.allow_degraded = config.allow_degraded;
     return policy;
-}
-
-/// An error that names a field of the request ("files/N: …") keeps its first word.
-Error not_created(Error why) {
-    return why.message().starts_with("files/") ? why
-                                               : std::move(why).with_context("create session");
 }
 
 /// UUID version 4 (RFC 9562) from random hexadecimal digits: Jupyter front ends know kernels by
@@ -118,12 +113,12 @@ Status ServiceState::admit(const SessionOptions& options) const {
     }
     const KernelSpec* spec = config_.catalog.find(options.language);
     if (spec == nullptr) {
-        return Error(
-            ErrorCode::kInvalidArgument, "language: " + options.language + " is not offered");
+        return Error::in_field(
+            ErrorCode::kInvalidArgument, "language", options.language + " is not offered");
     }
     if (options.environment != spec->environment.name) {
-        return Error(
-            ErrorCode::kInvalidArgument, "environment: " + options.environment + " is not offered");
+        return Error::in_field(
+            ErrorCode::kInvalidArgument, "environment", options.environment + " is not offered");
     }
     return check_options(options, config_.ceilings);
 }

@@ -11,7 +11,7 @@ namespace cellkeep::session {
 namespace {
 
 Error refuse_update(const char* name, const std::string& why) {
-    return {ErrorCode::kInvalidArgument, "limits/" + std::string(name) + ": " + why};
+    return Error::in_field(ErrorCode::kInvalidArgument, "limits/" + std::string(name), why);
 }
 
 template <typename T>

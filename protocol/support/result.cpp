@@ -42,6 +42,26 @@ Error Error::from_errno(int saved_errno, std::string_view operation) {
     return error;
 }
 
+Error Error::in_field(ErrorCode code, std::string field, std::string_view why, std::string hint) {
+    Error error(code, field + ": " + std::string(why), std::move(hint));
+    error.field_ = std::move(field);
+    return error;
+}
+
+std::string_view Error::reason() const {
+    const std::string_view message = message_;
+    const std::string head = field_ + ": ";
+    const std::size_t at = field_.empty() ? std::string_view::npos : message.find(head);
+    return at == std::string_view::npos ? message : message.substr(at + head.size());
+}
+
+Error Error::within_field(std::string_view parent) && {
+    const std::string_view join = field_.empty() ? ": " : "/";
+    message_.insert(0, join).insert(0, parent);
+    field_ = field_.empty() ? std::string(parent) : std::string(parent) + "/" + field_;
+    return std::move(*this);
+}
+
 Error Error::with_context(std::string_view context) && {
     message_.insert(0, ": ").insert(0, context);
     return std::move(*this);

@@ -50,6 +50,20 @@ class [[nodiscard]] Error {
     /// One sentence that says what to do, or empty.
     const std::string& hint() const { return hint_; }
 
+    /// An error about one part of the caller's input, which `field` names as a path without a
+    /// leading slash: "limits/wall_ms", "files/0/from". The message is "FIELD: WHY".
+    static Error in_field(
+        ErrorCode code, std::string field, std::string_view why, std::string hint = {});
+    /// The part of the input that the error is about, or empty. Programs decide by it, never by the
+    /// message.
+    const std::string& field() const { return field_; }
+    /// The message without the field and what stands before it: the whole message of an error
+    /// without a field.
+    std::string_view reason() const;
+
+    /// Says that the input is a part of `parent`: "from" becomes "files/0/from", and an error
+    /// without a field becomes one about `parent` itself. The message follows.
+    Error within_field(std::string_view parent) &&;
     /// Puts the caller's view in front: "start session s1: mount(/proc): Operation not permitted".
     Error with_context(std::string_view context) &&;
     Error with_hint(std::string hint) &&;
@@ -59,6 +73,7 @@ class [[nodiscard]] Error {
     int errno_value_ = 0;
     std::string message_;
     std::string hint_;
+    std::string field_;
 };
 
 /// Asking a failed Result for its value() is a bug and terminates.

@@ -45,7 +45,7 @@ TEST_CASE("a file without a place is told as one", "[agent][sessions]") {
         {ErrorCode::kInvalidArgument, 409, "not-a-file"},
     }));
     Api api;
-    api.backend.failure = Error(code, "files/3: write(a): something");
+    api.backend.failure = Error(code, "write(a): something").within_field("files/3");
     const auto refused = api.ask("POST", "/v1/sessions", "{}");
     CHECK(refused.status == status);
     CHECK(refused.json["type"] == "/problems/" + kind);

@@ -139,8 +139,8 @@ TEST_CASE("metadata has its bound after the patch, too", "[agent][update]") {
 TEST_CASE("what the session refuses points at the field", "[agent][update]") {
     Api api;
     const auto session = api.backend.add();
-    session->failure =
-        Error(ErrorCode::kInvalidArgument, "limits/memory_mb: cannot be lowered now: too much");
+    session->failure = Error::in_field(
+        ErrorCode::kInvalidArgument, "limits/memory_mb", "cannot be lowered now: too much");
     const auto answer = api.ask("PATCH", kSession, R"({"limits":{"memory_mb":100}})");
     CHECK(answer.status == 422);
     CHECK(answer.json["errors"][0]["pointer"] == "/limits/memory_mb");

@@ -61,6 +61,33 @@ TEST_CASE("an error of a Status has no errno unless a call failed", "[support][r
     CHECK(status.error().message() == "session s9: no such session");
 }
 
+TEST_CASE("an error about a part of the input names it", "[support][result]") {
+    const Error error =
+        Error::in_field(ErrorCode::kInvalidArgument, "sha256", "the file's is: 0", "Ask for that.");
+    CHECK(error.field() == "sha256");
+    CHECK(error.message() == "sha256: the file's is: 0");
+    CHECK(error.reason() == "the file's is: 0");
+    CHECK(error.hint() == "Ask for that.");
+
+    const Error of_file = Error(error).within_field("files/0");
+    CHECK(of_file.field() == "files/0/sha256");
+    CHECK(of_file.message() == "files/0/sha256: the file's is: 0");
+    const Error in_context = Error(of_file).with_context("create session");
+    CHECK(in_context.field() == "files/0/sha256");
+    CHECK(in_context.reason() == "the file's is: 0");
+}
+
+TEST_CASE("an error without a field is about the part that it is put into", "[support][result]") {
+    const Error plain(ErrorCode::kNotFound, "sha256: looks like a field, but is text");
+    CHECK(plain.field().empty());
+    CHECK(plain.reason() == plain.message());
+    const Error of_file = Error(plain).within_field("files/3");
+    CHECK(of_file.field() == "files/3");
+    CHECK(of_file.reason() == plain.message());
+    CHECK(of_file.code() == ErrorCode::kNotFound);
+    CHECK(Error::from_errno(ENOENT, "open").within_field("files/3").errno_value() == ENOENT);
+}
+
 TEST_CASE("every code has its own stable name", "[support][result]") {
     std::set<std::string> names;
     for (int code = 0; code <= static_cast<int>(ErrorCode::kSystem); ++code) {
