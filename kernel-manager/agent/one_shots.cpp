@@ -98,8 +98,8 @@ asio::awaitable<Result<OneShots::Begun>> OneShots::begin(
 
 asio::awaitable<Result<OneShots::Begun>> OneShots::repeat(Keyed seen, const std::string& digest) {
     if (seen.digest != digest) {
-        co_return Error(
-            ErrorCode::kInvalidArgument, "idempotency_key: it came before with another body");
+        co_return Error::in_field(
+            ErrorCode::kInvalidArgument, "idempotency_key", "it came before with another body");
     }
     if (seen.outcome != nullptr) {
         Result<Begun> begun = co_await Outcome::wait(seen.outcome);

@@ -55,8 +55,9 @@ class OneShots {
         bool cached = false;     // so was the answer that is given, now or when its key came first
     };
     /// body is what the order was read from: identical bodies are identical runs. Errors are those
-    /// of Backend::create and Session::begin; kInvalidArgument ("idempotency_key: …") for a key
-    /// that came with another body; session::forgotten_answer() for one whose answer is not kept.
+    /// of Backend::create and Session::begin; kInvalidArgument (in the field "idempotency_key") for
+    /// a key that came with another body; session::forgotten_answer() for one whose answer is not
+    /// kept.
     boost::asio::awaitable<Result<Begun>> begin(
         OneShotOrder order, nlohmann::json body, const std::string& owner);
     /// Null if it is not remembered.

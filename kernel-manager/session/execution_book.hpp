@@ -21,15 +21,15 @@ namespace cellkeep::session {
 /// reasoning and the metadata do not count.
 std::string digest_of(const ExecutionRequest& request);
 
-/// kNotFound ("idempotency_key: …"): the key's request has run and must not run again.
+/// kNotFound (in the field "idempotency_key"): the key's request has run and must not run again.
 Error forgotten_answer(const std::string& execution_id);
 
 class ExecutionBook {
  public:
     using Entry = std::shared_ptr<Execution>;
 
-    /// What this key stands for; null if nothing. kInvalidArgument ("idempotency_key: …") if it
-    /// stands for another request, forgotten_answer() if its execution is no longer known.
+    /// What this key stands for; null if nothing. kInvalidArgument (in the field "idempotency_key")
+    /// if it stands for another request, forgotten_answer() if its execution is no longer known.
     Result<Entry> find_key(const std::string& key, const std::string& digest) const;
     /// An accepted one; key "" for none.
     void add(const Entry& execution, const std::string& key, std::string digest);

@@ -165,10 +165,10 @@ class Session {
     /// successful execution; an Error means that nothing runs: kConflict (session closed, kernel
     /// dead for good), kLimitExceeded (queue, budget, circuit breaker), kInvalidArgument. An
     /// idempotency_key seen before gives the first execution again, running or finished;
-    /// kInvalidArgument ("idempotency_key: …") if it came with another request. Executions of one
-    /// language run in the order in which they were accepted; those of others may run meanwhile.
-    /// kInvalidArgument ("language: …") if that is not offered; kLimitExceeded ("language: …")
-    /// beyond kSessionLanguagesMax.
+    /// kInvalidArgument (in the field "idempotency_key") if it came with another request.
+    /// Executions of one language run in the order in which they were accepted; those of others may
+    /// run meanwhile. kInvalidArgument ("language: …") if that is not offered; kLimitExceeded
+    /// ("language: …") beyond kSessionLanguagesMax.
     virtual Result<std::shared_ptr<Execution>> begin(ExecutionRequest request) = 0;
     /// begin() and the whole answer. Cancelling the coroutine does not cancel the run.
     boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request);

@@ -53,7 +53,8 @@ TEST_CASE("a file without a place is told as one", "[agent][sessions]") {
     CHECK(refused.json["errors"][0]["message"] == "write(a): something");
     CHECK_FALSE(refused.headers.find("Retry-After") != nullptr);
     // What was asked for is wrong, not the place: the field inside.
-    api.backend.failure = Error(ErrorCode::kInvalidArgument, "files/3/from: there is no such file");
+    api.backend.failure =
+        Error::in_field(ErrorCode::kInvalidArgument, "files/3/from", "there is no such file");
     const auto field = api.ask("POST", "/v1/sessions", "{}");
     CHECK(field.status == 422);
     CHECK(field.json["errors"][0]["pointer"] == "/files/3/from");
