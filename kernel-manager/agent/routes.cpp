@@ -52,10 +52,12 @@ void Routes::add_to(http::Router& router) {
 }
 
 Routes::Answer Routes::health(http::Request& /*request*/) {
+    const char* const state = backend_.ready() ? "ready" : "warming";
     if (const std::string trouble = history_.trouble(); !trouble.empty()) {
-        co_return http::make_json(200, {{"status", "degraded"}, {"store", trouble}});
+        co_return http::make_json(
+            200, {{"status", "degraded"}, {"state", state}, {"store", trouble}});
     }
-    co_return http::make_json(200, {{"status", "ok"}});
+    co_return http::make_json(200, {{"status", "ok"}, {"state", state}});
 }
 
 Routes::Answer Routes::index(http::Request& /*request*/) {

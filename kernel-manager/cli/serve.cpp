@@ -150,6 +150,9 @@ Result<session::ServiceConfig> service_config(const ServePlan& plan) {
     };
     config.consecutive_failures = plan.consecutive_failures;
     config.freeze_after = plan.freeze_after;
+    config.log_ready = [](std::chrono::milliseconds took) {
+        log_event(LogLevel::kInfo, "ready", {{"warming_ms", took.count()}});
+    };
     config.log_frozen = [](const std::string& session_id, bool frozen) {
         log_event(LogLevel::kInfo, frozen ? "frozen" : "thawed", {{"session", session_id}});
     };
@@ -246,7 +249,11 @@ Status run_server(const ServePlan& plan) {
     log_event(LogLevel::kInfo, "serving", {{"url", listeners.urls().front()}, {"pid", ::getpid()}});
     while (!stopped && io.run_one() > 0) {
     }
+    zmq_front->stop();
     (void)io.run_for(kServeLastWork);
+    if (!io.stopped()) {
+        log_event(LogLevel::kWarning, "unfinished", {{"waited_ms", kServeLastWork.count()}});
+    }
     if (gateway) {
         gateway->stop();
     }

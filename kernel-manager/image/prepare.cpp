@@ -85,7 +85,7 @@ Result<Prepared> prepare(
                 store,
                 recipe,
                 environment_format(),
-                "making the environment image (once; some ten seconds)",
+                "making the environment image (once; half a minute to two minutes)",
                 progress));
     }
     BOOST_OUTCOME_TRY(const auto programs, make_programs_recipe(sources));

@@ -126,13 +126,17 @@ Result<std::unique_ptr<ZmqFront>> ZmqFront::create(
 ZmqFront::ZmqFront(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 ZmqFront::~ZmqFront() {
-    if (state_->watch != nullptr) {
-        state_->watch->close();
-    }
+    stop();
     for (const auto& [id, place] : state_->places) {
         if (place.front != nullptr) {
             place.front->close();
         }
+    }
+}
+
+void ZmqFront::stop() {
+    if (state_->watch != nullptr) {
+        state_->watch->close();
     }
 }
 

@@ -59,6 +59,10 @@ class ZmqFront : public session::SessionListener {
     Status on_session_created(const std::shared_ptr<session::Session>& session) override;
     void on_session_closed(const std::string& session_id) override;
 
+    /// The server ends: no connection file is watched any more. Sockets that are open stay. A watch
+    /// that went on would keep the io_context from running out of work.
+    void stop();
+
     /// Counters of one session, or null, also while it has no sockets.
     const PeerLog* find_log(const std::string& session_id) const;
     const ZmqFrontConfig& config() const;

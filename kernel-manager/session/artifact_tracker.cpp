@@ -61,7 +61,7 @@ void ArtifactTracker::update(Changes& changes) {
     WorkspaceWatch::Notes notes;
     if (watch_.has_value()) {
         notes = watch_->drain();
-        notes.lost = notes.lost || notes.changed.size() > kFollowedNamesMax ||
+        notes.lost = notes.lost || notes.changed.size() + notes.closed.size() > kFollowedNamesMax ||
                      notes.appeared.size() + notes.vanished.size() > kFollowedNamesMax;
         if (!notes.lost) {
             follow(notes, changes);
@@ -150,7 +150,12 @@ void ArtifactTracker::follow(const WorkspaceWatch::Notes& notes, Changes& change
     }
     for (const std::string& path : notes.changed) {
         if (!sandbox::is_server_path(path)) {
-            look_at(path, changes);
+            look_at(path, Evidence::kWritten, changes);
+        }
+    }
+    for (const std::string& path : notes.closed) {
+        if (!sandbox::is_server_path(path) && !notes.changed.contains(path)) {
+            look_at(path, Evidence::kClosed, changes);
         }
     }
     for (const std::string& path : notes.vanished) {
@@ -158,7 +163,7 @@ void ArtifactTracker::follow(const WorkspaceWatch::Notes& notes, Changes& change
     }
 }
 
-void ArtifactTracker::look_at(const std::string& path, Changes& changes) {
+void ArtifactTracker::look_at(const std::string& path, Evidence evidence, Changes& changes) {
     const auto state = workspace_.state(path);
     if (state.has_error() || state.value().kind != EntryKind::kFile) {
         forget(path);
@@ -166,9 +171,11 @@ void ArtifactTracker::look_at(const std::string& path, Changes& changes) {
         return;
     }
     const auto known = listing_.find(path);
-    if (known != listing_.end() && known->second == state.value() &&
-        state.value().changed >= begun_at_) {
+    if (evidence == Evidence::kWritten && known != listing_.end() &&
+        known->second == state.value() && state.value().changed >= begun_at_) {
         // Written in the same tick of the clock as before, with the same size: only the note tells.
+        // A close tells nothing of the kind. It can come late: whoever looks into /proc/PID/fd, and
+        // a fork before its exec, keeps a file open after its writer has closed it.
         changes.files.try_emplace(path, Change{Artifact::Change::kModified, state.value()});
         return;
     }

@@ -67,7 +67,9 @@ class ArtifactTracker {
     void look_at_everything(Changes& changes);
     void look_below(const std::string& path, Changes& changes, bool rebuild);
     void follow(const WorkspaceWatch::Notes& notes, Changes& changes);
-    void look_at(const std::string& path, Changes& changes);
+    /// What a note of the watch says of a file.
+    enum class Evidence { kWritten, kClosed };
+    void look_at(const std::string& path, Evidence evidence, Changes& changes);
     void compare(const std::string& path, const sandbox::FileState& state, Changes& changes);
     void remember(const std::string& path, const sandbox::FileState& state);
     void forget(const std::string& path);

@@ -32,6 +32,7 @@ class Backend {
     /// Null if the language is not offered.
     virtual const KernelSpec* find_spec(const std::string& language) const = 0;
     virtual LimitCeilings ceilings() const = 0;
+    virtual bool ready() const = 0;
     /// Here: nothing is left of any.
     virtual boost::asio::awaitable<void> wait_until_gone(std::string id);
 };
@@ -50,6 +51,7 @@ class ServiceBackend : public Backend {
     std::vector<std::string> languages() const override;
     const KernelSpec* find_spec(const std::string& language) const override;
     LimitCeilings ceilings() const override;
+    bool ready() const override { return service_.ready(); }
 
  private:
     Service& service_;

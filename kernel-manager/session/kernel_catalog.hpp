@@ -57,6 +57,7 @@ image::Sources image_sources(const Installation& installation);
 
 /// The argument that makes a kernel program a zygote (kernels/common/kernel_main.hpp).
 inline constexpr const char* kZygoteArgument = "--zygote";
+inline constexpr const char* kBareZygoteArgument = "--bare-zygote";
 
 class KernelCatalog {
  public:

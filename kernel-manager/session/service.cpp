@@ -49,6 +49,10 @@ std::size_t Service::spares() const {
     return state_->spares();
 }
 
+bool Service::ready() const {
+    return state_->ready();
+}
+
 void Service::shutdown() {
     state_->shutdown();
 }

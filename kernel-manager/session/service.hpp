@@ -63,6 +63,8 @@ struct ServiceConfig {
     /// Sessions at rest for so long are frozen until they are needed; 0: never.
     std::chrono::seconds freeze_after = kFreezeAfterDefault;
     std::function<void(const std::string& session_id, bool frozen)> log_frozen;
+    /// Called once: the server is ready (Service::ready()), so long after it was made.
+    std::function<void(std::chrono::milliseconds)> log_ready;
     /// How many spares there may be, those of `prespawn` counted, when more are asked for
     /// (session/spare_demand.hpp); 0: only those of `prespawn`.
     std::size_t prespawn_most = 0;
@@ -112,6 +114,9 @@ class Service {
 
     /// How many sessions are ready for nobody yet.
     std::size_t spares() const;
+    /// False while the zygotes and the first spares are made: sessions are served, but start
+    /// slower. True afterwards, also if making them failed, which the log tells.
+    bool ready() const;
 
     /// Refuses new sessions and closes all: running and waiting requests are answered, clients are
     /// told with a text and a status "dead", then the listeners hear of the end and the sandboxes

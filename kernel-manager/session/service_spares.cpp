@@ -65,19 +65,31 @@ void ServiceState::begin() {
                  if (const auto self = weak.lock()) {
                      self->log(line);
                  }
+             },
+         .on_settled =
+             [weak] {
+                 if (const auto self = weak.lock()) {
+                     self->has_spares_ = true;
+                     self->announce_ready();
+                 }
              }});
     for (const std::string& language : config_.catalog.languages()) {
         const KernelSpec& spec = *config_.catalog.find(language);
         if (config_.zygotes && spec.forkable) {
-            zygotes_.emplace(language, make_keeper(spec));
+            warm_starts_.emplace(language, make_warm_start(spec));
         }
     }
     // When the server runs, not while it is being put together.
-    boost::asio::post(io_, [pool = pool_, zygotes = zygotes_] {
-        for (const auto& [language, keeper] : zygotes) {
-            keeper->begin();
+    boost::asio::post(io_, [weak] {
+        const auto self = weak.lock();
+        if (!self || self->shutting_down_) {
+            return;
         }
-        pool->fill();
+        for (const auto& [language, warm] : self->warm_starts_) {
+            warm->begin();
+        }
+        self->begun_ = true;
+        self->pool_->fill();
     });
 }
 
@@ -112,8 +124,8 @@ boost::asio::awaitable<Result<ServiceState::SessionPtr>> ServiceState::make_spar
     BOOST_OUTCOME_CO_TRY(admit(options));
     Entry entry;
     BOOST_OUTCOME_CO_TRY(entry.slot, claim_slot());
-    if (const auto zygote = zygotes_.find(options.language); zygote != zygotes_.end()) {
-        co_await zygote->second->wait_for_first();  // spares have the time
+    if (const auto warm = warm_starts_.find(options.language); warm != warm_starts_.end()) {
+        co_await warm->second->wait_until_ready();  // spares have the time
     }
     if (shutting_down_) {
         co_return Error(ErrorCode::kUnavailable, "the server is shutting down");

@@ -209,7 +209,7 @@ boost::asio::awaitable<Status> ServiceState::start(
     entry.session = LiveSession::create(io_, std::move(setup), std::move(sandbox));
     const Starting starting(*this, entry.session);
     Status started = co_await entry.session->start();
-    tell_keeper(*entry.session, started.has_value());
+    tell_zygote(*entry.session, started.has_value());
     if (started.has_error()) {
         bury(std::move(entry), {Death::Kind::kStartFailed, 0});
         co_return not_created(std::move(started).error());
@@ -311,8 +311,8 @@ void ServiceState::shutdown() {
     if (pool_) {
         pool_->stop();
     }
-    for (const auto& [language, keeper] : zygotes_) {
-        keeper->stop();
+    for (const auto& [language, warm] : warm_starts_) {
+        warm->stop();
     }
     finish_burials();
 }

@@ -12,13 +12,14 @@
 #include "kernel-manager/session/service.hpp"
 #include "kernel-manager/session/session_languages.hpp"
 #include "kernel-manager/session/spare_pool.hpp"
+#include "kernel-manager/session/warm_start.hpp"
 #include "kernel-manager/session/work_thread.hpp"
-#include "kernel-manager/session/zygote_keeper.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -49,6 +50,7 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
 
     const ServiceConfig& config() const { return config_; }
     std::size_t spares() const { return pool_->size(); }
+    bool ready() const;
 
  private:
     /// A session and what is its alone.
@@ -93,9 +95,10 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
     /// By the language's zygote if it has one; if that fails, without.
     boost::asio::awaitable<Result<sandbox::Sandbox>> make_sandbox(
         const std::string& language, const sandbox::Policy& policy);
-    std::shared_ptr<ZygoteKeeper> make_keeper(const KernelSpec& spec);
+    std::shared_ptr<WarmStart> make_warm_start(const KernelSpec& spec);
+    void announce_ready();
     /// Whether a session that its zygote has made has started.
-    void tell_keeper(const LiveSession& session, bool started);
+    void tell_zygote(const LiveSession& session, bool started);
     boost::asio::awaitable<Status> hand_out(Entry& entry, const SessionOptions& options);
     boost::asio::awaitable<Result<SessionPtr>> make_spare(SessionOptions options);
     void discard_spare(const SessionPtr& spare);
@@ -125,7 +128,11 @@ class ServiceState : public std::enable_shared_from_this<ServiceState> {
     std::shared_ptr<WorkThread> work_thread_ = std::make_shared<WorkThread>();
     std::shared_ptr<WorkThread> inputs_thread_ = std::make_shared<WorkThread>();
     std::shared_ptr<SandboxMaker> maker_ = std::make_shared<SandboxMaker>(io_);
-    std::map<std::string, std::shared_ptr<ZygoteKeeper>> zygotes_;  // by language
+    std::map<std::string, std::shared_ptr<WarmStart>> warm_starts_;  // by language
+    const std::chrono::steady_clock::time_point made_at_ = std::chrono::steady_clock::now();
+    bool begun_ = false;       // the warm starts
+    bool has_spares_ = false;  // or cannot have them
+    bool announced_ready_ = false;
     std::vector<SessionListener*> listeners_;
     std::vector<Entry> sessions_;  // oldest first
     /// Of sessions that are, are being made, or are not quite gone.

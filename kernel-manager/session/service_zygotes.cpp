@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 namespace cellkeep::session {
@@ -16,6 +18,8 @@ namespace {
 
 /// Its imports, on a busy machine.
 constexpr std::chrono::seconds kZygotePatience{60};
+/// One without libraries: sessions wait for it, and start without one when it takes longer.
+constexpr std::chrono::seconds kBareZygotePatience{2};
 /// What is loaded beforehand, once for all sessions, and what its forks hold before they move to
 /// their own cgroups.
 constexpr std::uint64_t kZygoteMemoryBytes = 1ULL << 30U;
@@ -43,12 +47,16 @@ std::string read_now(const UniqueFd& pipe) {
     return text.substr(0, text.find_last_not_of('\n') + 1);
 }
 
+enum class Libraries { kImported, kNone };
+
 Result<ZygoteKeeper::ZygotePtr> make_zygote(
     const KernelSpec& spec,
+    Libraries libraries,
     const SessionLanguages& languages,
     const sandbox::ZygotePolicy& ids,
     const std::set<std::string, std::less<>>& allow_degraded,
     const std::function<bool()>& given_up) {
+    const bool bare = libraries == Libraries::kNone;
     sandbox::ZygoteSpec zygote;
     zygote.policy.hostname = "zygote";
     zygote.policy.read_only = languages.read_only;
@@ -59,10 +67,10 @@ Result<ZygoteKeeper::ZygotePtr> make_zygote(
     zygote.policy.host_uid = ids.first_id;
     zygote.policy.host_gid = ids.first_id;
     zygote.policy.zygote = ids;
-    zygote.patience = kZygotePatience;
+    zygote.patience = bare ? kBareZygotePatience : kZygotePatience;
     zygote.given_up = given_up;
     zygote.program.argv = spec.argv;
-    zygote.program.argv.emplace_back(kZygoteArgument);
+    zygote.program.argv.emplace_back(bare ? kBareZygoteArgument : kZygoteArgument);
     zygote.program.env = spec.env;
     zygote.program.env.insert(zygote.program.env.end(), kOneThread.begin(), kOneThread.end());
     // Otherwise each fork looks up on its own what it calls for the first time (ld.so(8)).
@@ -85,18 +93,28 @@ Result<ZygoteKeeper::ZygotePtr> make_zygote(
 
 }  // namespace
 
-std::shared_ptr<ZygoteKeeper> ServiceState::make_keeper(const KernelSpec& spec) {
-    return ZygoteKeeper::create(
+std::shared_ptr<WarmStart> ServiceState::make_warm_start(const KernelSpec& spec) {
+    const auto make = [this, &spec](Libraries libraries) {
+        const sandbox::ZygotePolicy ids{
+            config_.host_id_base - 1,
+            static_cast<std::uint32_t>(config_.sessions_max) + kZygoteIdsSpare};
+        return [spec,
+                libraries,
+                languages = languages_.at(spec.language),
+                ids,
+                degraded = config_.allow_degraded](const std::function<bool()>& given_up) {
+            return make_zygote(spec, libraries, languages, ids, degraded, given_up);
+        };
+    };
+    return WarmStart::create(
         io_,
-        {.make =
-             [spec,
-              languages = languages_.at(spec.language),
-              ids =
-                  sandbox::ZygotePolicy{
-                      config_.host_id_base - 1,
-                      static_cast<std::uint32_t>(config_.sessions_max) + kZygoteIdsSpare},
-              degraded = config_.allow_degraded](const std::function<bool()>& given_up) {
-                 return make_zygote(spec, languages, ids, degraded, given_up);
+        {.make_full = make(Libraries::kImported),
+         .make_bare = make(Libraries::kNone),
+         .on_ready =
+             [weak = weak_from_this()] {
+                 if (const auto self = weak.lock()) {
+                     self->announce_ready();
+                 }
              },
          .log =
              [weak = weak_from_this(), language = spec.language](const std::string& line) {
@@ -107,23 +125,44 @@ std::shared_ptr<ZygoteKeeper> ServiceState::make_keeper(const KernelSpec& spec) 
         config_.zygote_bounds);
 }
 
-void ServiceState::tell_keeper(const LiveSession& session, bool started) {
-    const auto keeper = zygotes_.find(session.options().language);
+bool ServiceState::ready() const {
+    return begun_ && has_spares_ &&
+           std::all_of(warm_starts_.begin(), warm_starts_.end(), [](const auto& one) {
+               return one.second->ready();
+           });
+}
+
+void ServiceState::announce_ready() {
+    if (!ready() || std::exchange(announced_ready_, true)) {
+        return;
+    }
+    if (config_.log_ready) {
+        config_.log_ready(std::chrono::duration_cast<std::chrono::milliseconds>(
+            std::chrono::steady_clock::now() - made_at_));
+    }
+}
+
+void ServiceState::tell_zygote(const LiveSession& session, bool started) {
+    const auto warm = warm_starts_.find(session.options().language);
     const auto zygote = session.zygote();
-    if (keeper == zygotes_.end() || !zygote || shutting_down_) {
+    if (warm == warm_starts_.end() || !zygote || shutting_down_) {
         return;
     }
     if (started) {
-        keeper->second->praise();
+        warm->second->praise(zygote);
     } else {
-        keeper->second->report(zygote);
+        warm->second->report(zygote);
     }
 }
 
 boost::asio::awaitable<Result<sandbox::Sandbox>> ServiceState::make_sandbox(
     const std::string& language, const sandbox::Policy& policy) {
-    const auto keeper = zygotes_.find(language);
-    auto zygote = keeper == zygotes_.end() ? nullptr : keeper->second->take();
+    const auto warm = warm_starts_.find(language);
+    ZygoteKeeper::ZygotePtr zygote;
+    if (warm !=
+        warm_starts_.end()) {  // no conditional expression: g++ 12 destroys its result twice
+        zygote = co_await warm->second->take();
+    }
     if (zygote && zygote->covers(policy)) {
         auto made = co_await SandboxMaker::make(maker_, policy, zygote);
         if (made.has_value() || shutting_down_) {
@@ -132,7 +171,7 @@ boost::asio::awaitable<Result<sandbox::Sandbox>> ServiceState::make_sandbox(
         log(language + ": without the zygote: " + made.error().message());
         auto plain = co_await SandboxMaker::make(maker_, policy, nullptr);
         if (plain.has_value()) {
-            keeper->second->report(zygote);  // it is not the host that is at fault
+            warm->second->report(zygote);  // it is not the host that is at fault
         }
         co_return plain;
     }

@@ -80,6 +80,15 @@ void SparePool::fill() {
             boost::asio::detached);
     }
     watch_demand();
+    if (being_made_.empty()) {
+        tell_settled();
+    }
+}
+
+void SparePool::tell_settled() {
+    if (hooks_.on_settled) {
+        hooks_.on_settled();
+    }
 }
 
 void SparePool::shed() {
@@ -125,6 +134,7 @@ boost::asio::awaitable<void> SparePool::make_one(SessionOptions options) {
         if (!stopped_) {
             hooks_.log("no spare session could be made: " + made.error().message());
             fill_later();
+            tell_settled();
         }
         co_return;
     }

@@ -63,6 +63,8 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
         /// have theirs already, and a place for somebody's session.
         std::function<bool(std::size_t coming)> has_room;
         std::function<void(const std::string&)> log;
+        /// There are as many as are wanted, or no more can be had now. Null: nobody needs to know.
+        std::function<void()> on_settled = nullptr;
     };
 
     static std::shared_ptr<SparePool> create(
@@ -101,6 +103,7 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
     boost::asio::awaitable<void> make_one(SessionOptions options);
     void tell(bool ready);
     void fill_later();
+    void tell_settled();
 
     boost::asio::io_context& io_;
     SpareDemand demand_;

@@ -66,7 +66,9 @@ void WorkspaceWatch::note(int watch, std::uint32_t mask, std::string_view name, 
     std::string path = directory->second;
     path += (path.empty() ? "" : "/");
     path += name;
-    if ((mask & IN_ISDIR) == 0) {
+    if ((mask & IN_CLOSE_WRITE) != 0) {
+        notes.closed.insert(std::move(path));
+    } else if ((mask & IN_ISDIR) == 0) {
         notes.changed.insert(std::move(path));
     } else if ((mask & (IN_CREATE | IN_MOVED_TO)) != 0) {
         notes.appeared.insert(std::move(path));

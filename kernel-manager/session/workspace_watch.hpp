@@ -34,6 +34,7 @@ class WorkspaceWatch {
 
     struct Notes {
         std::set<std::string> changed;   // paths of files made, written, moved or removed
+        std::set<std::string> closed;    // paths of files that a writer closed, written or not
         std::set<std::string> appeared;  // paths of directories made or moved there
         std::set<std::string> vanished;  // paths of directories removed or moved away
         bool lost = false;               // there was more than was noted

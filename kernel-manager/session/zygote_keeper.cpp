@@ -111,13 +111,31 @@ boost::asio::awaitable<void> ZygoteKeeper::wait_for_first() {
     }
 }
 
-void ZygoteKeeper::stop() {
+void ZygoteKeeper::praise(const ZygotePtr& zygote) {
+    if (zygote && zygote == current_) {
+        retry_delay_.reset();
+    }
+}
+
+void ZygoteKeeper::close() {
     stopped_ = true;
     given_up_->store(true);
     retry_timer_.cancel();
     tell(false);
+}
+
+void ZygoteKeeper::stop() {
+    close();
     if (current_) {
         current_->end();
+        current_.reset();
+    }
+}
+
+void ZygoteKeeper::retire() {
+    close();
+    if (current_) {
+        current_->retire();
         current_.reset();
     }
 }

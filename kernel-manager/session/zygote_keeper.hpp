@@ -58,19 +58,22 @@ class ZygoteKeeper : public std::enable_shared_from_this<ZygoteKeeper> {
     void begin();
     /// One that lives, for one fork; null if there is none now.
     ZygotePtr take();
-    /// What was made by one works.
-    void praise() { retry_delay_.reset(); }
+    /// What was made by this one works.
+    void praise(const ZygotePtr& zygote);
     /// It has not made what could be made without it: another takes its place.
     void report(const ZygotePtr& zygote);
     /// While there is none yet: waits for the one being made, if one is.
     boost::asio::awaitable<void> wait_for_first();
     /// No more of them; the one that is ready is let go, and nobody waits any more.
     void stop();
+    /// The same, but the sessions that it has made live on.
+    void retire();
 
  private:
     ZygoteKeeper(boost::asio::io_context& io, Hooks hooks, ZygoteBounds bounds);
     void on_made(Result<ZygotePtr> made);
     void begin_later();
+    void close();
     void tell(bool made);
 
     boost::asio::io_context& io_;

@@ -33,6 +33,8 @@ using MakeInterpreter = Result<std::unique_ptr<Interpreter>> (*)(const KernelPar
 /// The argument that makes a kernel program a zygote (sandbox/zygote.hpp), whose socket is then at
 /// kLinkFd.
 inline constexpr std::string_view kZygoteArgument = "--zygote";
+/// The same, without the libraries that sessions mostly import: it serves sooner.
+inline constexpr std::string_view kBareZygoteArgument = "--bare-zygote";
 
 /// What is the same for every kernel of this program and environment: done once, before the forks.
 /// Must leave no thread, no open socket, nothing that two kernels must not share.

@@ -11,5 +11,9 @@ int main(int argc, char** argv) {
         cellkeep::kernels::run_zygote(
             kProgram, PythonInterpreter::prepare, PythonInterpreter::create);
     }
+    if (argc == 2 && argv[1] == cellkeep::kernels::kBareZygoteArgument) {
+        cellkeep::kernels::run_zygote(
+            kProgram, PythonInterpreter::prepare_bare, PythonInterpreter::create);
+    }
     cellkeep::kernels::run_kernel(kProgram, PythonInterpreter::create);
 }

@@ -50,13 +50,11 @@ Result<json> parse(const py::handle& bytes, std::string_view what) {
         static_cast<std::string_view>(py::reinterpret_borrow<py::bytes>(bytes)), what);
 }
 
-}  // namespace
-
-Status PythonInterpreter::prepare() {
+Status prepare_by(const char* function) {
     BOOST_OUTCOME_TRY(const EmbeddingPaths paths, find_paths());
     BOOST_OUTCOME_TRY(start_python(paths));
     try {
-        py::module_::import("cellkeep_kernel.warm").attr("prepare")();
+        py::module_::import("cellkeep_kernel.warm").attr(function)();
     } catch (const py::error_already_set& error) {
         return Error(ErrorCode::kSystem, std::string("prepare: ") + error.what());
     }
@@ -65,6 +63,16 @@ Status PythonInterpreter::prepare() {
     PyOS_BeforeFork();
     prepared() = true;
     return ok();
+}
+
+}  // namespace
+
+Status PythonInterpreter::prepare() {
+    return prepare_by("prepare");
+}
+
+Status PythonInterpreter::prepare_bare() {
+    return prepare_by("prepare_bare");
 }
 
 Result<std::unique_ptr<Interpreter>> PythonInterpreter::create(const KernelParts& parts) {

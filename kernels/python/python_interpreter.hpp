@@ -18,6 +18,8 @@ class PythonInterpreter final : public Interpreter {
     /// For a zygote: starts CPython and imports what sessions mostly import
     /// (cellkeep_kernel/warm.py). The process must not run Python any more but in its forks.
     static Status prepare();
+    /// The same without the libraries.
+    static Status prepare_bare();
     /// Starts CPython, or goes on with the prepared one in a fork of its process, and makes the
     /// kernel; once per process.
     static Result<std::unique_ptr<Interpreter>> create(const KernelParts& parts);

@@ -1756,12 +1756,18 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "status": "ok"
+                     *       "status": "ok",
+                     *       "state": "ready"
                      *     }
                      */
                     "application/json": {
                         /** @enum {string} */
                         status: "ok" | "degraded";
+                        /**
+                         * @description While the server is warming, sessions start slower than they will
+                         * @enum {string}
+                         */
+                        state: "warming" | "ready";
                         /** @description Why the store cannot write */
                         store?: string;
                     };

@@ -48,16 +48,27 @@ kernel = None
 
 
 def prepare():
+    """With everything that sessions mostly import."""
+    _prepare((*_OF_THE_KERNEL, *PRELOAD), STARTS_REHEARSED)
+
+
+def prepare_bare():
+    """As quickly as it goes, for the sessions that come before the other one is there."""
+    _prepare((), 0)
+
+
+def _prepare(modules, rehearsals):
     global kernel
-    figures.prepare(os.environ["CELLKEEP_ENVIRONMENT"])
-    for name in (*_OF_THE_KERNEL, *PRELOAD):
+    if "matplotlib" in modules:
+        figures.prepare(os.environ["CELLKEEP_ENVIRONMENT"])
+    for name in modules:
         if importlib.util.find_spec(name.partition(".")[0]) is not None:
             importlib.import_module(name)
     from .kernel import Kernel
 
     kernel = Kernel()
     _exercise_libraries(kernel.shell)
-    for _ in range(STARTS_REHEARSED):
+    for _ in range(rehearsals):
         become_child(dict(os.environb))
         rehearsal.rehearse_start(kernel)
     gc.disable()
@@ -105,6 +116,7 @@ def _reseed():
     if "ssl" in sys.modules:
         sys.modules["ssl"].RAND_add(os.urandom(32), 32.0)
         sys.modules["ssl"].RAND_bytes(1)
-    tempfile = sys.modules["tempfile"]
-    tempfile._name_sequence = None  # its generator is made anew
-    tempfile.tempdir = None  # TMPDIR is the session's
+    if "tempfile" in sys.modules:
+        tempfile = sys.modules["tempfile"]
+        tempfile._name_sequence = None  # its generator is made anew
+        tempfile.tempdir = None  # TMPDIR is the session's

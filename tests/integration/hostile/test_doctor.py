@@ -8,11 +8,11 @@ in force; one that is reported absent or degraded must be seen missing, else the
 import os
 import resource
 import subprocess
+from collections.abc import Iterator
 
 import pytest
 
 from attacker import Attacker, probe_outside
-from harness import Server
 from modes import ModeServer, doctor, prefix_of
 from observe import LIMITS, MEMORY_MB, PROCESSES, SEEN, Observed
 
@@ -20,8 +20,11 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes root to look in
 
 
 @pytest.fixture(scope="module")
-def inside(server: Server) -> Attacker:
-    return Attacker(server, limits=LIMITS)
+def inside(mode: str) -> Iterator[Attacker]:
+    """In a sandbox that the server made as doctor makes its own; what a zygote makes differs in its
+    network and in the parent of its pid 1 (SECURITY.md, section 16)."""
+    with ModeServer(mode, "--log-format", "text", "--no-zygotes") as server:
+        yield Attacker(server, limits=LIMITS)
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,9 @@ HOPELESS: dict[str, tuple[list[str], str]] = {
 
 
 def server_without(mode: str, before: list[str], *waived: str) -> Server:
-    server = Server("--log-format", "text", *(f"--allow-degraded={name}" for name in waived))
+    # Without zygotes, as doctor makes its sandbox.
+    degraded = (f"--allow-degraded={name}" for name in waived)
+    server = Server("--log-format", "text", "--no-zygotes", *degraded)
     server.prefix = [*before, *prefix_of(mode)]
     give_to(mode, Path(server.folder.name))
     return server
@@ -189,7 +191,8 @@ def test_root_of_a_container_counts_as_an_ordinary_user(user: str) -> None:
     now = states_of(said)
     # No image has been made for it; an ordinary user's root has no cgroup either.
     assert set(now) <= {*NO_CGROUPS, "private_image"}
-    server = Server("--log-format", "text", *(f"--allow-degraded={name}" for name in now))
+    degraded = (f"--allow-degraded={name}" for name in now)
+    server = Server("--log-format", "text", "--no-zygotes", *degraded)
     server.prefix = before
     give_to(user, Path(server.folder.name))
     with server:

@@ -175,6 +175,14 @@ class Server:
 
         wait_until(is_warm, READY_SECONDS_MAX, "sessions are warm")
 
+    def wait_until_ready(self) -> None:
+        """It has made, or failed to make, what lets sessions start quickly."""
+
+        def is_ready() -> bool:
+            return self.get("/healthz").json()["state"] == "ready"
+
+        wait_until(is_ready, READY_SECONDS_MAX, "the server is ready")
+
     def output(self) -> str:
         return (Path(self.folder.name) / "log").read_text(encoding="utf-8", errors="replace")
 
@@ -191,6 +199,8 @@ class Server:
             self.process.wait()
             raise AssertionError(f"SIGINT did not stop the server:\n{self.output()}") from None
         assert status == 0, f"exit status {status}:\n{self.output()}"
+        # Nothing is left to do on the event loop either, so nobody waits for a stop.
+        assert "unfinished" not in self.output(), self.output()[-2_000:]
         self.assert_nothing_left(children)
         assert not (self.state_dir / "server.json").exists()
         connections = self.state_dir / "connections"

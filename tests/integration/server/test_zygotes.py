@@ -61,6 +61,25 @@ def warm(mode: str) -> Iterator[Server]:
         yield running
 
 
+def test_sessions_start_while_the_server_is_warming(mode: str) -> None:
+    """They come from a zygote without libraries, which goes when the one with libraries is there."""
+    with ModeServer(mode, "--prespawn-count", "0") as server:
+        early = server.create()
+        if server.get("/healthz").json()["state"] == "warming":
+            assert early.value("'pandas' in __import__('sys').modules") == "False"
+        assert early.execute("import pandas\nkept = pandas.DataFrame({'a': [1]})")["status"] == "ok"
+        server.wait_until_ready()
+        assert "info    ready warming_ms=" in server.output() or '"ready"' in server.output()
+        late = server.create()
+        assert late.value("'pandas' in __import__('sys').modules") == "True"
+        # The early one lives on, and can start again, without the zygote that made it.
+        assert early.value("int(kept.a.sum())") == "1"
+        assert early.post("restart").status_code == 200
+        assert early.value("'kept' in globals()") == "False"
+        drawn = {session.value("__import__('random').random()") for session in (early, late)}
+        assert len(drawn) == 2
+
+
 @pytest.fixture(scope="module")
 def siblings(warm: Server) -> Iterator[list[Session]]:
     made = [warm.create() for _ in range(SIBLINGS)]

@@ -16,7 +16,10 @@ TEST_CASE("the index names the version, the languages and the way on", "[agent][
     CHECK(answer.json["version"] == "9.9");
     CHECK(answer.json["languages"].size() == 2);
     CHECK(answer.json["links"]["sessions"] == "/v1/sessions");
-    CHECK(api.ask("GET", "/healthz").json["status"] == "ok");
+    CHECK(api.ask("GET", "/healthz").json == nlohmann::json{{"status", "ok"}, {"state", "ready"}});
+    api.backend.warm = false;
+    CHECK(
+        api.ask("GET", "/healthz").json == nlohmann::json{{"status", "ok"}, {"state", "warming"}});
 }
 
 TEST_CASE("the OpenAPI document describes every route", "[agent][routes]") {

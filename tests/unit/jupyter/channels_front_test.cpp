@@ -39,6 +39,7 @@ class OneSession : public session::Backend {
         return nullptr;
     }
     session::LimitCeilings ceilings() const override { return {}; }
+    bool ready() const override { return true; }
 };
 
 struct FrontFixture {

@@ -3,6 +3,9 @@
 
 #include "tests/support/temporary_workspace.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <memory>
 
 namespace cellkeep::session {
@@ -111,6 +114,26 @@ TEST_CASE("a file written in the same tick with the same size is seen", "[artifa
         files.write("same", std::to_string(i % 10));
         CHECK(names(tracker->take()) == Changes{{"same", "modified"}});
     }
+}
+
+TEST_CASE("a file that is closed late is no change, one that is written is", "[artifacts]") {
+    const TemporaryWorkspace files;
+    const auto tracker = make_tracker(files);
+    tracker->begin();
+    REQUIRE(tracker->watching());
+    for (int i = 0; i < 50; ++i) {
+        files.write("input", "1");
+        // As a fork before its exec holds it, or a reader of /proc/PID/fd.
+        UniqueFd held(::open(files.path("input").c_str(), O_WRONLY | O_CLOEXEC));
+        REQUIRE(held);
+        tracker->begin();
+        held.reset();
+        CHECK(names(tracker->take()).empty());
+    }
+    UniqueFd writer(::open(files.path("input").c_str(), O_WRONLY | O_CLOEXEC));
+    tracker->begin();
+    REQUIRE(::write(writer.get(), "2", 1) == 1);
+    CHECK(names(tracker->take()) == Changes{{"input", "modified"}});
 }
 
 TEST_CASE("a flood of changes is still told whole", "[artifacts]") {

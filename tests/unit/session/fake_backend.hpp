@@ -84,6 +84,9 @@ class FakeBackend : public Backend {
     std::vector<std::string> languages() const override { return {"python", "sql"}; }
     const KernelSpec* find_spec(const std::string& language) const override;
     LimitCeilings ceilings() const override { return {}; }
+    bool ready() const override { return warm; }
+
+    bool warm = true;
 
     std::shared_ptr<FakeSession> add(SessionOptions options = {});
     const std::string& directory() const { return directory_; }

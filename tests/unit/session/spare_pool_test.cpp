@@ -180,6 +180,42 @@ TEST_CASE(
     pool->stop();
 }
 
+TEST_CASE(
+    "it tells when there is nothing left to make, or nothing can be made", "[session][prespawn]") {
+    boost::asio::io_context io;
+    std::size_t wanted = 0;
+    bool room = true;
+    int settled = 0;
+    const auto make_pool = [&] {
+        return SparePool::create(
+            io,
+            SpareDemand({{{}, wanted}}, 0),
+            {.make = [&](SessionOptions /*options*/)
+                 -> boost::asio::awaitable<Result<SparePool::Spare>> {
+                 CHECK(settled == 0);
+                 co_return Error(ErrorCode::kUnavailable, "no");
+             },
+             .discard = [](const SparePool::Spare& /*spare*/) {},
+             .has_room = [&](std::size_t /*coming*/) { return room; },
+             .log = [](const std::string& /*line*/) {},
+             .on_settled = [&] { ++settled; }});
+    };
+    SECTION("none is wanted") {}
+    SECTION("there is no room") {
+        wanted = 1;
+        room = false;
+    }
+    SECTION("one was tried and failed") {
+        wanted = 1;
+    }
+    const auto pool = make_pool();
+    pool->fill();
+    CHECK(settled == (wanted == 1 && room ? 0 : 1));
+    io.poll();
+    CHECK(settled == 1);
+    pool->stop();
+}
+
 TEST_CASE("a claim is exclusive while it lives, and moves", "[session][prespawn]") {
     const auto taken = std::make_shared<std::set<std::string>>();
     auto one = Claim<std::string>::take(taken, "a");
