@@ -26,8 +26,8 @@ inline constexpr std::size_t kListedFilesMax = 20'000;
 inline constexpr std::size_t kListedPathBytesMax = 4ULL << 20U;
 /// Names that are looked at one by one; more, and looking at everything is cheaper.
 inline constexpr std::size_t kFollowedNamesMax = 2048;
-/// After a look at everything that took longer than this, there is none for kLookRest times as
-/// long: what a guest piles up may cost the server this share of its time and no more.
+/// After a look at everything that took more processor time than this, there is none for kLookRest
+/// times as long: what a guest piles up may cost the server this share of its time and no more.
 inline constexpr std::chrono::microseconds kLookFree{2'000};
 inline constexpr int kLookRest = 20;
 
