@@ -79,9 +79,14 @@ Status remove_dead(const fs::path& directory) {
     return remove_tree(directory.string());
 }
 
-timespec last_use(const std::string& directory) {
+/// The epoch if that cannot be read.
+std::chrono::system_clock::time_point last_use(const std::string& directory) {
     struct stat info {};
-    return ::stat((directory + "/" + kUseName).c_str(), &info) == 0 ? info.st_mtim : timespec{};
+    if (::stat((directory + "/" + kUseName).c_str(), &info) != 0) {
+        return {};
+    }
+    return std::chrono::system_clock::time_point(
+        std::chrono::seconds(info.st_mtim.tv_sec) + std::chrono::nanoseconds(info.st_mtim.tv_nsec));
 }
 
 /// Removes what it holds unless the build came to its end.
@@ -175,7 +180,7 @@ Result<UniqueFd> Store::lock(const char* name) const {
 }
 
 Result<std::vector<ImageRecord>> Store::records() const {
-    std::vector<std::pair<timespec, ImageRecord>> found;
+    std::vector<std::pair<std::chrono::system_clock::time_point, ImageRecord>> found;
     std::error_code error;
     for (fs::directory_iterator at(directory_, error), end; !error && at != end;
          at.increment(error)) {
@@ -189,8 +194,7 @@ Result<std::vector<ImageRecord>> Store::records() const {
         return Error::from_errno(error.value(), "readdir(" + directory_ + ")");
     }
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-        return std::pair(a.first.tv_sec, a.first.tv_nsec) >
-               std::pair(b.first.tv_sec, b.first.tv_nsec);
+        return a.first > b.first;
     });
     std::vector<ImageRecord> records;
     records.reserve(found.size());
@@ -205,8 +209,9 @@ Result<std::vector<StoredImage>> Store::list() const {
     BOOST_OUTCOME_TRY(auto found, records());
     std::vector<StoredImage> images;
     for (ImageRecord& record : found) {
-        BOOST_OUTCOME_TRY(const auto unused, claim_unused(directory_of(record)));
-        images.push_back({std::move(record), !unused.has_value()});
+        const std::string directory = directory_of(record);
+        BOOST_OUTCOME_TRY(const auto unused, claim_unused(directory));
+        images.push_back({std::move(record), !unused.has_value(), last_use(directory)});
     }
     return images;
 }
@@ -379,11 +384,16 @@ Status Store::collect_garbage() {
     BOOST_OUTCOME_TRY(const auto images, list());
     std::size_t environments = 0;
     std::size_t programs = 0;
+    std::uint64_t bytes = 0;
+    const auto recent = std::chrono::system_clock::now() - kRecentUse;
     for (const StoredImage& image : images) {
         const bool is_environment = image.record.kind == Kind::kEnvironment;
         const std::size_t rank = is_environment ? ++environments : ++programs;
-        if (image.in_use ||
-            rank <= (is_environment ? kEnvironmentImagesKept : kProgramImagesKept)) {
+        const std::size_t kept = is_environment ? kEnvironmentImagesKept : kProgramImagesKept;
+        const bool is_recent =
+            image.last_used >= recent && bytes + image.record.bytes <= kRecentBytesMax;
+        if (image.in_use || rank <= kept || is_recent) {
+            bytes += image.record.bytes;
             continue;
         }
         const Status gone = remove(image.record);

@@ -11,7 +11,9 @@
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +24,10 @@ namespace cellkeep::image {
 /// How many images of a kind stay, those used last; what is in use stays besides.
 inline constexpr std::size_t kEnvironmentImagesKept = 2;
 inline constexpr std::size_t kProgramImagesKept = 6;
+/// So does what was used this recently, as long as all that stays takes no more than so many bytes:
+/// several builds of one user that take turns do not remove each other's images.
+inline constexpr std::chrono::hours kRecentUse{7 * 24};
+inline constexpr std::uint64_t kRecentBytesMax = 16ULL << 30U;
 
 /// An image that is verified, mounted if it has to be, and kept from removal while this lives.
 struct ImageInUse {
@@ -33,6 +39,7 @@ struct ImageInUse {
 struct StoredImage {
     ImageRecord record;
     bool in_use = false;
+    std::chrono::system_clock::time_point last_used;
 };
 
 class Store {

@@ -219,30 +219,46 @@ TEST_CASE("an image that is damaged while somebody uses it is nobody else's", "[
     CHECK(slurp(fixture.tree_of(again) + "/share/data") == "the first\n");
 }
 
+/// As if it had last been used `seconds` after it was a little longer ago than counts as recent.
+void let_rest(const ImageFixture& fixture, const image::ImageRecord& record, int seconds) {
+    const auto then = fs::file_time_type::clock::now() - image::kRecentUse - std::chrono::hours(1);
+    fs::last_write_time(
+        fixture.store.directory_of(record) + "/use", then + std::chrono::seconds(seconds));
+}
+
 TEST_CASE("of images nobody uses those used last stay, so many and no more", "[image][store]") {
     ImageFixture fixture;
+    const auto build = [&fixture](image::Kind kind, std::size_t i) {
+        image::Recipe recipe = fixture.recipe(static_cast<char>('0' + i));
+        recipe.kind = kind;
+        write_host_file(
+            fixture.host + "/share/data",
+            std::string(image::to_string(kind)) + " " + std::to_string(i));
+        return fixture.build(recipe);
+    };
+    const auto [kind, kept] = GENERATE(table<image::Kind, std::size_t>({
+        {image::Kind::kPrograms, image::kProgramImagesKept},
+        {image::Kind::kEnvironment, image::kEnvironmentImagesKept},
+    }));
     std::vector<image::ImageRecord> made;
-    for (std::size_t i = 0; i <= image::kProgramImagesKept; ++i) {
-        write_host_file(fixture.host + "/share/data", std::to_string(i));
-        made.push_back(fixture.build(fixture.recipe(static_cast<char>('0' + i))));
-        CHECK(fixture.folders() == std::min(i + 1, image::kProgramImagesKept));
-        if (i + 1 == image::kProgramImagesKept) {
-            REQUIRE(fixture.store.use(made[0]).has_value());  // so the second is the oldest
-        }
+    for (std::size_t i = 0; i <= kept; ++i) {
+        made.push_back(build(kind, i));
     }
-    CHECK(is_there(fixture, fixture.recipe('0')));
-    CHECK_FALSE(is_there(fixture, fixture.recipe('1')));
-    image::Recipe large = fixture.recipe('f');
-    large.kind = image::Kind::kEnvironment;  // counted apart
-    for (std::size_t i = 0; i <= image::kEnvironmentImagesKept; ++i) {
-        write_host_file(fixture.host + "/share/data", "environment " + std::to_string(i));
-        large.fingerprint.back() = static_cast<char>('0' + i);
-        (void)fixture.build(large);
+    CHECK(fixture.folders() == kept + 1);  // all of them were used just now
+    for (std::size_t i = 0; i <= kept; ++i) {
+        let_rest(fixture, made[i], static_cast<int>(i));
     }
-    CHECK(fixture.folders() == image::kProgramImagesKept + image::kEnvironmentImagesKept);
-    CHECK(
-        fixture.store.remove_unused().value() ==
-        image::kProgramImagesKept + image::kEnvironmentImagesKept);
+    REQUIRE(fixture.store.use(made[0]).has_value());
+    (void)build(kind, kept + 1);
+    CHECK(fixture.folders() == kept);
+    CHECK(fs::exists(fixture.store.directory_of(made[0])));
+    CHECK_FALSE(fs::exists(fixture.store.directory_of(made[1])));
+    CHECK_FALSE(fs::exists(fixture.store.directory_of(made[2])));
+    const auto other = kind == image::Kind::kPrograms ? image::Kind::kEnvironment
+                                                      : image::Kind::kPrograms;
+    (void)build(other, 0);
+    CHECK(fixture.folders() == kept + 1);  // the kinds are counted apart
+    CHECK(fixture.store.remove_unused().value() == kept + 1);
     CHECK(fixture.folders() == 0);
 }
 
