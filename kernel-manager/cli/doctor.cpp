@@ -49,7 +49,16 @@ sandbox::HostFeatures probe() {
     }
     sandbox::HostFeatures host = sandbox::probe_host();
     for (sandbox::Control& control : host.controls) {
-        if (control.name == "private_image") {
+        if (control.name != "private_image") {
+            continue;
+        }
+        if (kernel.error().code() == ErrorCode::kNotFound) {
+            control.state = sandbox::ControlState::kApplied;
+            control.mechanism =
+                "the first server to start makes the image (cellkeep image build: now)";
+            control.detail.clear();
+            control.fix.clear();
+        } else {
             control.detail = kernel.error().message();
             control.fix = kernel.error().hint().empty() ? control.fix : kernel.error().hint();
         }
