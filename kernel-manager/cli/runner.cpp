@@ -4,6 +4,7 @@
 #include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/cli/json_field.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <utility>
@@ -74,23 +75,77 @@ std::string traceback_of(const nlohmann::json& execution) {
     return text;
 }
 
-/// What a cell says in text: its stdout, then its result.
-std::string spoken(const nlohmann::json& execution) {
-    std::string text = text_field(execution, "stdout");
-    const auto result = execution.find("result");
-    if (result != execution.end() && result->is_object()) {
-        if (!text.empty() && text.back() != '\n') {
-            text.push_back('\n');
-        }
-        text += text_field(*result, "text/plain");
+/// nbformat's "multiline string": a string, or a list of lines that keep their line ends.
+std::string multiline(const nlohmann::json& data, const char* type) {
+    const nlohmann::json& lines = array_field(data, type);
+    std::string text = text_field(data, type);
+    for (const auto& line : lines) {
+        text += line.is_string() ? line.get<std::string>() : std::string();
     }
     return text;
 }
 
-void collect_figures(const nlohmann::json& outputs, std::size_t cell, RunReport& report) {
-    std::size_t number = 0;
-    for (std::string& png : png_pictures(outputs)) {
-        report.figures.push_back({cell, ++number, std::move(png)});
+/// A display or a result as a terminal can show it: its text; the pictures, and whatever has no
+/// text, by name and size. Adds its PNG picture to the report.
+std::string display_text(const nlohmann::json& output, std::size_t cell, RunReport& report) {
+    const auto data = output.find("data");
+    if (data == output.end() || !data->is_object()) {
+        return {};
+    }
+    std::string text = multiline(*data, "text/plain");
+    if (text.empty()) {
+        text = multiline(*data, "text/markdown");
+    }
+    const auto name = [&text](const std::string& what, std::size_t bytes) {
+        text += (text.empty() ? "[" : " [") + what + ", " + std::to_string(bytes) + " bytes]";
+    };
+    for (std::string& png : png_pictures(nlohmann::json::array({output}))) {
+        const auto earlier = std::count_if(
+            report.figures.begin(), report.figures.end(), [cell](const Figure& figure) {
+                return figure.cell == cell;
+            });
+        const std::size_t number = static_cast<std::size_t>(earlier) + 1;
+        name("figure " + std::to_string(number) + ": image/png", png.size());
+        report.figures.push_back({cell, number, std::move(png)});
+    }
+    for (const auto& [type, value] : data->items()) {
+        const bool is_picture = type.substr(0, 6) == "image/" && type != "image/png";
+        if (is_picture || text.empty()) {
+            name(
+                type,
+                value.is_string() ? value.get_ref<const std::string&>().size()
+                                  : multiline(*data, type.c_str()).size());
+        }
+    }
+    if (!text.empty() && text.back() != '\n') {
+        text.push_back('\n');
+    }
+    return text;
+}
+
+/// Gives everything that an execution said to `write`, in order: the name of the stream ("stdout"
+/// for displays and results), and the text. Adds the pictures to the report.
+void show_outputs(
+    const nlohmann::json& execution,
+    std::size_t cell,
+    RunReport& report,
+    const std::function<void(const std::string& stream, const std::string& text)>& write) {
+    bool in_line = false;
+    for (const auto& output : array_field(execution, "outputs")) {
+        if (!output.is_object()) {
+            continue;
+        }
+        if (text_field(output, "output_type") == "stream") {
+            const std::string text = multiline(output, "text");
+            in_line = !text.empty() && text.back() != '\n';
+            write(text_field(output, "name"), text);
+            continue;
+        }
+        const std::string text = display_text(output, cell, report);
+        if (!text.empty()) {
+            write("stdout", (in_line ? "\n" : "") + text);
+            in_line = false;
+        }
     }
 }
 
@@ -151,9 +206,13 @@ asio::awaitable<Result<RunReport>> run_cells(
         const nlohmann::json& execution = executed.value();
         const std::string status = text_field(execution, "status");
         print("· " + status + " · " + seconds(execution) + "\n");
-        print(excerpt(spoken(execution), kExcerptLinesMax));
+        std::string said;
+        show_outputs(
+            execution, i + 1, report, [&said](const std::string& stream, const std::string& text) {
+                said += stream == "stdout" ? text : std::string();
+            });
+        print(excerpt(said, kExcerptLinesMax));
         store(execution, cell.position, notebook);
-        collect_figures(array_field(execution, "outputs"), i + 1, report);
         if (status == "ok") {
             continue;
         }
@@ -172,10 +231,10 @@ asio::awaitable<Result<RunReport>> run_program(RunTarget& target, std::string co
         co_return executed.error();
     }
     const nlohmann::json& execution = executed.value();
-    print(text_field(execution, "stdout"));
-    print_error(text_field(execution, "stderr"));
     RunReport report;
-    collect_figures(array_field(execution, "outputs"), 1, report);
+    show_outputs(execution, 1, report, [](const std::string& stream, const std::string& text) {
+        stream == "stderr" ? print_error(text) : print(text);
+    });
     const std::string status = text_field(execution, "status");
     if (status != "ok") {
         print_error(traceback_of(execution));

@@ -37,7 +37,8 @@ struct RunReport {
 boost::asio::awaitable<Result<RunReport>> run_cells(
     RunTarget& target, Notebook& notebook, const std::function<bool()>& interrupted);
 
-/// stdout and stderr of the program go to ours, its traceback to stderr.
+/// What the program writes to stdout and stderr goes to ours, in order; so do its results and
+/// displays, as text, pictures and other media by name and size. Its traceback goes to stderr.
 boost::asio::awaitable<Result<RunReport>> run_program(RunTarget& target, std::string code);
 
 /// At most lines_max lines of at most 100 characters, indented by four spaces, and how many more
