@@ -35,7 +35,7 @@ Result<std::string> find_connection_file(const ConnectCommand& command) {
         BOOST_OUTCOME_TRY(state_dir, default_state_dir());
     }
     BOOST_OUTCOME_TRY(const ServerRecord record, load_server_record(state_dir));
-    BOOST_OUTCOME_TRY(const auto server, http::parse_server_url(record.url, record.token));
+    BOOST_OUTCOME_TRY(const auto server, address_of(record));
     BOOST_OUTCOME_TRY(
         const auto response, get(server, "/v1/sessions/" + http::encode_segment(command.session)));
     BOOST_OUTCOME_TRY(const auto body, protocol::parse_json(response.body, "the server's answer"));

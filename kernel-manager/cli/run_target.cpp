@@ -166,7 +166,7 @@ Result<std::unique_ptr<RunTarget>> make_local_target(asio::io_context& io, const
 
 Result<std::unique_ptr<RunTarget>> make_server_target(
     const ServerRecord& server, const std::string& language) {
-    BOOST_OUTCOME_TRY(auto address, http::parse_server_url(server.url, server.token));
+    BOOST_OUTCOME_TRY(auto address, address_of(server));
     return std::unique_ptr<RunTarget>(std::make_unique<ServerTarget>(std::move(address), language));
 }
 

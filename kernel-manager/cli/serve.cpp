@@ -80,6 +80,10 @@ Status announce(const ServePlan& plan, const Listeners& listeners, StateDir& sta
     ServerRecord record;
     record.url = listeners.urls().front();
     record.token = plan.token;
+    record.base_url = plan.listening.base_url.text();
+    if (plan.listening.tls) {
+        record.certificate_sha256 = plan.listening.tls->certificate_sha256();
+    }
     record.pid = ::getpid();
     record.started_at = to_iso8601(std::chrono::system_clock::now());
     record.version = version_text();

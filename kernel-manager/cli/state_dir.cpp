@@ -114,6 +114,8 @@ Result<ServerRecord> load_server_record(const std::string& state_dir) {
     };
     read("url", record.url);
     read("token", record.token);
+    read("base_url", record.base_url);
+    read("certificate_sha256", record.certificate_sha256);
     read("started_at", record.started_at);
     read("version", record.version);
     if (document.is_object() && document.contains("pid") && document["pid"].is_number_integer()) {
@@ -123,6 +125,18 @@ Result<ServerRecord> load_server_record(const std::string& state_dir) {
         return Error(ErrorCode::kProtocol, record_path(state_dir) + " lacks url or token");
     }
     return record;
+}
+
+Result<http::ServerAddress> address_of(const ServerRecord& record) {
+    BOOST_OUTCOME_TRY(auto server, http::parse_server_url(record.url, record.token));
+    server.certificate_sha256 = record.certificate_sha256;
+    if (server.tls && server.certificate_sha256.empty()) {
+        return Error(ErrorCode::kProtocol, "server.json names no certificate for " + record.url);
+    }
+    if (!server.socket_path.empty()) {
+        server.base = record.base_url.substr(0, record.base_url.find_last_not_of('/') + 1);
+    }
+    return server;
 }
 
 StateDir::StateDir(std::string path, UniqueFd lock)
@@ -162,6 +176,8 @@ Status StateDir::publish(const ServerRecord& record) {
     const nlohmann::json document = {
         {"url", record.url},
         {"token", record.token},
+        {"base_url", record.base_url},
+        {"certificate_sha256", record.certificate_sha256},
         {"pid", record.pid},
         {"started_at", record.started_at},
         {"version", record.version},

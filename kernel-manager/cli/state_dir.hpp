@@ -4,6 +4,7 @@
 // lets go when the server dies), with server.json saying where that server is and its token.
 #pragma once
 
+#include "kernel-manager/http/client.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 
@@ -15,6 +16,8 @@ namespace cellkeep::cli {
 struct ServerRecord {
     std::string url;
     std::string token;
+    std::string base_url = "/";      // of a Unix socket's URL, which cannot name it
+    std::string certificate_sha256;  // of an https URL; http::ServerAddress
     long pid = 0;
     std::string started_at;
     std::string version;
@@ -25,6 +28,9 @@ Result<std::string> default_state_dir();
 
 /// kNotFound if no server has written one there.
 Result<ServerRecord> load_server_record(const std::string& state_dir);
+
+/// How http::fetch() reaches that server. kProtocol if the record does not say it.
+Result<http::ServerAddress> address_of(const ServerRecord& record);
 
 /// The directory, locked. The destructor removes server.json if publish() wrote it.
 class StateDir {

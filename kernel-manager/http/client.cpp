@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/client.hpp"
 
+#include "kernel-manager/http/tls.hpp"
 #include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
+
+#include <sys/un.h>
 
 #include <algorithm>
 #include <charconv>
@@ -28,25 +35,129 @@ namespace {
 /// An answer of our server: outputs of one execution, pictures included.
 constexpr std::uint64_t kAnswerBytesMax = 1ULL << 30U;
 
-Error client_error(const boost::system::error_code& error, const ServerAddress& server) {
-    const std::string where = "http://" + server.host + ":" + server.port;
-    if (error == beast::error::timeout) {
-        return {ErrorCode::kTimeout, where + ": no answer in time"};
+using Stream = beast::basic_stream<asio::generic::stream_protocol>;
+using WireRequest = beast::http::request<beast::http::string_body>;
+
+/// A type of its own: Asio makes an endpoint of anything that has an address.
+struct Place {
+    asio::generic::stream_protocol::endpoint endpoint;
+};
+
+std::string text_of(const ServerAddress& server) {
+    if (!server.socket_path.empty()) {
+        return "unix:" + server.socket_path;
     }
-    return {ErrorCode::kUnavailable, where + ": " + error.message()};
+    return (server.tls ? "https://" : "http://") + server.host + ":" + server.port;
+}
+
+Error client_error(const boost::system::error_code& error, const ServerAddress& server) {
+    if (error == beast::error::timeout) {
+        return {ErrorCode::kTimeout, text_of(server) + ": no answer in time"};
+    }
+    return {ErrorCode::kUnavailable, text_of(server) + ": " + error.message()};
+}
+
+/// kInvalidArgument if the host is no address or the path is too long for a socket (unix(7)).
+Result<Place> place_of(const ServerAddress& server) {
+    if (!server.socket_path.empty()) {
+        if (server.socket_path.size() >= sizeof(sockaddr_un::sun_path)) {
+            return Error(
+                ErrorCode::kInvalidArgument, text_of(server) + ": the socket's path is too long");
+        }
+        return Place{asio::local::stream_protocol::endpoint(server.socket_path)};
+    }
+    boost::system::error_code error;
+    const auto address = asio::ip::make_address(server.host, error);
+    std::uint16_t port = 0;
+    const char* end = server.port.data() + server.port.size();
+    const auto [stop, failed] = std::from_chars(server.port.data(), end, port);
+    if (error || failed != std::errc() || stop != end || port == 0) {
+        return Error(ErrorCode::kInvalidArgument, text_of(server) + " is not ADDRESS:PORT");
+    }
+    return Place{asio::ip::tcp::endpoint(address, port)};
+}
+
+WireRequest make_wire(const ServerAddress& server, ClientRequest request) {
+    WireRequest wire;
+    wire.version(11);
+    wire.method_string(request.method);
+    wire.target(server.base + request.target);
+    wire.set(
+        beast::http::field::host,
+        server.port.empty() ? std::string("localhost") : "localhost:" + server.port);
+    wire.set(beast::http::field::authorization, "Bearer " + server.token);
+    wire.set(beast::http::field::connection, "close");
+    if (!request.body.empty()) {
+        wire.set(beast::http::field::content_type, "application/json");
+    }
+    wire.body() = std::move(request.body);
+    wire.prepare_payload();
+    return wire;
+}
+
+template <typename AnyStream>
+asio::awaitable<Result<ClientResponse>> exchange(
+    AnyStream& stream, const WireRequest& wire, const ServerAddress& server) {
+    auto [write_failed, written] = co_await beast::http::async_write(stream, wire, kAwait);
+    if (write_failed) {
+        co_return client_error(write_failed, server);
+    }
+    beast::flat_buffer buffer;
+    beast::http::response_parser<beast::http::string_body> parser;
+    parser.body_limit(kAnswerBytesMax);
+    auto [read_failed, read] = co_await beast::http::async_read(stream, buffer, parser, kAwait);
+    if (read_failed) {
+        co_return client_error(read_failed, server);
+    }
+    ClientResponse response;
+    response.status = static_cast<int>(parser.get().result_int());
+    response.body = std::move(parser.get().body());
+    co_return response;
+}
+
+/// The token leaves only after the server has shown its own certificate. The server wrote that
+/// certificate's digest into its private state directory: this says more than a chain to a
+/// certificate authority, and works for a certificate that no authority signed.
+asio::awaitable<Result<ClientResponse>> exchange_with_tls(
+    Stream& stream, const WireRequest& wire, const ServerAddress& server) {
+    asio::ssl::context context(asio::ssl::context::tls_client);
+    asio::ssl::stream<Stream&> tls(stream, context);
+    auto [refused] = co_await tls.async_handshake(asio::ssl::stream_base::client, kAwait);
+    if (refused) {
+        co_return client_error(refused, server);
+    }
+    if (peer_certificate_sha256(tls.native_handle()) != server.certificate_sha256) {
+        co_return Error(
+            ErrorCode::kUnavailable,
+            text_of(server) +
+                " shows another certificate than the one that the server started with");
+    }
+    co_return co_await exchange(tls, wire, server);
 }
 
 }  // namespace
 
 Result<ServerAddress> parse_server_url(const std::string& url, std::string token) {
-    static constexpr std::string_view kScheme = "http://";
-    const Error refused(ErrorCode::kInvalidArgument, "\"" + url + "\" is not http://ADDRESS:PORT");
-    if (url.substr(0, kScheme.size()) != kScheme) {
+    static constexpr std::string_view kPlain = "http://";
+    static constexpr std::string_view kTls = "https://";
+    static constexpr std::string_view kUnix = "unix:/";
+    ServerAddress server;
+    server.token = std::move(token);
+    if (url.substr(0, kUnix.size()) == kUnix) {
+        server.socket_path = url.substr(kUnix.size() - 1);
+        BOOST_OUTCOME_TRY(place_of(server));
+        return server;
+    }
+    const Error refused(
+        ErrorCode::kInvalidArgument,
+        "\"" + url + "\" is none of http://ADDRESS:PORT, https://ADDRESS:PORT and unix:/PATH");
+    server.tls = url.substr(0, kTls.size()) == kTls;
+    const std::string_view scheme = server.tls ? kTls : kPlain;
+    if (url.substr(0, scheme.size()) != scheme) {
         return refused;
     }
-    ServerAddress server;
-    const std::size_t slash = std::min(url.find('/', kScheme.size()), url.size());
-    const std::string authority = url.substr(kScheme.size(), slash - kScheme.size());
+    const std::size_t slash = std::min(url.find('/', scheme.size()), url.size());
+    const std::string authority = url.substr(scheme.size(), slash - scheme.size());
     server.base = url.substr(slash);
     while (!server.base.empty() && server.base.back() == '/') {
         server.base.pop_back();
@@ -60,60 +171,28 @@ Result<ServerAddress> parse_server_url(const std::string& url, std::string token
         server.host = server.host.substr(1, server.host.size() - 2);
     }
     server.port = authority.substr(colon + 1);
-    server.token = std::move(token);
-    std::uint16_t port = 0;
-    const char* end = server.port.data() + server.port.size();
-    const auto [stop, failed] = std::from_chars(server.port.data(), end, port);
-    boost::system::error_code error;
-    (void)asio::ip::make_address(server.host, error);
-    if (error || failed != std::errc() || stop != end || port == 0) {
+    if (place_of(server).has_error()) {
         return refused;
     }
     return server;
 }
 
 asio::awaitable<Result<ClientResponse>> fetch(const ServerAddress& server, ClientRequest request) {
-    boost::system::error_code parse_error;
-    const auto address = asio::ip::make_address(server.host, parse_error);
-    std::uint16_t port = 0;
-    (void)std::from_chars(server.port.data(), server.port.data() + server.port.size(), port);
-    const asio::ip::tcp::endpoint endpoint(address, port);
-
-    beast::tcp_stream stream(co_await asio::this_coro::executor);
+    const auto place = place_of(server);
+    if (place.has_error()) {
+        co_return place.error();
+    }
+    Stream stream(co_await asio::this_coro::executor);
     stream.expires_after(request.timeout);
-    auto [refused] = co_await stream.async_connect(endpoint, kAwait);
+    auto [refused] = co_await stream.async_connect(place.value().endpoint, kAwait);
     if (refused) {
         co_return client_error(refused, server);
     }
-
-    beast::http::request<beast::http::string_body> wire;
-    wire.version(11);
-    wire.method_string(request.method);
-    wire.target(server.base + request.target);
-    wire.set(beast::http::field::host, "localhost:" + server.port);
-    wire.set(beast::http::field::authorization, "Bearer " + server.token);
-    wire.set(beast::http::field::connection, "close");
-    if (!request.body.empty()) {
-        wire.set(beast::http::field::content_type, "application/json");
+    const WireRequest wire = make_wire(server, std::move(request));
+    if (server.tls) {
+        co_return co_await exchange_with_tls(stream, wire, server);
     }
-    wire.body() = std::move(request.body);
-    wire.prepare_payload();
-    auto [write_failed, written] = co_await beast::http::async_write(stream, wire, kAwait);
-    if (write_failed) {
-        co_return client_error(write_failed, server);
-    }
-
-    beast::flat_buffer buffer;
-    beast::http::response_parser<beast::http::string_body> parser;
-    parser.body_limit(kAnswerBytesMax);
-    auto [read_failed, read] = co_await beast::http::async_read(stream, buffer, parser, kAwait);
-    if (read_failed) {
-        co_return client_error(read_failed, server);
-    }
-    ClientResponse response;
-    response.status = static_cast<int>(parser.get().result_int());
-    response.body = std::move(parser.get().body());
-    co_return response;
+    co_return co_await exchange(stream, wire, server);
 }
 
 }  // namespace cellkeep::http

@@ -14,15 +14,22 @@
 
 namespace cellkeep::http {
 
-/// Where a server is: "http://127.0.0.1:8888/user/anna/" and its token.
+/// Where a server is, and its token. It is reached through `socket_path` if that is set, else at
+/// `host` and `port`.
 struct ServerAddress {
     std::string host;  // numeric
     std::string port;
+    std::string socket_path;  // of a Unix socket
     std::string token;
     std::string base;  // "/user/anna": stands before every target
+    bool tls = false;
+    /// SHA-256 of the server's certificate (DER), as lower-case hexadecimal digits. With `tls`, a
+    /// server that shows another certificate does not get the request.
+    std::string certificate_sha256;
 };
 
-/// kInvalidArgument if the text is not http://ADDRESS:PORT[/BASE].
+/// kInvalidArgument if the text is none of http://ADDRESS:PORT[/BASE], https://ADDRESS:PORT[/BASE]
+/// and unix:/PATH.
 Result<ServerAddress> parse_server_url(const std::string& url, std::string token);
 
 struct ClientRequest {
@@ -37,7 +44,8 @@ struct ClientResponse {
     std::string body;
 };
 
-/// kUnavailable if nobody answers, kTimeout, kProtocol. Any HTTP status is a success here.
+/// kUnavailable if no server answers or if its certificate is another one; kTimeout. Any HTTP
+/// status is a success here.
 boost::asio::awaitable<Result<ClientResponse>> fetch(
     const ServerAddress& server, ClientRequest request);
 

@@ -7,12 +7,17 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 namespace cellkeep::http {
@@ -68,7 +73,27 @@ std::unique_ptr<asio::ssl::context> make_context() {
     return context;
 }
 
+std::string sha256_of(const X509* certificate) {
+    std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+    unsigned int size = digest.size();
+    if (certificate == nullptr ||
+        X509_digest(certificate, EVP_sha256(), digest.data(), &size) != 1) {
+        return {};
+    }
+    std::string text;
+    for (const unsigned char byte : digest) {
+        static constexpr std::string_view kDigits = "0123456789abcdef";
+        text.push_back(kDigits[byte >> 4U]);
+        text.push_back(kDigits[byte & 0xFU]);
+    }
+    return text;
+}
+
 }  // namespace
+
+std::string peer_certificate_sha256(const ssl_st* connection) {
+    return sha256_of(SSL_get0_peer_certificate(connection));
+}
 
 TlsContext::TlsContext(std::unique_ptr<asio::ssl::context> context)
     : context_(std::move(context)) {}
@@ -100,6 +125,10 @@ Result<std::shared_ptr<TlsContext>> TlsContext::load(
         return refuse_tls(key_path, "not the key of the certificate in " + certificate_path);
     }
     return std::make_shared<TlsContext>(std::move(context));
+}
+
+std::string TlsContext::certificate_sha256() const {
+    return sha256_of(SSL_CTX_get0_certificate(context_->native_handle()));
 }
 
 }  // namespace cellkeep::http

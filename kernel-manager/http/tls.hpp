@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The server's certificate and key, and how TLS is spoken here: 1.2 and newer, forward secrecy,
-// authenticated ciphers, no compression, no renegotiation. OpenSSL is seen by tls.cpp and
-// transport.hpp only. Read-only after loading; shared by the listeners.
+// authenticated ciphers, no compression, no renegotiation. OpenSSL is seen by tls.cpp,
+// transport.hpp and client.cpp only. Read-only after loading; shared by the listeners.
 #pragma once
 
 #include "protocol/support/result.hpp"
@@ -14,7 +14,13 @@ namespace boost::asio::ssl {
 class context;
 }
 
+struct ssl_st;  // SSL of openssl/types.h
+
 namespace cellkeep::http {
+
+/// SHA-256 of the certificate that the peer has shown (DER), as lower-case hexadecimal digits; ""
+/// if it has shown none.
+std::string peer_certificate_sha256(const ssl_st* connection);
 
 class TlsContext {
  public:
@@ -28,6 +34,8 @@ class TlsContext {
     ~TlsContext();
 
     boost::asio::ssl::context& native() { return *context_; }
+    /// As peer_certificate_sha256() of a client that this context serves.
+    std::string certificate_sha256() const;
 
  private:
     std::unique_ptr<boost::asio::ssl::context> context_;

@@ -130,6 +130,7 @@ class Server:
         self.state_dir = Path(self.folder.name) / "state"
         self.arguments = arguments
         self.prefix: list[str] = []  # of the command: to be somebody else
+        self.listen = "127.0.0.1:0"
         self.socket_folders: set[Path] = set()
         self.http = requests.Session()
         self.http.headers["Authorization"] = f"Bearer {TOKEN}"
@@ -139,7 +140,7 @@ class Server:
         self.namespaces_before = network_namespaces()
         read_end, write_end = os.pipe()
         self.log = (Path(self.folder.name) / "log").open("wb")
-        command = [*self.prefix, binary(), "serve", "--listen", "127.0.0.1:0"]
+        command = [*self.prefix, binary(), "serve", "--listen", self.listen]
         command += ["--state-dir", str(self.state_dir)]
         command += ["--ready-fd", str(write_end), *self.arguments]
         self.process = subprocess.Popen(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import psutil
+import pytest
 from jupyter_client import BlockingKernelClient
 
 from harness import Server, Session, binary, wait_until
@@ -29,6 +30,15 @@ def write_notebook(path: Path, cells: list[str]) -> Path:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in cells])
     nbformat.write(notebook, path)
     return path
+
+
+def make_certificate(directory: Path) -> tuple[Path, Path]:
+    certificate, key = directory / "certificate.pem", directory / "key.pem"
+    command = "openssl req -x509 -nodes -days 1 -subj /CN=localhost -newkey ec"
+    command += f" -pkeyopt ec_paramgen_curve:prime256v1 -keyout {key} -out {certificate}"
+    subprocess.run(command.split(), check=True, capture_output=True, timeout=60)
+    key.chmod(0o600)
+    return certificate, key
 
 
 def test_version() -> None:
@@ -92,6 +102,39 @@ def test_a_program_runs_and_its_failure_is_the_exit_code(tmp_path: Path) -> None
     assert "ValueError" in failed.stdout + failed.stderr
 
 
+def test_results_displays_and_figures_of_a_program_are_shown(tmp_path: Path) -> None:
+    query = tmp_path / "query.sql"
+    query.write_text("create table t(a int);\ninsert into t values (41);\nselect a + 1 from t;\n")
+    done = cellkeep("run", query)
+    assert done.returncode == 0, done.stderr
+    assert "INSERT: 1 row" in done.stdout
+    assert "42\n(1 row)" in done.stdout
+    plot = tmp_path / "plot.py"
+    plot.write_text(
+        "import sys\n"
+        "import matplotlib.pyplot as plt\n"
+        "from IPython.display import HTML, SVG, display\n"
+        "print('first', end='')\n"
+        "plt.plot([1, 2]); plt.show()\n"
+        "print('beside', file=sys.stderr)\n"
+        "display(HTML('<b>x</b>'))\n"
+        "display({'application/json': '{}'}, raw=True)\n"
+        "6 * 7\n",
+        encoding="utf-8",
+    )
+    drawn = cellkeep("run", plot, "--figures-dir", tmp_path / "figures")
+    assert drawn.returncode == 0, drawn.stderr
+    assert drawn.stderr.endswith("beside\n")
+    lines = drawn.stdout.splitlines()
+    assert lines[0] == "first"
+    size = (tmp_path / "figures" / "cell-1-1.png").stat().st_size
+    assert lines[1].endswith(f"[figure 1: image/png, {size} bytes]")
+    assert lines[2].startswith("<IPython.core.display.HTML object")
+    assert lines[3] == "[application/json, 2 bytes]"
+    assert lines[4] == "42"
+    assert lines[5].startswith("figure ")
+
+
 def test_a_program_that_takes_too_long(tmp_path: Path) -> None:
     program = tmp_path / "slow.py"
     program.write_text("while True: pass\n", encoding="utf-8")
@@ -138,6 +181,37 @@ def test_run_on_a_server_keeps_the_session_when_told_to(server: Server, tmp_path
     alone = cellkeep("run", source, "--server", server.state_dir)
     assert alone.returncode == 0
     assert server.get("/v1/sessions").json()["sessions"] == []
+
+
+@pytest.mark.parametrize("transport", ["tls", "unix"])
+def test_run_and_connect_speak_what_the_server_speaks(transport: str, tmp_path: Path) -> None:
+    arguments = ["--no-zygotes", "--base-url", "/below"]
+    if transport == "tls":
+        certificate, key = make_certificate(tmp_path)
+        arguments += ["--tls-cert", str(certificate), "--tls-key", str(key)]
+    server = Server(*arguments)
+    if transport == "unix":
+        server.listen = f"unix:{tmp_path}/socket"
+    server.start()
+    try:
+        source = write_notebook(tmp_path / "a.ipynb", ["answer = 42\nanswer"])
+        done = cellkeep("run", source, "--server", server.state_dir, "--keep-session")
+        assert done.returncode == 0, done.stderr
+        assert "    42\n" in done.stdout
+        name = done.stdout.split()[-1]
+        connected = cellkeep("connect", name, "--state-dir", server.state_dir)
+        assert connected.returncode == 0, connected.stderr
+        assert "jupyter console --existing" in connected.stdout
+        if transport == "tls":
+            record = server.state_dir / "server.json"
+            said = json.loads(record.read_text(encoding="utf-8"))
+            said["certificate_sha256"] = "0" * 64
+            record.write_text(json.dumps(said), encoding="utf-8")
+            refused = cellkeep("connect", name, "--state-dir", server.state_dir)
+            assert refused.returncode == 1
+            assert "another certificate" in refused.stderr
+    finally:
+        server.stop()
 
 
 def test_connect_names_the_connection_file(server: Server, session: Session) -> None:

@@ -24,7 +24,13 @@ mode_t mode_of(const std::string& path) {
 }
 
 ServerRecord make_record() {
-    return {"http://127.0.0.1:1", "secret", 42, "2026-01-01T00:00:00.000000Z", "1"};
+    ServerRecord record;
+    record.url = "http://127.0.0.1:1";
+    record.token = "secret";
+    record.pid = 42;
+    record.started_at = "2026-01-01T00:00:00.000000Z";
+    record.version = "1";
+    return record;
 }
 
 TEST_CASE("a state directory is made private and its record is too", "[cli][state_dir]") {
@@ -45,6 +51,31 @@ TEST_CASE("a state directory is made private and its record is too", "[cli][stat
     }
     CHECK_FALSE(std::filesystem::exists(path + "/server.json"));
     CHECK(StateDir::lock(path).has_value());
+}
+
+TEST_CASE("a record leads back to the server over each transport", "[cli][state_dir]") {
+    const test::TemporaryDirectory parent;
+    auto state = StateDir::lock(parent.path() + "/state");
+    ServerRecord record = make_record();
+    const auto address = [&] {
+        REQUIRE(state.value().publish(record).has_value());
+        return address_of(load_server_record(parent.path() + "/state").value());
+    };
+    CHECK(address().value().port == "1");
+    CHECK_FALSE(address().value().tls);
+    record.url = "https://127.0.0.1:1/below/";
+    CHECK(address().error().code() == ErrorCode::kProtocol);
+    record.certificate_sha256 = "ab";
+    CHECK(address().value().tls);
+    CHECK(address().value().certificate_sha256 == "ab");
+    CHECK(address().value().base == "/below");
+    record.url = "unix:/run/cellkeep.sock";
+    CHECK(address().value().socket_path == "/run/cellkeep.sock");
+    CHECK(address().value().base.empty());
+    record.base_url = "/below/";
+    CHECK(address().value().base == "/below");
+    record.url = "ftp://127.0.0.1:1";
+    CHECK(address().error().code() == ErrorCode::kInvalidArgument);
 }
 
 TEST_CASE("a second server is told who holds the directory", "[cli][state_dir]") {

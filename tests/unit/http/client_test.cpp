@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/client.hpp"
 
+#include "tests/support/temporary_directory.hpp"
+#include "tests/unit/http/certificate.hpp"
 #include "tests/unit/http/test_server.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -40,6 +43,48 @@ TEST_CASE("the client sends its token and gives back status and body", "[http][c
     CHECK(fetch_now(parse_server_url(server.url(), "u").value(), request).value().status == 401);
 }
 
+TEST_CASE("the client speaks TLS to the server whose certificate it knows", "[http][client][tls]") {
+    const cellkeep::test::TemporaryDirectory directory;
+    const CertificateFiles files = make_certificate(directory.path(), "server");
+    const auto tls = TlsContext::load(files.certificate, files.key).value();
+    TestServer server({}, "127.0.0.1:0", Trust::kToken, tls);
+    ServerAddress address = parse_server_url(server.url(), "t").value();
+    address.certificate_sha256 = tls->certificate_sha256();
+    CHECK(address.certificate_sha256.size() == 64);
+    ClientRequest request;
+    request.target = "/ok";
+    const auto answer = fetch_now(address, request);
+    REQUIRE(answer.has_value());
+    CHECK(answer.value().body == "{\"ok\":true}");
+
+    address.certificate_sha256 = GENERATE(as<std::string>(), "", std::string(64, '0'));
+    const auto refused = fetch_now(address, request);
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().code() == ErrorCode::kUnavailable);
+    address.certificate_sha256 = tls->certificate_sha256();
+    address.tls = false;
+    CHECK(fetch_now(address, request).has_error());
+    // The token has left for the right server only.
+    server.stop();
+    CHECK(std::count_if(server.records().begin(), server.records().end(), [](const auto& record) {
+              return record.status == 200;
+          }) == 1);
+}
+
+TEST_CASE("the client speaks over a Unix socket", "[http][client][unix_socket]") {
+    const cellkeep::test::TemporaryDirectory directory;
+    const std::string path = directory.path() + "/s";
+    ServerAddress address = parse_server_url("unix:" + path, "t").value();
+    CHECK(address.socket_path == path);
+    ClientRequest request;
+    request.target = "/ok";
+    CHECK(fetch_now(address, request).error().code() == ErrorCode::kUnavailable);
+    const TestServer server({}, "unix:" + path);
+    CHECK(fetch_now(address, request).value().status == 200);
+    address.token = "u";
+    CHECK(fetch_now(address, request).value().status == 401);
+}
+
 TEST_CASE("nobody there is an error, not a hang", "[http][client]") {
     std::string url;
     {
@@ -51,18 +96,24 @@ TEST_CASE("nobody there is an error, not a hang", "[http][client]") {
     CHECK(answer.error().code() == ErrorCode::kUnavailable);
 }
 
-TEST_CASE("a server's address must be http with a numeric host and a port", "[http][client]") {
+TEST_CASE("a server's address is a numeric host and a port, or a socket's path", "[http][client]") {
     CHECK(parse_server_url("http://[::1]:80", "t").value().host == "::1");
     CHECK(parse_server_url("http://127.0.0.1:80/", "t").value().base.empty());
     const auto below = parse_server_url("http://127.0.0.1:80/user/an:na/", "t");
     CHECK(below.value().base == "/user/an:na");
     CHECK(below.value().port == "80");
+    CHECK(parse_server_url("https://127.0.0.1:443", "t").value().tls);
+    CHECK(parse_server_url("unix:/" + std::string(106, 'p'), "t").has_value());
     const std::string url = GENERATE(
         as<std::string>(),
         "",
         "http://",
         "http://127.0.0.1",
-        "https://127.0.0.1:80",
+        "https://127.0.0.1",
+        "https://example.org:443",
+        "unix:",
+        "unix:s",
+        "unix:/" + std::string(107, 'p'),
         "http://127.0.0.1:0",
         "http://127.0.0.1:x",
         "http://127.0.0.1/base",
