@@ -4,7 +4,8 @@
 Every Markdown file of the tree: a relative link names a file, and its fragment a heading there.
 README.md, CONTRIBUTING.md and docs/ besides: a path in backticks that begins with a folder of the
 root exists; their words are plain. README.md has at most README_LINES_MAX lines. docs/README.md
-links to every document of docs/, docs/decisions/README.md to every decision.
+links to every document of docs/, docs/decisions/README.md to every decision. Programs find the
+marks between which they write or read.
 """
 
 import re
@@ -16,6 +17,13 @@ from pathlib import Path
 from check_tree import SKIPPED_FOLDERS
 
 README_LINES_MAX = 200
+# Between <!-- NAME:begin --> and <!-- NAME:end -->: what a program makes, or a test runs.
+MARKS = {
+    "README.md": "tool",  # tests/clients/test_notebooks.py
+    "CONTRIBUTING.md": "rooms",  # check_tree.py
+    "docs/languages.md": "languages",  # tests/languages/table.py
+    "docs/performance.md": "bench",  # scripts/bench --document
+}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
 FENCE = re.compile(r"^(```|~~~)")
@@ -115,8 +123,17 @@ def check_lists(root: Path) -> Iterator[str]:
         yield f"README.md: {lines} lines, at most {README_LINES_MAX}; move details to docs/"
 
 
+def check_marks(root: Path) -> Iterator[str]:
+    for name, mark in MARKS.items():
+        path = root / name
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        found = re.findall(rf"<!-- {mark}:(begin|end) -->", text)
+        if found != ["begin", "end"]:
+            yield f"{name}: {found} of the marks of {mark}; one begin and one end after it"
+
+
 def check(root: Path) -> list[str]:
-    findings = list(check_lists(root))
+    findings = [*check_lists(root), *check_marks(root)]
     for path in documents(root):
         findings += check_links(root, path)
         if is_ours(path.relative_to(root).as_posix()):

@@ -7,10 +7,18 @@ from pathlib import Path
 
 import check_documents
 
+def marks(name: str) -> str:
+    return f"<!-- {name}:begin -->\n<!-- {name}:end -->\n"
+
+
 SOUND = {
-    "README.md": "# Name\n\nSee [docs](docs/README.md#for-users) and `sandbox/a.hpp`, `sandbox/`.\n",
-    "CONTRIBUTING.md": "# How\n\nMake `sandbox/NAME/`, run `scripts/test -R x`, read <https://a.example/b>.\n",
-    "docs/README.md": "# All\n\n## For users\n\n[one](one.md), [web](https://a.example/x.md)\n",
+    "README.md": "# Name\n\nSee [docs](docs/README.md#for-users) and `sandbox/a.hpp`, `sandbox/`.\n"
+    + marks("tool"),
+    "CONTRIBUTING.md": "# How\n\nMake `sandbox/NAME/`, run `scripts/test -R x`.\n" + marks("rooms"),
+    "docs/README.md": "# All\n\n## For users\n\n[one](one.md), [web](https://a.example/x.md)\n"
+    "[languages](languages.md), [performance](performance.md)\n",
+    "docs/languages.md": "# L\n\n" + marks("languages"),
+    "docs/performance.md": "# P\n\n" + marks("bench"),
     "docs/one.md": "# One\n\n## It's `a`, b\n\n## Twice\n\n## Twice\n\n[up](#its-a-b), [second](#twice-1)\n",
     "docs/decisions/README.md": "# Decisions\n\n[0001](0001-a.md)\n",
     "docs/decisions/0001-a.md": "# 1. A\n\n```\n[not a link](nowhere.md) nobody\n```\n",
@@ -48,17 +56,19 @@ class DocumentsTest(unittest.TestCase):
         self.expect("sandbox/README.md", "[x](b.md#y)\n", "sandbox/README.md:2: there is no b.md#y")
 
     def test_a_link_to_no_heading(self) -> None:
-        self.expect("docs/one.md", "[x](README.md#for-all)\n", "docs/one.md:10: README.md has no heading #for-all")
-        self.expect("docs/one.md", "[x](#twice-2)\n", "docs/one.md:10: docs/one.md has no heading #twice-2")
+        finding = "docs/one.md:10: README.md has no heading #for-all"
+        self.expect("docs/one.md", "[x](README.md#for-all)\n", finding)
+        finding = "docs/one.md:10: docs/one.md has no heading #twice-2"
+        self.expect("docs/one.md", "[x](#twice-2)\n", finding)
 
     def test_a_path_that_does_not_exist(self) -> None:
-        self.expect("README.md", "`sandbox/b.hpp`\n", "README.md:4: there is no sandbox/b.hpp")
+        self.expect("README.md", "`sandbox/b.hpp`\n", "README.md:6: there is no sandbox/b.hpp")
         self.expect("docs/one.md", "`./scripts/no --x`\n", "docs/one.md:10: there is no scripts/no")
 
     def test_words_that_hide_who_acts(self) -> None:
         finding = "docs/one.md:10: 'Nobody'; name who does it, in an active sentence"
         self.expect("docs/one.md", "Nobody waits.\n", finding)
-        finding = "README.md:4: 'is told'; name who does it, in an active sentence"
+        finding = "README.md:6: 'is told'; name who does it, in an active sentence"
         self.expect("README.md", "It is told why.\n", finding)
 
     def test_an_index_that_is_not_whole(self) -> None:
@@ -73,6 +83,19 @@ class DocumentsTest(unittest.TestCase):
         )
         (self.root / "docs/decisions/README.md").unlink()
         self.assertIn("docs/decisions/README.md: there is no such index", check_documents.check(self.root))
+
+    def test_marks_that_are_not_a_pair(self) -> None:
+        for text, found in (
+            ("", []),
+            ("<!-- bench:begin -->\n", ["begin"]),
+            ("<!-- bench:end -->\n<!-- bench:begin -->\n", ["end", "begin"]),
+            (marks("bench") * 2, ["begin", "end"] * 2),
+        ):
+            self.write("docs/performance.md", f"# P\n\n{text}")
+            finding = (
+                f"docs/performance.md: {found} of the marks of bench; one begin and one end after it"
+            )
+            self.assertEqual([finding], check_documents.check(self.root))
 
     def test_a_readme_that_is_too_long(self) -> None:
         most = check_documents.README_LINES_MAX
