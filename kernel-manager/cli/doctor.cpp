@@ -4,7 +4,9 @@
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/cli/doctor_report.hpp"
-#include "kernel-manager/session/kernel_catalog.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/languages/installation.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
 #include "sandbox/host_features.hpp"
 
 #include <utility>
