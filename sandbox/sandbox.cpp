@@ -2,13 +2,13 @@
 #include "sandbox/sandbox.hpp"
 
 #include "protocol/support/syscall.hpp"
-#include "sandbox/leftovers.hpp"
-#include "sandbox/reported_calls.hpp"
-#include "sandbox/rest.hpp"
-#include "sandbox/sandbox_state.hpp"
-#include "sandbox/server_cgroup.hpp"
-#include "sandbox/worker_descriptors.hpp"
-#include "sandbox/zygote.hpp"
+#include "sandbox/cgroup/leftovers.hpp"
+#include "sandbox/cgroup/server_cgroup.hpp"
+#include "sandbox/policy/reported_calls.hpp"
+#include "sandbox/server/idle_probe.hpp"
+#include "sandbox/server/sandbox_state.hpp"
+#include "sandbox/server/worker_descriptors.hpp"
+#include "sandbox/server/zygote.hpp"
 
 #include <signal.h>
 #include <sys/syscall.h>

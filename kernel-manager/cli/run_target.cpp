@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/run_target.hpp"
 
-#include "kernel-manager/agent/model.hpp"
+#include "kernel-manager/api/model.hpp"
 #include "kernel-manager/cli/json_field.hpp"
 #include "kernel-manager/cli/service_setup.hpp"
 #include "kernel-manager/http/client.hpp"
 #include "kernel-manager/http/target.hpp"
-#include "kernel-manager/session/service.hpp"
+#include "kernel-manager/service/service.hpp"
+#include "kernel-manager/session/session_options.hpp"
 #include "protocol/message.hpp"
 
 #include <utility>

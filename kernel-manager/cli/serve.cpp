@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `cellkeep serve`: where the parts are put together.
-#include "kernel-manager/agent/history.hpp"
-#include "kernel-manager/agent/routes.hpp"
+#include "kernel-manager/api/history.hpp"
+#include "kernel-manager/api/routes.hpp"
 #include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/cli/egress_setup.hpp"
 #include "kernel-manager/cli/listening.hpp"
@@ -15,8 +15,8 @@
 #include "kernel-manager/jupyter/channels_front.hpp"
 #include "kernel-manager/jupyter/rest_api.hpp"
 #include "kernel-manager/jupyter/zmq_front.hpp"
-#include "kernel-manager/session/backend.hpp"
-#include "kernel-manager/session/service.hpp"
+#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/service.hpp"
 #include "kernel-manager/store/store.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/time.hpp"

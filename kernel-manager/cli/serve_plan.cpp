@@ -4,7 +4,7 @@
 #include "kernel-manager/cli/egress_setup.hpp"
 #include "kernel-manager/cli/state_dir.hpp"
 #include "kernel-manager/http/token_file.hpp"
-#include "kernel-manager/session/options_check.hpp"
+#include "kernel-manager/service/options_check.hpp"
 #include "protocol/support/syscall.hpp"
 
 #include <algorithm>

@@ -5,10 +5,12 @@
 #include "kernel-manager/cli/kernelspec_paths.hpp"
 #include "kernel-manager/image/prepare.hpp"
 #include "kernel-manager/jupyter/rest_kernelspecs.hpp"
-#include "kernel-manager/session/foreign_launch.hpp"
-#include "kernel-manager/session/kernel_catalog.hpp"
-#include "sandbox/isolation.hpp"
-#include "sandbox/plan_builder.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/languages/foreign_launch.hpp"
+#include "kernel-manager/languages/installation.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
+#include "sandbox/policy/isolation.hpp"
+#include "sandbox/policy/plan_builder.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <algorithm>

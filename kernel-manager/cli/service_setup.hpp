@@ -3,7 +3,7 @@
 // The session service's configuration as every command that runs sessions needs it.
 #pragma once
 
-#include "kernel-manager/session/service.hpp"
+#include "kernel-manager/service/service.hpp"
 #include "protocol/support/result.hpp"
 
 #include <cstddef>

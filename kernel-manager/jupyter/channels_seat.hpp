@@ -8,6 +8,8 @@
 #pragma once
 
 #include "kernel-manager/jupyter/peer_log.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/message.hpp"

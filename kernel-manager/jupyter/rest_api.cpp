@@ -5,6 +5,7 @@
 
 #include "kernel-manager/http/problem.hpp"
 #include "kernel-manager/jupyter/logos.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/time.hpp"
 

@@ -12,9 +12,11 @@
 #include "kernel-manager/jupyter/rest_body.hpp"
 #include "kernel-manager/jupyter/rest_kernelspecs.hpp"
 #include "kernel-manager/jupyter/rest_sessions.hpp"
-#include "kernel-manager/session/backend.hpp"
-#include "kernel-manager/session/completion.hpp"
+#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/session/session_info.hpp"
+#include "kernel-manager/session/session_options.hpp"
 #include "protocol/limits.hpp"
+#include "protocol/support/completion.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -59,7 +61,7 @@ class RestApi {
     using Started = Result<std::shared_ptr<session::Session>>;
     /// Documents, by owner and path, whose session is being made, and what waits for it.
     using PendingDocuments =
-        std::map<std::pair<std::string, std::string>, std::shared_ptr<session::Completion<bool>>>;
+        std::map<std::pair<std::string, std::string>, std::shared_ptr<Completion<bool>>>;
 
     // rest_api.cpp
     Answer version(http::Request& request);

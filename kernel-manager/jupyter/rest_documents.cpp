@@ -68,7 +68,7 @@ std::string directory_of(const RestSession& session) {
 /// Takes the place of a document whose session is being made, and wakes who waits for it.
 class PendingDocument {
  public:
-    using Done = session::Completion<bool>;
+    using Done = Completion<bool>;
     using Key = std::pair<std::string, std::string>;
     using Map = std::map<Key, std::shared_ptr<Done>>;
     PendingDocument(std::shared_ptr<Map> pending, Key key, boost::asio::io_context& io)
@@ -184,7 +184,7 @@ RestApi::Answer RestApi::create_session(http::Request& request) {
     // Two windows may open the same document at once: the second gets the first one's session.
     for (auto found = pending_->find(key); found != pending_->end(); found = pending_->find(key)) {
         const auto first = found->second;
-        (void)co_await session::Completion<bool>::wait(first);
+        (void)co_await Completion<bool>::wait(first);
     }
     forget_sessions_without_kernel();
     if (const RestSession* existing = sessions_.find_path(draft.path, draft.owner)) {

@@ -3,6 +3,8 @@
 // /api/kernels.
 #include "kernel-manager/http/problem.hpp"
 #include "kernel-manager/jupyter/rest_api.hpp"
+#include "kernel-manager/session/session_info.hpp"
+#include "kernel-manager/session/session_options.hpp"
 
 #include <utility>
 

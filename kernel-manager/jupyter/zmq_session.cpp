@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/zmq_session.hpp"
 
+#include "kernel-manager/kernel/kernel_state.hpp"
 #include "protocol/limits.hpp"
 
 #include <boost/asio/post.hpp>

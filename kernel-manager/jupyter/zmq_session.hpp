@@ -9,6 +9,8 @@
 #include "kernel-manager/jupyter/iopub_publisher.hpp"
 #include "kernel-manager/jupyter/peer_log.hpp"
 #include "kernel-manager/jupyter/watched_socket.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "protocol/connection_file.hpp"
 #include "protocol/message.hpp"

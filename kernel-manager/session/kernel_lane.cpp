@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/kernel_lane.hpp"
 
+#include "kernel-manager/session/session_options.hpp"
 #include "protocol/internal_request.hpp"
 #include "protocol/limits.hpp"
 

@@ -11,18 +11,21 @@
 // the interpreter and what it says), kernel_lane_death.cpp (its death and restart).
 #pragma once
 
-#include "kernel-manager/session/artifact_collector.hpp"
-#include "kernel-manager/session/completion.hpp"
-#include "kernel-manager/session/death_notice.hpp"
-#include "kernel-manager/session/debug_requests.hpp"
-#include "kernel-manager/session/file_writing.hpp"
-#include "kernel-manager/session/kernel_catalog.hpp"
-#include "kernel-manager/session/kernel_process.hpp"
-#include "kernel-manager/session/request_queue.hpp"
-#include "kernel-manager/session/restart_budget.hpp"
-#include "kernel-manager/session/run_guard.hpp"
-#include "kernel-manager/session/server_messages.hpp"
+#include "kernel-manager/execution/artifact_collector.hpp"
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/file_writing.hpp"
+#include "kernel-manager/kernel/debug_requests.hpp"
+#include "kernel-manager/kernel/kernel_process.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/kernel/request_queue.hpp"
+#include "kernel-manager/kernel/run_guard.hpp"
+#include "kernel-manager/kernel/server_messages.hpp"
+#include "kernel-manager/limits/death_notice.hpp"
+#include "kernel-manager/limits/restart_budget.hpp"
 #include "kernel-manager/session/session_commons.hpp"
+#include "protocol/support/completion.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the server answers in its kernel's place, at once and also while the kernel is busy.
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/output/output_replay.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
-#include "kernel-manager/session/output_replay.hpp"
 #include "protocol/json.hpp"
 #include "protocol/limits.hpp"
-#include "sandbox/policy.hpp"
+#include "sandbox/policy/policy.hpp"
 
 #include <boost/asio/post.hpp>
 

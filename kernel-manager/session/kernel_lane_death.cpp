@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Death and restart of a session's interpreter, and what is told of it.
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
 
 #include <csignal>

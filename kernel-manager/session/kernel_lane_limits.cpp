@@ -2,6 +2,7 @@
 //
 // What KernelLane does for the limits of its runs: watches their times, feeds the guard, cuts a
 // flood, says and logs which limit a run ended with.
+#include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
 
 #include <algorithm>

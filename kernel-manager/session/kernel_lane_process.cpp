@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Birth of a session's interpreter, and what it says while it lives.
-#include "kernel-manager/session/execution_events.hpp"
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/execution_events.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/start_variables.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
-#include "kernel-manager/session/start_variables.hpp"
 #include "protocol/limits.hpp"
-#include "sandbox/policy.hpp"
+#include "sandbox/policy/policy.hpp"
 
 #include <boost/asio/post.hpp>
 

@@ -2,6 +2,9 @@
 //
 // What clients ask of a lane's kernel: the queue in front of it and the deadlines over the
 // request that is running.
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
 #include "kernel-manager/session/activity.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
 #include "protocol/limits.hpp"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The languages of a session: which it offers, and the lanes of those in which code has come.
+#include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/session_info.hpp"
 #include "protocol/limits.hpp"
 
 #include <algorithm>

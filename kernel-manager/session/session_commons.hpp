@@ -5,19 +5,22 @@
 #pragma once
 
 #include "kernel-manager/egress/gateway.hpp"
-#include "kernel-manager/session/execution_recorder.hpp"
-#include "kernel-manager/session/inputs_directory.hpp"
-#include "kernel-manager/session/journal.hpp"
-#include "kernel-manager/session/kernel_catalog.hpp"
-#include "kernel-manager/session/limit_reason.hpp"
-#include "kernel-manager/session/request_queue.hpp"
-#include "kernel-manager/session/saved_texts.hpp"
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/execution_recorder.hpp"
+#include "kernel-manager/execution/inputs_directory.hpp"
+#include "kernel-manager/execution/saved_texts.hpp"
+#include "kernel-manager/execution/work_thread.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/kernel/request_queue.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
+#include "kernel-manager/limits/limit_reason.hpp"
+#include "kernel-manager/limits/session_account.hpp"
+#include "kernel-manager/output/journal.hpp"
 #include "kernel-manager/session/session.hpp"
-#include "kernel-manager/session/session_account.hpp"
-#include "kernel-manager/session/work_thread.hpp"
+#include "kernel-manager/session/session_options.hpp"
 #include "protocol/message.hpp"
 #include "sandbox/sandbox.hpp"
-#include "sandbox/workspace.hpp"
+#include "sandbox/workspace/workspace.hpp"
 
 #include <boost/asio/io_context.hpp>
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from check_batches import check_batches
 from check_files import check_files
+from rooms import may_include
 
 LINES_MAX = 400
 SKIPPED_FOLDERS = {".git", "build", "__pycache__", ".pytest_cache", ".ipynb_checkpoints", "corpus"}
@@ -38,29 +39,8 @@ TEXT_SUFFIXES = {
 }
 CPP = {".cpp", ".hpp", ".h"}
 
-# Who may include whom: a layer is a folder, the longest matching prefix wins. None is everything.
-FOUNDATION = {"protocol/support", "protocol"}
-FRONT_END = FOUNDATION | {"sandbox", "kernel-manager/session", "kernel-manager/egress"}
-LAYERS: dict[str, set[str] | None] = {
-    "protocol/support": {"protocol/support"},
-    "protocol": FOUNDATION,
-    "sandbox": {"protocol/support", "sandbox"},
-    "kernels/common": FOUNDATION | {"sandbox", "kernels/common"},
-    "kernels/driver": FOUNDATION | {"kernels/common", "kernels/driver"},
-    "kernels/cpp": FOUNDATION | {"kernels/cpp"},
-    "kernels/python": FOUNDATION | {"kernels/common", "kernels/python"},
-    "kernel-manager/egress": FOUNDATION | {"kernel-manager/egress"},
-    "kernel-manager/image": FOUNDATION | {"sandbox", "kernel-manager/image"},
-    "kernel-manager/session": FOUNDATION
-    | {"sandbox", "kernel-manager/session", "kernel-manager/egress", "kernel-manager/image"},
-    "kernel-manager/http": FRONT_END | {"kernel-manager/http"},
-    "kernel-manager/jupyter": FRONT_END | {"kernel-manager/jupyter", "kernel-manager/http"},
-    "kernel-manager/store": FOUNDATION | {"kernel-manager/store"},
-    "kernel-manager/agent": FRONT_END
-    | {"kernel-manager/agent", "kernel-manager/http", "kernel-manager/store"},
-    "kernel-manager/cli": None,
-    "tests": None,
-}
+# Who may include whom: the table in rooms.py. Tests may include everything.
+LAYERS: dict[str, set[str] | None] = {**may_include(), "tests": None}
 
 # Headers of libraries that only these folders wrap.
 WRAPPED = {
@@ -69,13 +49,12 @@ WRAPPED = {
         "protocol",
         "kernel-manager/egress",
         "kernel-manager/image",
-        "kernel-manager/session",
         "kernel-manager/http",
         "tests",
     ),
     r"seccomp\.h": ("sandbox", "tests"),
     r"SQLiteCpp/.*": ("kernel-manager/store", "tests"),
-    r"archive(_entry)?\.h": ("kernel-manager/agent", "tests"),
+    r"archive(_entry)?\.h": ("kernel-manager/api", "tests"),
     r"linux/landlock\.h": ("sandbox", "tests"),
     r"sys/capability\.h": ("sandbox", "tests"),
     r"(clang|llvm)/.*": ("kernels/cpp",),

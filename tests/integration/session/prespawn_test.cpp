@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sessions that were made before anybody asked for them.
-#include "kernel-manager/session/spare_pool.hpp"
+#include "kernel-manager/service/spare_pool.hpp"
 #include "tests/integration/session/session_fixture.hpp"
 
 #include <boost/asio/steady_timer.hpp>

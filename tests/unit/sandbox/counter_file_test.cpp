@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/counter_file.hpp"
+#include "sandbox/cgroup/counter_file.hpp"
 
 #include "protocol/support/syscall.hpp"
 #include "tests/support/temporary_directory.hpp"
