@@ -194,6 +194,10 @@ void KernelLane::on_iopub(Message message) {
     if (is_status && message.parent().msg_id == ready_probe_id_) {
         return;  // our own first question is nobody's news
     }
+    if (is_status && !end_probe_id_.empty() && message.parent().msg_id == end_probe_id_) {
+        claimed_end_.settle();
+        return;
+    }
     bool idle = false;
     if (is_status && current_.has_value() &&
         message.parent().msg_id == current_->request.message.header().msg_id) {
@@ -202,9 +206,11 @@ void KernelLane::on_iopub(Message message) {
                               ? content.value().value("execution_state", nlohmann::json())
                               : nlohmann::json();
         idle = said == "idle";
-        if (said == "busy" && !std::exchange(current_->begun, true) &&
-            current_->interrupt_at_busy && process_) {
-            (void)process_->send_signal(SIGINT);  // fails only if the process is gone
+        if (said == "busy" && !std::exchange(current_->begun, true)) {
+            claimed_end_.settle();
+            if (current_->interrupt_at_busy && process_) {
+                (void)process_->send_signal(SIGINT);  // fails only if the process is gone
+            }
         }
     }
     if (idle && process_) {

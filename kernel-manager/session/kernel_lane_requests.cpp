@@ -321,6 +321,17 @@ void KernelLane::finish_current() {
     ignore_congestion_ = false;
     Current current = std::move(*current_);
     current_.reset();
+    if (current.sent) {
+        // Its own code can have said so.
+        claimed_end_.watch(
+            current.started_at +
+                std::chrono::duration_cast<steady_clock::duration>(current.wall_limit),
+            [weak = weak()](ClaimedEnd::Step step) {
+                if (const auto lane = weak.lock()) {
+                    lane->prove_end(step);
+                }
+            });
+    }
     change(KernelEvent::kIdle);
     const std::string& type = current.request.message.header().msg_type;
     if (current.request.execution) {
