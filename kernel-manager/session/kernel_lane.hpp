@@ -250,7 +250,7 @@ class KernelLane {
     RequestQueue queue_;
     DebugRequests debug_requests_;
     std::optional<Current> current_;
-    std::string last_parent_header_ = "{}";  // of the newest request: whose output a pipe's text is
+    std::string last_parent_header_ = "{}";  // of the run begun last: whose output a pipe's text is
     std::vector<std::pair<protocol::Message, std::shared_ptr<ReplySink>>> waiting_for_info_;
     boost::asio::steady_timer wall_timer_;
     boost::asio::steady_timer cpu_timer_;

@@ -92,7 +92,6 @@ void KernelLane::dispatch_next() {
     host_.wake();
     Current current{.request = std::move(*next), .started_at = steady_clock::now()};
     current.number = next_number_++;
-    last_parent_header_ = std::string(current.request.message.header_json());
     const sandbox::Usage usage = shared_.counters();
     current.cpu_at_start = cpu_of(usage);
     oom_kills_seen_ = usage.oom_kills;
