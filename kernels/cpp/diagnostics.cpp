@@ -36,6 +36,7 @@ constexpr std::array kTaken{
     clang::diag::err_non_static_static,
     clang::diag::err_constexpr_redecl_mismatch,
     clang::diag::err_mismatched_exception_spec,
+    clang::diag::err_missing_exception_specification,
     clang::diag::err_use_with_wrong_tag};
 
 bool is_continuation(char byte) {
