@@ -71,8 +71,12 @@ def test_papermill_sets_parameters(home: JupyterHome) -> None:
     assert outputs_of(out)[-1][0].text == "42\n"
 
 
-def test_nbclient_on_a_kernelspec_called_python3(in_home: JupyterHome) -> None:
+def test_nbclient_on_a_kernelspec_called_python3(
+    in_home: JupyterHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It takes whatever has that name for ipykernel, and adds an option of ipykernel's."""
+    # Else the kernelspec of the tests' own environment comes first.
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
     done = in_home.cellkeep("kernelspec", "install", "--no-check", "--name", "python3")
     assert done.returncode == 0, done.stderr
     cells = ["x = 40", "for i in range(3): print(i)", "x + 2"]
