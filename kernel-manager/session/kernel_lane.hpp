@@ -24,6 +24,7 @@
 #include "kernel-manager/kernel/server_messages.hpp"
 #include "kernel-manager/limits/death_notice.hpp"
 #include "kernel-manager/limits/restart_budget.hpp"
+#include "kernel-manager/session/claimed_end.hpp"
 #include "kernel-manager/session/session_commons.hpp"
 #include "protocol/support/completion.hpp"
 
@@ -126,6 +127,7 @@ class KernelLane {
     struct Current {
         PendingRequest request;
         std::chrono::steady_clock::time_point started_at;
+        std::chrono::nanoseconds wall_limit{0};  // as last looked at
         std::chrono::microseconds cpu_at_start{0};
         std::chrono::microseconds cpu_at_end{0};
         bool peak_is_own = false;  // the memory's peak counts from its start
@@ -160,6 +162,7 @@ class KernelLane {
     void on_reply(const protocol::Message& reply);
     void on_input_request(const protocol::Message& request);
     void finish_current();
+    void prove_end(ClaimedEnd::Step step);
     void abort_followers(const protocol::Message& failed);
     ExecutionMetrics measure(const Current& current) const;
 
@@ -250,12 +253,14 @@ class KernelLane {
     RequestQueue queue_;
     DebugRequests debug_requests_;
     std::optional<Current> current_;
-    std::string last_parent_header_ = "{}";  // of the newest request: whose output a pipe's text is
+    std::string last_parent_header_ = "{}";  // of the run begun last: whose output a pipe's text is
     std::vector<std::pair<protocol::Message, std::shared_ptr<ReplySink>>> waiting_for_info_;
     boost::asio::steady_timer wall_timer_;
     boost::asio::steady_timer cpu_timer_;
     boost::asio::steady_timer uncork_timer_;
     boost::asio::steady_timer kill_timer_;
+    ClaimedEnd claimed_end_;    // of the last run
+    std::string end_probe_id_;  // msg_id of the question whether it has ended
     std::uint64_t next_number_ = 1;
     bool draining_ = false;           // taking the last words of a process that has ended
     bool ignore_congestion_ = false;  // while a deadline or an interrupt must get through

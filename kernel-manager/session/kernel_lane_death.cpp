@@ -167,6 +167,7 @@ void KernelLane::lose_kernel(const Death& death) {
     const auto self = hold();  // an answer may let go of the session
     process_.reset();
     ended_.reset();
+    claimed_end_.settle();
     const std::optional<bool> decided = std::exchange(restarts_after_, std::nullopt);
     std::optional<Message> parent = std::exchange(told_, std::nullopt);
     const bool told = parent.has_value();

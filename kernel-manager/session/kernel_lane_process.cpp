@@ -197,17 +197,30 @@ void KernelLane::on_iopub(Message message) {
     if (is_status && message.parent().msg_id == ready_probe_id_) {
         return;  // our own first question is nobody's news
     }
+    if (is_status && !end_probe_id_.empty() && message.parent().msg_id == end_probe_id_) {
+        claimed_end_.settle();
+        return;
+    }
+    const bool of_current = is_status && current_.has_value() &&
+                            message.parent().msg_id == current_->request.message.header().msg_id;
+    if (is_status && !of_current && current_.has_value() && !current_->begun && process_) {
+        // The true end of a run whose end was claimed: its last words belong before the next run's.
+        process_->drain_pipes();
+    }
     bool idle = false;
-    if (is_status && current_.has_value() &&
-        message.parent().msg_id == current_->request.message.header().msg_id) {
+    if (of_current) {
         const auto content = message.parse_content();
         const auto said = content.has_value()
                               ? content.value().value("execution_state", nlohmann::json())
                               : nlohmann::json();
         idle = said == "idle";
-        if (said == "busy" && !std::exchange(current_->begun, true) &&
-            current_->interrupt_at_busy && process_) {
-            (void)process_->send_signal(SIGINT);  // fails only if the process is gone
+        if (said == "busy" && !std::exchange(current_->begun, true)) {
+            claimed_end_.settle();
+            // Until now, what came through the pipes was of an earlier run, or of nobody's.
+            last_parent_header_ = std::string(current_->request.message.header_json());
+            if (current_->interrupt_at_busy && process_) {
+                (void)process_->send_signal(SIGINT);  // fails only if the process is gone
+            }
         }
     }
     if (idle && process_) {

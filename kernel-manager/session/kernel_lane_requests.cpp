@@ -95,7 +95,6 @@ void KernelLane::dispatch_next() {
     host_.wake();
     Current current{.request = std::move(*next), .started_at = steady_clock::now()};
     current.number = next_number_++;
-    last_parent_header_ = std::string(current.request.message.header_json());
     const sandbox::Usage usage = shared_.counters();
     current.cpu_at_start = cpu_of(usage);
     oom_kills_seen_ = usage.oom_kills;
@@ -324,6 +323,17 @@ void KernelLane::finish_current() {
     ignore_congestion_ = false;
     Current current = std::move(*current_);
     current_.reset();
+    if (current.sent) {
+        // Its own code can have said so.
+        claimed_end_.watch(
+            current.started_at +
+                std::chrono::duration_cast<steady_clock::duration>(current.wall_limit),
+            [weak = weak()](ClaimedEnd::Step step) {
+                if (const auto lane = weak.lock()) {
+                    lane->prove_end(step);
+                }
+            });
+    }
     change(KernelEvent::kIdle);
     const std::string& type = current.request.message.header().msg_type;
     if (current.request.execution) {
