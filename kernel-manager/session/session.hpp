@@ -13,6 +13,7 @@
 #include "kernel-manager/session/journal.hpp"
 #include "kernel-manager/session/kernel_state.hpp"
 #include "kernel-manager/session/limits.hpp"
+#include "kernel-manager/session/not_offered.hpp"
 #include "kernel-manager/session/refusal.hpp"
 #include "kernel-manager/session/running_execution.hpp"
 #include "kernel-manager/session/session_update.hpp"
@@ -103,6 +104,8 @@ struct SessionInfo {
     std::string kernel_id;                // UUID: the same session for Jupyter front ends
     std::string language;                 // its own, in which front ends see its kernel
     std::vector<LanguageInfo> languages;  // its own first
+    /// Why others do not run in it; null: nothing is known. Shared: it is asked for often.
+    std::shared_ptr<const std::vector<NotOffered>> not_offered;
     KernelState state = KernelState::kStarting;
     bool frozen = false;         // its processes stand still until they are needed
     std::optional<Death> death;  // of the last kernel in its own language, if it is dead

@@ -65,6 +65,15 @@ struct SessionSetup {
 };
 
 struct SessionCommons {
+
+    /// Whether code of that language may run in its sandbox beside its own.
+    bool offers(const std::string& language) const {
+        return catalog && catalog->find(language) != nullptr;
+    }
+    /// Of a language that it does not offer (refuse_language()).
+    Error refuse(const std::string& language) const {
+        return catalog ? catalog->refuse(language) : refuse_language(language, {});
+    }
     SessionCommons(boost::asio::io_context& context, SessionSetup how, sandbox::Sandbox made);
 
     boost::asio::io_context& io;
