@@ -48,6 +48,8 @@ inline constexpr int kHeartbeatHighWaterMark = 16;
 /// One subscription as it crosses the wire, which nobody signs either. A topic longer than
 /// kHeaderFieldBytesMax is refused and counted; beyond this ZeroMQ drops the connection.
 inline constexpr std::size_t kZmqSubscriptionBytesMax = 2 * kHeaderFieldBytesMax;
+/// How many topics of one session's subscribers are remembered, to know whether any is left.
+inline constexpr std::size_t kZmqTopicsMax = 64;
 /// Bytes that ZeroMQ may hold for the slow subscribers of one session, counted where they are not
 /// copied, before the session waits. One message larger than this passes when nothing else waits.
 inline constexpr std::size_t kZmqUnsentBytesMax = 64ULL << 20U;

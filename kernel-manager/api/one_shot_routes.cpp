@@ -33,7 +33,7 @@ ExecutionRoutes::Answer ExecutionRoutes::execute_once(http::Request& request) {
         co_return http::to_response(*body.problem);
     }
     FieldErrors errors;
-    const Offer offer{backend_.languages(), backend_.ceilings()};
+    const Offer offer{backend_.languages(), backend_.ceilings(), backend_.not_offered()};
     OneShotOrder order = parse_one_shot(body.value, offer, errors);
     if (!errors.empty()) {
         co_return http::to_response(invalid_body(std::move(errors)));

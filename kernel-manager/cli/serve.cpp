@@ -128,6 +128,7 @@ Result<session::ServiceConfig> service_config(const ServePlan& plan) {
             plan.image,
             plan.kernels,
             plan.foreign_kernels));
+    print_not_offered(config.catalog);
     if (!plan.inputs.empty()) {
         BOOST_OUTCOME_TRY(config.inputs, session::InputsDirectory::open(plan.inputs));
     }

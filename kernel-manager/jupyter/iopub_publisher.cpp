@@ -47,7 +47,9 @@ Result<std::shared_ptr<IopubPublisher>> IopubPublisher::create(
     SocketEvents events;
     events.on_message = [weak](const ZmqMultipart& multipart) {
         if (const auto self = weak.lock(); self != nullptr) {
-            self->greet(multipart);
+            const std::string_view frame = multipart.frames().front();
+            self->note_subscription(frame);
+            self->greet(frame);
         }
     };
     events.on_error = [weak](const Error& error) {
@@ -89,8 +91,25 @@ void IopubPublisher::publish(const protocol::Message& message) {
 }
 
 /// A subscription is one frame: 1 and the topic; an unsubscription begins with 0 (ZMTP 3.1, "PUB").
-void IopubPublisher::greet(const ZmqMultipart& subscription) {
-    const std::string_view frame = subscription.frames().front();
+/// Topics beyond the bound do not count: then others, which do, are there.
+void IopubPublisher::note_subscription(std::string_view frame) {
+    if (closed_ || frame.empty() || frame.size() > 1 + limits::kHeaderFieldBytesMax) {
+        return;
+    }
+    const bool anyone = !topics_.empty();
+    const std::string_view topic = frame.substr(1);
+    if (frame.front() == '\x01' && topics_.size() < limits::kZmqTopicsMax) {
+        topics_.emplace(topic);
+    } else if (const auto found = topics_.find(topic);
+               frame.front() == '\0' && found != topics_.end()) {
+        topics_.erase(found);
+    }
+    if (anyone == topics_.empty() && config_.on_subscribers) {
+        config_.on_subscribers(!anyone);
+    }
+}
+
+void IopubPublisher::greet(std::string_view frame) {
     if (closed_ || frame.empty() || frame.front() != '\x01') {
         return;
     }

@@ -22,7 +22,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 
 namespace cellkeep::jupyter {
 
@@ -32,6 +34,9 @@ struct IopubConfig {
     std::chrono::milliseconds stall_max{0};
     /// Called, from the io_context, when what waited has been sent.
     std::function<void()> on_drained;
+    /// Called, from the io_context, when the first subscriber has come and when the last has left,
+    /// whether it said so or its connection was lost. May be empty.
+    std::function<void(bool anyone)> on_subscribers;
 };
 
 class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
@@ -70,7 +75,8 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
         std::string topic;
         std::string signature;
     };
-    void greet(const ZmqMultipart& subscription);
+    void note_subscription(std::string_view frame);
+    void greet(std::string_view frame);
     void enqueue(protocol::Message message, std::string topic);
     bool send_first();
     void flush();
@@ -85,6 +91,9 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
     IopubConfig config_;
     std::shared_ptr<WatchedSocket> socket_;
     boost::asio::steady_timer timer_;
+    /// With at least one subscriber each. XPUB tells of every subscription, but of an end only when
+    /// nobody is left on the topic (zmq_setsockopt(3), ZMQ_XPUB_VERBOSE): a count would not hold.
+    std::set<std::string, std::less<>> topics_;
     std::deque<Waiting> waiting_;
     std::size_t waiting_bytes_ = 0;
     std::chrono::steady_clock::time_point progress_;

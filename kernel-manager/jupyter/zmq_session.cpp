@@ -99,6 +99,11 @@ Status ZmqSession::watch_iopub(ZmqSocket socket) {
             self->session_->resume_output();
         }
     };
+    config.on_subscribers = [weak = weak_from_this()](bool anyone) {
+        if (const auto self = weak.lock(); self != nullptr && !self->closed_) {
+            self->connected_ = anyone ? self->session_->connect_client() : nullptr;
+        }
+    };
     BOOST_OUTCOME_TRY(
         iopub_, IopubPublisher::create(io_, std::move(socket), signer_, log_, std::move(config)));
     return ok();
@@ -221,6 +226,7 @@ void ZmqSession::close() {
     if (std::exchange(closed_, true)) {
         return;
     }
+    connected_.reset();
     session_->unsubscribe(this);
     if (iopub_ != nullptr) {
         iopub_->close();

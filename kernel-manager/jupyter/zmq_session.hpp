@@ -2,7 +2,8 @@
 //
 // One session as a Jupyter kernel on ZeroMQ: ROUTER shell, control and stdin, XPUB iopub and an
 // echoing ROUTER as heartbeat (Jupyter messaging specification 5.5). Whoever cannot sign is never
-// answered. All calls on the io_context thread.
+// answered. A subscriber of iopub keeps the session from being culled, as a WebSocket does. All
+// calls on the io_context thread.
 #pragma once
 
 #include "kernel-manager/jupyter/bound_sockets.hpp"
@@ -98,6 +99,8 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
     /// One sink per client, so that an input_reply comes from the same origin as the request.
     std::map<Identities, std::weak_ptr<session::ReplySink>> clients_;
     std::size_t clients_purge_at_ = 64;
+    /// While anybody subscribes to iopub: counts as one connected client, however many those are.
+    std::shared_ptr<void> connected_;
     bool closed_ = false;
 };
 

@@ -390,7 +390,8 @@ ForeignKernels find_foreign_kernels(
             if (kernel) {
                 result.found.push_back(std::move(kernel.value()));
             } else {
-                result.not_offered.push_back({name, place + ": " + kernel.error().message()});
+                result.not_offered.push_back(
+                    {name, place + ": " + kernel.error().message(), kernel.error().hint()});
             }
         }
     }

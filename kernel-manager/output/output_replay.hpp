@@ -3,7 +3,8 @@
 // The answer to a cellkeep_replay_request on the control channel: what the journal keeps of the
 // output of some requests, for a client that lost it, such as a reloaded page. An extension of the
 // protocol, in the way of usage_request: a client of another maker never sees it. The fields are
-// described in kernel-manager/jupyter/labextension/README.md. Pure functions over a journal.
+// described in kernel-manager/jupyter/labextension/README.md, which also says that an open question
+// of one of the requests is sent behind the answer. Pure functions over a journal.
 #pragma once
 
 #include "kernel-manager/output/journal.hpp"

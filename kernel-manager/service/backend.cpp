@@ -34,6 +34,10 @@ std::vector<std::string> ServiceBackend::languages() const {
     return service_.catalog().languages();
 }
 
+std::vector<NotOffered> ServiceBackend::not_offered() const {
+    return service_.catalog().not_offered();
+}
+
 const KernelSpec* ServiceBackend::find_spec(const std::string& language) const {
     return service_.catalog().find(language);
 }

@@ -31,6 +31,8 @@ class Backend {
     virtual std::vector<std::shared_ptr<Session>> list() const = 0;
     virtual Status remove(const std::string& id) = 0;
     virtual std::vector<std::string> languages() const = 0;
+    /// Languages that this server could have and does not.
+    virtual std::vector<NotOffered> not_offered() const { return {}; }
     /// Null if the language is not offered.
     virtual const KernelSpec* find_spec(const std::string& language) const = 0;
     virtual LimitCeilings ceilings() const = 0;
@@ -51,6 +53,7 @@ class ServiceBackend : public Backend {
     Status remove(const std::string& id) override;
     boost::asio::awaitable<void> wait_until_gone(std::string id) override;
     std::vector<std::string> languages() const override;
+    std::vector<NotOffered> not_offered() const override;
     const KernelSpec* find_spec(const std::string& language) const override;
     LimitCeilings ceilings() const override;
     bool ready() const override { return service_.ready(); }

@@ -112,6 +112,10 @@ class KernelLane {
     KernelState state() const { return state_; }
     const std::optional<Death>& death() const { return death_; }
     std::uint64_t restarts() const { return restarts_; }
+    /// See Session::question().
+    std::optional<protocol::Message> question() const {
+        return current_.has_value() ? current_->question : std::nullopt;
+    }
     std::size_t waiting() const { return queue_.size(); }
     /// A request is with it or waits.
     bool is_busy() const { return current_.has_value() || queue_.size() > 0; }
@@ -132,7 +136,7 @@ class KernelLane {
         std::chrono::microseconds cpu_at_end{0};
         bool peak_is_own = false;  // the memory's peak counts from its start
         bool replied = false;
-        bool input_requested = false;
+        std::optional<protocol::Message> question = std::nullopt;  // not answered yet
         /// The files that come with it, while they are put in place: its code has not been sent.
         std::shared_ptr<FileWriting> writing = nullptr;
         std::optional<Error> refused = std::nullopt;  // why they could not be
@@ -182,7 +186,7 @@ class KernelLane {
     void repeat_busy();
     void answer_waiting_for_info();
     void answer_shutdown(const protocol::Message& request, ReplySink& origin);
-    protocol::Message answer_replay(const protocol::Message& request) const;
+    void answer_replay(const protocol::Message& request, ReplySink& origin) const;
 
     // kernel_lane_debug.cpp
     bool has_debugger() const;

@@ -222,14 +222,19 @@ Status KernelLane::send_interrupt() {
 }
 
 void KernelLane::submit_input_reply(const Message& reply) {
-    // Only the client whose cell asked may answer, and only once.
-    const bool expected = current_.has_value() && current_->input_requested && process_ &&
-                          reply.header().msg_type == "input_reply" &&
-                          reply.header().session == current_->request.message.header().session;
-    if (!expected) {
+    if (!current_.has_value() || !current_->question.has_value() || !process_ ||
+        reply.header().msg_type != "input_reply") {
         return;
     }
-    current_->input_requested = false;
+    // Only the client whose cell asked may answer, or one that was given the question since: it
+    // names it. And only once.
+    const std::string& question = current_->question->header().msg_id;
+    const bool was_asked = reply.header().session == current_->request.message.header().session ||
+                           (!question.empty() && reply.parent().msg_id == question);
+    if (!was_asked) {
+        return;
+    }
+    current_->question.reset();
     if (process_->send(reply).has_error()) {
         kill_kernel({Death::Kind::kLinkBroken, 0});
     }
@@ -237,13 +242,13 @@ void KernelLane::submit_input_reply(const Message& reply) {
 
 void KernelLane::on_input_request(const Message& request) {
     // One question at a time, of a size that a client can be sent.
-    if (!current_.has_value() || current_->input_requested || draining_ ||
+    if (!current_.has_value() || current_->question.has_value() || draining_ ||
         request.header().msg_type != "input_request" ||
         request.frame().size() > limits::kInputRequestBytesMax) {
         return;
     }
     if (current_->request.origin) {
-        current_->input_requested = true;
+        current_->question = request;
         current_->request.origin->deliver(request);
         return;
     }
