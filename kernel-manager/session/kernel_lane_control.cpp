@@ -136,7 +136,8 @@ Message KernelLane::answer_replay(const Message& request) const {
         }
         return queue_.holds(msg_id) ? RequestPlace::kWaiting : RequestPlace::kNotHere;
     };
-    return messages_.reply(request, make_replay(question.value(), shared_.journal, place));
+    return messages_.reply_with_text(
+        request, make_replay(question.value(), shared_.journal, place));
 }
 
 }  // namespace cellkeep::session

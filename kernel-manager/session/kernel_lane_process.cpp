@@ -3,6 +3,7 @@
 // Birth of a session's interpreter, and what it says while it lives.
 #include "kernel-manager/session/execution_events.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
+#include "kernel-manager/session/reply_facts.hpp"
 #include "kernel-manager/session/start_variables.hpp"
 #include "protocol/limits.hpp"
 #include "sandbox/policy.hpp"
@@ -15,7 +16,6 @@
 
 namespace cellkeep::session {
 
-using nlohmann::json;
 using protocol::Channel;
 using protocol::Message;
 
@@ -176,9 +176,7 @@ void KernelLane::on_kernel_message(Message message) {
             return;
         case Channel::kControl:
             if (adopted_ && message.parent().msg_id == adopt_request_id_) {
-                const auto content = message.parse_content();
-                const bool done =
-                    content.has_value() && content.value().value("status", json("")) == "ok";
+                const bool done = says(message, protocol::Member::kStatus, "ok");
                 adopted_->set(
                     done ? Status(ok())
                          : Status(Error(ErrorCode::kSystem, "the kernel could not be handed out")));
@@ -197,13 +195,10 @@ void KernelLane::on_iopub(Message message) {
     bool idle = false;
     if (is_status && current_.has_value() &&
         message.parent().msg_id == current_->request.message.header().msg_id) {
-        const auto content = message.parse_content();
-        const auto said = content.has_value()
-                              ? content.value().value("execution_state", nlohmann::json())
-                              : nlohmann::json();
-        idle = said == "idle";
-        if (said == "busy" && !std::exchange(current_->begun, true) &&
-            current_->interrupt_at_busy && process_) {
+        idle = says(message, protocol::Member::kExecutionState, "idle");
+        const bool busy = says(message, protocol::Member::kExecutionState, "busy");
+        if (busy && !std::exchange(current_->begun, true) && current_->interrupt_at_busy &&
+            process_) {
             (void)process_->send_signal(SIGINT);  // fails only if the process is gone
         }
     }

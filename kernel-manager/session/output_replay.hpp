@@ -10,8 +10,6 @@
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -31,10 +29,10 @@ Result<ReplayQuestion> parse_replay_question(const protocol::Message& request);
 /// Where a request is that has not ended.
 enum class RequestPlace { kNotHere, kWaiting, kRunning };
 
-/// The reply's content: about limits::kReplayBytesMax of messages at most, but at least one, and
-/// under "next" where to go on. Without comm messages (a widget's state is asked of the kernel) and
-/// without buffers.
-nlohmann::json make_replay(
+/// The reply's content as JSON text, spliced from the messages as they came: about
+/// limits::kReplayBytesMax of messages at most, but at least one, and under "next" where to go on.
+/// Without comm messages (a widget's state is asked of the kernel) and without buffers.
+std::string make_replay(
     const ReplayQuestion& question,
     const OutputJournal& journal,
     const std::function<RequestPlace(std::string_view msg_id)>& place);
