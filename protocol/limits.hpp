@@ -233,8 +233,11 @@ inline constexpr std::uint64_t kSavedTextsBytesMax = 128ULL << 20U;
 /// Text of an error's message, and of its traceback as JSON, that is read for answers and events.
 /// An answer's notebook form has the whole.
 inline constexpr std::size_t kErrorTextBytesMax = 256ULL << 10U;
-/// Metadata of a reply in which our kernels tell about errors and exit codes.
+/// Metadata of a reply in which our kernels tell about errors and exit codes; of a stream message,
+/// what is repeated if it becomes several.
 inline constexpr std::size_t kReplyMetadataBytesMax = 64ULL << 10U;
+/// A display_id as JSON; a display with a longer one cannot be updated in an answer.
+inline constexpr std::size_t kDisplayIdBytesMax = 1024;
 /// Events of one execution that are kept for its streams. The newest one is kept whatever its size.
 inline constexpr std::size_t kExecutionEventsMax = 10'000;
 inline constexpr std::size_t kExecutionEventsBytesMax = 8ULL << 20U;

@@ -56,7 +56,9 @@ MimeBundle bundle_of(const protocol::Message& message) {
 }
 
 std::string display_id_of(const protocol::Message& message) {
-    return protocol::read_json_string(message.member(Member::kDisplayId).text());
+    const RawJson id = message.member(Member::kDisplayId);
+    return id.text().size() > limits::kDisplayIdBytesMax ? std::string()
+                                                         : protocol::read_json_string(id.text());
 }
 
 std::optional<std::int64_t> count_of(const protocol::Message& message) {

@@ -18,6 +18,8 @@ using protocol::Message;
 
 constexpr std::size_t kMetadataPart = 3;
 constexpr std::size_t kContentPart = 4;
+/// Each piece repeats the stream's name and the metadata: longer ones are left out of the pieces.
+constexpr std::size_t kStreamNameBytesMax = 64;
 
 bool is_done(protocol::JsonScanner& scanner, std::string_view text, std::size_t bytes) {
     return scanner.advance(text, bytes) != protocol::JsonScanner::State::kMore;
@@ -40,16 +42,18 @@ Message make_piece(const Message& whole, std::string_view inside) {
     const std::string_view name = whole.outline().find(Member::kName, whole.content_json());
     std::string content = R"({"name":)";
     content.reserve(inside.size() + 64);
-    content += name.starts_with('"') ? name : R"("stdout")";
+    content += name.starts_with('"') && name.size() <= kStreamNameBytesMax ? name : R"("stdout")";
     content += R"(,"text":")";
     content += inside;
     content += R"("})";
     const std::string header_text = protocol::to_json_text(header);
+    const bool repeats_metadata = whole.has_valid_metadata() &&
+                                  whole.metadata_json().size() <= limits::kReplyMetadataBytesMax;
     auto piece = Message::create(
         {.channel = whole.channel(),
          .header = header_text,
          .parent_header = whole.parent_header_json(),
-         .metadata = whole.has_valid_metadata() ? whole.metadata_json() : "{}",
+         .metadata = repeats_metadata ? whole.metadata_json() : "{}",
          .content = content,
          .buffers = {}});
     CELLKEEP_CHECK(piece.has_value());  // each part is one that the whole had, or shorter

@@ -172,6 +172,18 @@ TEST_CASE(
 }
 
 TEST_CASE(
+    "limits::kDisplayIdBytesMax is the longest id of an update", "[session][recorder][limits]") {
+    const std::string longest(cellkeep::limits::kDisplayIdBytesMax - 2, 'i');
+    for (const std::string& id : {longest, longest + "i"}) {
+        auto one = recorder();
+        one.on_output(iopub("display_data", display("first", id)), nullptr);
+        one.on_output(iopub("update_display_data", display("second", id)), nullptr);
+        const auto shown = displays_of(one.finish(Cut::kNone));
+        CHECK(shown[0]["data"]["text/plain"] == (id == longest ? "second" : "first"));
+    }
+}
+
+TEST_CASE(
     "clear_output clears now, or before the next output when told to wait", "[session][recorder]") {
     auto one = recorder();
     one.on_output(iopub("stream", {{"name", "stdout"}, {"text", "old"}}), nullptr);

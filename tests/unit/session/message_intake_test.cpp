@@ -147,6 +147,27 @@ TEST_CASE(
     CHECK(ids.size() == taken.messages.size());
 }
 
+TEST_CASE("pieces repeat no long name and no long metadata", "[session][intake]") {
+    const std::string text(3 * limits::kStreamMessageBytesMax, 'x');
+    const auto content = [&](std::size_t name_bytes) {
+        return R"({"name":")" + std::string(name_bytes, 'n') + R"(","text":")" + text + R"("})";
+    };
+    const auto metadata = [](std::size_t bytes) {
+        return R"({"k":")" + std::string(bytes - 8, 'm') + R"("})";
+    };
+    const std::size_t most = limits::kReplyMetadataBytesMax;
+    const Taken kept = take(frame("stream", content(62), metadata(most)), 1 << 20);
+    REQUIRE(kept.messages.size() == 3);
+    CHECK(kept.messages[2].metadata_json().size() == most);
+    CHECK(kept.messages[2].member(Member::kName).text().size() == 64);
+    const Taken left = take(frame("stream", content(63), metadata(most + 1)), 1 << 20);
+    REQUIRE(left.messages.size() == 3);
+    for (const Message& piece : left.messages) {
+        CHECK(piece.metadata_json() == "{}");
+        CHECK(piece.member(Member::kName).text() == R"("stdout")");
+    }
+}
+
 TEST_CASE("only stream text is cut", "[session][intake]") {
     const std::string long_text(limits::kStreamMessageBytesMax + 1, 'x');
     CHECK(
