@@ -136,16 +136,15 @@ void IopubPublisher::greet(std::string_view frame) {
 
 void IopubPublisher::enqueue(protocol::Message message, std::string topic) {
     const bool was_congested = congested();
-    std::string signature = signer_.sign(
-        message.header_json(),
-        message.parent_header_json(),
-        message.metadata_json(),
-        message.content_json());
     waiting_bytes_ += message.frame().size();
-    waiting_.push_back({std::move(message), std::move(topic), std::move(signature)});
+    auto signing = std::make_unique<protocol::Signing>(signer_.begin_signing(message));
+    waiting_.push_back({std::move(message), std::move(topic), {}, std::move(signing)});
     if (!was_congested) {
         progress_ = std::chrono::steady_clock::now();
-        if (!send_first()) {
+        if (!sign_first()) {
+            owes_drained_ = true;
+            go_on_soon();
+        } else if (!send_first()) {
             owes_drained_ = true;
             tick_in(std::min(kRetryPeriod, config_.stall_max));
         }
@@ -158,9 +157,22 @@ void IopubPublisher::enqueue(protocol::Message message, std::string topic) {
     }
 }
 
+/// Works on the first one's signature for one turn; false if there is more to do.
+bool IopubPublisher::sign_first() {
+    Waiting& first = waiting_.front();
+    if (first.signing != nullptr && first.signing->advance(limits::kSignTurnBytesMax)) {
+        first.signature = first.signing->finish();
+        first.signing.reset();
+    }
+    return first.signing == nullptr;
+}
+
 /// False if a subscriber is full. The first one is gone afterwards in every other case.
 bool IopubPublisher::send_first() {
     Waiting& first = waiting_.front();
+    while (!sign_first()) {
+        // Only where there is no time for turns: the session ends, or a subscriber is stepped over.
+    }
     const protocol::Message& message = first.message;
     const std::size_t bytes = message.frame().size();
     std::shared_ptr<const void> keep_alive;
@@ -187,7 +199,15 @@ bool IopubPublisher::send_first() {
 
 /// From the io_context only: on_drained may call back into publish().
 void IopubPublisher::flush() {
-    for (std::size_t i = 0; i < limits::kZmqTurnMessagesMax && !waiting_.empty(); ++i) {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0;
+         i < limits::kZmqTurnMessagesMax && !waiting_.empty() && bytes < limits::kSignTurnBytesMax;
+         ++i) {
+        bytes += waiting_.front().message.frame().size();
+        if (!sign_first()) {
+            progress_ = std::chrono::steady_clock::now();
+            break;
+        }
         if (!send_first()) {
             tick_in(std::min(kRetryPeriod, config_.stall_max));
             return;

@@ -4,7 +4,8 @@
 // subscriber is slow: what does not fit waits here, congested() says so, and the session stops
 // reading its kernel. A subscriber that does not read for stall_max is left out (until it has read
 // half of what waits for it) so that the others go on. Greets each subscription with iopub_welcome
-// (JEP 65). All calls on the io_context thread.
+// (JEP 65). Large messages are signed in slices, limits::kSignTurnBytesMax in one turn of the loop.
+// All calls on the io_context thread.
 #pragma once
 
 #include "kernel-manager/jupyter/peer_log.hpp"
@@ -74,8 +75,11 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
         protocol::Message message;
         std::string topic;
         std::string signature;
+        /// Not null: a large message whose signature is still being made.
+        std::unique_ptr<protocol::Signing> signing;
     };
     void note_subscription(std::string_view frame);
+    bool sign_first();
     void greet(std::string_view frame);
     void enqueue(protocol::Message message, std::string topic);
     bool send_first();

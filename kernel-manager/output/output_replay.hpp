@@ -11,8 +11,6 @@
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -32,10 +30,15 @@ Result<ReplayQuestion> parse_replay_question(const protocol::Message& request);
 /// Where a request is that has not ended.
 enum class RequestPlace { kNotHere, kWaiting, kRunning };
 
-/// The reply's content: about limits::kReplayBytesMax of messages at most, but at least one, and
+struct Replay {
+    std::string content;    // of the reply, as JSON text
+    bool complete = false;  // nothing is left for a further question
+};
+
+/// The messages, spliced as they came: about limits::kReplayBytesMax at most, but at least one, and
 /// under "next" where to go on. Without comm messages (a widget's state is asked of the kernel) and
 /// without buffers.
-nlohmann::json make_replay(
+Replay make_replay(
     const ReplayQuestion& question,
     const OutputJournal& journal,
     const std::function<RequestPlace(std::string_view msg_id)>& place);

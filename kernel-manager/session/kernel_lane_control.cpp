@@ -140,11 +140,10 @@ void KernelLane::answer_replay(const Message& request, ReplySink& origin) const 
         }
         return queue_.holds(msg_id) ? RequestPlace::kWaiting : RequestPlace::kNotHere;
     };
-    const json replay = make_replay(question.value(), shared_.journal, place);
-    origin.deliver(messages_.reply(request, replay));
+    const Replay replay = make_replay(question.value(), shared_.journal, place);
+    origin.deliver(messages_.reply_with_text(request, replay.content));
     const auto& asked = question.value().requests;
-    const bool complete = replay.at("next").is_null();
-    if (complete && current_.has_value() && current_->question.has_value() &&
+    if (replay.complete && current_.has_value() && current_->question.has_value() &&
         std::find(asked.begin(), asked.end(), current_->request.message.header().msg_id) !=
             asked.end()) {
         // The client that was asked first may be gone: this one has taken its place.

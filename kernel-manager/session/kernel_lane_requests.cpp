@@ -7,6 +7,7 @@
 #include "kernel-manager/kernel/reply_sink.hpp"
 #include "kernel-manager/session/activity.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
+#include "kernel-manager/output/reply_facts.hpp"
 #include "protocol/limits.hpp"
 
 #include <boost/asio/post.hpp>
@@ -279,17 +280,15 @@ void KernelLane::on_reply(const Message& reply) {
         return;
     }
     guard_.on_reply(reply);
-    const auto content = reply.parse_content();
-    if (content.has_value() && content.value().value("status", json("")) == "error") {
+    if (says(reply, protocol::Member::kStatus, "error")) {
         abort_followers(current_->request.message);
     }
 }
 
 void KernelLane::abort_followers(const Message& failed) {
-    const auto content = failed.parse_content();
-    const bool stop =
-        content.has_value() && content.value().value("stop_on_error", json(true)) == true;
-    if (!stop) {
+    const std::string_view stop =
+        failed.outline().find(protocol::Member::kStopOnError, failed.content_json());
+    if (!failed.outline().valid || (!stop.empty() && stop != "true")) {
         return;
     }
     // Only what the same client queued behind: another client's work does not depend on it.

@@ -90,6 +90,21 @@ TEST_CASE("a range of a file is streamed", "[http][connection]") {
     CHECK_THAT(exchange(server.port(), request_text("GET", "/file")), EndsWith("\r\n\r\n23456"));
 }
 
+TEST_CASE("a body in many pieces is one body with a length", "[http][connection]") {
+    const TestServer server;
+    std::string body = "[";
+    for (int i = 0; i < 300; ++i) {
+        body += (i == 0 ? "\"" : ",\"") + std::string(20'000, 'x') + "\"";
+    }
+    body += "]";
+    const std::string answer = exchange(server.port(), request_text("GET", "/pieces"));
+    CHECK_THAT(answer, Contains("Content-Length: " + std::to_string(body.size()) + "\r\n"));
+    CHECK((answer.substr(answer.find("\r\n\r\n") + 4) == body));
+    const std::string head = exchange(server.port(), request_text("HEAD", "/pieces"));
+    CHECK_THAT(head, Contains("Content-Length: " + std::to_string(body.size()) + "\r\n"));
+    CHECK_THAT(head, EndsWith("\r\n\r\n"));
+}
+
 TEST_CASE("a handler that throws is a 500 problem and the server lives", "[http][connection]") {
     const TestServer server;
     const std::string answer = exchange(server.port(), request_text("GET", "/throw"));
