@@ -5,7 +5,6 @@
 #pragma once
 
 #include "kernel-manager/execution/death.hpp"
-#include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/execution/notebook_output.hpp"
 #include "protocol/raw_json.hpp"
 

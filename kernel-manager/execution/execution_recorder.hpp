@@ -10,7 +10,6 @@
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/execution/guest_error.hpp"
-#include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/execution/output_list.hpp"
 #include "protocol/message.hpp"
 #include "sandbox/workspace/workspace.hpp"
