@@ -5,6 +5,7 @@
 #include "kernel-manager/http/connection_watch.hpp"
 #include "kernel-manager/http/handshake.hpp"
 #include "kernel-manager/http/head.hpp"
+#include "kernel-manager/http/head_failure.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -30,35 +31,6 @@ namespace {
 
 /// Why a stopping server closes WebSockets. With kServiceRestart a Jupyter client comes back.
 constexpr const char* kStopReason = "The server is stopping.";
-
-struct HeadFailure {
-    int status = 0;  // 0: nothing to say, the client is gone
-    std::string detail;
-};
-
-std::string head_too_large() {
-    return "The request line and headers are longer than " +
-           std::to_string(limits::kHttpHeadBytesMax) + " bytes.";
-}
-
-HeadFailure explain(const boost::system::error_code& failure) {
-    using beast::http::error;
-    if (failure.category() != beast::http::make_error_code(error::end_of_stream).category()) {
-        return {};
-    }
-    switch (static_cast<error>(failure.value())) {
-        case error::end_of_stream:
-        case error::partial_message:
-            return {};
-        case error::header_limit:
-        case error::buffer_overflow:
-            return {431, head_too_large()};
-        case error::bad_version:
-            return {505, "Only HTTP/1.0 and HTTP/1.1 are spoken here."};
-        default:
-            return {400, "The request is not HTTP: " + failure.message() + "."};
-    }
-}
 
 }  // namespace
 
@@ -203,7 +175,7 @@ asio::awaitable<std::optional<Connection::Next>> Connection::read_head() {
     if (timed_out_) {
         failure = {408, "The request head did not arrive in time."};
     } else if (error) {
-        failure = explain(error);
+        failure = explain_head_failure(error);
     } else if (bytes > head_bytes_max) {
         failure = {431, head_too_large()};
     } else {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/response.hpp"
-
 #include "tests/unit/http/test_server.hpp"
 
 #include <catch2/catch.hpp>
@@ -11,6 +10,7 @@ namespace cellkeep::http::test {
 
 using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
 
 TEST_CASE("a body in many pieces is one body with a length", "[http][connection]") {
     const TestServer server;
