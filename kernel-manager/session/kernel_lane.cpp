@@ -22,29 +22,29 @@ KernelLane::KernelLane(
       messages_("cellkeep-" + shared.setup.id),
       start_timer_(shared.io),
       restart_budget_(limits::kRestartsMax, limits::kRestartWindow),
-      guard_(shared.account),
+      monitor_(shared.account),
       queue_(limits::kShellQueueMax, limits::kShellQueueBytesMax, &shared.queued_bytes),
       wall_timer_(shared.io),
       cpu_timer_(shared.io),
       uncork_timer_(shared.io),
       kill_timer_(shared.io),
       artifacts_(ArtifactCollector::create(shared.io, shared.setup.work_thread, shared.workspace)) {
-    guard_.listen(session_limits(), steady_clock::now());
+    monitor_.listen(session_limits(), steady_clock::now());
 }
 
 boost::asio::awaitable<Status> KernelLane::wait_ready() {
     const auto self = hold();
     Status ready = co_await Completion<Status>::wait(ready_);
     if (ready.has_value()) {
-        guard_.listen(session_limits(), steady_clock::now());
+        monitor_.listen(session_limits(), steady_clock::now());
     }
     co_return ready;
 }
 
 boost::asio::awaitable<Status> KernelLane::adopt() {
     const auto self = hold();
-    guard_ = RunGuard(shared_.account);
-    guard_.listen(session_limits(), steady_clock::now());
+    monitor_ = LimitMonitor(shared_.account);
+    monitor_.listen(session_limits(), steady_clock::now());
     const SessionOptions& options = shared_.setup.options;
     if (options.env.empty() && options.working_directory.empty()) {
         co_return ok();

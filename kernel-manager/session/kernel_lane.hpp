@@ -18,9 +18,9 @@
 #include "kernel-manager/kernel/kernel_process.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/limit_monitor.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
 #include "kernel-manager/kernel/request_queue.hpp"
-#include "kernel-manager/kernel/run_guard.hpp"
 #include "kernel-manager/kernel/server_messages.hpp"
 #include "kernel-manager/limits/death_notice.hpp"
 #include "kernel-manager/limits/restart_budget.hpp"
@@ -92,7 +92,7 @@ class KernelLane {
     void on_worker_exit(const sandbox::WorkerExit& exit);
     void on_swept();
     void on_sandbox_died();
-    void on_denied(const sandbox::Denial& denial) { guard_.on_denied(denial); }
+    void on_denied(const sandbox::Denial& denial) { monitor_.on_denied(denial); }
     /// Other lanes come: from now on a run is charged its own CPU time, where that can be told
     /// apart.
     void count_own_cpu();
@@ -244,7 +244,7 @@ class KernelLane {
     std::uint64_t restarts_ = 0;
     std::string stderr_tail_;  // of a kernel that has not become ready
 
-    RunGuard guard_;
+    LimitMonitor monitor_;
     bool counts_own_cpu_ = false;
 
     RequestQueue queue_;

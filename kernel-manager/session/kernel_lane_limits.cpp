@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What KernelLane does for the limits of its runs: watches their times, feeds the guard, cuts a
-// flood, says and logs which limit a run ended with.
+// What KernelLane does for the limits of its runs: watches their times, feeds the limit monitor,
+// cuts a flood, says and logs which limit a run ended with.
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
 
@@ -44,7 +44,7 @@ void KernelLane::check_wall(steady_clock::time_point now) {
     // The session's limit may have been lowered while it waited.
     const auto most = session_limits().wall;
     const auto wall = execution && execution->timeout ? std::min(*execution->timeout, most) : most;
-    const std::chrono::nanoseconds limit = guard_.wall_time(session_limits(), wall, now).time;
+    const std::chrono::nanoseconds limit = monitor_.wall_time(session_limits(), wall, now).time;
     const std::chrono::nanoseconds used = now - current_->started_at;
     if (used >= limit) {
         cut_short(Cut::kWallTimeout);
@@ -65,7 +65,7 @@ void KernelLane::check_wall(steady_clock::time_point now) {
 
 void KernelLane::check_cpu(std::chrono::microseconds now) {
     const std::chrono::microseconds used = now - current_->cpu_at_start;
-    const std::chrono::microseconds limit = guard_.cpu_time(session_limits(), used).time;
+    const std::chrono::microseconds limit = monitor_.cpu_time(session_limits(), used).time;
     if (used >= limit) {
         cut_short(Cut::kCpuTimeout);
         return;
@@ -88,7 +88,7 @@ void KernelLane::check_cpu(std::chrono::microseconds now) {
 }
 
 void KernelLane::count_output(std::uint64_t bytes) {
-    if (!guard_.passes_output(bytes, steady_clock::now())) {
+    if (!monitor_.passes_output(bytes, steady_clock::now())) {
         return;
     }
     if (!current_.has_value()) {
@@ -103,7 +103,7 @@ void KernelLane::settle_limits(const std::optional<Death>& death) {
     if (current_.has_value()) {
         current_->cpu_at_end = cpu_of(usage);
     }
-    auto hit = guard_.end(usage, death, session_limits(), steady_clock::now());
+    auto hit = monitor_.end(usage, death, session_limits(), steady_clock::now());
     if (!hit.has_value()) {
         return;
     }

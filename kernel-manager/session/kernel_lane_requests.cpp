@@ -99,7 +99,7 @@ void KernelLane::dispatch_next() {
     const sandbox::Usage usage = shared_.counters();
     current.cpu_at_start = cpu_of(usage);
     oom_kills_seen_ = usage.oom_kills;
-    guard_.begin(usage, session_limits(), current.started_at);
+    monitor_.begin(usage, session_limits(), current.started_at);
     current_.emplace(std::move(current));
     const std::uint64_t number = current_->number;
     change(KernelEvent::kBusy);
@@ -135,7 +135,7 @@ void KernelLane::send_current() {
 
 void KernelLane::cut_short(Cut cut) {
     current_->cut = cut;
-    guard_.on_cut(cut);
+    monitor_.on_cut(cut);
     if (current_->writing) {
         finish_unsent();
         return;
@@ -144,7 +144,7 @@ void KernelLane::cut_short(Cut cut) {
         // An execution's answer says it by itself.
         publish(messages_.stream(
             "stderr",
-            guard_.describe_cut(session_limits()) + "\n",
+            monitor_.describe_cut(session_limits()) + "\n",
             current_->request.message.header_json()));
     }
     (void)send_interrupt();  // fails only if the process is gone: its report is coming
@@ -274,7 +274,7 @@ void KernelLane::on_reply(const Message& reply) {
     if (reply.header().msg_type != "execute_reply") {
         return;
     }
-    guard_.on_reply(reply);
+    monitor_.on_reply(reply);
     const auto content = reply.parse_content();
     if (content.has_value() && content.value().value("status", json("")) == "error") {
         abort_followers(current_->request.message);

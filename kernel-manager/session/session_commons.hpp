@@ -111,7 +111,7 @@ class LaneHost {
     virtual void review_life() = 0;
     virtual void on_left_dead(const Death& death) = 0;
 
-    /// What the sandbox refused until now is told to the lanes' guards.
+    /// What the sandbox refused until now is told to the lanes' limit monitors.
     virtual void take_denials() = 0;
     /// Kills what the lane's interpreter, which has ended, left running; its on_swept() is called
     /// when that is over.
