@@ -13,7 +13,6 @@
 
 #include "kernel-manager/execution/artifact_collector.hpp"
 #include "kernel-manager/execution/death.hpp"
-#include "kernel-manager/execution/file_writing.hpp"
 #include "kernel-manager/kernel/debug_requests.hpp"
 #include "kernel-manager/kernel/kernel_process.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
@@ -21,6 +20,7 @@
 #include "kernel-manager/kernel/limit_monitor.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
 #include "kernel-manager/kernel/request_queue.hpp"
+#include "kernel-manager/kernel/running_request.hpp"
 #include "kernel-manager/kernel/server_messages.hpp"
 #include "kernel-manager/limits/death_notice.hpp"
 #include "kernel-manager/limits/restart_budget.hpp"
@@ -122,26 +122,6 @@ class KernelLane {
     bool is_at_work() const;
 
  private:
-    /// The request that is with the kernel.
-    struct Current {
-        PendingRequest request;
-        std::chrono::steady_clock::time_point started_at;
-        std::chrono::microseconds cpu_at_start{0};
-        std::chrono::microseconds cpu_at_end{0};
-        bool peak_is_own = false;  // the memory's peak counts from its start
-        bool replied = false;
-        bool input_requested = false;
-        /// The files that come with it, while they are put in place: its code has not been sent.
-        std::shared_ptr<FileWriting> writing = nullptr;
-        std::optional<Error> refused = std::nullopt;  // why they could not be
-        bool sent = false;
-        bool begun = false;              // the kernel has said busy
-        bool interrupt_at_busy = false;  // a kernel ignores an interrupt before that
-        Cut cut = Cut::kNone;
-        std::optional<LimitHit> hit = std::nullopt;  // known when the interpreter has said idle
-        std::uint64_t number = 0;  // so that a late timer cannot hit the next request
-    };
-
     const SessionLimits& session_limits() const { return shared_.limits(); }
     /// Keeps the session, and so the lane; null while the session is being destroyed.
     std::shared_ptr<KernelLane> hold() { return {host_.hold(), this}; }
@@ -151,17 +131,18 @@ class KernelLane {
     bool is_current(std::uint64_t number) const;
     bool is_tracked_running() const;
     void send_current();
-    void arm_deadlines();
+    void arm_deadlines(std::chrono::steady_clock::time_point now, std::chrono::microseconds cpu);
     std::chrono::microseconds cpu_of(const sandbox::Usage& session) const;
     void check_wall(std::chrono::steady_clock::time_point now);
     void check_cpu(std::chrono::microseconds now);
     void cut_short(Cut cut);
-    Status send_interrupt();
+    void check_grace();
+    Status take_step(RunningRequest::CutStep step);
     void on_reply(const protocol::Message& reply);
     void on_input_request(const protocol::Message& request);
     void finish_current();
     void abort_followers(const protocol::Message& failed);
-    ExecutionMetrics measure(const Current& current) const;
+    ExecutionMetrics measure(const RunningRequest& request) const;
 
     // kernel_lane_files.cpp
     void place_files();
@@ -249,7 +230,7 @@ class KernelLane {
 
     RequestQueue queue_;
     DebugRequests debug_requests_;
-    std::optional<Current> current_;
+    std::optional<RunningRequest> current_;  // the request that is with the kernel
     std::string last_parent_header_ = "{}";  // of the newest request: whose output a pipe's text is
     std::vector<std::pair<protocol::Message, std::shared_ptr<ReplySink>>> waiting_for_info_;
     boost::asio::steady_timer wall_timer_;

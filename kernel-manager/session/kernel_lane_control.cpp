@@ -101,9 +101,9 @@ void KernelLane::answer_control(const Message& request, const std::shared_ptr<Re
 }
 
 void KernelLane::repeat_busy() {
-    if (current_.has_value() && current_->begun) {
+    if (current_.has_value() && current_->is_begun()) {
         // Clients show the newest status, whosever it is; the kernel is still at work.
-        publish(messages_.status("busy", &current_->request.message));
+        publish(messages_.status("busy", &current_->message()));
     }
 }
 
@@ -134,7 +134,7 @@ Message KernelLane::answer_replay(const Message& request) const {
         return messages_.error_reply(request, "ValueError", question.error().message());
     }
     const auto place = [this](std::string_view msg_id) {
-        if (current_.has_value() && current_->request.message.header().msg_id == msg_id) {
+        if (current_.has_value() && current_->message().header().msg_id == msg_id) {
             return RequestPlace::kRunning;
         }
         return queue_.holds(msg_id) ? RequestPlace::kWaiting : RequestPlace::kNotHere;

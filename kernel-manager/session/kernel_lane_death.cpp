@@ -113,7 +113,7 @@ void KernelLane::tell_end() {
     }
     const Death death = coming_death();
     restarts_after_ = may_restart(death);
-    told_ = current_->request.message;
+    told_ = current_->message();
     const std::string text =
         describe_end(death, *restarts_after_ ? Aftermath::kRestarted : Aftermath::kLeftDead);
     fail_current(death, text);
@@ -154,8 +154,8 @@ Death KernelLane::classify(const sandbox::WorkerExit& exit) {
         return {Death::Kind::kStartFailed, 0};
     }
     // An interpreter that the deadline's interrupt ended, before it came to killing.
-    if (current_.has_value() && is_limit(current_->cut)) {
-        return {death_after(current_->cut), 0};
+    if (current_.has_value() && is_limit(current_->cut())) {
+        return {death_after(current_->cut()), 0};
     }
     if (exit.signaled && exit.status == SIGKILL && out_of_memory) {
         return {Death::Kind::kOom, 0};
@@ -184,7 +184,7 @@ void KernelLane::lose_kernel(const Death& death) {
                        : Aftermath::kLeftDead);
     fail_debug_requests(text);
     if (current_.has_value()) {
-        parent = current_->request.message;
+        parent = current_->message();
         fail_current(death, text);
     } else if (is_news(death) && !shared_.setup.spare && !told) {
         publish(messages_.stream("stderr", text + "\n", last_parent_header_));
@@ -213,14 +213,14 @@ void KernelLane::lose_kernel(const Death& death) {
 
 void KernelLane::fail_current(const Death& death, const std::string& text) {
     settle_limits(death);
-    const bool sent = current_->sent;
-    if (current_->writing) {
-        current_->writing->cancel();
+    const bool sent = current_->is_sent();
+    if (current_->writing()) {
+        current_->writing()->cancel();
     }
-    PendingRequest request = std::move(current_->request);
     const ExecutionMetrics metrics = measure(*current_);
-    const std::optional<LimitHit> hit = std::move(current_->hit);
-    const bool replied = current_->replied;
+    const std::optional<LimitHit> hit = current_->hit();
+    const bool replied = current_->is_replied();
+    PendingRequest request = current_->take_request();
     current_.reset();
     // Under the cell that it happened to. Whoever asked for the end needs no alarm.
     const bool news = is_news(death);

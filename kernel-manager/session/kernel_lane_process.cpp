@@ -198,15 +198,13 @@ void KernelLane::on_iopub(Message message) {
         return;  // our own first question is nobody's news
     }
     bool idle = false;
-    if (is_status && current_.has_value() &&
-        message.parent().msg_id == current_->request.message.header().msg_id) {
+    if (is_status && current_.has_value() && current_->is_parent_of(message)) {
         const auto content = message.parse_content();
         const auto said = content.has_value()
                               ? content.value().value("execution_state", nlohmann::json())
                               : nlohmann::json();
         idle = said == "idle";
-        if (said == "busy" && !std::exchange(current_->begun, true) &&
-            current_->interrupt_at_busy && process_) {
+        if (said == "busy" && current_->on_busy() && process_) {
             (void)process_->send_signal(SIGINT);  // fails only if the process is gone
         }
     }
@@ -219,7 +217,7 @@ void KernelLane::on_iopub(Message message) {
         host_.take_denials();
         settle_limits(std::nullopt);
     }
-    if (!is_status && current_.has_value() && current_->cut == Cut::kOutputLimit &&
+    if (!is_status && current_.has_value() && current_->cut() == Cut::kOutputLimit &&
         message.header().msg_type != "error") {
         return;  // more of the flood that it is being cut for
     }
@@ -235,10 +233,9 @@ void KernelLane::on_iopub(Message message) {
 
 void KernelLane::publish(Message message) {
     host_.note_output(message, is_tracked_running());
-    if (current_.has_value() && current_->request.execution &&
-        message.parent().msg_id == current_->request.message.header().msg_id) {
-        current_->request.execution->recorder.on_output(message, &shared_.workspace);
-        add_output_event(*current_->request.execution->execution, message);
+    if (current_.has_value() && current_->execution() && current_->is_parent_of(message)) {
+        current_->execution()->recorder.on_output(message, &shared_.workspace);
+        add_output_event(*current_->execution()->execution, message);
     }
     // A front end watches one kernel. What others say is in the answers to their executions.
     const bool congested = is_main() && host_.show(std::move(message));
@@ -256,7 +253,7 @@ void KernelLane::on_kernel_text(OutputStream stream, std::string_view text) {
         return;
     }
     count_output(text.size());
-    if (current_.has_value() && current_->cut == Cut::kOutputLimit) {
+    if (current_.has_value() && current_->cut() == Cut::kOutputLimit) {
         return;  // more of the flood that it is being cut for
     }
     publish(messages_.stream(
