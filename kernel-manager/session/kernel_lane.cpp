@@ -21,7 +21,7 @@ KernelLane::KernelLane(
       group_(group),
       messages_("cellkeep-" + shared.setup.id),
       start_timer_(shared.io),
-      restart_budget_(limits::kRestartsMax, limits::kRestartWindow),
+      restart_policy_(limits::kRestartsMax, limits::kRestartWindow),
       monitor_(shared.account),
       queue_(limits::kShellQueueMax, limits::kShellQueueBytesMax, &shared.queued_bytes),
       wall_timer_(shared.io),
@@ -103,12 +103,12 @@ Status KernelLane::check_alive() const {
 }
 
 bool KernelLane::is_at_work() const {
-    return !process_ || state_ != KernelState::kIdle || is_busy() || ended_.has_value() ||
-           kill_reason_.has_value() || adopted_ || artifacts_->busy() || debug_requests_.size() > 0;
+    return !process_ || state_ != KernelState::kIdle || is_busy() || end_.is_near() || adopted_ ||
+           artifacts_->busy() || debug_requests_.size() > 0;
 }
 
 void KernelLane::on_sandbox_died() {
-    lose_kernel(kill_reason_.value_or(Death{Death::Kind::kSandboxDied, 0}));
+    lose_kernel(end_.on_sandbox_died());
 }
 
 void KernelLane::resume_reading() {

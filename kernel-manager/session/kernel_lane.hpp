@@ -18,12 +18,12 @@
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/kernel/limit_monitor.hpp"
+#include "kernel-manager/kernel/process_end.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
 #include "kernel-manager/kernel/request_queue.hpp"
 #include "kernel-manager/kernel/running_request.hpp"
 #include "kernel-manager/kernel/server_messages.hpp"
 #include "kernel-manager/limits/death_notice.hpp"
-#include "kernel-manager/limits/restart_budget.hpp"
 #include "kernel-manager/session/session_commons.hpp"
 #include "protocol/support/completion.hpp"
 
@@ -106,18 +106,16 @@ class KernelLane {
     /// There is a process, or what one has left running is being killed.
     bool has_process() const { return process_ != nullptr; }
     /// Its interpreter has ended; what it left running may not have.
-    bool has_ended() const { return ended_.has_value(); }
+    bool has_ended() const { return end_.is_ended(); }
     bool is_running() const { return current_.has_value(); }
     KernelState state() const { return state_; }
     const std::optional<Death>& death() const { return death_; }
-    std::uint64_t restarts() const { return restarts_; }
+    std::uint64_t restarts() const { return restart_policy_.restarts(); }
     std::size_t waiting() const { return queue_.size(); }
     /// A request is with it or waits.
     bool is_busy() const { return current_.has_value() || queue_.size() > 0; }
     /// It can be handed out.
-    bool is_ready() const {
-        return process_ && !ended_.has_value() && state_ == KernelState::kIdle;
-    }
+    bool is_ready() const { return process_ && !end_.is_ended() && state_ == KernelState::kIdle; }
     /// Anything that a freeze would hold up.
     bool is_at_work() const;
 
@@ -185,8 +183,6 @@ class KernelLane {
     void await_end();
     void tell_end();
     void give_up_on_end();
-    Death coming_death() const;
-    Death classify(const sandbox::WorkerExit& exit);
     void lose_kernel(const Death& death);
     void fail_current(const Death& death, const std::string& text);
     void fail_waiting(const Death& death, const std::string& text);
@@ -205,25 +201,16 @@ class KernelLane {
 
     KernelState state_ = KernelState::kStarting;
     std::unique_ptr<KernelProcess> process_;
-    std::optional<Death> kill_reason_;  // why we killed the present process
-    /// The present process has ended of this, and what it has left running is being killed.
-    std::optional<Death> ended_;
-    /// The sandbox's, when its interpreter or its run began: a later one may have been it.
-    std::uint64_t oom_kills_seen_ = 0;
-    /// Whether there will be another process, once that was told or decided.
-    std::optional<bool> restarts_after_;
-    std::optional<protocol::Message> told_;  // whose cell has been told of the end
-    std::optional<Death> death_;             // of the last process, while there is none
-    std::string ready_probe_id_;             // msg_id of our first kernel_info_request
+    ProcessEnd end_;              // of the present process
+    std::optional<Death> death_;  // of the last process, while there is none
+    std::string ready_probe_id_;  // msg_id of our first kernel_info_request
     std::optional<nlohmann::json> kernel_info_;
     std::shared_ptr<Completion<Status>> ready_;           // of the present process
     std::shared_ptr<Completion<Status>> restart_waiter_;  // of whoever asked for a restart
     std::string adopt_request_id_;                        // msg_id of our adopt request
     std::shared_ptr<Completion<Status>> adopted_;         // while it is with the kernel
     boost::asio::steady_timer start_timer_;
-    RestartBudget restart_budget_;
-    std::uint64_t restarts_ = 0;
-    std::string stderr_tail_;  // of a kernel that has not become ready
+    RestartPolicy restart_policy_;
 
     LimitMonitor monitor_;
     bool counts_own_cpu_ = false;

@@ -24,8 +24,6 @@ using protocol::Message;
 
 namespace {
 
-constexpr std::size_t kStderrTailBytes = 4096;
-
 std::vector<std::string> make_environment(
     const KernelSpec& spec,
     const std::map<std::string, std::string>& own,
@@ -61,8 +59,8 @@ void KernelLane::change(KernelEvent event) {
 
 Status KernelLane::launch() {
     host_.wake();  // the others may stand still
-    if (!is_main() || restarts_ > 0) {
-        oom_kills_seen_ = shared_.counters().oom_kills;
+    if (!is_main() || restarts() > 0) {
+        end_.see_oom_kills(shared_.counters().oom_kills);
     }
     const std::weak_ptr<KernelLane> weak = this->weak();
     KernelProcess::Events events{
@@ -85,13 +83,12 @@ Status KernelLane::launch() {
                 }
             }};
     kernel_info_.reset();
-    kill_reason_.reset();
-    stderr_tail_.clear();
+    end_.begin();
     last_parent_header_ = "{}";
     // Until the new process says what it calls its session.
     messages_ = ServerMessages(
         "cellkeep-" + shared_.setup.id + (is_main() ? "-" : "-" + spec_.language + "-") +
-        std::to_string(restarts_));
+        std::to_string(restarts()));
     ready_ = std::make_shared<Completion<Status>>(shared_.io);
     // A zygote is of the session's own language.
     const bool warm =
@@ -160,7 +157,7 @@ void KernelLane::on_ready(const Message& kernel_info) {
 
 void KernelLane::on_kernel_message(Message message) {
     count_output(message.frame().size());
-    if (kill_reason_.has_value() && kill_reason_->kind == Death::Kind::kOutputLimit) {
+    if (end_.is_killed_for(Death::Kind::kOutputLimit)) {
         return;  // it is being killed for what it says
     }
     switch (message.channel()) {
@@ -246,10 +243,7 @@ void KernelLane::publish(Message message) {
 
 void KernelLane::on_kernel_text(OutputStream stream, std::string_view text) {
     if (!kernel_info_.has_value()) {
-        stderr_tail_.append(text);
-        if (stderr_tail_.size() > kStderrTailBytes) {
-            stderr_tail_.erase(0, stderr_tail_.size() - kStderrTailBytes);
-        }
+        end_.add_words(text);
         return;
     }
     count_output(text.size());

@@ -85,7 +85,7 @@ bool KernelLane::is_tracked_running() const {
 
 void KernelLane::dispatch_next() {
     if (current_.has_value() || !process_ || !kernel_info_.has_value() || shared_.closed ||
-        draining_ || kill_reason_.has_value() || ended_.has_value() || artifacts_->busy()) {
+        draining_ || end_.is_near() || artifacts_->busy()) {
         return;
     }
     auto next = queue_.pop();
@@ -96,7 +96,7 @@ void KernelLane::dispatch_next() {
     last_parent_header_ = std::string(next->message.header_json());
     const sandbox::Usage usage = shared_.counters();
     const steady_clock::time_point now = steady_clock::now();
-    oom_kills_seen_ = usage.oom_kills;
+    end_.see_oom_kills(usage.oom_kills);
     monitor_.begin(usage, session_limits(), now);
     const std::uint64_t number = next_number_++;
     current_.emplace(std::move(*next), number, now, cpu_of(usage));
@@ -222,7 +222,7 @@ Status KernelLane::take_step(RunningRequest::CutStep step) {
     // The code's last words must reach us even if a slow client has stopped the reading.
     ignore_congestion_ = true;
     process_->resume_reading();
-    if (ended_.has_value() || step != RunningRequest::CutStep::kInterrupt) {
+    if (end_.is_ended() || step != RunningRequest::CutStep::kInterrupt) {
         return ok();  // it has ended by itself, or its busy is awaited
     }
     return process_->send_signal(SIGINT);
