@@ -24,6 +24,7 @@ KernelLane::KernelLane(
       restart_policy_(limits::kRestartsMax, limits::kRestartWindow),
       monitor_(shared.account),
       queue_(limits::kShellQueueMax, limits::kShellQueueBytesMax, &shared.queued_bytes),
+      control_(control_hooks()),
       wall_timer_(shared.io),
       cpu_timer_(shared.io),
       uncork_timer_(shared.io),
@@ -83,11 +84,7 @@ void KernelLane::end(const Death& reason) {
     lose_kernel(reason);
     settle_ready(Error(ErrorCode::kCancelled, describe(reason)));
     const std::string text = describe_end(reason, Aftermath::kEnded);
-    for (auto& [request, origin] : std::exchange(waiting_for_info_, {})) {
-        publish(messages_.status("busy", &request));
-        origin->deliver(messages_.error_reply(request, "SessionClosed", text));
-        publish(messages_.status("idle", &request));
-    }
+    control_.refuse_waiting(text);
     publish(messages_.status("dead", nullptr, to_string(reason), text));
     mark_dead();
 }

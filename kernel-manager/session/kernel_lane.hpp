@@ -6,13 +6,14 @@
 // however many interpreters run in it is its session's (session_commons.hpp).
 // Sources: kernel_lane.cpp (the interface), kernel_lane_requests.cpp (queue and deadlines),
 // kernel_lane_limits.cpp (limits and output), kernel_lane_files.cpp (what comes with an execution
-// and what it leaves), kernel_lane_control.cpp (what the server answers itself),
+// and what it leaves), kernel_lane_control.cpp (what ControlResponder asks of it),
 // kernel_lane_debug.cpp (what goes to the kernel past the queue), kernel_lane_process.cpp (birth of
 // the interpreter and what it says), kernel_lane_death.cpp (its death and restart).
 #pragma once
 
 #include "kernel-manager/execution/artifact_collector.hpp"
 #include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/kernel/control_responder.hpp"
 #include "kernel-manager/kernel/debug_requests.hpp"
 #include "kernel-manager/kernel/kernel_process.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
@@ -154,10 +155,9 @@ class KernelLane {
     void settle_limits(const std::optional<Death>& death);
 
     // kernel_lane_control.cpp
-    void answer_control(const protocol::Message& request, const std::shared_ptr<ReplySink>& asker);
+    ControlResponder::Kernel control_hooks();
     void repeat_busy();
     void answer_waiting_for_info();
-    void answer_shutdown(const protocol::Message& request, ReplySink& origin);
     protocol::Message answer_replay(const protocol::Message& request) const;
 
     // kernel_lane_debug.cpp
@@ -219,7 +219,7 @@ class KernelLane {
     DebugRequests debug_requests_;
     std::optional<RunningRequest> current_;  // the request that is with the kernel
     std::string last_parent_header_ = "{}";  // of the newest request: whose output a pipe's text is
-    std::vector<std::pair<protocol::Message, std::shared_ptr<ReplySink>>> waiting_for_info_;
+    ControlResponder control_;
     boost::asio::steady_timer wall_timer_;
     boost::asio::steady_timer cpu_timer_;
     boost::asio::steady_timer uncork_timer_;
