@@ -72,7 +72,7 @@ Message KernelLane::answer_replay(const Message& request) const {
         }
         return queue_.holds(msg_id) ? RequestPlace::kWaiting : RequestPlace::kNotHere;
     };
-    return messages_.reply(request, make_replay(question.value(), shared_.journal, place));
+    return messages_.reply(request, make_replay(question.value(), shared_.output.journal(), place));
 }
 
 }  // namespace cellkeep::session

@@ -15,7 +15,7 @@
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/limits/limit_reason.hpp"
 #include "kernel-manager/limits/session_account.hpp"
-#include "kernel-manager/output/journal.hpp"
+#include "kernel-manager/output/output_fanout.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "protocol/message.hpp"
@@ -75,7 +75,7 @@ struct SessionCommons {
     sandbox::Sandbox sandbox;
     sandbox::Workspace workspace;  // a view of sandbox
     SessionAccount account;
-    OutputJournal journal;  // what Jupyter clients can see: the main lane's output
+    OutputFanout output;  // what Jupyter clients can see: the main lane's output
     SavedTexts saved_texts;
     bool closed = false;
     std::size_t queued_bytes = 0;  // of the requests that wait, whatever their language
