@@ -24,6 +24,7 @@ KernelLane::KernelLane(
       restart_policy_(limits::kRestartsMax, limits::kRestartWindow),
       monitor_(shared.account),
       queue_(limits::kShellQueueMax, limits::kShellQueueBytesMax, &shared.queued_bytes),
+      debugger_(debug_hooks()),
       control_(control_hooks()),
       wall_timer_(shared.io),
       cpu_timer_(shared.io),
@@ -101,7 +102,7 @@ Status KernelLane::check_alive() const {
 
 bool KernelLane::is_at_work() const {
     return !process_ || state_ != KernelState::kIdle || is_busy() || end_.is_near() || adopted_ ||
-           artifacts_->busy() || debug_requests_.size() > 0;
+           artifacts_->busy() || debugger_.size() > 0;
 }
 
 void KernelLane::on_sandbox_died() {

@@ -6,15 +6,15 @@
 // however many interpreters run in it is its session's (session_commons.hpp).
 // Sources: kernel_lane.cpp (the interface), kernel_lane_requests.cpp (queue and deadlines),
 // kernel_lane_limits.cpp (limits and output), kernel_lane_files.cpp (what comes with an execution
-// and what it leaves), kernel_lane_control.cpp (what ControlResponder asks of it),
-// kernel_lane_debug.cpp (what goes to the kernel past the queue), kernel_lane_process.cpp (birth of
-// the interpreter and what it says), kernel_lane_death.cpp (its death and restart).
+// and what it leaves), kernel_lane_control.cpp (what ControlResponder and DebugRouter ask of it),
+// kernel_lane_process.cpp (birth of the interpreter and what it says), kernel_lane_death.cpp (its
+// death and restart).
 #pragma once
 
 #include "kernel-manager/execution/artifact_collector.hpp"
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/kernel/control_responder.hpp"
-#include "kernel-manager/kernel/debug_requests.hpp"
+#include "kernel-manager/kernel/debug_router.hpp"
 #include "kernel-manager/kernel/kernel_process.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
@@ -156,16 +156,10 @@ class KernelLane {
 
     // kernel_lane_control.cpp
     ControlResponder::Kernel control_hooks();
+    DebugRouter::Kernel debug_hooks();
     void repeat_busy();
     void answer_waiting_for_info();
     protocol::Message answer_replay(const protocol::Message& request) const;
-
-    // kernel_lane_debug.cpp
-    bool has_debugger() const;
-    void submit_debug(const protocol::Message& request, std::shared_ptr<ReplySink> origin);
-    void refuse_debug(
-        const protocol::Message& request, ReplySink& origin, const std::string& message);
-    void fail_debug_requests(const std::string& text);
 
     // kernel_lane_process.cpp
     void change(KernelEvent event);
@@ -216,7 +210,7 @@ class KernelLane {
     bool counts_own_cpu_ = false;
 
     RequestQueue queue_;
-    DebugRequests debug_requests_;
+    DebugRouter debugger_;
     std::optional<RunningRequest> current_;  // the request that is with the kernel
     std::string last_parent_header_ = "{}";  // of the newest request: whose output a pipe's text is
     ControlResponder control_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the lane does for its ControlResponder.
+// What the lane does for its ControlResponder and its DebugRouter.
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
@@ -33,13 +33,32 @@ ControlResponder::Kernel KernelLane::control_hooks() {
         .replay = [this](const Message& request) { return answer_replay(request); },
         .debug = [this](
                      const Message& request,
-                     const std::shared_ptr<ReplySink>& origin) { submit_debug(request, origin); },
+                     const std::shared_ptr<ReplySink>& origin) { debugger_.submit(request, origin); },
         .log_unknown =
             [this](const std::string& type) {
                 shared_.setup.log(
                     "session " + shared_.setup.id + ": ignored a control message of unknown type " +
                     protocol::dump_json(type));
             }};
+}
+
+DebugRouter::Kernel KernelLane::debug_hooks() {
+    return {
+        .messages = [this]() -> const ServerMessages& { return messages_; },
+        .publish = [this](Message message) { publish(std::move(message)); },
+        .repeat_busy = [this] { repeat_busy(); },
+        .check_debugger = [this]() -> Status {
+            if (!process_) {
+                return Error(ErrorCode::kUnavailable, "The interpreter is gone.");
+            }
+            if (!kernel_info_.has_value() ||
+                kernel_info_->value("debugger", nlohmann::json(false)) != true) {
+                return Error(ErrorCode::kUnavailable, "This kernel has no debugger.");
+            }
+            host_.wake();
+            return ok();
+        },
+        .send = [this](const Message& request) { return process_->send(request); }};
 }
 
 void KernelLane::submit_control(Message request, std::shared_ptr<ReplySink> origin) {

@@ -149,7 +149,7 @@ void KernelLane::lose_kernel(const Death& death) {
         shared_.closed ? Aftermath::kEnded
         : restarts     ? Aftermath::kRestarted
                        : Aftermath::kLeftDead);
-    fail_debug_requests(text);
+    debugger_.fail_all(text);
     if (current_.has_value()) {
         parent = current_->message();
         fail_current(death, text);

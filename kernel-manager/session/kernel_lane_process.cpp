@@ -183,7 +183,7 @@ void KernelLane::on_kernel_message(Message message) {
                     done ? Status(ok())
                          : Status(Error(ErrorCode::kSystem, "the kernel could not be handed out")));
             } else {
-                debug_requests_.answer(message);
+                debugger_.on_reply(message);
             }
             return;
     }
