@@ -8,6 +8,7 @@
 #include "kernel-manager/cli/listening.hpp"
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/open_files.hpp"
+#include "kernel-manager/cli/serve_banner.hpp"
 #include "kernel-manager/cli/serve_plan.hpp"
 #include "kernel-manager/cli/service_setup.hpp"
 #include "kernel-manager/cli/state_dir.hpp"
@@ -88,14 +89,7 @@ Status announce(const ServePlan& plan, const Listeners& listeners, StateDir& sta
     record.started_at = to_iso8601(std::chrono::system_clock::now());
     record.version = version_text();
     BOOST_OUTCOME_TRY(state_dir.publish(record));
-    std::string where;
-    for (const std::string& url : listeners.urls()) {
-        const bool is_unix = url.substr(0, 5) == "unix:";
-        where += "\n    " + url + (is_unix ? std::string() : "?token=" + plan.token);
-    }
-    print(
-        "Cellkeep " + version_text() + " serves the session API and Jupyter front ends at" + where +
-        "\nState: " + state_dir.path() + ". Stop with Ctrl-C.\n");
+    print(to_text({listeners.urls(), plan.token, plan.token_source, state_dir.path()}));
     if (plan.ready_fd) {
         const UniqueFd ready(*plan.ready_fd);
         BOOST_OUTCOME_TRY(with_context(write_all(ready.get(), "READY\n"), "--ready-fd"));

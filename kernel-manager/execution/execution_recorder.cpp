@@ -294,17 +294,19 @@ void ExecutionRecorder::close_texts() {
 
 ExecutionResult ExecutionRecorder::finish(Cut cut) {
     close_texts();
+    if (result_.status == ExecutionStatus::kOk && result_.error.has_value()) {
+        // Code can reply in its kernel's place, or show an error that it has caught.
+        result_.status = ExecutionStatus::kError;
+        result_.exit_code = 1;
+        result_.error->hint = hint_of(*result_.error);
+    }
     if (!replied_ && cut == Cut::kNone) {
         // Only a kernel that breaks the protocol ends a request without a reply.
         result_.status = ExecutionStatus::kDead;
-        result_.error = {
-            .kind = "no_reply",
-            .name = "NoReply",
-            .message = "The interpreter ended the request without a reply.",
-            .line = {},
-            .column = {},
-            .traceback = {},
-            .hint = {}};
+        result_.error.emplace();
+        result_.error->kind = "no_reply";
+        result_.error->name = "NoReply";
+        result_.error->message = "The interpreter ended the request without a reply.";
         result_.error->hint = hint_of(*result_.error);
         return std::move(result_);
     }

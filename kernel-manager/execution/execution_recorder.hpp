@@ -36,7 +36,8 @@ class ExecutionRecorder {
     /// text, or the mark that there is no more.
     nlohmann::json next_input();
 
-    /// The result of an execution that came to its idle, cut short by the server or not.
+    /// The result of an execution that came to its idle, cut short by the server or not. With an
+    /// error it is not kOk, whatever its reply says.
     ExecutionResult finish(Cut cut);
     /// The result of one whose code did not run, because the files that came with it could not be
     /// put in place.

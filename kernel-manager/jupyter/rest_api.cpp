@@ -18,6 +18,8 @@ namespace {
 
 /// The version of Jupyter Server whose interface this is: clients that look take it for that.
 constexpr const char* kApiVersion = "2.20.0";
+/// A page shows the logos of all kernels each time that it opens. They change with an installation.
+constexpr const char* kLogoCaching = "public, max-age=3600";
 constexpr std::size_t kPermissionsBytesMax = 16ULL << 10U;
 
 /// The part of what is asked that the role may do; nothing if the question is not understood.
@@ -101,6 +103,10 @@ void RestApi::add_open_routes(http::Router& router) {
     };
     // As in Jupyter Server: the version needs no token, and looking at the status is no activity.
     add(http::Access::kOpen, "/api", &RestApi::version);
+    add(http::Access::kOpen, "/api/", &RestApi::version);
+    // Where a person or a client ends up that takes this for a Jupyter Server with a log-in.
+    add(http::Access::kOpen, "/login", &RestApi::explain_login);
+    add(http::Access::kOpen, "/logout", &RestApi::explain_login);
     add(http::Access::kRead, "/api/status", &RestApi::status);
     // A page shows a logo with <img>, which cannot send a token; the pictures are no secret.
     add(http::Access::kOpen, "/kernelspecs/{name}/{file}", &RestApi::get_logo);
@@ -120,6 +126,18 @@ void RestApi::log(const std::string& line) const {
 
 RestApi::Answer RestApi::version(http::Request& /*request*/) {
     co_return http::make_json(200, {{"version", kApiVersion}});
+}
+
+RestApi::Answer RestApi::explain_login(http::Request& /*request*/) {
+    http::Response response;
+    response.headers.add("Content-Type", "text/plain; charset=utf-8");
+    response.body = std::string(
+        "There is no log-in and no log-out here: this server sets no cookie and keeps no state of "
+        "a "
+        "browser.\nEach request carries the server's token, as \"Authorization: Bearer TOKEN\" or "
+        "?token=TOKEN.\nA page to read and try the API is at " +
+        config_.base_url + "docs.\n");
+    co_return response;
 }
 
 RestApi::Answer RestApi::status(http::Request& request) {
@@ -160,7 +178,8 @@ RestApi::Answer RestApi::me(http::Request& request) {
            {"initials", name.substr(0, 1)},
            {"avatar_url", nullptr},
            {"color", nullptr}}},
-         {"permissions", std::move(*permissions)}});
+         {"permissions", std::move(*permissions)},
+         {"updatable_fields", nlohmann::json::array()}});
 }
 
 RestApi::Answer RestApi::list_kernelspecs(http::Request& request) {
@@ -204,6 +223,7 @@ RestApi::Answer RestApi::get_logo(http::Request& request) {
     }
     http::Response response;
     response.headers.add("Content-Type", std::string(logo->content_type));
+    response.headers.add("Cache-Control", kLogoCaching);
     response.body = std::move(bytes.value());
     co_return response;
 }

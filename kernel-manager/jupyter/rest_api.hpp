@@ -65,6 +65,7 @@ class RestApi {
 
     // rest_api.cpp
     Answer version(http::Request& request);
+    Answer explain_login(http::Request& request);
     Answer status(http::Request& request);
     Answer me(http::Request& request);
     Answer list_kernelspecs(http::Request& request);

@@ -83,6 +83,8 @@ class RunningRequest {
     // --- its deadlines
     /// runs: how many requests of the session use up the same budget at the same time.
     Look look_at_wall(Time now, std::chrono::nanoseconds limit, std::size_t runs);
+    /// By the last look at it.
+    Time wall_deadline() const { return wall_deadline_; }
     Look look_at_cpu(Cpu now, Cpu limit, double cores) const;
     Cpu cpu_used(Cpu now) const { return now - cpu_at_start_; }
     /// From now on CPU time is read from another clock, which is ahead by this.

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kArgumentsMax = 256;
 constexpr std::size_t kReadOnlyMax = 32;
+constexpr std::size_t kShebangBytesMax = 256;  // BINPRM_BUF_SIZE, execve(2)
 
 /// Programs of Debian's that need more than /usr/bin and /usr/lib: what besides, if it is there.
 struct WellKnown {
@@ -126,6 +127,39 @@ bool is_seen(const fs::path& path) {
     });
 }
 
+/// The standard library that a Python interpreter does not start without (PREFIX/lib/python3.N); of
+/// a virtual environment it is the base's. Links of `program` are followed already.
+std::optional<fs::path> python_library(const fs::path& program) {
+    if (!program.filename().string().starts_with("python3")) {
+        return std::nullopt;
+    }
+    std::error_code error;
+    const fs::path libraries = program.parent_path().parent_path() / "lib";
+    for (fs::directory_iterator at(libraries, error), end; !error && at != end;
+         at.increment(error)) {
+        if (at->path().filename().string().starts_with("python3") &&
+            fs::exists(at->path() / "os.py", error)) {
+            return at->path();
+        }
+    }
+    return std::nullopt;
+}
+
+/// Whether a directory holds what `make install` makes and nothing else: /usr/local and a home hold
+/// more, or may.
+bool is_installation(const fs::path& prefix) {
+    static const std::set<std::string> kParts{
+        "bin", "etc", "include", "lib", "lib64", "libexec", "man", "share", "ssl"};
+    std::error_code error;
+    fs::directory_iterator at(prefix, error);
+    for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+        if (!kParts.contains(at->path().filename().string())) {
+            return false;
+        }
+    }
+    return !error && prefix != "/usr/local";
+}
+
 /// The tree that a program is a part of, if it is certain to be made for nothing else: a virtual or
 /// Conda environment, or an interpreter's own installation. Never somebody's home or /usr/local.
 std::optional<fs::path> own_tree(const fs::path& program) {
@@ -139,7 +173,42 @@ std::optional<fs::path> own_tree(const fs::path& program) {
             return prefix;
         }
     }
-    return std::nullopt;
+    const bool owned = python_library(program).has_value() && is_installation(prefix);
+    return owned ? std::optional(prefix) : std::nullopt;
+}
+
+/// What `#!` names; nothing of a program that is no script (execve(2)).
+std::optional<fs::path> script_interpreter(const std::string& program) {
+    std::ifstream file(program);
+    std::string line(kShebangBytesMax, '\0');
+    file.read(line.data(), static_cast<std::streamsize>(line.size()));
+    line.resize(static_cast<std::size_t>(file.gcount()));
+    if (!line.starts_with("#!")) {
+        return std::nullopt;
+    }
+    const std::size_t begin = std::min(line.find_first_not_of(" \t", 2), line.size());
+    return fs::path(line.substr(begin, line.find_first_of(" \t\n", begin) - begin));
+}
+
+/// Refuses a program that would be there inside and could not run: its interpreter or its library
+/// is the host's alone.
+Status check_runs_inside(const std::string& program, const std::vector<std::string>& shown) {
+    std::error_code error;
+    const fs::path real = fs::canonical(program, error);
+    for (const auto& needed : {python_library(real), script_interpreter(program)}) {
+        const bool seen =
+            !needed || is_seen(*needed) ||
+            std::any_of(shown.begin(), shown.end(), [&needed](const std::string& path) {
+                return is_beneath(*needed, path);
+            });
+        if (!seen) {
+            return Error(
+                ErrorCode::kUnavailable,
+                "its program " + program + " needs " + needed->string() +
+                    ", which sessions do not see; name it in metadata.cellkeep.read_only");
+        }
+    }
+    return ok();
 }
 
 /// argv[0] as it stands for this kernelspec: of the environment that the kernelspec is in, else on
@@ -223,6 +292,20 @@ std::vector<std::string> needed_paths(const Spec& spec, const std::string& progr
     return needed;
 }
 
+/// Of the system's files: the program, what links lead to, what runs it if it is a script.
+std::set<std::string> system_files(const std::string& program) {
+    std::set<std::string> files;
+    for (const fs::path& one : {fs::path(program), script_interpreter(program).value_or("")}) {
+        std::error_code error;
+        for (const fs::path& file : {one, fs::canonical(one, error)}) {
+            if (is_seen(file) || is_beneath(file, "/usr")) {
+                files.insert(file.string());
+            }
+        }
+    }
+    return files;
+}
+
 Result<ForeignKernel> make_kernel(Spec spec, std::string_view path, const std::string& dpkg_lists) {
     const std::string program = program_of(spec, path);
     if (program.empty()) {
@@ -232,7 +315,9 @@ Result<ForeignKernel> make_kernel(Spec spec, std::string_view path, const std::s
     }
     ForeignKernel kernel;
     std::error_code error;
-    for (const std::string& needed : needed_paths(spec, program)) {
+    const std::vector<std::string> shown = needed_paths(spec, program);
+    BOOST_OUTCOME_TRY(check_runs_inside(program, shown));
+    for (const std::string& needed : shown) {
         if (!fs::exists(needed, error)) {
             return Error(ErrorCode::kUnavailable, "it needs " + needed + ", which is not there");
         }
@@ -240,10 +325,11 @@ Result<ForeignKernel> make_kernel(Spec spec, std::string_view path, const std::s
         kernel.shared.push_back(
             {.source = needed, .target = needed, .optional = true, .shared = true});
     }
-    std::set<std::string> files{spec.directory + "/" + std::string(protocol::kKernelJsonName)};
-    if (const fs::path real = fs::canonical(program, error); is_seen(real)) {
-        files.insert(real.string());
-    }
+    std::set<std::string> files = system_files(program);
+    kernel.system_files.assign(files.begin(), files.end());
+    kernel.system_files.insert(
+        kernel.system_files.end(), spec.read_only.begin(), spec.read_only.end());
+    files.insert(spec.directory + "/" + std::string(protocol::kKernelJsonName));
     kernel.packages = packages_of(files, dpkg_lists);
     kernel.packages.insert(
         kernel.packages.end(), spec.system_packages.begin(), spec.system_packages.end());

@@ -21,7 +21,9 @@ struct ForeignKernel {
     std::string resources;                      // the kernelspec's directory, links followed
     std::string program;                        // argv[0], absolute
     std::vector<sandbox::ReadOnlyPath> shared;  // of the host's, at the same paths inside
-    std::vector<std::string> packages;          // Debian's, for an image
+    /// What it does not run without; of /usr, an image must have it.
+    std::vector<std::string> system_files;
+    std::vector<std::string> packages;  // Debian's, for an image
 };
 
 struct ForeignKernels {

@@ -130,8 +130,10 @@ Result<KernelSpec> make_foreign_spec(
     }
     BOOST_OUTCOME_TRY(
         add(package_path(installation), images == nullptr ? nullptr : &images->environment));
-    if (images != nullptr && kernel.program.starts_with(kSystem)) {
-        BOOST_OUTCOME_TRY(check_in_image(kernel.program, images->environment));
+    for (const std::string& file : kernel.system_files) {
+        if (images != nullptr && file.starts_with(kSystem)) {
+            BOOST_OUTCOME_TRY(check_in_image(file, images->environment));
+        }
     }
     BOOST_OUTCOME_TRY(add(
         {.source = kernel.resources, .target = inside, .optional = true, .shared = true}, nullptr));

@@ -30,6 +30,7 @@ KernelLane::KernelLane(
       cpu_timer_(shared.io),
       uncork_timer_(shared.io),
       kill_timer_(shared.io),
+      claimed_end_(shared.io),
       artifacts_(ArtifactCollector::create(shared.io, shared.setup.work_thread, shared.workspace)) {
     monitor_.listen(session_limits(), steady_clock::now());
 }

@@ -25,6 +25,7 @@
 #include "kernel-manager/kernel/running_request.hpp"
 #include "kernel-manager/kernel/server_messages.hpp"
 #include "kernel-manager/limits/death_notice.hpp"
+#include "kernel-manager/session/claimed_end.hpp"
 #include "kernel-manager/session/session_commons.hpp"
 #include "protocol/support/completion.hpp"
 
@@ -140,6 +141,7 @@ class KernelLane {
     void on_reply(const protocol::Message& reply);
     void on_input_request(const protocol::Message& request);
     void finish_current();
+    void prove_end(ClaimedEnd::Step step);
     void abort_followers(const protocol::Message& failed);
     ExecutionMetrics measure(const RunningRequest& request) const;
 
@@ -212,12 +214,14 @@ class KernelLane {
     RequestQueue queue_;
     DebugRouter debugger_;
     std::optional<RunningRequest> current_;  // the request that is with the kernel
-    std::string last_parent_header_ = "{}";  // of the newest request: whose output a pipe's text is
+    std::string last_parent_header_ = "{}";  // of the run begun last: whose output a pipe's text is
     ControlResponder control_;
     boost::asio::steady_timer wall_timer_;
     boost::asio::steady_timer cpu_timer_;
     boost::asio::steady_timer uncork_timer_;
     boost::asio::steady_timer kill_timer_;
+    ClaimedEnd claimed_end_;    // of the last run
+    std::string end_probe_id_;  // msg_id of the question whether it has ended
     std::uint64_t next_number_ = 1;
     bool draining_ = false;           // taking the last words of a process that has ended
     bool ignore_congestion_ = false;  // while a deadline or an interrupt must get through

@@ -31,9 +31,10 @@ ControlResponder::Kernel KernelLane::control_hooks() {
             },
         .usage = [this] { return host_.make_usage(); },
         .replay = [this](const Message& request) { return answer_replay(request); },
-        .debug = [this](
-                     const Message& request,
-                     const std::shared_ptr<ReplySink>& origin) { debugger_.submit(request, origin); },
+        .debug =
+            [this](const Message& request, const std::shared_ptr<ReplySink>& origin) {
+                debugger_.submit(request, origin);
+            },
         .log_unknown =
             [this](const std::string& type) {
                 shared_.setup.log(

@@ -133,6 +133,7 @@ void KernelLane::on_swept() {
 void KernelLane::lose_kernel(const Death& death) {
     const auto self = hold();  // an answer may let go of the session
     process_.reset();
+    claimed_end_.settle();
     ProcessEnd::Settled settled = end_.complete();
     std::optional<Message> parent = std::move(settled.told);
     const bool told = parent.has_value();

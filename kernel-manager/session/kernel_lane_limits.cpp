@@ -6,10 +6,13 @@
 #include "kernel-manager/session/kernel_lane.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 namespace cellkeep::session {
 
+using protocol::Channel;
+using protocol::Message;
 using std::chrono::steady_clock;
 
 std::chrono::microseconds KernelLane::cpu_of(const sandbox::Usage& session) const {
@@ -64,6 +67,27 @@ void KernelLane::check_wall(steady_clock::time_point now) {
                 self->check_wall(steady_clock::now());
             }
         });
+}
+
+void KernelLane::prove_end(ClaimedEnd::Step step) {
+    if (!process_ || end_.is_near()) {
+        return;  // its end is certain
+    }
+    if (step == ClaimedEnd::Step::kAsk) {
+        if (current_.has_value()) {
+            return;  // that is the question
+        }
+        host_.wake();
+        const Message probe =
+            messages_.request(Channel::kShell, "kernel_info_request", nlohmann::json::object());
+        end_probe_id_ = probe.header().msg_id;
+        (void)process_->send(probe);  // Ignored: a link that takes nothing is answered by nobody.
+    } else if (step == ClaimedEnd::Step::kInterrupt) {
+        process_->resume_reading();
+        (void)process_->send_signal(SIGINT);  // Ignored: it fails only if the process is gone.
+    } else {
+        kill_kernel({Death::Kind::kWallTimeout, 0});
+    }
 }
 
 void KernelLane::check_cpu(std::chrono::microseconds now) {

@@ -194,15 +194,29 @@ void KernelLane::on_iopub(Message message) {
     if (is_status && message.parent().msg_id == ready_probe_id_) {
         return;  // our own first question is nobody's news
     }
+    if (is_status && !end_probe_id_.empty() && message.parent().msg_id == end_probe_id_) {
+        claimed_end_.settle();
+        return;
+    }
+    const bool of_current = is_status && current_.has_value() && current_->is_parent_of(message);
+    if (is_status && !of_current && current_.has_value() && !current_->is_begun() && process_) {
+        // The true end of a run whose end was claimed: its last words belong before the next run's.
+        process_->drain_pipes();
+    }
     bool idle = false;
-    if (is_status && current_.has_value() && current_->is_parent_of(message)) {
+    if (of_current) {
         const auto content = message.parse_content();
         const auto said = content.has_value()
                               ? content.value().value("execution_state", nlohmann::json())
                               : nlohmann::json();
         idle = said == "idle";
-        if (said == "busy" && current_->on_busy() && process_) {
-            (void)process_->send_signal(SIGINT);  // fails only if the process is gone
+        if (said == "busy" && !current_->is_begun()) {
+            claimed_end_.settle();
+            // Until now, what came through the pipes was of an earlier run, or of nobody's.
+            last_parent_header_ = std::string(current_->message().header_json());
+            if (current_->on_busy() && process_) {
+                (void)process_->send_signal(SIGINT);  // fails only if the process is gone
+            }
         }
     }
     if (idle && process_) {

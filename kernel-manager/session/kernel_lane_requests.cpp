@@ -93,7 +93,6 @@ void KernelLane::dispatch_next() {
         return;
     }
     host_.wake();
-    last_parent_header_ = std::string(next->message.header_json());
     const sandbox::Usage usage = shared_.counters();
     const steady_clock::time_point now = steady_clock::now();
     end_.see_oom_kills(usage.oom_kills);
@@ -317,6 +316,14 @@ void KernelLane::finish_current() {
     ignore_congestion_ = false;
     RunningRequest current = std::move(*current_);
     current_.reset();
+    if (current.is_sent()) {
+        // Its own code can have said so.
+        claimed_end_.watch(current.wall_deadline(), [weak = weak()](ClaimedEnd::Step step) {
+            if (const auto lane = weak.lock()) {
+                lane->prove_end(step);
+            }
+        });
+    }
     change(KernelEvent::kIdle);
     const std::string& type = current.message().header().msg_type;
     if (current.execution()) {

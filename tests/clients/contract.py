@@ -21,7 +21,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.core.parameters import ParameterLocation
 
 DOCUMENT = Path(__file__).parents[2] / "kernel-manager/api/openapi.json"
-#: The long form: every boundary value and so many random requests for each operation (README.md).
+#: The long form: every boundary value and so many random requests for each operation (docs/session-api.md).
 LONG = "CELLKEEP_CONTRACT_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("CELLKEEP_CONTRACT_EXAMPLES", "4"))
 TIMEOUT = pytest.mark.timeout(3600 if LONG else 300)

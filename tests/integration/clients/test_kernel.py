@@ -215,6 +215,18 @@ def test_bad_options_are_refused_in_a_sentence(
     assert said in Launched(file, *arguments).refusal()
 
 
+def test_what_launchers_add_for_ipykernel_is_ignored(runs: object) -> None:
+    runs("--HistoryManager.hist_file=:memory:", "--debug", "--log-level", "10", "--quiet", "x.py")
+
+
+@pytest.mark.parametrize("argument", ["--memory-mbs=64", "--Debug", "-x", "--share-cwd.ro"])
+def test_a_misspelt_option_is_refused(file: Path, argument: str) -> None:
+    started = Launched(file, "--debug", argument)
+    said, error = started.process.communicate(timeout=60)
+    assert (started.process.returncode, said) == (2, "")
+    assert argument in error and "--debug" not in error
+
+
 def test_a_starter_that_is_gone_already(file: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()

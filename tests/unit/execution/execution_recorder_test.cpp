@@ -92,6 +92,25 @@ TEST_CASE("an error carries the place in the submitted code and a hint", "[sessi
     CHECK(result.outputs[0]["traceback"][0] == "\x1b[31mred\x1b[0m");
 }
 
+TEST_CASE("an error beside a reply that says ok is an error", "[session][recorder]") {
+    const json shown = {{"ename", "ValueError"}, {"evalue", "v"}, {"traceback", {"line"}}};
+    const bool before = GENERATE(true, false);
+    auto one = recorder();
+    if (before) {
+        one.on_output(iopub("error", shown), nullptr);
+    }
+    one.on_reply(execute_reply({{"status", "ok"}, {"execution_count", 1}}));
+    if (!before) {
+        one.on_output(iopub("error", shown), nullptr);
+    }
+    const auto result = one.finish(Cut::kNone);
+    CHECK(result.status == ExecutionStatus::kError);
+    CHECK(result.exit_code == 1);
+    REQUIRE(result.error.has_value());
+    CHECK(result.error->name == "ValueError");
+    CHECK(result.error->kind == "runtime");
+}
+
 TEST_CASE("a full disk has a status of its own", "[session][recorder]") {
     auto one = recorder();
     one.on_reply(execute_reply(

@@ -121,6 +121,29 @@ TEST_CASE("what is not HTTP gets a problem and a close", "[http][connection]") {
     CHECK_THAT(answer, Contains("Connection: close"));
 }
 
+TEST_CASE("a request names one host, and its target no other", "[http][connection]") {
+    const TestServer server;
+    const auto ask = [&server](const std::string& target, const std::string& hosts) {
+        return exchange(
+            server.port(),
+            "GET " + target + " HTTP/1.1\r\n" + hosts + "Authorization: Bearer t\r\n\r\n");
+    };
+    CHECK_THAT(ask("/ok", "Host: localhost\r\n"), StartsWith("HTTP/1.1 200 "));
+    CHECK_THAT(ask("http://localhost/ok", "Host: localhost\r\n"), StartsWith("HTTP/1.1 200 "));
+    const auto [target, hosts] = GENERATE(table<std::string, std::string>({
+        {"/ok", "Host: localhost\r\nHost: localhost\r\n"},
+        {"/ok", "Host: localhost\r\nhost: evil.example\r\n"},
+        {"/ok", "Host: [::1].evil.example\r\n"},
+        {"/ok", "Host: [::1]evil\r\n"},
+        {"/ok", "Host: 127.0.0.1:80:evil\r\n"},
+        {"http://evil.example/ok", "Host: localhost\r\n"},
+        {"http://localhost@evil.example/ok", "Host: localhost\r\n"},
+        {"http:///ok", "Host: localhost\r\n"},
+    }));
+    CAPTURE(target, hosts);
+    CHECK_THAT(ask(target, hosts), StartsWith("HTTP/1.1 400 "));
+}
+
 TEST_CASE("a body whose end is not known ends the connection", "[http][connection]") {
     const TestServer server;
     const auto [version, coding, status] = GENERATE(table<std::string, std::string, std::string>({

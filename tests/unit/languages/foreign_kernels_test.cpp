@@ -92,6 +92,54 @@ TEST_CASE("a program of a bare name is that of the environment of the kernelspec
     CHECK(sources(kernels.found[0]) == std::vector<std::string>{host.at("venv")});
 }
 
+TEST_CASE("an interpreter's own installation is shown whole, with a virtual environment of it") {
+    Host host;
+    host.program("py/bin/python3.11");
+    host.write("py/lib/python3.11/os.py", "");
+    host.write("own/pyvenv.cfg", "home = " + host.at("py/bin") + "\n");
+    fs::create_directories(host.at("own/bin"));
+    fs::create_symlink(host.at("py/bin/python3.11"), host.at("own/bin/python"));
+    host.spec("base", R"({"argv": [")" + host.at("py/bin/python3.11") + R"("]})");
+    host.spec("own", R"({"argv": [")" + host.at("own/bin/python") + R"("]})");
+    const ForeignKernels kernels = host.find();
+    REQUIRE(kernels.found.size() == 2);
+    CHECK(sources(kernels.found[0]) == std::vector<std::string>{host.at("py")});
+    CHECK(sources(kernels.found[1]) == std::vector<std::string>{host.at("own"), host.at("py")});
+}
+
+TEST_CASE("a program that could not run inside is not offered, and it is said why") {
+    Host host;
+    // Of a prefix that holds more than an installation, which is never shown whole.
+    host.program("home/bin/python3.11");
+    host.write("home/lib/python3.11/os.py", "");
+    host.write("home/.ssh/key", "private");
+    const std::string library = host.at("home/lib/python3.11");
+    const std::string argv = R"({"argv": [")" + host.at("home/bin/python3.11") + R"("])";
+    // A script whose interpreter no session sees, though the script itself is shown.
+    host.program("elsewhere/sh");
+    host.write("scripts/run", "#! " + host.at("elsewhere/sh") + " -e\n");
+    fs::permissions(host.at("scripts/run"), fs::perms::owner_all);
+    host.spec("python", argv + "}");
+    host.spec("script", R"({"argv": [")" + host.at("scripts/run") + R"("]})");
+    ForeignKernels kernels = host.find();
+    CHECK(kernels.found.empty());
+    REQUIRE(kernels.not_offered.size() == 2);
+    CHECK_THAT(kernels.not_offered[0].reason, Catch::Matchers::Contains("needs " + library));
+    CHECK_THAT(
+        kernels.not_offered[1].reason,
+        Catch::Matchers::Contains("needs " + host.at("elsewhere/sh")));
+
+    const auto with = [](const std::string& path) {
+        return R"(, "metadata": {"cellkeep": {"read_only": [")" + path + R"("]}}})";
+    };
+    host.spec("python", argv + with(library));
+    host.spec(
+        "script", R"({"argv": [")" + host.at("scripts/run") + "\"]" + with(host.at("elsewhere")));
+    kernels = host.find();
+    CHECK(kernels.not_offered.empty());
+    CHECK(kernels.found.size() == 2);
+}
+
 TEST_CASE("a kernelspec says what more it needs") {
     Host host;
     fs::create_directories(host.at("data/inner"));

@@ -44,6 +44,7 @@ ForeignKernel kernel_of(const std::string& program) {
     kernel.name = "one";
     kernel.resources = "/srv/kernels/one";
     kernel.program = program;
+    kernel.system_files = {program};
     kernel.shared = {
         {.source = "/usr/share/extra", .target = "/usr/share/extra"},
         {.source = "/opt/one", .target = "/opt/one"}};
