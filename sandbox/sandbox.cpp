@@ -29,6 +29,7 @@ constexpr std::chrono::seconds kStartPatience{10};
 Usage to_usage(const CgroupUsage& now) {
     return {
         now.cpu_time,
+        now.cpu_lost,
         now.memory_bytes,
         now.memory_peak_bytes,
         now.oom_kills,

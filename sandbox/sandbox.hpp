@@ -97,6 +97,7 @@ inline constexpr std::chrono::milliseconds kFreezePatience{1000};
 /// Counters since the sandbox was made. A counter whose control is absent stays 0.
 struct Usage {
     std::chrono::microseconds cpu_time{0};
+    bool cpu_lost = false;  // its counter is there and cannot be read: cpu_time is 0
     std::uint64_t memory_bytes = 0;
     std::uint64_t memory_peak_bytes = 0;
     std::uint64_t oom_kills = 0;

@@ -7,7 +7,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <nlohmann/json.hpp>
 
+#include <string>
 #include <utility>
 
 namespace cellkeep::agent {
@@ -16,18 +18,35 @@ namespace asio = boost::asio;
 
 namespace {
 
+using protocol::TextPieces;
+using protocol::TextSplicer;
+
 /// The event's wire form, of what the journal keeps.
-std::string render(const EventStream& stream, const session::ExecutionEvent& event) {
+TextPieces render(const EventStream& stream, const session::ExecutionEvent& event) {
     if (event.type != "finished") {
         return frame_event(stream.framing, event.sequence, event.type, event.data);
     }
-    const nlohmann::json data = {{"execution", stream.answer(*stream.execution)}};
-    return frame_event(stream.framing, event.sequence, event.type, protocol::dump_json(data));
+    const TextPieces data = TextSplicer()
+                                .add(R"({"execution":)")
+                                .add(stream.answer(*stream.execution))
+                                .add("}")
+                                .finish();
+    return frame_event(stream.framing, event.sequence, event.type, data);
 }
 
-std::string render_gap(EventFraming framing, std::uint64_t after, std::uint64_t missed) {
+TextPieces render_gap(EventFraming framing, std::uint64_t after, std::uint64_t missed) {
     const nlohmann::json data = {{"from", after + 1}, {"to", after + missed}, {"events", missed}};
-    return frame_event(framing, after + missed, "gap", protocol::dump_json(data));
+    return frame_event(framing, after + missed, "gap", TextPieces(protocol::dump_json(data)));
+}
+
+asio::awaitable<Status> write_pieces(http::BodyWriter& writer, TextPieces text) {
+    Status status = ok();
+    for (const std::string_view piece : text.views()) {
+        if (status.has_value()) {
+            status = co_await writer.write(piece);
+        }
+    }
+    co_return status;
 }
 
 }  // namespace
@@ -36,31 +55,27 @@ std::string_view media_type(EventFraming framing) {
     return framing == EventFraming::kServerSent ? "text/event-stream" : "application/x-ndjson";
 }
 
-std::string frame_event(
-    EventFraming framing, std::uint64_t sequence, std::string_view type, std::string_view data) {
-    std::string line = "{";
-    if (sequence > 0) {
-        line += "\"seq\":" + std::to_string(sequence) + ",";
+TextPieces frame_event(
+    EventFraming framing, std::uint64_t sequence, std::string_view type, const TextPieces& data) {
+    TextSplicer text;
+    if (framing == EventFraming::kServerSent) {
+        if (sequence > 0) {
+            text.add("id: ").add(std::to_string(sequence)).add("\n");
+        }
+        text.add("event: ").add(type).add("\ndata: ");
     }
-    line += "\"type\":\"" + std::string(type) + "\"";
+    text.add("{");
+    if (sequence > 0) {
+        text.add("\"seq\":").add(std::to_string(sequence)).add(",");
+    }
+    text.add("\"type\":\"").add(type).add("\"");
     if (data.size() > 2) {
-        line += ",";
-        line += data.substr(1);
+        text.add(",").add(data.without_first());
     } else {
-        line += "}";
+        text.add("}");
     }
-    if (framing == EventFraming::kLines) {
-        return line + "\n";
-    }
-    // JSON text has no line ends in it, so one data line holds it.
-    std::string text;
-    if (sequence > 0) {
-        text = "id: " + std::to_string(sequence) + "\n";
-    }
-    text += "event: " + std::string(type) + "\ndata: ";
-    text += line;
-    text += "\n\n";
-    return text;
+    // There are no line ends in it, so one data line holds it.
+    return text.add(framing == EventFraming::kLines ? "\n" : "\n\n").finish();
 }
 
 asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream stream) {
@@ -72,14 +87,14 @@ asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream strea
     while (status.has_value() && !finished && !writer.gone()) {
         const session::EventJournal::Next next = stream.execution->events().after(stream.after);
         if (next.event) {
-            std::string text;
+            TextSplicer text;
             if (next.missed > 0) {
-                text = render_gap(stream.framing, stream.after, next.missed);
+                text.add(render_gap(stream.framing, stream.after, next.missed));
             }
-            text += render(stream, *next.event);
+            text.add(render(stream, *next.event));
             stream.after = next.event->sequence;
             finished = next.event->type == "finished";
-            status = co_await writer.write(text);
+            status = co_await write_pieces(writer, text.finish());
             continue;
         }
         if (stream.execution->result()) {
@@ -91,7 +106,8 @@ asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream strea
         boost::system::error_code woken;
         co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, woken));
         if (!woken) {
-            status = co_await writer.write(frame_event(stream.framing, 0, "heartbeat", "{}"));
+            status = co_await write_pieces(
+                writer, frame_event(stream.framing, 0, "heartbeat", TextPieces("{}")));
         }
     }
     writer.watch({});

@@ -8,15 +8,14 @@
 #include "kernel-manager/execution/running_execution.hpp"
 #include "kernel-manager/http/streaming.hpp"
 #include "protocol/limits.hpp"
+#include "protocol/text_pieces.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -26,9 +25,13 @@ enum class EventFraming { kServerSent, kLines };
 
 std::string_view media_type(EventFraming framing);
 
-/// One event on the wire. data is the text of a JSON object; sequence 0: without one.
-std::string frame_event(
-    EventFraming framing, std::uint64_t sequence, std::string_view type, std::string_view data);
+/// One event on the wire. data is the text of a JSON object without line ends; sequence 0: without
+/// one.
+protocol::TextPieces frame_event(
+    EventFraming framing,
+    std::uint64_t sequence,
+    std::string_view type,
+    const protocol::TextPieces& data);
 
 /// What shall be done if a stream's client goes before the stream's end: at the latest when the
 /// last holder goes, for a stream whose head could not be sent is never run.
@@ -56,7 +59,7 @@ struct EventStream {
     EventFraming framing = EventFraming::kServerSent;
     std::uint64_t after = 0;  // the last event that the client has
     /// The whole answer, for "finished".
-    std::function<nlohmann::json(const session::Execution&)> answer;
+    std::function<protocol::TextPieces(const session::Execution&)> answer;
     /// Null: nothing happens.
     std::shared_ptr<DisconnectGuard> on_disconnect;
     std::chrono::milliseconds heartbeat = limits::kEventHeartbeat;

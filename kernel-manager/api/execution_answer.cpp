@@ -2,6 +2,7 @@
 #include "kernel-manager/api/execution_answer.hpp"
 
 #include "kernel-manager/http/negotiation.hpp"
+#include "protocol/json.hpp"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -105,20 +106,15 @@ http::Problem bad_place() {
 }
 
 /// The execution as this request shall see it, whatever its phase.
-std::function<nlohmann::json(const session::Execution&)> make_view(const AnswerPlan& plan) {
+std::function<protocol::TextPieces(const session::Execution&)> make_view(const AnswerPlan& plan) {
     return [outputs = plan.outputs,
             origin = plan.origin,
-            reasoning = plan.reasoning,
-            metadata = plan.metadata](const session::Execution& execution) {
+            annotations =
+                Annotations{plan.reasoning, plan.metadata}](const session::Execution& execution) {
         if (!execution.result()) {
-            return unfinished_json(execution);
+            return protocol::TextPieces(protocol::dump_json(unfinished_json(execution)));
         }
-        nlohmann::json model = finished_json(execution, outputs, origin);
-        if (origin == Origin::kCache) {
-            model["reasoning"] = reasoning;
-            model["metadata"] = metadata;
-        }
-        return model;
+        return finished_text(execution, outputs, origin, annotations);
     };
 }
 
@@ -159,7 +155,7 @@ asio::awaitable<http::Response> give_answer(http::Request& request, AnswerPlan p
     auto on_abandoned = unless_others_listen(execution, std::move(plan.on_abandoned));
     http::Response response;
     if (plan.form == Form::kLater) {
-        response = http::make_json(202, view(*execution));
+        response = http::make_json_text(202, view(*execution));
         response.headers.add("Preference-Applied", "respond-async");
     } else if (plan.form == Form::kWhole) {
         // A client whose going means nothing need not be watched.
@@ -171,7 +167,7 @@ asio::awaitable<http::Response> give_answer(http::Request& request, AnswerPlan p
         if (plan.settled) {
             co_await plan.settled();
         }
-        response = http::make_json(200, view(*execution));
+        response = http::make_json_text(200, view(*execution));
     } else {
         EventStream stream;
         stream.execution = execution;
@@ -208,7 +204,7 @@ http::Response resume_events(
     stream.framing = *chosen == 1 ? EventFraming::kLines : EventFraming::kServerSent;
     stream.after = *after;
     stream.answer = [outputs = asked_outputs(request)](const session::Execution& finished) {
-        return finished_json(finished, outputs);
+        return finished_text(finished, outputs);
     };
     return stream_response(std::move(stream));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/execution_model.hpp"
 
+#include "protocol/json.hpp"
 #include "protocol/support/time.hpp"
 
 #include <optional>
@@ -22,13 +23,50 @@ void add_times(nlohmann::json& model, const session::Execution& execution) {
     model["code_sha256"] = execution.order().code_sha256;
 }
 
+/// The model with what the guest said.
+protocol::TextPieces splice_output(
+    const nlohmann::json& model,
+    const session::ExecutionResult& result,
+    const protocol::RawJson& stdout_json,
+    const protocol::RawJson& stderr_json,
+    Outputs outputs) {
+    std::string small = protocol::dump_json(model);
+    small.pop_back();  // the object goes on
+    protocol::TextSplicer text;
+    text.add(small).add(R"(,"stdout":)").add(stdout_json);
+    text.add(R"(,"stderr":)").add(stderr_json);
+    text.add(R"(,"result":)").add(result.result);
+    text.add(R"(,"displays":)").add(session::displays_text(result.outputs));
+    if (outputs == Outputs::kInclude) {
+        text.add(R"(,"outputs":)").add(session::outputs_text(result.outputs));
+    }
+    return text.add("}").finish();
+}
+
 }  // namespace
 
-nlohmann::json finished_json(const session::Execution& execution, Outputs outputs, Origin origin) {
-    nlohmann::json model = to_json(*execution.result(), outputs);
+protocol::TextPieces finished_text(
+    const session::Execution& execution,
+    Outputs outputs,
+    Origin origin,
+    const Annotations& annotations) {
+    const session::ExecutionResult& result = *execution.result();
+    nlohmann::json model = to_json(result);
     add_times(model, execution);
     model["cached"] = origin == Origin::kCache;
-    return model;
+    if (origin == Origin::kCache) {
+        model["reasoning"] = annotations.reasoning;
+        model["metadata"] = annotations.metadata;
+    }
+    return splice_output(model, result, execution.stdout_json(), execution.stderr_json(), outputs);
+}
+
+protocol::TextPieces result_text(const session::ExecutionResult& result, Outputs outputs) {
+    const auto quoted = [](const std::string& text) {
+        return protocol::RawJson(protocol::dump_json(text));
+    };
+    return splice_output(
+        to_json(result), result, quoted(result.stdout_text), quoted(result.stderr_text), outputs);
 }
 
 nlohmann::json summary_json(const session::Execution& execution) {
@@ -49,8 +87,10 @@ nlohmann::json unfinished_json(const session::Execution& execution) {
     return model;
 }
 
-nlohmann::json to_json(const session::Execution& execution, Outputs outputs) {
-    return execution.result() ? finished_json(execution, outputs) : unfinished_json(execution);
+protocol::TextPieces to_text(const session::Execution& execution, Outputs outputs) {
+    return execution.result()
+               ? finished_text(execution, outputs)
+               : protocol::TextPieces(protocol::dump_json(unfinished_json(execution)));
 }
 
 }  // namespace cellkeep::agent

@@ -218,7 +218,7 @@ ExecutionRoutes::Answer ExecutionRoutes::get(http::Request& request) {
         }
         co_return stored;
     }
-    co_return http::make_json(200, to_json(*execution, asked_outputs(request)));
+    co_return http::make_json_text(200, to_text(*execution, asked_outputs(request)));
 }
 
 ExecutionRoutes::Answer ExecutionRoutes::events(http::Request& request) {

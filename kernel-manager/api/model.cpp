@@ -192,7 +192,7 @@ nlohmann::json to_json(const session::SessionInfo& info) {
     };
 }
 
-nlohmann::json to_json(const session::ExecutionResult& result, Outputs outputs) {
+nlohmann::json to_json(const session::ExecutionResult& result) {
     nlohmann::json truncated = nlohmann::json::object();
     for (const auto& [stream, cut] : result.truncated) {
         truncated[stream] = {
@@ -209,15 +209,11 @@ nlohmann::json to_json(const session::ExecutionResult& result, Outputs outputs) 
     for (const session::Artifact& artifact : result.artifacts) {
         artifacts.push_back(part_json(artifact));
     }
-    nlohmann::json model = {
+    return {
         {"id", result.id},
         {"session_id", result.session_id},
         {"status", to_string(result.status)},
         {"execution_count", or_null(result.execution_count)},
-        {"stdout", result.stdout_text},
-        {"stderr", result.stderr_text},
-        {"result", result.result},
-        {"displays", result.displays},
         {"error", result.error ? part_json(*result.error) : nlohmann::json(nullptr)},
         {"exit_code", or_null(result.exit_code)},
         {"state", result.state_kept ? "kept" : "lost"},
@@ -233,10 +229,6 @@ nlohmann::json to_json(const session::ExecutionResult& result, Outputs outputs) 
         {"reasoning", result.reasoning},
         {"metadata", result.metadata},
     };
-    if (outputs == Outputs::kInclude) {
-        model["outputs"] = result.outputs;
-    }
-    return model;
 }
 
 nlohmann::json to_json(const sandbox::Entry& entry) {

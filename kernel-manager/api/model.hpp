@@ -23,8 +23,9 @@ std::string error_kind(const std::string& kind);
 enum class Outputs { kOmit, kInclude };
 
 nlohmann::json to_json(const session::SessionInfo& info);
-/// With kInclude the member "outputs" is the list of nbformat 4 outputs.
-nlohmann::json to_json(const session::ExecutionResult& result, Outputs outputs);
+/// What is ours of an execution's answer and small. Its output is spliced in by
+/// execution_model.hpp.
+nlohmann::json to_json(const session::ExecutionResult& result);
 nlohmann::json to_json(const sandbox::Entry& entry);
 
 }  // namespace cellkeep::agent

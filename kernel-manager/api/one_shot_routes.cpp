@@ -33,7 +33,7 @@ ExecutionRoutes::Answer ExecutionRoutes::execute_once(http::Request& request) {
         co_return http::to_response(*body.problem);
     }
     FieldErrors errors;
-    const Offer offer{backend_.languages(), backend_.ceilings()};
+    const Offer offer{backend_.languages(), backend_.ceilings(), backend_.not_offered()};
     OneShotOrder order = parse_one_shot(body.value, offer, errors);
     if (!errors.empty()) {
         co_return http::to_response(invalid_body(std::move(errors)));
@@ -77,7 +77,7 @@ ExecutionRoutes::Answer ExecutionRoutes::get_once(http::Request& request) {
         http::Response stored = co_await history_.answer_execution(request);
         co_return stored;
     }
-    co_return http::make_json(200, to_json(*run->execution, asked_outputs(request)));
+    co_return http::make_json_text(200, to_text(*run->execution, asked_outputs(request)));
 }
 
 ExecutionRoutes::Answer ExecutionRoutes::once_events(http::Request& request) {

@@ -3,6 +3,7 @@
 
 #include "kernel-manager/api/network_body.hpp"
 #include "kernel-manager/service/options_check.hpp"
+#include "kernel-manager/api/language_choice.hpp"
 #include "protocol/base64.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/message.hpp"
@@ -17,14 +18,6 @@ namespace {
 
 constexpr std::size_t kNameBytesMax = 128;
 constexpr std::string_view kCeiling = "the server's ceiling";
-
-std::string join(const std::vector<std::string>& names) {
-    std::string joined;
-    for (const std::string& name : names) {
-        joined += (joined.empty() ? "" : ", ") + name;
-    }
-    return joined;
-}
 
 std::uint64_t count(std::chrono::milliseconds time) {
     return static_cast<std::uint64_t>(time.count());
@@ -232,32 +225,12 @@ void read_metadata(ObjectReader& reader, nlohmann::json& target) {
     }
 }
 
-/// One that the session offers.
-std::optional<std::string> read_language(
-    ObjectReader& reader, const session::SessionInfo& running) {
-    auto language = reader.text("language", kNameBytesMax);
-    std::vector<std::string> known{running.language};
-    for (const session::LanguageInfo& one : running.languages) {
-        if (one.name != running.language) {
-            known.push_back(one.name);
-        }
-    }
-    if (language && std::find(known.begin(), known.end(), *language) == known.end()) {
-        reader.fail("language", "is not offered; this session has: " + join(known));
-    }
-    return language;
-}
-
 void read_session_fields(
     ObjectReader& reader,
     const Offer& offer,
     session::SessionOptions& options,
     FieldErrors& errors) {
-    if (auto language = reader.text("language", kNameBytesMax)) {
-        const auto& known = offer.languages;
-        if (std::find(known.begin(), known.end(), *language) == known.end()) {
-            reader.fail("language", "is not offered; this server has: " + join(known));
-        }
+    if (auto language = read_language(reader, offer)) {
         options.language = std::move(*language);
     }
     if (auto environment = reader.text("environment", kNameBytesMax)) {

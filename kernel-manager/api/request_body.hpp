@@ -25,6 +25,7 @@ namespace cellkeep::agent {
 struct Offer {
     std::vector<std::string> languages;
     session::LimitCeilings ceilings;
+    std::vector<session::NotOffered> not_offered = {};
 };
 
 /// An execution as asked for, with what only the front end needs to know.

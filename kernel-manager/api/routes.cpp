@@ -61,11 +61,16 @@ Routes::Answer Routes::health(http::Request& /*request*/) {
 }
 
 Routes::Answer Routes::index(http::Request& /*request*/) {
+    nlohmann::json absent = nlohmann::json::array();
+    for (const session::NotOffered& one : backend_.not_offered()) {
+        absent.push_back({{"language", one.language}, {"reason", one.reason}, {"hint", one.hint}});
+    }
     co_return http::make_json(
         200,
         {{"name", "cellkeep"},
          {"version", version_},
          {"languages", backend_.languages()},
+         {"not_offered", std::move(absent)},
          {"links",
           {{"sessions", "/v1/sessions"},
            {"executions", "/v1/executions"},
@@ -97,7 +102,7 @@ void count_as_use(const http::Request& request, session::Session& session) {
 }
 
 Offer Routes::offer() const {
-    return {backend_.languages(), backend_.ceilings()};
+    return {backend_.languages(), backend_.ceilings(), backend_.not_offered()};
 }
 
 http::Response unknown_session(const http::Request& request) {

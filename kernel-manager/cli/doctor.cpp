@@ -39,9 +39,7 @@ Languages find_languages() {
         return languages;
     }
     languages.offered = catalog.value().languages();
-    for (const session::NotOffered& language : catalog.value().not_offered()) {
-        languages.not_offered.emplace_back(language.language, language.reason);
-    }
+    languages.not_offered = catalog.value().not_offered();
     return languages;
 }
 

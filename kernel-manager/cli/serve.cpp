@@ -16,7 +16,6 @@
 #include "kernel-manager/jupyter/channels_front.hpp"
 #include "kernel-manager/jupyter/rest_api.hpp"
 #include "kernel-manager/jupyter/zmq_front.hpp"
-#include "kernel-manager/service/backend.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "kernel-manager/store/store.hpp"
 #include "protocol/support/syscall.hpp"
@@ -99,8 +98,7 @@ Status announce(const ServePlan& plan, const Listeners& listeners, StateDir& sta
 
 /// Fails if the default kernel is none of this server's.
 Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Service& service) {
-    const auto language =
-        jupyter::language_of(plan.default_kernel_name, service.catalog().languages());
+    const auto language = jupyter::language_of(plan.default_kernel_name, service.languages());
     if (!language) {
         return Error(
             ErrorCode::kInvalidArgument,
@@ -128,6 +126,7 @@ Result<session::ServiceConfig> service_config(const ServePlan& plan) {
             plan.image,
             plan.kernels,
             plan.foreign_kernels));
+    print_not_offered(config.catalog);
     if (!plan.inputs.empty()) {
         BOOST_OUTCOME_TRY(config.inputs, session::InputsDirectory::open(plan.inputs));
     }
@@ -212,17 +211,16 @@ Status run_server(const ServePlan& plan) {
     agent::History history(opened.store.get(), opened.trouble);
     service.add_listener(&history);
     http::Application application = make_application(plan.listening, plan.token, plan.principals);
-    session::ServiceBackend backend(service);
-    agent::Routes routes(backend, history, version_text());
+    agent::Routes routes(service, history, version_text());
     routes.add_to(application.router());
     BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
-    jupyter::RestApi rest_api(io, backend, std::move(rest));
+    jupyter::RestApi rest_api(io, service, std::move(rest));
     rest_api.add_to(application);
     jupyter::ChannelsConfig channels_config;
     channels_config.log = [](const std::string& line) {
         log_event(LogLevel::kWarning, "channels", {{"message", line}});
     };
-    jupyter::ChannelsFront channels(io, backend, std::move(channels_config));
+    jupyter::ChannelsFront channels(io, service, std::move(channels_config));
     channels.add_to(application.router());
     service.add_listener(&channels);
     BOOST_OUTCOME_TRY(

@@ -8,7 +8,7 @@ namespace cellkeep::session {
 namespace {
 
 std::size_t cost(const ExecutionEvent& event) {
-    return sizeof event + event.type.size() + event.data.size();
+    return sizeof event + event.type.size() + event.data.held_bytes();
 }
 
 }  // namespace
@@ -16,7 +16,7 @@ std::size_t cost(const ExecutionEvent& event) {
 EventJournal::EventJournal(std::size_t events_max, std::size_t bytes_max)
     : events_max_(events_max), bytes_max_(bytes_max) {}
 
-void EventJournal::append(std::string type, std::string data) {
+void EventJournal::append(std::string type, protocol::TextPieces data) {
     events_.push_back(std::make_shared<const ExecutionEvent>(
         ExecutionEvent{next_sequence_++, std::move(type), std::move(data)}));
     bytes_ += cost(*events_.back());

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "protocol/limits.hpp"
+#include "protocol/text_pieces.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,9 @@ namespace cellkeep::session {
 struct ExecutionEvent {
     std::uint64_t sequence = 0;  // from 1, without gaps
     std::string type;            // "started", "stdout", …: the wire's names
-    std::string data;            // the other members, as the text of one JSON object
+    /// The other members, as the text of one JSON object without line ends. A guest's part of it
+    /// is the bytes that came.
+    protocol::TextPieces data;
 };
 
 class EventJournal {
@@ -27,7 +30,7 @@ class EventJournal {
         std::size_t events_max = limits::kExecutionEventsMax,
         std::size_t bytes_max = limits::kExecutionEventsBytesMax);
 
-    void append(std::string type, std::string data);
+    void append(std::string type, protocol::TextPieces data);
 
     struct Next {
         std::shared_ptr<const ExecutionEvent> event;  // null: there is none yet
@@ -40,6 +43,7 @@ class EventJournal {
 
     std::uint64_t last_sequence() const { return next_sequence_ - 1; }
     std::size_t size() const { return events_.size(); }
+    /// Of memory that it keeps.
     std::size_t bytes() const { return bytes_; }
 
  private:

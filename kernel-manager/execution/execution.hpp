@@ -5,6 +5,8 @@
 #pragma once
 
 #include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/notebook_output.hpp"
+#include "protocol/raw_json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -104,8 +106,9 @@ struct ExecutionResult {
     std::optional<std::int64_t> execution_count;
     std::string stdout_text;
     std::string stderr_text;
-    nlohmann::json result;  // MIME bundle of the last expression, or null
-    nlohmann::json displays = nlohmann::json::array();  // [{data, metadata}]
+    protocol::RawJson result;  // MIME bundle of the last expression, or null
+    /// What was shown, in order.
+    std::vector<NotebookOutput> outputs;
     std::optional<ExecutionError> error;
     std::optional<Death> death;    // of the kernel, if it died under this execution
     std::optional<int> exit_code;  // the code's own, or 0 ok, 1 raised; nothing: it did not end
@@ -119,8 +122,6 @@ struct ExecutionResult {
     std::string reasoning;  // as the request had them
     nlohmann::json metadata = nlohmann::json::object();
     std::uint64_t retained_bytes = 0;  // about what keeping this result costs
-    /// The same output as a list of nbformat 4 outputs, in order, for notebooks.
-    nlohmann::json outputs = nlohmann::json::array();
 };
 
 }  // namespace cellkeep::session

@@ -2,6 +2,9 @@
 #include "kernel-manager/execution/execution_events.hpp"
 
 #include "kernel-manager/execution/error_text.hpp"
+#include "kernel-manager/execution/guest_error.hpp"
+#include "kernel-manager/output/reply_facts.hpp"
+#include "protocol/json.hpp"
 
 #include <string>
 #include <utility>
@@ -10,77 +13,80 @@ namespace cellkeep::session {
 
 namespace {
 
-using nlohmann::json;
+using protocol::Member;
+using protocol::Message;
+using protocol::RawJson;
+using protocol::TextPieces;
+using protocol::TextSplicer;
 
-std::string text_of(const json& content, const char* name) {
-    const auto found = content.find(name);
-    return found != content.end() && found->is_string() ? found->get<std::string>() : std::string();
+RawJson shown_object(const Message& message, Member member) {
+    RawJson value = message.member(member);
+    return value.is_object() ? std::move(value) : RawJson("{}");
 }
 
-json object_of(const json& content, const char* name) {
-    const auto found = content.find(name);
-    return found != content.end() && found->is_object() ? *found : json::object();
+void splice_bundle(TextSplicer& text, const Message& message) {
+    text.add(R"({"data":)").add(shown_object(message, Member::kData));
+    text.add(R"(,"metadata":)").add(shown_object(message, Member::kMetadata));
 }
 
-json display_of(const json& content) {
-    json data = {
-        {"data", object_of(content, "data")}, {"metadata", object_of(content, "metadata")}};
-    if (std::string id = text_of(object_of(content, "transient"), "display_id"); !id.empty()) {
-        data["display_id"] = std::move(id);
+TextPieces stream_data(const Message& message) {
+    const RawJson text = message.member(Member::kText);
+    const bool is_string = text.text().starts_with('"');
+    return TextSplicer()
+        .add(R"({"text":)")
+        .add(is_string ? text : RawJson("\"\""))
+        .add("}")
+        .finish();
+}
+
+TextPieces display_data(const Message& message) {
+    TextSplicer text;
+    splice_bundle(text, message);
+    const RawJson id = message.member(Member::kDisplayId);
+    if (id.text().starts_with('"') && id.text() != "\"\"") {
+        text.add(R"(,"display_id":)").add(id);
     }
-    return data;
+    return text.add("}").finish();
 }
 
-json error_of(const json& content) {
-    json traceback = json::array();
-    const auto lines = content.find("traceback");
-    if (lines != content.end() && lines->is_array()) {
-        for (const json& line : *lines) {
-            if (line.is_string()) {
-                traceback.push_back(strip_escapes(line.get_ref<const std::string&>()));
-            }
-        }
-    }
-    return {
-        {"name", text_of(content, "ename")},
-        {"message", strip_escapes(text_of(content, "evalue"))},
-        {"traceback", std::move(traceback)}};
+TextPieces result_data(const Message& message) {
+    TextSplicer text;
+    splice_bundle(text, message);
+    const auto count = read_integer(message.member(Member::kExecutionCount).text());
+    text.add(R"(,"execution_count":)").add(count ? std::to_string(*count) : "null");
+    return text.add("}").finish();
+}
+
+TextPieces error_data(const Message& message) {
+    GuestError error = read_guest_error(message);
+    return TextPieces(protocol::dump_json(
+        {{"name", std::move(error.name)},
+         {"message", std::move(error.message)},
+         {"traceback", std::move(error.traceback)}}));
 }
 
 }  // namespace
 
 void add_output_event(Execution& execution, const protocol::Message& message) {
     const std::string& type = message.header().msg_type;
-    if (type == "status" || type == "execute_input") {
-        return;
+    if (type == "status" || type == "execute_input" || !message.outline().valid) {
+        return;  // not output, or a guest that lies about itself
     }
-    const auto parsed = message.parse_content();
-    if (parsed.has_error() || !parsed.value().is_object()) {
-        return;  // a guest that lies about itself
-    }
-    const json& content = parsed.value();
     if (type == "stream") {
         execution.add_event(
-            text_of(content, "name") == "stderr" ? "stderr" : "stdout",
-            {{"text", text_of(content, "text")}});
+            says(message, Member::kName, "stderr") ? "stderr" : "stdout", stream_data(message));
     } else if (type == "display_data") {
-        execution.add_event("display", display_of(content));
+        execution.add_event("display", display_data(message));
     } else if (type == "update_display_data") {
-        execution.add_event("update_display", display_of(content));
+        execution.add_event("update_display", display_data(message));
     } else if (type == "clear_output") {
-        const auto wait = content.find("wait");
-        const bool later = wait != content.end() && wait->is_boolean() && wait->get<bool>();
-        execution.add_event("clear_output", {{"wait", later}});
-    } else if (type == "execute_result") {
-        const auto count = content.find("execution_count");
-        const bool counted = count != content.end() && count->is_number_integer();
+        const bool later = message.member(Member::kWait).text() == "true";
         execution.add_event(
-            "result",
-            {{"data", object_of(content, "data")},
-             {"metadata", object_of(content, "metadata")},
-             {"execution_count", counted ? *count : json(nullptr)}});
+            "clear_output", TextPieces(later ? R"({"wait":true})" : R"({"wait":false})"));
+    } else if (type == "execute_result") {
+        execution.add_event("result", result_data(message));
     } else if (type == "error") {
-        execution.add_event("error", error_of(content));
+        execution.add_event("error", error_data(message));
     }
 }
 

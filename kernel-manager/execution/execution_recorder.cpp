@@ -3,6 +3,9 @@
 
 #include "kernel-manager/execution/error_text.hpp"
 #include "kernel-manager/execution/exit_code.hpp"
+#include "kernel-manager/output/reply_facts.hpp"
+#include "protocol/json.hpp"
+#include "protocol/json_string.hpp"
 #include "protocol/limits.hpp"
 
 #include <algorithm>
@@ -14,6 +17,9 @@ namespace cellkeep::session {
 namespace {
 
 using nlohmann::json;
+
+using protocol::Member;
+using protocol::RawJson;
 
 std::string string_field(const json& object, const char* name) {
     const auto found = object.find(name);
@@ -35,6 +41,30 @@ std::optional<int> positive_field(const json& object, const char* name) {
                                               : std::nullopt;
 }
 
+RawJson object_or_empty(RawJson value) {
+    return value.is_object() ? std::move(value) : RawJson("{}");
+}
+
+RawJson string_or_empty(RawJson value) {
+    return value.text().starts_with('"') ? std::move(value) : RawJson("\"\"");
+}
+
+MimeBundle bundle_of(const protocol::Message& message) {
+    return {
+        object_or_empty(message.member(Member::kData)),
+        object_or_empty(message.member(Member::kMetadata))};
+}
+
+std::string display_id_of(const protocol::Message& message) {
+    const RawJson id = message.member(Member::kDisplayId);
+    return id.text().size() > limits::kDisplayIdBytesMax ? std::string()
+                                                         : protocol::read_json_string(id.text());
+}
+
+std::optional<std::int64_t> count_of(const protocol::Message& message) {
+    return read_integer(message.member(Member::kExecutionCount).text());
+}
+
 }  // namespace
 
 ExecutionRecorder::ExecutionRecorder(
@@ -46,7 +76,7 @@ ExecutionRecorder::ExecutionRecorder(
     : stdout_(output_bytes_max, ".cellkeep/" + execution_id + "/stdout.txt"),
       stderr_(output_bytes_max, ".cellkeep/" + execution_id + "/stderr.txt"),
       stdin_text_(std::move(stdin_text)),
-      output_bytes_max_(output_bytes_max),
+      outputs_(output_bytes_max),
       has_network_(has_network) {
     result_.id = std::move(execution_id);
     result_.session_id = std::move(session_id);
@@ -58,167 +88,102 @@ void ExecutionRecorder::on_output(
     if (type == "status" || type == "execute_input") {
         return;
     }
-    const auto content = message.parse_content();
-    if (content.has_error()) {
+    if (!message.outline().valid) {
         return;  // the guest's own message is malformed: it is a guest that lies about itself
     }
     if (type == "clear_output") {
         clear_before_next_ = true;
-        const auto wait = content.value().find("wait");
-        if (wait != content.value().end() && wait->is_boolean() && wait->get<bool>()) {
+        if (message.member(Member::kWait).text() == "true") {
             return;
         }
     }
     if (std::exchange(clear_before_next_, false)) {
         stdout_.clear();
         stderr_.clear();
-        result_.displays = json::array();
-        result_.outputs = json::array();
-        message_bytes_ = 0;
-        output_text_bytes_ = 0;
+        outputs_.clear();
     }
-    const std::size_t bytes = message.content_json().size();
     if (type == "stream") {
-        add_stream(content.value(), workspace);
+        add_stream(message, workspace);
     } else if (type == "update_display_data") {
-        update_display(content.value(), bytes);
+        update_display(message);
     } else if (type == "error") {
-        add_error(content.value(), take_room(bytes));
-    } else if (!take_room(bytes)) {
-        return;
+        add_error(message);
     } else if (type == "display_data") {
-        add_display(content.value());
+        add_display(message);
     } else if (type == "execute_result") {
-        add_result(content.value());
+        add_result(message);
     }
 }
 
-void ExecutionRecorder::add_stream(const json& content, const sandbox::Workspace* workspace) {
-    const std::string name = string_field(content, "name") == "stderr" ? "stderr" : "stdout";
-    const std::string text = string_field(content, "text");
-    (name == "stderr" ? stderr_ : stdout_).append(text, workspace);
+void ExecutionRecorder::add_stream(
+    const protocol::Message& message, const sandbox::Workspace* workspace) {
+    const std::string_view content = message.content_json();
+    const std::string_view quoted = message.outline().find(Member::kText, content);
+    const std::string_view inside = protocol::inside_json_string(quoted);
+    const bool is_error = says(message, Member::kName, "stderr");
+    // Text without an escape says what it is.
+    const bool plain = inside.find('\\') == std::string_view::npos;
+    const std::string read = plain ? std::string() : protocol::read_json_string(quoted);
+    const std::string_view text = plain ? inside : std::string_view(read);
+    (is_error ? stderr_ : stdout_).append(text, workspace);
+    outputs_.add_stream(is_error ? "stderr" : "stdout", inside, text.size());
+}
 
-    // The notebook form is bounded like the texts; past the bound it ends with one note.
-    if (text.empty() || output_text_bytes_ > output_bytes_max_ ||
-        result_.outputs.size() >= limits::kAnswerOutputsMax) {
-        return;
-    }
-    output_text_bytes_ += text.size();
-    std::string shown = text;
-    if (output_text_bytes_ > output_bytes_max_) {
-        shown = "\n… output limit reached, the rest is left out …\n";
-    }
-    auto& outputs = result_.outputs;
-    if (!outputs.empty() && outputs.back()["output_type"] == "stream" &&
-        outputs.back()["name"] == name) {
-        outputs.back()["text"].get_ref<std::string&>() += shown;
-    } else {
-        outputs.push_back({{"output_type", "stream"}, {"name", name}, {"text", shown}});
+void ExecutionRecorder::add_display(const protocol::Message& message) {
+    (void)outputs_.add_display(  // what is left out is counted
+        bundle_of(message),
+        display_id_of(message),
+        message.frame().size());
+}
+
+void ExecutionRecorder::update_display(const protocol::Message& message) {
+    outputs_.update_display(display_id_of(message), bundle_of(message), message.frame().size());
+}
+
+void ExecutionRecorder::add_result(const protocol::Message& message) {
+    MimeBundle bundle = bundle_of(message);
+    if (outputs_.add_result({bundle, count_of(message)}, message.frame().size())) {
+        result_.result = std::move(bundle.data);
     }
 }
 
-bool ExecutionRecorder::take_room(std::size_t bytes) {
-    if (message_bytes_ + bytes > limits::kAnswerDisplayBytesMax ||
-        result_.outputs.size() >= limits::kAnswerOutputsMax) {
-        ++displays_left_out_;
-        return false;
+void ExecutionRecorder::add_error(const protocol::Message& message) {
+    GuestError said = read_guest_error(message);
+    // The list as it came, if there is nothing in it but strings.
+    RawJson lines = message.outline().plain_traceback
+                        ? message.member(Member::kTraceback)
+                        : RawJson(protocol::dump_json(said.traceback));
+    ErrorOutput output{
+        string_or_empty(message.member(Member::kEname)),
+        string_or_empty(message.member(Member::kEvalue)),
+        std::move(lines)};
+    if (!outputs_.add_error(std::move(output), message.frame().size())) {
+        // No room: the error itself must still be told.
+        said.message = "(the error is too long for this answer)";
+        said.traceback.clear();
     }
-    message_bytes_ += bytes;
-    return true;
+    set_error(std::move(said));
 }
 
-void ExecutionRecorder::add_display(const json& content) {
-    const json data = object_field(content, "data");
-    json display = {{"data", data}, {"metadata", object_field(content, "metadata")}};
-    json output = display;
-    output["output_type"] = "display_data";
-    const std::string display_id = string_field(object_field(content, "transient"), "display_id");
-    if (!display_id.empty()) {
-        display["display_id"] = display_id;
-        output["display_id"] = display_id;  // removed by finish: nbformat has no such field
-    }
-    result_.displays.push_back(std::move(display));
-    result_.outputs.push_back(std::move(output));
-}
-
-void ExecutionRecorder::update_display(const json& content, std::size_t bytes) {
-    const std::string display_id = string_field(object_field(content, "transient"), "display_id");
-    if (display_id.empty()) {
-        return;
-    }
-    // One message may replace many displays: each copy counts.
-    std::vector<json*> shown;
-    for (auto* list : {&result_.displays, &result_.outputs}) {
-        for (json& display : *list) {
-            if (string_field(display, "display_id") == display_id) {
-                shown.push_back(&display);
-            }
-        }
-    }
-    if (shown.empty() || !take_room(bytes * shown.size())) {
-        return;
-    }
-    for (json* display : shown) {
-        (*display)["data"] = object_field(content, "data");
-        (*display)["metadata"] = object_field(content, "metadata");
-    }
-}
-
-void ExecutionRecorder::add_result(const json& content) {
-    const json data = object_field(content, "data");
-    result_.result = data;
-    const auto count = content.find("execution_count");
-    result_.outputs.push_back(
-        {{"output_type", "execute_result"},
-         {"data", data},
-         {"metadata", object_field(content, "metadata")},
-         {"execution_count",
-          count != content.end() && count->is_number_integer() ? *count : json(nullptr)}});
-}
-
-void ExecutionRecorder::add_error(const json& content, bool whole) {
+void ExecutionRecorder::set_error(GuestError said) {
     ExecutionError error;
     error.kind = "runtime";
-    error.name = string_field(content, "ename");
-    error.message = strip_escapes(string_field(content, "evalue"));
-    if (!whole) {
-        // No room: the error itself must still be told.
-        error.name.resize(std::min<std::size_t>(error.name.size(), limits::kHeaderFieldBytesMax));
-        error.message = "(the error is too long for this answer)";
-        result_.error = std::move(error);
-        return;
-    }
-    json traceback = json::array();
-    const auto lines = content.find("traceback");
-    if (lines != content.end() && lines->is_array()) {
-        for (const json& line : *lines) {
-            if (line.is_string()) {
-                error.traceback.push_back(strip_escapes(line.get_ref<const std::string&>()));
-                traceback.push_back(line);
-            }
-        }
-    }
-    result_.outputs.push_back(
-        {{"output_type", "error"},
-         {"ename", error.name},
-         {"evalue", string_field(content, "evalue")},
-         {"traceback", std::move(traceback)}});
+    error.name = std::move(said.name);
+    error.message = std::move(said.message);
+    error.traceback = std::move(said.traceback);
     result_.error = std::move(error);
 }
 
 void ExecutionRecorder::on_reply(const protocol::Message& reply) {
     replied_ = true;
-    const auto content = reply.parse_content();
-    if (content.has_error()) {
+    if (!reply.outline().valid) {
         return;  // as in on_output
     }
-    const auto count = content.value().find("execution_count");
-    if (count != content.value().end() && count->is_number_integer()) {
-        result_.execution_count = count->get<std::int64_t>();
+    if (const auto count = count_of(reply)) {
+        result_.execution_count = count;
     }
-    const auto metadata = reply.parse_metadata();
-    const json details = metadata.has_value() ? metadata.value() : json::object();
-    if (string_field(content.value(), "status") == "ok") {
+    const json details = reply_details(reply);
+    if (says(reply, Member::kStatus, "ok")) {
         result_.status = ExecutionStatus::kOk;
         result_.exit_code = exit_code_of(details).value_or(0);
         return;
@@ -227,11 +192,7 @@ void ExecutionRecorder::on_reply(const protocol::Message& reply) {
     result_.exit_code = exit_code_of(details).value_or(1);
     if (!result_.error.has_value()) {
         // A cell that failed without an error message on iopub: the reply has the same fields.
-        const std::size_t outputs = result_.outputs.size();
-        add_error(content.value(), take_room(reply.content_json().size()));
-        if (result_.outputs.size() > outputs) {
-            result_.outputs.erase(outputs);
-        }
+        set_error(read_guest_error(reply));
     }
     classify_error(details);
 }
@@ -277,18 +238,20 @@ void ExecutionRecorder::close_texts() {
     close(stdout_, "stdout", result_.stdout_text);
     close(stderr_, "stderr", result_.stderr_text);
     stdin_text_ = {};
+    const std::uint64_t outputs_bytes = outputs_.retained_bytes();
+    result_.outputs = outputs_.take();
+    // The texts once more as JSON strings, which the answers share (running_execution.hpp).
     result_.retained_bytes =
-        4 * message_bytes_ +
-        2 * (result_.stdout_text.size() + result_.stderr_text.size() + output_text_bytes_) +
-        512 * result_.outputs.size() + 4096;
-    if (displays_left_out_ > 0) {
-        const std::uint64_t kept = result_.displays.size();
-        result_.truncated["displays"] = {kept, kept + displays_left_out_, "", ""};
-    }
-    for (auto* list : {&result_.displays, &result_.outputs}) {
-        for (json& display : *list) {
-            display.erase("display_id");
+        outputs_bytes + 2 * (result_.stdout_text.size() + result_.stderr_text.size()) + 4096;
+    if (result_.error.has_value()) {
+        result_.retained_bytes += result_.error->message.size();
+        for (const std::string& line : result_.error->traceback) {
+            result_.retained_bytes += sizeof line + line.size();
         }
+    }
+    if (outputs_.left_out() > 0) {
+        const std::uint64_t kept = count_displays(result_.outputs);
+        result_.truncated["displays"] = {kept, kept + outputs_.left_out(), "", ""};
     }
 }
 
@@ -387,11 +350,10 @@ ExecutionResult ExecutionRecorder::finish_dead(const Death& death) {
         default:
             break;
     }
-    result_.outputs.push_back(
-        {{"output_type", "error"},
-         {"ename", error.name},
-         {"evalue", error.message},
-         {"traceback", json::array({error.name + ": " + error.message})}});
+    result_.outputs.emplace_back(ErrorOutput{
+        RawJson(protocol::dump_json(error.name)),
+        RawJson(protocol::dump_json(error.message)),
+        RawJson(protocol::dump_json(json::array({error.name + ": " + error.message})))});
     result_.error = std::move(error);
     return std::move(result_);
 }

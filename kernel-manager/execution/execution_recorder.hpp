@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collects what one execution says into one ExecutionResult: stream text, displays, the result, the
-// error, in bounded memory. It also answers input() from the text given with the request. Fed by
-// the session with the messages whose parent is this execution's request. Not thread-safe.
+// error, in bounded memory. What the guest says is kept as the bytes that came. It also answers
+// input() from the text given with the request. Fed by the session with the messages whose parent
+// is this execution's request. Not thread-safe.
 #pragma once
 
 #include "kernel-manager/execution/bounded_text.hpp"
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/execution.hpp"
+#include "kernel-manager/execution/guest_error.hpp"
+#include "kernel-manager/execution/output_list.hpp"
 #include "protocol/message.hpp"
 #include "sandbox/workspace/workspace.hpp"
 
@@ -46,13 +49,12 @@ class ExecutionRecorder {
     ExecutionResult finish_dead(const Death& death);
 
  private:
-    void add_stream(const nlohmann::json& content, const sandbox::Workspace* workspace);
-    void add_display(const nlohmann::json& content);
-    void update_display(const nlohmann::json& content, std::size_t bytes);
-    void add_result(const nlohmann::json& content);
-    void add_error(const nlohmann::json& content, bool whole);
-    /// Whether the answer has room for one more output of this many bytes; takes it if so.
-    bool take_room(std::size_t bytes);
+    void add_stream(const protocol::Message& message, const sandbox::Workspace* workspace);
+    void add_display(const protocol::Message& message);
+    void update_display(const protocol::Message& message);
+    void add_result(const protocol::Message& message);
+    void add_error(const protocol::Message& message);
+    void set_error(GuestError said);
     void classify_error(const nlohmann::json& reply_metadata);
     std::string hint_of(const ExecutionError& error) const;
     void close_texts();
@@ -62,11 +64,8 @@ class ExecutionRecorder {
     BoundedText stderr_;
     std::string stdin_text_;
     std::size_t stdin_offset_ = 0;
-    std::uint64_t message_bytes_ = 0;  // of all kept that is not stream text
-    std::uint64_t displays_left_out_ = 0;
+    OutputList outputs_;
     bool replied_ = false;
-    std::uint64_t output_text_bytes_ = 0;  // text in result_.outputs
-    std::uint64_t output_bytes_max_;
     bool has_network_;
     bool clear_before_next_ = false;
 };

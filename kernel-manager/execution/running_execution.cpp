@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/execution/running_execution.hpp"
 
-#include "protocol/message.hpp"
+#include "protocol/json.hpp"
+#include "protocol/json_text.hpp"
 #include "protocol/support/time.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace cellkeep::session {
+
+namespace {
+
+const protocol::RawJson& share_string(
+    std::optional<protocol::RawJson>& made, const std::string& text) {
+    if (!made) {
+        std::string quoted;
+        protocol::append_json_string(quoted, text);
+        made.emplace(std::move(quoted));
+    }
+    return *made;
+}
+
+}  // namespace
 
 std::string_view to_string(ExecutionPhase phase) {
     switch (phase) {
@@ -51,17 +66,26 @@ void Execution::tell() {
     }
 }
 
-void Execution::add_event(std::string type, const nlohmann::json& data) {
-    events_.append(std::move(type), protocol::dump_json(data));
+const protocol::RawJson& Execution::stdout_json() const {
+    return share_string(stdout_json_, result_->stdout_text);
+}
+
+const protocol::RawJson& Execution::stderr_json() const {
+    return share_string(stderr_json_, result_->stderr_text);
+}
+
+void Execution::add_event(std::string type, protocol::TextPieces data) {
+    events_.append(std::move(type), std::move(data));
     tell();
 }
 
 void Execution::mark_queued() {
     add_event(
         "queued",
-        {{"id", order_.id},
-         {"session_id", order_.session_id},
-         {"created_at", to_iso8601(created_at_)}});
+        protocol::TextPieces(protocol::dump_json(
+            {{"id", order_.id},
+             {"session_id", order_.session_id},
+             {"created_at", to_iso8601(created_at_)}})));
 }
 
 void Execution::mark_started() {
@@ -69,9 +93,10 @@ void Execution::mark_started() {
     started_at_ = std::chrono::system_clock::now();
     add_event(
         "started",
-        {{"id", order_.id},
-         {"session_id", order_.session_id},
-         {"started_at", to_iso8601(*started_at_)}});
+        protocol::TextPieces(protocol::dump_json(
+            {{"id", order_.id},
+             {"session_id", order_.session_id},
+             {"started_at", to_iso8601(*started_at_)}})));
 }
 
 void Execution::finish(ExecutionResult result) {
@@ -81,7 +106,7 @@ void Execution::finish(ExecutionResult result) {
     phase_ = ExecutionPhase::kFinished;
     finished_at_ = std::chrono::system_clock::now();
     result_ = std::make_shared<const ExecutionResult>(std::move(result));
-    events_.append("finished", "{}");
+    events_.append("finished", protocol::TextPieces("{}"));
     tell();
     completion_->set(result_);
 }

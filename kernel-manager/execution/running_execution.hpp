@@ -8,6 +8,8 @@
 #include "kernel-manager/execution/event_journal.hpp"
 #include "kernel-manager/execution/execution.hpp"
 #include "protocol/support/completion.hpp"
+#include "protocol/raw_json.hpp"
+#include "protocol/text_pieces.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -58,6 +60,11 @@ class Execution {
     const FinishedExecution& result() const { return result_; }
     const EventJournal& events() const { return events_; }
 
+    /// Stream text of a finished one as a JSON string, made when it is first asked for and then
+    /// shared by all answers.
+    const protocol::RawJson& stdout_json() const;
+    const protocol::RawJson& stderr_json() const;
+
     /// The answer. The caller shares ownership of the execution until this returns.
     boost::asio::awaitable<FinishedExecution> wait() const;
 
@@ -71,7 +78,8 @@ class Execution {
     /// Something else runs first.
     void mark_queued();
     void mark_started();
-    void add_event(std::string type, const nlohmann::json& data);
+    /// data: the text of one JSON object without line ends.
+    void add_event(std::string type, protocol::TextPieces data);
     /// Once. The last event is "finished", whose data are the result.
     void finish(ExecutionResult result);
     void forget_events() { events_.forget(); }
@@ -86,6 +94,8 @@ class Execution {
     std::optional<Time> finished_at_;
     EventJournal events_;
     FinishedExecution result_;
+    mutable std::optional<protocol::RawJson> stdout_json_;
+    mutable std::optional<protocol::RawJson> stderr_json_;
     std::shared_ptr<Completion<FinishedExecution>> completion_;
     std::vector<std::weak_ptr<std::function<void()>>> listeners_;
 };

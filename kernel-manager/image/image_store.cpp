@@ -3,6 +3,7 @@
 
 #include "kernel-manager/image/image_mount.hpp"
 #include "kernel-manager/image/image_verify.hpp"
+#include "kernel-manager/image/store_lock.hpp"
 #include "protocol/support/syscall.hpp"
 
 #include <fcntl.h>
@@ -36,22 +37,6 @@ std::string name_of(const ImageRecord& record) {
            record.digest.substr(record.digest.find(':') + 1);
 }
 
-/// Waits; false only if now is given and another process has it.
-Result<bool> lock_file(int fd, int operation) {
-    while (::flock(fd, operation) != 0) {
-        if (errno == EWOULDBLOCK) {
-            return false;
-        }
-        if (errno != EINTR) {
-            return Error::from_errno(errno, "flock(image store)");
-        }
-    }
-    return true;
-}
-
-Result<UniqueFd> open_lock(const std::string& path) {
-    return open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-}
 Status remove_tree(const std::string& path) {
     std::error_code error;
     fs::remove_all(path, error);

@@ -205,7 +205,9 @@ RestApi::Answer RestApi::get_kernelspec(http::Request& request) {
     const auto language = language_of(name, backend_.languages());
     const session::KernelSpec* spec = language ? backend_.find_spec(*language) : nullptr;
     if (spec == nullptr) {
-        co_return http::to_response(http::make_problem(404, "Kernel spec " + name + " not found."));
+        const std::string why = why_not(name);
+        co_return http::to_response(http::make_problem(
+            404, "Kernel spec " + name + " not found." + (why.empty() ? "" : " Why: " + why)));
     }
     co_return http::make_json(200, kernelspec_model(*spec, config_.base_url));
 }
@@ -253,12 +255,14 @@ http::Response failure_response(const Error& error) {
     return http::to_response(problem);
 }
 
-http::Response unknown_kernel_name(const std::string& name) {
+http::Response unknown_kernel_name(const Error& error) {
+    const std::string& name = error.message();
+    const std::string why = error.hint().empty() ? "" : " Why: " + error.hint();
     return http::make_json(
         501,
         {{"message",
           "The '" + name +
-              "' kernel is not available. Please pick another suitable kernel instead."},
+              "' kernel is not available. Please pick another suitable kernel instead." + why},
          {"short_message", name + " not found"},
          {"reason", "Kernel not available"}});
 }

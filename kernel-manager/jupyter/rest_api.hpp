@@ -82,6 +82,8 @@ class RestApi {
     Answer interrupt_kernel(http::Request& request);
     Answer restart_kernel(http::Request& request);
     boost::asio::awaitable<Started> start_kernel(KernelOrder order, std::string owner);
+    /// Why there is no kernel of that name and what to do, or "".
+    std::string why_not(const std::string& kernel_name) const;
     /// By kernel id, if the principal may see it.
     std::shared_ptr<session::Session> find_kernel(
         const std::string& id, const http::Principal& principal) const;
@@ -123,7 +125,8 @@ class RestApi {
 /// What a failure of the session service is to a Jupyter client: a full server is 403 "Resource
 /// Limit", as Jupyter Kernel Gateway says it, and a bad request 400.
 http::Response failure_response(const Error& error);
-/// 501 with a "message" and a "short_message", which JupyterLab shows.
-http::Response unknown_kernel_name(const std::string& name);
+/// 501 with a "message" and a "short_message", which JupyterLab shows. The error's message is the
+/// name, its hint why there is no such kernel and what to do, or empty.
+http::Response unknown_kernel_name(const Error& error);
 
 }  // namespace cellkeep::jupyter

@@ -148,7 +148,7 @@ RestApi::Answer RestApi::make_session(
     RestSession draft, nlohmann::json kernel, http::Principal principal) {
     const auto started = co_await kernel_for(std::move(kernel), directory_of(draft), principal);
     if (started.has_error() && started.error().code() == ErrorCode::kNotFound) {
-        co_return unknown_kernel_name(started.error().message());
+        co_return unknown_kernel_name(started.error());
     }
     if (started.has_error()) {
         co_return failure_response(started.error());
@@ -237,7 +237,7 @@ RestApi::Answer RestApi::patch_session(http::Request& request) {
         const auto started = co_await kernel_for(
             std::move(kernel).value(), directory_of(changed), request.principal);
         if (started.has_error() && started.error().code() == ErrorCode::kNotFound) {
-            co_return unknown_kernel_name(started.error().message());
+            co_return unknown_kernel_name(started.error());
         }
         if (started.has_error()) {
             co_return failure_response(started.error());

@@ -80,7 +80,7 @@ void ControlResponder::answer_by_type(const Message& request, ReplySink& origin)
     } else if (type == "usage_request") {
         origin.deliver(kernel_.messages().reply(request, kernel_.usage()));
     } else if (type == "cellkeep_replay_request") {
-        origin.deliver(kernel_.replay(request));
+        kernel_.replay(request, origin);
     } else if (is_declined(type)) {
         origin.deliver(kernel_.messages().error_reply(
             request, "NotImplementedError", type + " is not supported by this kernel."));

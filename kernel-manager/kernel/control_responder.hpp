@@ -45,7 +45,8 @@ class ControlResponder {
         std::function<void()> end_session;
         /// The content of a usage_reply.
         std::function<nlohmann::json()> usage;
-        std::function<protocol::Message(const Request&)> replay;
+        /// Answers a replay request.
+        std::function<void(const Request&, ReplySink&)> replay;
         /// Passes a debug_request to the kernel.
         std::function<void(const Request&, const Sink&)> debug;
         /// A message of a type that is not known; it gets no reply.

@@ -17,10 +17,12 @@
 
 namespace cellkeep::session {
 
+using protocol::Message;
+
 namespace {
 
 /// One read; also how much one wake-up reads before other sessions get their turn.
-constexpr std::size_t kLinkReadBytes = 256ULL << 10U;
+constexpr std::size_t kLinkReadBytes = limits::kLinkTurnBytesMax;
 
 /// What one read brings goes to the link's decoder at once, so all links of a thread share it: a
 /// buffer for each would cost a thousand sessions 256 MB.
@@ -75,19 +77,34 @@ void KernelLink::resume_reading() {
         return;
     }
     // Frames that were already here when reading stopped come first.
+    go_on_soon();
+}
+
+void KernelLink::go_on_soon() {
+    if (std::exchange(going_on_, true)) {
+        return;
+    }
     boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
-        if (self->closed_ || self->paused_) {
-            return;
-        }
-        if (self->hand_out()) {
+        self->going_on_ = false;
+        if (!self->closed_ && !self->paused_ && self->hand_out(begin_turn())) {
             self->wait_readable();
         }
     });
 }
 
+KernelLink::Turn KernelLink::begin_turn() {
+    return {limits::kLinkTurnBytesMax, std::chrono::steady_clock::now() + limits::kLinkTurnTimeMax};
+}
+
+bool KernelLink::Turn::is_over() const {
+    return !draining && (bytes == 0 || std::chrono::steady_clock::now() >= until);
+}
+
 void KernelLink::drain() {
     paused_ = false;
-    if (!hand_out()) {
+    Turn turn;
+    turn.draining = true;
+    if (!hand_out(turn)) {
         return;
     }
     int available = 0;
@@ -95,7 +112,7 @@ void KernelLink::drain() {
         return;
     }
     std::size_t turns = static_cast<std::size_t>(available) / kLinkReadBytes + 2;
-    while (turns-- > 0 && !closed_ && read_some() == ReadOutcome::kMore) {
+    while (turns-- > 0 && !closed_ && read_some(turn) == ReadOutcome::kMore) {
     }
 }
 
@@ -105,12 +122,13 @@ void KernelLink::close() {
     }
     boost::system::error_code ignored;  // closing a descriptor that we own cannot fail usefully
     socket_.close(ignored);
+    intake_.clear();
     writes_.clear();
     write_bytes_ = 0;
 }
 
 void KernelLink::wait_readable() {
-    if (waiting_readable_ || closed_ || paused_) {
+    if (waiting_readable_ || closed_ || paused_ || going_on_) {
         return;
     }
     waiting_readable_ = true;
@@ -118,22 +136,22 @@ void KernelLink::wait_readable() {
         boost::asio::posix::stream_descriptor::wait_read,
         [self = shared_from_this()](const boost::system::error_code& error) {
             self->waiting_readable_ = false;
-            if (error || self->closed_ || self->paused_) {
+            if (error || self->closed_ || self->paused_ || self->going_on_) {
                 return;
             }
             // One read per turn: a kernel that floods gets its share, not the thread.
-            if (self->read_some() != ReadOutcome::kClosed) {
+            if (self->read_some(begin_turn()) != ReadOutcome::kClosed) {
                 self->wait_readable();
             }
         });
 }
 
-KernelLink::ReadOutcome KernelLink::read_some() {
+KernelLink::ReadOutcome KernelLink::read_some(Turn turn) {
     char* const buffer = read_buffer();
     const ssize_t got = ::read(socket_.native_handle(), buffer, kLinkReadBytes);
     if (got > 0) {
         decoder_.append({buffer, static_cast<std::size_t>(got)});
-        return hand_out() ? ReadOutcome::kMore : ReadOutcome::kClosed;
+        return hand_out(turn) ? ReadOutcome::kMore : ReadOutcome::kClosed;
     }
     if (got == 0) {
         fail(Error(ErrorCode::kProtocol, "kernel link: closed by the kernel"));
@@ -147,25 +165,44 @@ KernelLink::ReadOutcome KernelLink::read_some() {
     return ReadOutcome::kClosed;
 }
 
-bool KernelLink::hand_out() {
+bool KernelLink::hand_out(Turn turn) {
     const auto self = shared_from_this();  // an event may let go of the link
     while (!closed_ && !paused_) {
-        auto frame = decoder_.next();
-        if (frame.has_error()) {
-            fail(std::move(frame).error().with_context("kernel link"));
-            return false;
+        if (turn.is_over()) {
+            go_on_soon();
+            break;
         }
-        if (!frame.value().has_value()) {
-            return true;
-        }
-        auto message = protocol::Message::from_frame(std::move(*std::move(frame).value()));
+        auto message = next_message(turn);
         if (message.has_error()) {
             fail(std::move(message).error().with_context("kernel link"));
             return false;
         }
-        events_.on_message(std::move(message).value());
+        if (message.value().has_value()) {
+            events_.on_message(*std::move(message).value());
+        } else if (!intake_.busy()) {
+            break;  // no whole frame is there
+        }
     }
     return !closed_;
+}
+
+/// Nothing: more is to be done in a later turn if a frame is in work, else more is to be read.
+Result<std::optional<Message>> KernelLink::next_message(Turn& turn) {
+    if (!intake_.busy()) {
+        BOOST_OUTCOME_TRY(auto frame, decoder_.next());
+        if (!frame.has_value()) {
+            return std::optional<Message>();
+        }
+        BOOST_OUTCOME_TRY(intake_.begin(*std::move(frame)));
+    }
+    if (turn.draining && intake_.unscanned() > limits::kLinkDrainFrameBytesMax) {
+        BOOST_OUTCOME_TRY(auto message, intake_.pass_unscanned());
+        return std::optional<Message>(std::move(message));
+    }
+    BOOST_OUTCOME_TRY(
+        auto progress, intake_.advance(turn.draining ? limits::kFrameBytesMax : turn.bytes));
+    turn.bytes -= std::min(turn.bytes, progress.bytes);
+    return std::move(progress.message);
 }
 
 std::span<const iovec> KernelLink::Write::left(

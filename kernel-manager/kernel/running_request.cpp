@@ -44,14 +44,25 @@ bool RunningRequest::on_reply() {
     return !std::exchange(replied_, true);
 }
 
-bool RunningRequest::on_input_request() {
-    return !std::exchange(input_requested_, true);
+bool RunningRequest::on_input_request(const protocol::Message& question) {
+    if (question_.has_value()) {
+        return false;
+    }
+    question_ = question;
+    return true;
 }
 
-bool RunningRequest::take_input_reply(std::string_view client_session) {
-    // Only the client whose cell asked may answer, and only once.
-    return client_session == request_.message.header().session &&
-           std::exchange(input_requested_, false);
+bool RunningRequest::take_input_reply(const protocol::Message& reply) {
+    if (!question_.has_value()) {
+        return false;
+    }
+    const std::string& asked = question_->header().msg_id;
+    const bool was_asked = reply.header().session == request_.message.header().session ||
+                           (!asked.empty() && reply.parent().msg_id == asked);
+    if (was_asked) {
+        question_.reset();
+    }
+    return was_asked;
 }
 
 RunningRequest::Look RunningRequest::look_at_wall(Time now, nanoseconds limit, std::size_t runs) {

@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 
 namespace cellkeep::session {
 
@@ -76,9 +75,12 @@ class RunningRequest {
     bool on_reply();
     bool is_replied() const { return replied_; }
     /// The code asks for input. Returns false while an earlier question is open.
-    bool on_input_request();
-    /// Returns whether the client of this header session was asked; the question is closed then.
-    bool take_input_reply(std::string_view client_session);
+    bool on_input_request(const protocol::Message& question);
+    /// The question that is open.
+    const std::optional<protocol::Message>& question() const { return question_; }
+    /// Returns whether the reply is one to the open question, and closes it then: of the client
+    /// whose cell asked, or of one that was given the question since and names it as parent.
+    bool take_input_reply(const protocol::Message& reply);
 
     // --- its deadlines
     /// runs: how many requests of the session use up the same budget at the same time.
@@ -125,7 +127,7 @@ class RunningRequest {
     bool sent_ = false;
     bool begun_ = false;
     bool replied_ = false;
-    bool input_requested_ = false;
+    std::optional<protocol::Message> question_;  // not answered yet
 
     Cut cut_ = Cut::kNone;
     bool interrupt_at_busy_ = false;

@@ -46,6 +46,21 @@ Message ServerMessages::reply(const Message& request, const json& content) const
         content);
 }
 
+Message ServerMessages::reply_with_text(const Message& request, std::string_view content) const {
+    const std::string type = find_reply_type(request.header().msg_type).value_or("reply");
+    const std::string header =
+        protocol::to_json_text(protocol::make_header(type, session_, kServerUser));
+    auto message = Message::create(
+        {.channel = request.channel(),
+         .header = header,
+         .parent_header = request.header_json(),
+         .metadata = "{}",
+         .content = content,
+         .buffers = {}});
+    CELLKEEP_CHECK(message.has_value());
+    return std::move(message).value();
+}
+
 Message ServerMessages::error_reply(
     const Message& request, std::string_view ename, std::string_view evalue) const {
     return reply(request, make_error_content(request.header().msg_type, ename, evalue));

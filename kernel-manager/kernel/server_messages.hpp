@@ -28,6 +28,10 @@ class ServerMessages {
     explicit ServerMessages(std::string session) : session_(std::move(session)) {}
 
     protocol::Message reply(const protocol::Message& request, const nlohmann::json& content) const;
+    /// The same of a content that is JSON text already. Precondition: it is a JSON object, and
+    /// fits.
+    protocol::Message reply_with_text(
+        const protocol::Message& request, std::string_view content) const;
     protocol::Message error_reply(
         const protocol::Message& request, std::string_view ename, std::string_view evalue) const;
     /// An iopub status; parent may be null.

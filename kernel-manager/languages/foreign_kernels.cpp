@@ -386,11 +386,11 @@ ForeignKernels find_foreign_kernels(
                 spec.name = name;
                 return make_kernel(std::move(spec), path, dpkg_lists);
             };
-            auto kernel = make();
-            if (kernel) {
+            if (auto kernel = make()) {
                 result.found.push_back(std::move(kernel.value()));
             } else {
-                result.not_offered.push_back({name, place + ": " + kernel.error().message()});
+                result.not_offered.push_back(
+                    {name, place + ": " + kernel.error().message(), kernel.error().hint()});
             }
         }
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/languages/kernel_catalog.hpp"
 
-#include "protocol/support/syscall.hpp"
+#include "kernel-manager/languages/virtual_environment.hpp"
+#include "sandbox/shared/plan.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -12,9 +13,9 @@ namespace cellkeep::session {
 
 namespace fs = std::filesystem;
 
-namespace {
+static_assert(kCatalogPathsMax < sandbox::kReadOnlyPathsMax);
 
-constexpr std::size_t kStampBytesMax = 4096;
+namespace {
 
 constexpr const char* kInsideBinary = "/opt/cellkeep/bin/cellkeep-kernel-python";
 constexpr const char* kInsidePackage = "/opt/cellkeep/python";
@@ -126,19 +127,6 @@ OwnPaths own_paths(const Installation& installation, const LanguageFolder& langu
     return paths;
 }
 
-/// "sha256:…" of the lock that the set-up made the environment from and left its hash in;
-/// "unlocked" for an environment of the operator's own making.
-std::string digest_of(const std::string& environment) {
-    const auto stamp = read_file(environment + "/.made-from", kStampBytesMax);
-    if (stamp.has_error()) {
-        return "unlocked";
-    }
-    const std::string hex = stamp.value().substr(0, stamp.value().find('\n'));
-    const bool is_hash =
-        hex.size() == 64 && hex.find_first_not_of("0123456789abcdef") == std::string::npos;
-    return is_hash ? "sha256:" + hex : "unlocked";
-}
-
 std::string kernel_program(const Installation& installation) {
     return installation.binary_dir + "/cellkeep-kernel-python";
 }
@@ -151,19 +139,6 @@ void add_host_paths(const Installation& installation, KernelSpec& spec) {
     spec.read_only.push_back(
         {.source = installation.python_environment, .target = kInsideEnvironment});
     spec.environment.digest = digest_of(installation.python_environment);
-}
-
-/// Whether the virtual environment has a package of that name.
-bool has_package(const std::string& environment, const char* name) {
-    std::error_code error;
-    const fs::path library = fs::path(environment) / "lib";
-    for (fs::directory_iterator entry(library, error), end; !error && entry != end;
-         entry.increment(error)) {
-        if (fs::exists(entry->path() / "site-packages" / name, error)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 std::vector<std::string> common_variables() {
@@ -361,18 +336,22 @@ image::Sources image_sources(const Installation& installation) {
 Result<KernelCatalog> KernelCatalog::create(
     const Installation& installation, const image::Prepared* images) {
     KernelCatalog catalog;
-    BOOST_OUTCOME_TRY(auto python, make_python(installation, images));
+    BOOST_OUTCOME_TRY(const KernelSpec python, make_python(installation, images));
     LanguageFolders folders = find_languages(installation);
     catalog.not_offered_ = std::move(folders.not_offered);
+    catalog.offer(python);
     for (const LanguageFolder& language : folders.found) {
         auto spec = make_driver(installation, language, python, images);
         if (spec) {
-            catalog.add(std::move(spec.value()));
+            catalog.offer(std::move(spec.value()));
         } else {
-            catalog.not_offered_.push_back({language.about.language, spec.error().message()});
+            catalog.withhold(
+                {language.about.language, spec.error().message(), spec.error().hint()});
         }
     }
-    catalog.add(std::move(python));
+    for (NotOffered& absent : find_absent_languages(catalog.languages(), catalog.not_offered())) {
+        catalog.withhold(std::move(absent));
+    }
     return catalog;
 }
 
@@ -387,6 +366,28 @@ std::vector<std::string> KernelCatalog::languages() const {
         names.push_back(name);
     }
     return names;
+}
+
+void KernelCatalog::offer(KernelSpec spec) {
+    std::set<std::pair<std::string, std::string>> more;
+    for (const sandbox::ReadOnlyPath& path : spec.read_only) {
+        if (std::pair key(path.source, path.target); !paths_.contains(key)) {
+            more.insert(std::move(key));
+        }
+    }
+    if (paths_.size() + more.size() > kCatalogPathsMax) {
+        withhold(
+            {spec.language,
+             "it needs " + std::to_string(more.size()) + " paths of its own, and of the " +
+                 std::to_string(kCatalogPathsMax) +
+                 " that a session can show the other languages "
+                 "take " +
+                 std::to_string(paths_.size()),
+             "Offer fewer languages with --kernels and --foreign-kernels."});
+        return;
+    }
+    paths_.merge(more);
+    add(std::move(spec));
 }
 
 void KernelCatalog::add(KernelSpec spec) {

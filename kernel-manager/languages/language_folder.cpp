@@ -30,19 +30,32 @@ Result<protocol::KernelJson> read_about(const std::string& folder) {
     return with_context(protocol::parse_kernel_json(text), path);
 }
 
+/// What to do about a file or a program that the host does not have.
+std::string install_hint(const std::vector<std::string>& packages) {
+    if (packages.empty()) {
+        return {};
+    }
+    std::string names;
+    for (const std::string& package : packages) {
+        names += (names.empty() ? "" : " ") + package;
+    }
+    return "Install the Debian packages " + names + ", then start the server again.";
+}
+
 /// What of it is there, or what is not.
 Result<LanguageFolder> complete(
     std::string folder,
     protocol::KernelJson about,
     const std::string& environments,
     std::string_view path) {
-    const auto missing = [](const std::string& what) {
-        return Error(ErrorCode::kUnavailable, what);
+    const auto missing = [](const std::string& what, std::string hint = {}) {
+        return Error(ErrorCode::kUnavailable, what, std::move(hint));
     };
+    const std::string install = install_hint(about.system_packages);
     std::error_code error;
     for (const std::string& file : about.required_files) {
         if (!fs::exists(file, error)) {
-            return missing("it needs " + file + ", which is not there");
+            return missing("it needs " + file + ", which is not there", install);
         }
     }
     LanguageFolder found{std::move(folder), std::move(about), {}, {}, {}};
@@ -56,14 +69,16 @@ Result<LanguageFolder> complete(
     for (const auto& [name, wanted] : found.about.programs) {
         std::string program = find_program(wanted, path);
         if (program.empty()) {
-            return missing("it needs the program " + wanted + ", which is not on PATH");
+            return missing("it needs the program " + wanted + ", which is not on PATH", install);
         }
         found.programs.emplace(name, std::move(program));
     }
     if (!found.about.packages.empty()) {
         found.packages = environments + "/" + found.about.packages;
         if (!fs::is_directory(found.packages, error)) {
-            return missing("it needs the packages in " + found.packages + ", which is not there");
+            return missing(
+                "it needs the packages in " + found.packages + ", which is not there",
+                "./scripts/run makes those of Cellkeep's own languages.");
         }
     }
     return found;
@@ -95,20 +110,23 @@ LanguageFolders find_language_folders(
             auto about = read_about(folder);
             if (!about) {
                 result.not_offered.push_back(
-                    {fs::path(folder).filename().string(), about.error().message()});
+                    {fs::path(folder).filename().string(),
+                     about.error().message(),
+                     about.error().hint()});
                 continue;
             }
             const std::string language = about.value().language;
             if (!names.insert(language).second) {
                 result.not_offered.push_back(
-                    {language, folder + ": there is a language of that name already"});
+                    {language, folder + ": there is a language of that name already", ""});
                 continue;
             }
             auto found = complete(folder, std::move(about.value()), environments, path);
             if (found) {
                 result.found.push_back(std::move(found.value()));
             } else {
-                result.not_offered.push_back({language, found.error().message()});
+                result.not_offered.push_back(
+                    {language, found.error().message(), found.error().hint()});
             }
         }
     }

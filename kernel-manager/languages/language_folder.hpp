@@ -4,6 +4,7 @@
 // host looked for. What is missing is told and does not keep the others from being offered.
 #pragma once
 
+#include "kernel-manager/languages/not_offered.hpp"
 #include "protocol/kernel_json.hpp"
 #include "protocol/support/result.hpp"
 
@@ -13,12 +14,6 @@
 #include <vector>
 
 namespace cellkeep::session {
-
-/// Why a language is not offered, for the operator.
-struct NotOffered {
-    std::string language;  // or the folder's name, if kernel.json does not say
-    std::string reason;
-};
 
 struct LanguageFolder {
     std::string path;

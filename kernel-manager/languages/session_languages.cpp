@@ -26,17 +26,25 @@ bool covers_another(const std::vector<ReadOnlyPath>& paths, const ReadOnlyPath& 
     });
 }
 
-/// False, and nothing changed, if it does not fit.
-bool add_paths(SessionLanguages& languages, const KernelSpec& spec) {
+/// A failure says why the language does not fit, and nothing has changed.
+Status add_paths(SessionLanguages& languages, const KernelSpec& spec) {
     std::vector<ReadOnlyPath> missing;
     for (const ReadOnlyPath& path : spec.read_only) {
         if (is_there(languages.read_only, path) || is_there(missing, path)) {
             continue;
         }
         if (covers_another(languages.read_only, path)) {
-            return false;
+            return Error(
+                ErrorCode::kConflict,
+                "in this session another language has something else at " + path.target);
         }
         missing.push_back(path);
+    }
+    if (languages.read_only.size() + missing.size() > kCatalogPathsMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "with it this session would show more than " + std::to_string(kCatalogPathsMax) +
+                " paths");
     }
     languages.read_only.insert(languages.read_only.end(), missing.begin(), missing.end());
     for (const sandbox::PrivateImage& image : spec.images) {
@@ -47,7 +55,7 @@ bool add_paths(SessionLanguages& languages, const KernelSpec& spec) {
             languages.images.push_back(image);
         }
     }
-    return true;
+    return ok();
 }
 
 }  // namespace
@@ -56,10 +64,19 @@ SessionLanguages combine_languages(const KernelCatalog& offered, const KernelSpe
     SessionLanguages languages{main.read_only, main.images, nullptr};
     auto catalog = std::make_shared<KernelCatalog>();
     catalog->add(main);
+    for (const NotOffered& absent : offered.not_offered()) {
+        catalog->withhold(absent);
+    }
     for (const std::string& name : offered.languages()) {
+        if (name == main.language) {
+            continue;
+        }
         const KernelSpec& spec = *offered.find(name);
-        if (name != main.language && add_paths(languages, spec)) {
+        if (const Status fits = add_paths(languages, spec); fits.has_value()) {
             catalog->add(spec);
+        } else {
+            catalog->withhold(
+                {name, fits.error().message(), "Create a session with language " + name + "."});
         }
     }
     languages.catalog = std::move(catalog);

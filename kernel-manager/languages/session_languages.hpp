@@ -21,8 +21,9 @@ struct SessionLanguages {
     std::shared_ptr<const KernelCatalog> catalog;
 };
 
-/// Of sessions whose main language is `main`. A language of `offered` that wants something else
-/// than another one at the same place, or to cover it, is left out.
+/// Of sessions whose main language is `main`. A language of `offered` is left out, with all its
+/// paths, if it wants something else than another one at the same place, or to cover it, or if the
+/// paths would be more than kCatalogPathsMax. The session's catalogue knows why.
 SessionLanguages combine_languages(const KernelCatalog& offered, const KernelSpec& main);
 
 }  // namespace cellkeep::session

@@ -3,6 +3,8 @@
 
 #include "kernel-manager/limits/death_notice.hpp"
 #include "kernel-manager/output/output_meter.hpp"
+#include "kernel-manager/output/reply_facts.hpp"
+#include "protocol/json_string.hpp"
 #include "protocol/limits.hpp"
 #include "sandbox/policy/policy.hpp"
 
@@ -219,17 +221,19 @@ bool is_own_fault(const Death& death) {
 }
 
 std::optional<ErrorFacts> read_error(const protocol::Message& reply) {
-    const auto content = reply.parse_content();
-    if (content.has_error() || text_field(content.value(), "status") != "error") {
+    using protocol::Member;
+    if (!says(reply, Member::kStatus, "error")) {
         return std::nullopt;
     }
     ErrorFacts facts;
-    facts.name = text_field(content.value(), "ename");
-    facts.message = text_field(content.value(), "evalue");
-    const auto metadata = reply.parse_metadata();
-    const json details = metadata.has_value()
-                             ? object_in(object_in(metadata.value(), "cellkeep"), "error")
-                             : json::object();
+    const auto read = [&](Member member) {
+        return protocol::read_json_string(
+            reply.outline().find(member, reply.content_json()), kTextMax);
+    };
+    facts.name = read(Member::kEname);
+    facts.message = read(Member::kEvalue);
+    const json metadata = reply_details(reply);
+    const json& details = object_in(object_in(metadata, "cellkeep"), "error");
     facts.kind = text_field(details, "kind");
     facts.full = text_field(details, "full");
     facts.inodes = details.value("inodes", json(false)) == true;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/output/output_replay.hpp"
 
+#include "kernel-manager/output/reply_facts.hpp"
 #include "protocol/json.hpp"
 #include "protocol/limits.hpp"
 
 #include <map>
+#include <optional>
 
 namespace cellkeep::session {
 
@@ -14,11 +16,8 @@ using protocol::Message;
 namespace {
 
 bool is_status(const Message& message, std::string_view state) {
-    if (message.header().msg_type != "status") {
-        return false;
-    }
-    const auto content = message.parse_content();
-    return content.has_value() && content.value().value("execution_state", json()) == state;
+    return message.header().msg_type == "status" &&
+           says(message, protocol::Member::kExecutionState, state);
 }
 
 struct Kept {
@@ -37,19 +36,18 @@ std::string_view state_name(const Kept& kept, RequestPlace place) {
     return kept.ended ? "ended" : "unknown";
 }
 
-json parse_or_empty(std::string_view text) {
-    json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    return value.is_discarded() ? json::object() : value;
-}
-
-json describe_message(const OutputEntry& entry) {
+void append_message(std::string& text, const OutputEntry& entry) {
     const Message& message = entry.message;
-    return {
-        {"sequence", entry.sequence},
-        {"header", parse_or_empty(message.header_json())},
-        {"parent_header", parse_or_empty(message.parent_header_json())},
-        {"metadata", parse_or_empty(message.metadata_json())},
-        {"content", parse_or_empty(message.content_json())}};
+    text += R"({"sequence":)" + std::to_string(entry.sequence);
+    text += R"(,"header":)";
+    text += message.header_json();
+    text += R"(,"parent_header":)";
+    text += message.parent_header_json();
+    text += R"(,"metadata":)";
+    text += message.has_valid_metadata() ? message.metadata_json() : "{}";
+    text += R"(,"content":)";
+    text += message.outline().valid ? message.content_json() : "{}";
+    text += '}';
 }
 
 }  // namespace
@@ -80,7 +78,7 @@ Result<ReplayQuestion> parse_replay_question(const Message& request) {
     return question;
 }
 
-json make_replay(
+Replay make_replay(
     const ReplayQuestion& question,
     const OutputJournal& journal,
     const std::function<RequestPlace(std::string_view msg_id)>& place) {
@@ -88,8 +86,9 @@ json make_replay(
     for (const std::string& id : question.requests) {
         asked.emplace(id, Kept{});
     }
-    json messages = json::array();
-    json next = nullptr;
+    std::string messages;
+    std::uint64_t last = 0;  // the sequence number of the last of them
+    std::optional<std::uint64_t> next;
     std::size_t bytes = 0;
     for (const OutputEntry& entry : journal.since(0).entries) {
         const auto found = asked.find(entry.message.parent().msg_id);
@@ -101,16 +100,18 @@ json make_replay(
         kept.from_the_start = kept.any ? kept.from_the_start : is_status(entry.message, "busy");
         kept.any = true;
         kept.ended = kept.ended || is_status(entry.message, "idle");
-        if (entry.sequence <= question.after || !next.is_null() ||
+        if (entry.sequence <= question.after || next.has_value() ||
             entry.message.header().msg_type.starts_with("comm_")) {
             continue;
         }
         if (!messages.empty() && bytes + entry.message.frame().size() > limits::kReplayBytesMax) {
-            next = messages.back().at("sequence");
+            next = last;
             continue;
         }
         bytes += entry.message.frame().size();
-        messages.push_back(describe_message(entry));
+        messages += messages.empty() ? "" : ",";
+        append_message(messages, entry);
+        last = entry.sequence;
     }
     json states = json::object();
     json truncated = json::array();
@@ -120,12 +121,13 @@ json make_replay(
             truncated.push_back(id);
         }
     }
-    return {
-        {"status", "ok"},
-        {"states", std::move(states)},
-        {"truncated", std::move(truncated)},
-        {"messages", std::move(messages)},
-        {"next", std::move(next)}};
+    std::string text = protocol::dump_json(
+        {{"status", "ok"},
+         {"states", std::move(states)},
+         {"truncated", std::move(truncated)},
+         {"next", next ? json(*next) : json(nullptr)}});
+    text.back() = ',';
+    return {text + R"("messages":[)" + messages + "]}", !next.has_value()};
 }
 
 }  // namespace cellkeep::session

@@ -37,8 +37,8 @@ std::vector<std::shared_ptr<Session>> Service::list() const {
     return state_->list();
 }
 
-Status Service::remove(const std::string& id, Death reason) {
-    return state_->remove(id, reason);
+Status Service::remove(const std::string& id) {
+    return state_->remove(id, {Death::Kind::kRequested, 0});
 }
 
 boost::asio::awaitable<void> Service::wait_until_gone(std::string id) {
@@ -57,12 +57,20 @@ void Service::shutdown() {
     state_->shutdown();
 }
 
-const KernelCatalog& Service::catalog() const {
-    return state_->config().catalog;
+std::vector<std::string> Service::languages() const {
+    return state_->config().catalog.languages();
 }
 
-const ServiceConfig& Service::config() const {
-    return state_->config();
+std::vector<NotOffered> Service::not_offered() const {
+    return state_->config().catalog.not_offered();
+}
+
+const KernelSpec* Service::find_spec(const std::string& language) const {
+    return state_->config().catalog.find(language);
+}
+
+LimitCeilings Service::ceilings() const {
+    return state_->config().ceilings;
 }
 
 }  // namespace cellkeep::session

@@ -10,6 +10,7 @@
 #include "kernel-manager/execution/inputs_directory.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/limits/limit_reason.hpp"
+#include "kernel-manager/service/backend.hpp"
 #include "kernel-manager/session/idle_freezer.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_options.hpp"
@@ -86,47 +87,35 @@ class SessionListener {
 
 class ServiceState;
 
-class Service {
+class Service : public Backend {
  public:
     Service(boost::asio::io_context& io, ServiceConfig config);
     Service(const Service&) = delete;
     Service& operator=(const Service&) = delete;
-    ~Service();
+    ~Service() override;
 
     /// The listener must outlive the Service's last session. Call before the first session.
     void add_listener(SessionListener* listener);
 
-    /// A sandbox with a kernel that has answered its first request, and the files in place.
-    /// kLimitExceeded when sessions_max is reached ("too many sessions", counted from the moment of
-    /// the request, so that no burst can pass it), kInvalidArgument names the field, kUnavailable
-    /// names the missing control and its fix, kTimeout if the kernel was not ready in time,
-    /// kConflict if kernel_id is taken.
-    boost::asio::awaitable<Result<std::shared_ptr<Session>>> create(SessionOptions options);
-
-    /// By session id or kernel id; null if there is none.
-    std::shared_ptr<Session> find(const std::string& id) const;
-    /// Oldest first.
-    std::vector<std::shared_ptr<Session>> list() const;
-    /// kNotFound. When it returns, the session has ended for everybody; what is left of it on the
-    /// host is taken away meanwhile, and its place is free afterwards.
-    Status remove(const std::string& id, Death reason = {Death::Kind::kRequested, 0});
-    /// After remove(), by session id: until nothing is left of it, or two seconds (a guest can take
-    /// long to die; the log tells).
-    boost::asio::awaitable<void> wait_until_gone(std::string id);
+    boost::asio::awaitable<Result<std::shared_ptr<Session>>> create(
+        SessionOptions options) override;
+    std::shared_ptr<Session> find(const std::string& id) const override;
+    std::vector<std::shared_ptr<Session>> list() const override;
+    Status remove(const std::string& id) override;
+    boost::asio::awaitable<void> wait_until_gone(std::string id) override;
+    std::vector<std::string> languages() const override;
+    std::vector<NotOffered> not_offered() const override;
+    const KernelSpec* find_spec(const std::string& language) const override;
+    LimitCeilings ceilings() const override;
+    bool ready() const override;
 
     /// How many sessions are ready for nobody yet.
     std::size_t spares() const;
-    /// False while the zygotes and the first spares are made: sessions are served, but start
-    /// slower. True afterwards, also if making them failed, which the log tells.
-    bool ready() const;
 
     /// Refuses new sessions and closes all: running and waiting requests are answered, clients are
     /// told with a text and a status "dead", then the listeners hear of the end and the sandboxes
     /// go. Blocks for the destruction of the sandboxes (sandbox::Sandbox::destroy).
     void shutdown();
-
-    const KernelCatalog& catalog() const;
-    const ServiceConfig& config() const;
 
  private:
     std::shared_ptr<ServiceState> state_;  // posted work may outlive the Service

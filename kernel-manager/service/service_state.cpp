@@ -113,8 +113,7 @@ Status ServiceState::admit(const SessionOptions& options) const {
     }
     const KernelSpec* spec = config_.catalog.find(options.language);
     if (spec == nullptr) {
-        return Error::in_field(
-            ErrorCode::kInvalidArgument, "language", options.language + " is not offered");
+        return config_.catalog.refuse(options.language);
     }
     if (options.environment != spec->environment.name) {
         return Error::in_field(

@@ -113,6 +113,10 @@ class KernelLane {
     KernelState state() const { return state_; }
     const std::optional<Death>& death() const { return death_; }
     std::uint64_t restarts() const { return restart_policy_.restarts(); }
+    /// See Session::question().
+    std::optional<protocol::Message> question() const {
+        return current_.has_value() ? current_->question() : std::nullopt;
+    }
     std::size_t waiting() const { return queue_.size(); }
     /// A request is with it or waits.
     bool is_busy() const { return current_.has_value() || queue_.size() > 0; }
@@ -161,7 +165,7 @@ class KernelLane {
     DebugRouter::Kernel debug_hooks();
     void repeat_busy();
     void answer_waiting_for_info();
-    protocol::Message answer_replay(const protocol::Message& request) const;
+    void answer_replay(const protocol::Message& request, ReplySink& origin) const;
 
     // kernel_lane_process.cpp
     void change(KernelEvent event);

@@ -10,6 +10,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace cellkeep::session {
@@ -30,7 +31,8 @@ ControlResponder::Kernel KernelLane::control_hooks() {
                 shared_.setup.on_end_requested({Death::Kind::kRequested, 0});
             },
         .usage = [this] { return host_.make_usage(); },
-        .replay = [this](const Message& request) { return answer_replay(request); },
+        .replay =
+            [this](const Message& request, ReplySink& origin) { answer_replay(request, origin); },
         .debug =
             [this](const Message& request, const std::shared_ptr<ReplySink>& origin) {
                 debugger_.submit(request, origin);
@@ -81,10 +83,11 @@ void KernelLane::repeat_busy() {
     }
 }
 
-Message KernelLane::answer_replay(const Message& request) const {
+void KernelLane::answer_replay(const Message& request, ReplySink& origin) const {
     const auto question = parse_replay_question(request);
     if (question.has_error()) {
-        return messages_.error_reply(request, "ValueError", question.error().message());
+        origin.deliver(messages_.error_reply(request, "ValueError", question.error().message()));
+        return;
     }
     const auto place = [this](std::string_view msg_id) {
         if (current_.has_value() && current_->message().header().msg_id == msg_id) {
@@ -92,7 +95,14 @@ Message KernelLane::answer_replay(const Message& request) const {
         }
         return queue_.holds(msg_id) ? RequestPlace::kWaiting : RequestPlace::kNotHere;
     };
-    return messages_.reply(request, make_replay(question.value(), shared_.output.journal(), place));
+    const Replay replay = make_replay(question.value(), shared_.output.journal(), place);
+    origin.deliver(messages_.reply_with_text(request, replay.content));
+    const auto& asked = question.value().requests;
+    if (replay.complete && current_.has_value() && current_->question().has_value() &&
+        std::find(asked.begin(), asked.end(), current_->message().header().msg_id) != asked.end()) {
+        // The client that was asked first may be gone: this one has taken its place.
+        origin.deliver(*current_->question());
+    }
 }
 
 }  // namespace cellkeep::session

@@ -17,15 +17,15 @@ using std::chrono::steady_clock;
 
 std::chrono::microseconds KernelLane::cpu_of(const sandbox::Usage& session) const {
     if (counts_own_cpu_) {
-        if (const auto own = shared_.sandbox.cpu_time(group_); own.has_value()) {
-            return own.value();
+        if (const auto own = shared_.cpu_time(group_)) {
+            return *own;
         }
     }
     return session.cpu_time;
 }
 
 void KernelLane::count_own_cpu() {
-    if (counts_own_cpu_ || shared_.sandbox.cpu_time(group_).has_error()) {
+    if (counts_own_cpu_ || !shared_.cpu_time(group_).has_value()) {
         return;
     }
     const sandbox::Usage usage = shared_.counters();

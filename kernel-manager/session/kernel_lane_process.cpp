@@ -6,6 +6,7 @@
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/kernel/start_variables.hpp"
+#include "kernel-manager/output/reply_facts.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
 #include "protocol/limits.hpp"
 #include "sandbox/policy/policy.hpp"
@@ -18,7 +19,6 @@
 
 namespace cellkeep::session {
 
-using nlohmann::json;
 using protocol::Channel;
 using protocol::Message;
 
@@ -176,9 +176,7 @@ void KernelLane::on_kernel_message(Message message) {
             return;
         case Channel::kControl:
             if (adopted_ && message.parent().msg_id == adopt_request_id_) {
-                const auto content = message.parse_content();
-                const bool done =
-                    content.has_value() && content.value().value("status", json("")) == "ok";
+                const bool done = says(message, protocol::Member::kStatus, "ok");
                 adopted_->set(
                     done ? Status(ok())
                          : Status(Error(ErrorCode::kSystem, "the kernel could not be handed out")));
@@ -205,12 +203,9 @@ void KernelLane::on_iopub(Message message) {
     }
     bool idle = false;
     if (of_current) {
-        const auto content = message.parse_content();
-        const auto said = content.has_value()
-                              ? content.value().value("execution_state", nlohmann::json())
-                              : nlohmann::json();
-        idle = said == "idle";
-        if (said == "busy" && !current_->is_begun()) {
+        idle = says(message, protocol::Member::kExecutionState, "idle");
+        const bool busy = says(message, protocol::Member::kExecutionState, "busy");
+        if (busy && !current_->is_begun()) {
             claimed_end_.settle();
             // Until now, what came through the pipes was of an earlier run, or of nobody's.
             last_parent_header_ = std::string(current_->message().header_json());

@@ -5,6 +5,7 @@
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/output/reply_facts.hpp"
 #include "kernel-manager/session/activity.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
 #include "protocol/limits.hpp"
@@ -230,7 +231,7 @@ Status KernelLane::take_step(RunningRequest::CutStep step) {
 void KernelLane::submit_input_reply(const Message& reply) {
     const bool expected = current_.has_value() && process_ &&
                           reply.header().msg_type == "input_reply" &&
-                          current_->take_input_reply(reply.header().session);
+                          current_->take_input_reply(reply);
     if (!expected) {
         return;
     }
@@ -246,7 +247,7 @@ void KernelLane::on_input_request(const Message& request) {
         return;
     }
     if (const auto origin = current_->request().origin) {
-        if (current_->on_input_request()) {
+        if (current_->on_input_request(request)) {
             origin->deliver(request);
         }
         return;
@@ -275,17 +276,15 @@ void KernelLane::on_reply(const Message& reply) {
         return;
     }
     monitor_.on_reply(reply);
-    const auto content = reply.parse_content();
-    if (content.has_value() && content.value().value("status", json("")) == "error") {
+    if (says(reply, protocol::Member::kStatus, "error")) {
         abort_followers(current_->message());
     }
 }
 
 void KernelLane::abort_followers(const Message& failed) {
-    const auto content = failed.parse_content();
-    const bool stop =
-        content.has_value() && content.value().value("stop_on_error", json(true)) == true;
-    if (!stop) {
+    const std::string_view stop =
+        failed.outline().find(protocol::Member::kStopOnError, failed.content_json());
+    if (!failed.outline().valid || (!stop.empty() && stop != "true")) {
         return;
     }
     // Only what the same client queued behind: another client's work does not depend on it.

@@ -89,6 +89,7 @@ class LiveSession final : public Session,
     void resume_output() override;
     const OutputJournal& journal() const override { return shared_.output.journal(); }
     std::shared_ptr<void> connect_client() override { return clients_.add(); }
+    std::optional<protocol::Message> question() const override { return main_->question(); }
     void set_connection_file(std::string path) override { connection_file_ = std::move(path); }
     Result<std::shared_ptr<Execution>> begin(ExecutionRequest request) override;
     std::shared_ptr<Execution> find_execution(const std::string& execution_id) const override;

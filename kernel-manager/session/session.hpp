@@ -50,8 +50,8 @@ class Session {
     /// interrupt_request, shutdown_request; what no kernel of ours supports gets an error reply or,
     /// where the specification says so, none. Every accepted request is answered exactly once
     /// through origin, also when the kernel dies; one that is not accepted (queue full, session
-    /// closed) gets an error reply. An input_reply goes to the waiting cell if origin's client was
-    /// asked.
+    /// closed) gets an error reply. An input_reply goes to the waiting cell if it is of the client
+    /// whose cell it is, or names the question as its parent.
     virtual void submit(protocol::Message request, std::shared_ptr<ReplySink> origin) = 0;
 
     /// The observer must outlive the subscription.
@@ -62,6 +62,9 @@ class Session {
     virtual const OutputJournal& journal() const = 0;
     /// Counts a connected client for as long as what it returns lives.
     virtual std::shared_ptr<void> connect_client() = 0;
+    /// The input_request that a client has been sent and has not answered yet; its parent is the
+    /// request of the cell. Nothing if no cell waits for one.
+    virtual std::optional<protocol::Message> question() const { return std::nullopt; }
     /// The ZeroMQ front says where its connection file is.
     virtual void set_connection_file(std::string path) = 0;
 

@@ -16,6 +16,7 @@
 #include "kernel-manager/limits/limit_reason.hpp"
 #include "kernel-manager/limits/session_account.hpp"
 #include "kernel-manager/output/output_fanout.hpp"
+#include "kernel-manager/session/cpu_clock.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "protocol/message.hpp"
@@ -27,7 +28,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +68,15 @@ struct SessionSetup {
     Session::Inputs mounted;                        // of them, in this sandbox
     /// Made in advance, for nobody: neither culled nor restarted until it is handed out.
     bool spare = false;
+
+    /// Whether code of that language may run in its sandbox beside its own.
+    bool offers(const std::string& language) const {
+        return catalog && catalog->find(language) != nullptr;
+    }
+    /// Of a language that it does not offer (refuse_language()).
+    Error refuse(const std::string& language) const {
+        return catalog ? catalog->refuse(language) : refuse_language(language, {});
+    }
 };
 
 struct SessionCommons {
@@ -81,8 +93,18 @@ struct SessionCommons {
     std::size_t queued_bytes = 0;  // of the requests that wait, whatever their language
 
     const SessionLimits& limits() const { return setup.options.limits; }
-    /// Since the sandbox was made; zeros where there is no cgroup to ask.
-    sandbox::Usage counters() const;
+    /// Since the sandbox was made; zeros where there is no cgroup to ask. While the counter of CPU
+    /// time cannot be read, it goes on as if a run used all processors of the session (CpuClock).
+    sandbox::Usage counters();
+    /// The same of one group's CPU time; nothing if it has no counter of its own.
+    std::optional<std::chrono::microseconds> cpu_time(sandbox::WorkerGroup group);
+
+ private:
+    std::chrono::microseconds see_cpu(
+        CpuClock& clock, std::optional<std::chrono::microseconds> counted);
+
+    CpuClock cpu_clock_;
+    std::map<sandbox::WorkerGroup, CpuClock> group_clocks_;  // at most kSessionLanguagesMax
 };
 
 /// A lane's session. It outlives its lanes; whoever must keep a lane keeps the session.

@@ -7,6 +7,7 @@
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/languages/not_offered.hpp"
 #include "kernel-manager/limits/budgets.hpp"
 #include "kernel-manager/limits/circuit_breaker.hpp"
 #include "kernel-manager/limits/limits.hpp"
@@ -17,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +40,8 @@ struct SessionInfo {
     std::string kernel_id;                // UUID: the same session for Jupyter front ends
     std::string language;                 // its own, in which front ends see its kernel
     std::vector<LanguageInfo> languages;  // its own first
+    /// Why others do not run in it; null: nothing is known. Shared: it is asked for often.
+    std::shared_ptr<const std::vector<NotOffered>> not_offered;
     KernelState state = KernelState::kStarting;
     bool frozen = false;         // its processes stand still until they are needed
     std::optional<Death> death;  // of the last kernel in its own language, if it is dead

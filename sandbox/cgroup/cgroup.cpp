@@ -280,11 +280,13 @@ std::string SessionCgroup::worker_procs_file() const {
 CgroupUsage SessionCgroup::counters() const {
     CgroupUsage usage;
     if (!cpuacct_.empty()) {
-        usage.cpu_time =
-            std::chrono::microseconds(cpu_time_file_.number(cpuacct_ + "/cpuacct.usage") / 1000);
+        const auto nanoseconds = cpu_time_file_.find_number(cpuacct_ + "/cpuacct.usage");
+        usage.cpu_time = std::chrono::microseconds(nanoseconds.value_or(0) / 1000);
+        usage.cpu_lost = !nanoseconds.has_value();
     } else if (!unified_.empty()) {
-        usage.cpu_time =
-            std::chrono::microseconds(cpu_time_file_.keyed(unified_ + "/cpu.stat", "usage_usec"));
+        const auto used = cpu_time_file_.find_keyed(unified_ + "/cpu.stat", "usage_usec");
+        usage.cpu_time = std::chrono::microseconds(used.value_or(0));
+        usage.cpu_lost = !used.has_value();
     }
     if (!memory_.empty()) {
         const char* name = memory_v2_ ? "/memory.events" : "/memory.oom_control";

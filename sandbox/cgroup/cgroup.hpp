@@ -27,6 +27,7 @@ namespace cellkeep::sandbox {
 
 struct CgroupUsage {
     std::chrono::microseconds cpu_time{0};
+    bool cpu_lost = false;  // its counter is there and cannot be read: cpu_time is 0
     std::uint64_t memory_bytes = 0;
     std::uint64_t memory_peak_bytes = 0;
     std::uint64_t oom_kills = 0;
@@ -75,7 +76,7 @@ class SessionCgroup {
     UniqueFd open_group_events(std::uint32_t group) const;
     /// SIGKILL to every process of a group's leaf; nothing if it has none.
     Status kill_group(std::uint32_t group);
-    /// kUnavailable if it has no leaf.
+    /// kUnavailable if it has no leaf, kSystem if its counter cannot be read.
     Result<std::chrono::microseconds> group_cpu_time(std::uint32_t group) const;
     /// v2's cgroup.kill is there.
     bool can_kill() const { return can_kill_; }

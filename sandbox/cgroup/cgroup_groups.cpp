@@ -63,8 +63,11 @@ Result<std::chrono::microseconds> SessionCgroup::group_cpu_time(std::uint32_t gr
     if (leaf.empty()) {
         return Error(ErrorCode::kUnavailable, "cpu time: the group has no cgroup of its own");
     }
-    return std::chrono::microseconds(
-        group_cpu_files_[group].keyed(leaf + "/cpu.stat", "usage_usec"));
+    const auto used = group_cpu_files_[group].find_keyed(leaf + "/cpu.stat", "usage_usec");
+    if (!used.has_value()) {
+        return Error(ErrorCode::kSystem, "read(" + leaf + "/cpu.stat): there is no usage_usec");
+    }
+    return std::chrono::microseconds(*used);
 }
 
 }  // namespace cellkeep::sandbox

@@ -139,7 +139,7 @@ Status wait_for_cgroup_event(
     }
 }
 
-std::uint64_t keyed_number(std::string_view text, std::string_view key) {
+std::optional<std::uint64_t> find_keyed_number(std::string_view text, std::string_view key) {
     while (!text.empty()) {
         const std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(line.size() < text.size() ? line.size() + 1 : text.size());
@@ -148,10 +148,14 @@ std::uint64_t keyed_number(std::string_view text, std::string_view key) {
             const std::string_view digits = line.substr(key.size() + 1);
             const auto parsed =
                 std::from_chars(digits.data(), digits.data() + digits.size(), value);
-            return parsed.ec == std::errc() ? value : 0;
+            return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
         }
     }
-    return 0;
+    return std::nullopt;
+}
+
+std::uint64_t keyed_number(std::string_view text, std::string_view key) {
+    return find_keyed_number(text, key).value_or(0);
 }
 
 }  // namespace cellkeep::sandbox

@@ -9,7 +9,9 @@
 #include "sandbox/cgroup/cgroup_layout.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -29,7 +31,9 @@ V2Place find_v2_place(const CgroupLayout& layout, const std::string& server, boo
 Status wait_for_cgroup_event(
     const std::string& directory, std::string_view line, std::chrono::milliseconds patience);
 
-/// The number after key in a "key value" per line file such as memory.events; 0 if it is not there.
+/// The number after key in a "key value" per line file such as memory.events.
+std::optional<std::uint64_t> find_keyed_number(std::string_view text, std::string_view key);
+/// The same; 0 if it is not there.
 std::uint64_t keyed_number(std::string_view text, std::string_view key);
 
 }  // namespace cellkeep::sandbox

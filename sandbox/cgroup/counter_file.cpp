@@ -21,21 +21,24 @@ std::string_view CounterFile::read(const std::string& path, char* buffer) {
         // At offset 0 the kernel makes the text anew.
         got = ::pread(fd_.get(), buffer, kBytesMax, 0);
     } while (got < 0 && errno == EINTR);
+    if (got < 0) {
+        fd_.reset();
+    }
     return {buffer, got > 0 ? static_cast<std::size_t>(got) : 0};
 }
 
-std::uint64_t CounterFile::number(const std::string& path) {
+std::optional<std::uint64_t> CounterFile::find_number(const std::string& path) {
     std::array<char, kBytesMax> buffer;  // not initialised: read() says how much of it counts
     const std::string_view text = read(path, buffer.data());
     std::uint64_t value = 0;
-    // What is no number leaves 0: not known.
-    (void)std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+    return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-std::uint64_t CounterFile::keyed(const std::string& path, std::string_view key) {
+std::optional<std::uint64_t> CounterFile::find_keyed(
+    const std::string& path, std::string_view key) {
     std::array<char, kBytesMax> buffer;  // as above
-    return keyed_number(read(path, buffer.data()), key);
+    return find_keyed_number(read(path, buffer.data()), key);
 }
 
 }  // namespace cellkeep::sandbox

@@ -120,6 +120,8 @@ Api::Answer Api::ask(
     answer.whole = stream_ended;
     if (const auto* text = std::get_if<std::string>(&response.body)) {
         answer.text = *text;
+    } else if (const auto* pieces = std::get_if<protocol::TextPieces>(&response.body)) {
+        answer.text = pieces->join();
     } else if (std::holds_alternative<http::StreamBody>(response.body)) {
         answer.text = client.text;
     } else {

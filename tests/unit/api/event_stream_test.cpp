@@ -14,6 +14,7 @@ namespace cellkeep::agent {
 namespace {
 
 namespace asio = boost::asio;
+using protocol::TextPieces;
 
 /// Keeps what is written and tells the test.
 class Writer : public http::BodyWriter {
@@ -44,7 +45,7 @@ struct Fixture {
         EventStream stream;
         stream.execution = execution;
         stream.framing = EventFraming::kLines;
-        stream.answer = [](const session::Execution&) { return nlohmann::json("whole"); };
+        stream.answer = [](const session::Execution&) { return TextPieces("\"whole\""); };
         return stream;
     }
     void run(EventStream stream) {
@@ -80,7 +81,7 @@ TEST_CASE("a stream that has nothing to say says so", "[agent][events]") {
 TEST_CASE("a stream that fell behind is told what is gone", "[agent][events]") {
     Fixture fixture;
     for (int i = 0; i < 5; ++i) {
-        fixture.execution->add_event("stdout", {{"text", "x"}});
+        fixture.execution->add_event("stdout", TextPieces(R"({"text":"x"})"));
     }
     fixture.execution->finish({});
     fixture.execution->forget_events();
@@ -125,12 +126,15 @@ TEST_CASE("a stream that is never run still tells that its client went", "[agent
 }
 
 TEST_CASE("an event is one line, or a block with its id", "[agent][events]") {
-    CHECK(frame_event(EventFraming::kLines, 0, "heartbeat", "{}") == "{\"type\":\"heartbeat\"}\n");
     CHECK(
-        frame_event(EventFraming::kServerSent, 0, "heartbeat", "{}") ==
+        frame_event(EventFraming::kLines, 0, "heartbeat", TextPieces("{}")).join() ==
+        "{\"type\":\"heartbeat\"}\n");
+    CHECK(
+        frame_event(EventFraming::kServerSent, 0, "heartbeat", TextPieces("{}")).join() ==
         "event: heartbeat\ndata: {\"type\":\"heartbeat\"}\n\n");
     CHECK(
-        frame_event(EventFraming::kServerSent, 7, "stdout", "{\"text\":\"a\"}") ==
+        frame_event(EventFraming::kServerSent, 7, "stdout", TextPieces("{\"text\":\"a\"}"))
+            .join() ==
         "id: 7\nevent: stdout\ndata: {\"seq\":7,\"type\":\"stdout\",\"text\":\"a\"}\n\n");
 }
 

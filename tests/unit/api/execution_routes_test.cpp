@@ -70,7 +70,7 @@ TEST_CASE("server-sent events have ids and end with the whole answer", "[agent][
     session->finishes = false;
     api.meanwhile = [&] {
         const auto execution = session->executions.at(0);
-        execution->add_event("stdout", {{"text", "a\nb"}});
+        execution->add_event("stdout", protocol::TextPieces(R"({"text":"a\nb"})"));
         execution->finish(session->answer_of(*execution));
     };
     const auto answer =

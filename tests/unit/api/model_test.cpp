@@ -4,15 +4,23 @@
 #include "kernel-manager/api/openapi.hpp"
 #include "kernel-manager/execution/execution_recorder.hpp"
 #include "kernel-manager/limits/limit_reason.hpp"
+#include "kernel-manager/api/execution_model.hpp"
+#include "protocol/json.hpp"
 
+#include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace cellkeep::agent {
 namespace {
+
+nlohmann::json parsed(const protocol::TextPieces& text) {
+    return protocol::parse_json(text.join(), "answer").value();
+}
 
 TEST_CASE("a session shows its limits, isolation and death", "[agent][model]") {
     session::SessionInfo info;
@@ -47,7 +55,16 @@ TEST_CASE("an execution shows everything, outputs only if asked", "[agent][model
     result.error->kind = "wall_timeout";
     result.truncated["stdout"] = {10, 20, "", ""};
     result.metrics.wall = std::chrono::microseconds(1500);
-    const auto model = to_json(result, Outputs::kOmit);
+    result.stdout_text = "a\"b\n";
+    result.result = protocol::RawJson(R"({"text/plain":"2"})");
+    result.outputs.emplace_back(session::StreamOutput{"stdout", R"(a\"b\n)"});
+    result.outputs.emplace_back(
+        session::DisplayOutput{std::make_shared<session::MimeBundle>(session::MimeBundle{
+            protocol::RawJson(R"({"text/html":"<b>"})"), protocol::RawJson("{}")})});
+    boost::asio::io_context io;
+    session::Execution execution(io, {});
+    execution.finish(std::move(result));
+    const auto model = parsed(finished_text(execution, Outputs::kOmit));
     CHECK(model["status"] == "timeout");
     CHECK(model["state"] == "lost");
     CHECK(model["error"]["kind"] == "wall_timeout");
@@ -58,7 +75,53 @@ TEST_CASE("an execution shows everything, outputs only if asked", "[agent][model
     CHECK(model["truncated"]["stdout"]["saved_to"].is_null());
     CHECK(model["metrics"]["wall_ms"] == 1.5);
     CHECK_FALSE(model.contains("outputs"));
-    CHECK(to_json(result, Outputs::kInclude)["outputs"].is_array());
+    CHECK(model["stdout"] == "a\"b\n");
+    CHECK(model["stderr"] == "");
+    CHECK(model["result"] == nlohmann::json{{"text/plain", "2"}});
+    const nlohmann::json html{{"text/html", "<b>"}};
+    CHECK(
+        model["displays"] ==
+        nlohmann::json::array({{{"data", html}, {"metadata", nlohmann::json::object()}}}));
+    const auto whole = parsed(finished_text(execution, Outputs::kInclude));
+    REQUIRE(whole["outputs"].size() == 2);
+    CHECK(whole["outputs"][0]["text"] == "a\"b\n");
+    CHECK(whole["outputs"][1]["output_type"] == "display_data");
+    CHECK(whole["outputs"][1]["data"] == html);
+}
+
+TEST_CASE("an answer from the cache has the words of its own request", "[agent][model]") {
+    boost::asio::io_context io;
+    session::Execution execution(io, {});
+    session::ExecutionResult result;
+    result.reasoning = "the first run's";
+    execution.finish(std::move(result));
+    const Annotations mine{"mine", {{"k", 1}}};
+    const auto run = parsed(finished_text(execution, Outputs::kOmit, Origin::kRun, mine));
+    CHECK(run["reasoning"] == "the first run's");
+    CHECK(run["cached"] == false);
+    const auto cached = parsed(finished_text(execution, Outputs::kOmit, Origin::kCache, mine));
+    CHECK(cached["reasoning"] == "mine");
+    CHECK(cached["metadata"] == nlohmann::json{{"k", 1}});
+    CHECK(cached["cached"] == true);
+    CHECK(run["result"].is_null());
+}
+
+TEST_CASE("a large display is in the answer without a copy", "[agent][model]") {
+    boost::asio::io_context io;
+    session::Execution execution(io, {});
+    session::ExecutionResult result;
+    const protocol::RawJson large(R"({"text/plain":")" + std::string(1 << 20, 'x') + R"("})");
+    result.outputs.emplace_back(session::DisplayOutput{std::make_shared<session::MimeBundle>(
+        session::MimeBundle{large, protocol::RawJson("{}")})});
+    execution.finish(std::move(result));
+    const auto text = finished_text(execution, Outputs::kInclude);
+    std::size_t shared = 0;
+    for (const std::string_view piece : text.views()) {
+        shared += piece.data() == large.text().data() ? 1U : 0U;
+    }
+    CHECK(shared == 2);  // in displays and in outputs
+    CHECK(text.size() > 2U << 20U);
+    CHECK(parsed(text)["displays"][0]["data"] == parsed(text)["outputs"][0]["data"]);
 }
 
 TEST_CASE("an entry shows what kind of thing it is", "[agent][model]") {

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 namespace cellkeep::agent {
@@ -227,6 +228,13 @@ TEST_CASE("code may be in any language that the session offers", "[agent][body]"
     REQUIRE(errors.size() == 1);
     CHECK(errors[0].pointer == "/language");
     CHECK(errors[0].message == "is not offered; this session has: python, bash");
+    info.not_offered = std::make_shared<const std::vector<session::NotOffered>>(
+        std::vector<session::NotOffered>{{"cpp", "it has no driver", "Build one."}});
+    (void)ask(R"({"code": "", "language": "cpp"})");
+    REQUIRE(errors.size() == 1);
+    CHECK(
+        errors[0].message ==
+        "is not offered; this session has: python, bash. cpp: it has no driver. Build one.");
 }
 
 TEST_CASE("an interrupt or a restart may name a language, and nothing else", "[agent][body]") {

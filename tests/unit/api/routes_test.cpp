@@ -9,6 +9,22 @@
 namespace cellkeep::agent::test {
 namespace {
 
+TEST_CASE("the index says which languages are absent and what gives them", "[agent][routes]") {
+    Api api;
+    CHECK(api.ask("GET", "/").json["not_offered"] == nlohmann::json::array());
+    api.backend.absent = {{"cpp", "it has not been built", "Build it."}};
+    const nlohmann::json wanted = {
+        {{"language", "cpp"}, {"reason", "it has not been built"}, {"hint", "Build it."}}};
+    CHECK(api.ask("GET", "/").json["not_offered"] == wanted);
+    const auto refused = api.ask("POST", "/v1/sessions", R"({"language":"cpp"})");
+    CHECK(refused.status == 422);
+    CHECK(
+        refused.json["errors"][0]["message"] ==
+        "is not offered; this server has: python, sql. cpp: it has not been built. Build it.");
+    const auto other = api.ask("POST", "/v1/sessions", R"({"language":"cobol"})");
+    CHECK(other.json["errors"][0]["message"] == "is not offered; this server has: python, sql");
+}
+
 TEST_CASE("the index names the version, the languages and the way on", "[agent][routes]") {
     Api api;
     const auto answer = api.ask("GET", "/");

@@ -139,7 +139,9 @@ TEST_CASE("the events of the oldest go before their answers do", "[session][book
     for (std::size_t i = 0; i <= fit; ++i) {
         const auto one = make(io, "exe_" + std::to_string(i));
         book.add(one, "", "");
-        one->add_event("stdout", {{"text", std::string(kOne, 'x')}});
+        one->add_event(
+            "stdout",
+            cellkeep::protocol::TextPieces(R"({"text":")" + std::string(kOne, 'x') + R"("})"));
         finish(*one);
         book.settle();
     }

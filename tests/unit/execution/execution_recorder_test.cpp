@@ -4,6 +4,7 @@
 #include "kernel-manager/execution/error_text.hpp"
 #include "protocol/limits.hpp"
 #include "tests/support/execute_reply.hpp"
+#include "tests/support/execution_texts.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -18,6 +19,9 @@ using cellkeep::session::ExecutionRecorder;
 using cellkeep::session::ExecutionStatus;
 using cellkeep::session::strip_escapes;
 using cellkeep::session::test::execute_reply;
+using cellkeep::test::displays_of;
+using cellkeep::test::outputs_of;
+using cellkeep::test::result_of;
 using nlohmann::json;
 
 namespace {
@@ -60,12 +64,12 @@ TEST_CASE("streams, displays and the result come together in one answer", "[sess
     CHECK(result.exit_code == 0);
     CHECK(result.stdout_text == "ab");
     CHECK(result.stderr_text == "oops");
-    CHECK(result.result["text/plain"] == "2");
-    REQUIRE(result.displays.size() == 1);
-    CHECK(result.displays[0]["data"]["text/plain"] == "pic");
-    REQUIRE(result.outputs.size() == 4);  // adjacent stream text is one output
-    CHECK(result.outputs[0]["text"] == "ab");
-    CHECK(result.outputs[3]["output_type"] == "execute_result");
+    CHECK(result_of(result)["text/plain"] == "2");
+    REQUIRE(displays_of(result).size() == 1);
+    CHECK(displays_of(result)[0]["data"]["text/plain"] == "pic");
+    REQUIRE(outputs_of(result).size() == 4);  // adjacent stream text is one output
+    CHECK(outputs_of(result)[0]["text"] == "ab");
+    CHECK(outputs_of(result)[3]["output_type"] == "execute_result");
 }
 
 TEST_CASE("an error carries the place in the submitted code and a hint", "[session][recorder]") {
@@ -89,7 +93,7 @@ TEST_CASE("an error carries the place in the submitted code and a hint", "[sessi
     CHECK(result.error->column == 5);
     CHECK(result.error->traceback == std::vector<std::string>{"red"});
     CHECK_FALSE(result.error->hint.empty());
-    CHECK(result.outputs[0]["traceback"][0] == "\x1b[31mred\x1b[0m");
+    CHECK(outputs_of(result)[0]["traceback"][0] == "\x1b[31mred\x1b[0m");
 }
 
 TEST_CASE("an error beside a reply that says ok is an error", "[session][recorder]") {
@@ -180,10 +184,22 @@ TEST_CASE(
     one.on_output(iopub("update_display_data", display("second", "d1")), nullptr);
     one.on_output(iopub("update_display_data", display("nobody's", "d2")), nullptr);
     const auto result = one.finish(Cut::kNone);
-    REQUIRE(result.displays.size() == 1);
-    CHECK(result.displays[0]["data"]["text/plain"] == "second");
-    CHECK(result.outputs[0]["data"]["text/plain"] == "second");
-    CHECK_FALSE(result.outputs[0].contains("display_id"));
+    REQUIRE(displays_of(result).size() == 1);
+    CHECK(displays_of(result)[0]["data"]["text/plain"] == "second");
+    CHECK(outputs_of(result)[0]["data"]["text/plain"] == "second");
+    CHECK_FALSE(outputs_of(result)[0].contains("display_id"));
+}
+
+TEST_CASE(
+    "limits::kDisplayIdBytesMax is the longest id of an update", "[session][recorder][limits]") {
+    const std::string longest(cellkeep::limits::kDisplayIdBytesMax - 2, 'i');
+    for (const std::string& id : {longest, longest + "i"}) {
+        auto one = recorder();
+        one.on_output(iopub("display_data", display("first", id)), nullptr);
+        one.on_output(iopub("update_display_data", display("second", id)), nullptr);
+        const auto shown = displays_of(one.finish(Cut::kNone));
+        CHECK(shown[0]["data"]["text/plain"] == (id == longest ? "second" : "first"));
+    }
 }
 
 TEST_CASE(
@@ -240,7 +256,7 @@ TEST_CASE("displays past the bounds of an answer are left out and counted", "[se
         }
         one.on_output(iopub("display_data", display("one too many")), nullptr);
         const auto result = one.finish(Cut::kNone);
-        CHECK(result.displays.size() == cellkeep::limits::kAnswerOutputsMax);
+        CHECK(displays_of(result).size() == cellkeep::limits::kAnswerOutputsMax);
         CHECK(result.truncated.at("displays").total == cellkeep::limits::kAnswerOutputsMax + 1);
     }
     SECTION("by bytes") {
@@ -248,7 +264,7 @@ TEST_CASE("displays past the bounds of an answer are left out and counted", "[se
         one.on_output(iopub("display_data", display(half)), nullptr);
         one.on_output(iopub("display_data", display(half)), nullptr);
         const auto result = one.finish(Cut::kNone);
-        CHECK(result.displays.size() == 1);
+        CHECK(displays_of(result).size() == 1);
         CHECK(result.truncated.at("displays").total == 2);
     }
 }
@@ -261,7 +277,7 @@ TEST_CASE("the notebook form is bounded like the texts", "[session][recorder]") 
     }
     const auto result = one.finish(Cut::kNone);
     CHECK(result.truncated.at("stdout").total == 10'000);
-    CHECK(result.outputs[0]["text"].get<std::string>().size() < 1200);
+    CHECK(outputs_of(result)[0]["text"].get<std::string>().size() < 1200);
 }
 
 TEST_CASE("terminal escapes are removed, text is not", "[session][recorder]") {
@@ -282,7 +298,7 @@ TEST_CASE("one update of many displays counts once for each of them", "[session]
     one.on_output(iopub("update_display_data", display(large, "same")), nullptr);
     one.on_reply(execute_reply({{"status", "ok"}}));
     const auto result = one.finish(Cut::kNone);
-    CHECK(result.displays[0]["data"]["text/plain"] == "small");
+    CHECK(displays_of(result)[0]["data"]["text/plain"] == "small");
     CHECK(result.truncated.contains("displays"));
 }
 
@@ -296,7 +312,7 @@ TEST_CASE("errors and results cannot fill the memory either", "[session][recorde
     }
     one.on_reply(execute_reply({{"status", "error"}, {"ename", "E"}}));
     const auto result = one.finish(Cut::kNone);
-    CHECK(result.outputs.size() == 1);
+    CHECK(outputs_of(result).size() == 1);
     CHECK(result.error->name == "E");
     CHECK(result.error->message.size() < 1000);
 }
@@ -308,7 +324,7 @@ TEST_CASE("empty stream text takes no room, however often it comes", "[session][
         one.on_output(iopub("stream", {{"name", name}, {"text", i % 4 < 2 ? "" : "x"}}), nullptr);
     }
     one.on_reply(execute_reply({{"status", "ok"}}));
-    CHECK(one.finish(Cut::kNone).outputs.size() <= cellkeep::limits::kAnswerOutputsMax);
+    CHECK(outputs_of(one.finish(Cut::kNone)).size() <= cellkeep::limits::kAnswerOutputsMax);
 }
 
 TEST_CASE(

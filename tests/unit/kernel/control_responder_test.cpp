@@ -60,8 +60,8 @@ struct FakeControlledKernel {
                     return json{{"status", "ok"}, {"kernel_memory", 7}};
                 },
             .replay =
-                [this](const Message& request) {
-                    return messages.reply(request, {{"status", "ok"}, {"replayed", 1}});
+                [this](const Message& request, ReplySink& origin) {
+                    origin.deliver(messages.reply(request, {{"status", "ok"}, {"replayed", 1}}));
                 },
             .debug = [this](const Message&, const auto&) { calls.emplace_back("debug"); },
             .log_unknown = [this](const std::string& type) { calls.push_back("log " + type); }};

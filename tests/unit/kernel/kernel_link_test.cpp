@@ -8,12 +8,15 @@
 #include "protocol/support/syscall.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <catch2/catch.hpp>
 
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -184,4 +187,111 @@ TEST_CASE("nothing is sent or heard after close", "[session][link]") {
     const auto sent = harness.link->send(message("y"));
     REQUIRE(sent.has_error());
     CHECK(sent.error().code() == ErrorCode::kConflict);
+}
+
+TEST_CASE(
+    "limits::kLinkTurnBytesMax: a flooding kernel leaves every other its turn",
+    "[session][link][limits]") {
+    LinkHarness harness;
+    const std::size_t most = cellkeep::limits::kLinkTurnBytesMax;
+    // One message of many turns, then a small one.
+    const std::string wire =
+        on_wire(message(std::string(16 * most, 'x'))) + on_wire(message("end"));
+    std::size_t turns = 0;  // of somebody else
+    std::function<void()> other = [&] {
+        ++turns;
+        if (harness.received.size() < 1000) {
+            boost::asio::post(harness.io, other);
+        }
+    };
+    boost::asio::post(harness.io, other);
+    std::size_t said = 0;
+    std::size_t before = 0;  // the last byte was said
+    while (harness.received.empty() || harness.received.back().content_json().size() > 100) {
+        std::size_t count = 0;
+        const std::string_view rest = std::string_view(wire).substr(said);
+        if (!rest.empty()) {
+            const ssize_t wrote =
+                ::send(harness.peer.get(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+            count = wrote > 0 ? static_cast<std::size_t>(wrote) : 0;
+        }
+        said += count;
+        before = count > 0 ? turns : before;
+        harness.io.poll_one();
+        harness.io.restart();
+    }
+    // 16 for what is looked at, 8 for the pieces that are handed out.
+    CHECK(turns - before >= 20);
+    std::string text;
+    for (const Message& piece : harness.received) {
+        text += piece.parse_content().value()["text"].get<std::string>();
+    }
+    CHECK((text == std::string(16 * most, 'x') + "end"));
+}
+
+TEST_CASE(
+    "limits::kLinkDrainFrameBytesMax: of a dead kernel a longer frame is passed on unread",
+    "[session][link][limits]") {
+    LinkHarness harness;
+    const auto display = [](std::size_t bytes) {
+        return Message::make(
+            Channel::kIopub,
+            make_header("display_data", "s", "u"),
+            nlohmann::json::object(),
+            {{"data", {{"text/plain", std::string(bytes, 'x')}}}});
+    };
+    const std::size_t most = cellkeep::limits::kLinkDrainFrameBytesMax;
+    const std::string wire = on_wire(display(most - 1000)) + on_wire(display(most + 1));
+    std::size_t said = 0;
+    // The last piece stays in the socket until the link is drained.
+    while (said < wire.size()) {
+        const std::string_view rest = std::string_view(wire).substr(said, 4096);
+        const ssize_t wrote =
+            ::send(harness.peer.get(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        said += wrote > 0 ? static_cast<std::size_t>(wrote) : 0;
+        if (said < wire.size()) {
+            harness.io.poll();
+            harness.io.restart();
+        }
+    }
+    harness.link->drain();
+    REQUIRE(harness.received.size() == 2);
+    CHECK(harness.received[0].outline().valid);
+    CHECK_FALSE(harness.received[1].outline().valid);
+    CHECK(harness.received[1].content_json().size() > most);
+}
+
+TEST_CASE(
+    "limits::kLinkTurnTimeMax: messages that take long to handle are handled in turns",
+    "[session][link][limits]") {
+    LinkHarness harness;
+    constexpr std::size_t kMessages = 20;
+    std::string wire;
+    for (std::size_t i = 0; i < kMessages; ++i) {
+        wire += on_wire(message("small"));
+    }
+    std::size_t handled = 0;
+    std::size_t handlers = 0;
+    auto pair = cellkeep::make_socket_pair(SOCK_STREAM).value();
+    REQUIRE(cellkeep::set_nonblocking(pair.first.get()).has_value());
+    const auto link = KernelLink::create(
+                          harness.io,
+                          std::move(pair.first),
+                          {.on_message =
+                               [&](const Message&) {
+                                   ++handled;
+                                   const auto began = std::chrono::steady_clock::now();
+                                   while (std::chrono::steady_clock::now() - began <=
+                                          cellkeep::limits::kLinkTurnTimeMax) {
+                                   }
+                               },
+                           .on_closed = [](const Error&) {}})
+                          .value();
+    REQUIRE(write_all(pair.second.get(), wire).has_value());
+    link->start();
+    while (handled < kMessages) {
+        handlers += harness.io.run_one();
+    }
+    CHECK(handlers >= kMessages);
+    link->close();
 }

@@ -35,6 +35,23 @@ Message execute_request(const std::string& client = "client") {
         {{"code", "1"}});
 }
 
+Message input_request() {
+    return Message::make(
+        Channel::kStdin,
+        make_header("input_request", "kernel", "user"),
+        json::object(),
+        {{"prompt", "?"}, {"password", false}});
+}
+
+Message input_reply(
+    const std::string& client, const std::optional<Message>& question = std::nullopt) {
+    return Message::make(
+        Channel::kStdin,
+        make_header("input_reply", client, "user"),
+        question.has_value() ? cellkeep::protocol::to_json(question->header()) : json::object(),
+        {{"value", "x"}});
+}
+
 RunningRequest make_request() {
     return {PendingRequest{execute_request(), nullptr, nullptr, kStart - 2s}, kNumber, kStart, 1s};
 }
@@ -80,21 +97,35 @@ TEST_CASE("only the first reply counts", "[session][running]") {
 
 TEST_CASE("a question is answered once, by the client that was asked", "[session][running]") {
     RunningRequest request = make_begun_request();
-    CHECK_FALSE(request.take_input_reply("client"));  // there was no question
-    CHECK(request.on_input_request());
-    CHECK_FALSE(request.on_input_request());  // one at a time
-    CHECK_FALSE(request.take_input_reply("another"));
-    CHECK(request.take_input_reply("client"));
-    CHECK_FALSE(request.take_input_reply("client"));
-    CHECK(request.on_input_request());
+    const Message question = input_request();
+    CHECK_FALSE(request.take_input_reply(input_reply("client")));  // there was no question
+    CHECK(request.on_input_request(question));
+    REQUIRE(request.question().has_value());
+    CHECK(request.question()->header().msg_id == question.header().msg_id);
+    CHECK_FALSE(request.on_input_request(input_request()));  // one at a time
+    CHECK_FALSE(request.take_input_reply(input_reply("another")));
+    CHECK_FALSE(request.take_input_reply(input_reply("another", input_request())));
+    CHECK(request.take_input_reply(input_reply("client")));
+    CHECK_FALSE(request.question().has_value());
+    CHECK_FALSE(request.take_input_reply(input_reply("client")));
+    CHECK(request.on_input_request(question));
+}
+
+TEST_CASE("a client that took over a question may answer it", "[session][running]") {
+    RunningRequest request = make_begun_request();
+    const Message question = input_request();
+    CHECK(request.on_input_request(question));
+    CHECK(request.take_input_reply(input_reply("another", question)));
+    CHECK_FALSE(request.take_input_reply(input_reply("client")));
 }
 
 TEST_CASE(
     "a client that vanishes during input leaves the deadline in force", "[session][running]") {
     RunningRequest request = make_begun_request();
-    CHECK(request.on_input_request());
+    CHECK(request.on_input_request(input_request()));
     CHECK_FALSE(request.look_at_wall(kStart + 999ms, 1s, 1).passed);
     CHECK(request.look_at_wall(kStart + 1s, 1s, 1).passed);
+    CHECK(request.wall_deadline() == kStart + 1s);
     CHECK(request.cut_short(Cut::kWallTimeout, kStart + 1s, 1s) == CutStep::kInterrupt);
     // Waiting for input uses no CPU time: the kill comes at the latest moment.
     CHECK_FALSE(request.look_at_grace(kStart + 1899ms, 1s, 1.0).passed);

@@ -101,6 +101,18 @@ TEST_CASE("what a language lacks is named", "[session][languages]") {
     }
 }
 
+TEST_CASE("the packages of a language are what gives it what it lacks", "[session][languages]") {
+    const Folders folders;
+    folders.add("file", {{"requires", {"/no/such"}}, {"system_packages", {"one", "two"}}});
+    folders.add("program", {{"programs", {{"p", "no-such"}}}, {"system_packages", {"nodejs"}}});
+    folders.add("unknown", {{"requires", {"/no/such"}}});
+    const LanguageFolders found = folders.find();
+    REQUIRE(found.not_offered.size() == 3);
+    CHECK_THAT(found.not_offered[0].hint, Contains("packages one two,"));
+    CHECK_THAT(found.not_offered[1].hint, Contains("nodejs"));
+    CHECK(found.not_offered[2].hint.empty());
+}
+
 TEST_CASE("of two languages of a name the first one counts", "[session][languages]") {
     const Folders folders;
     folders.add("a", {{"language", "same"}});

@@ -27,6 +27,15 @@ std::vector<std::string> targets_of(const SessionLanguages& languages) {
     return targets;
 }
 
+std::vector<ReadOnlyPath> some_paths(const std::string& prefix, std::size_t count) {
+    std::vector<ReadOnlyPath> paths;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::string path = prefix + std::to_string(i);
+        paths.push_back({path, path});
+    }
+    return paths;
+}
+
 const KernelSpec kMain = spec_of("python", {{"/usr/bin", "/usr/bin"}, {"/x/env", "/opt/env"}});
 
 }  // namespace
@@ -52,6 +61,10 @@ TEST_CASE("a language that wants another's place is left out, with all its paths
     offered.add(left_out);
     const SessionLanguages languages = combine_languages(offered, kMain);
     CHECK(languages.catalog->find("other") == nullptr);
+    const Error refused = languages.catalog->refuse("other");
+    CHECK(refused.field() == "language");
+    CHECK_THAT(refused.message(), Catch::Matchers::Contains("something else at /opt"));
+    CHECK_THAT(refused.hint(), Catch::Matchers::Contains("Create a session"));
     CHECK(targets_of(languages) == std::vector<std::string>{"/usr/bin", "/opt/env"});
 }
 
@@ -79,4 +92,30 @@ TEST_CASE("each image that paths come from is named once", "[session]") {
     const SessionLanguages languages = combine_languages(offered, main);
     REQUIRE(languages.images.size() == 2);
     CHECK(languages.images[1].root == "/images/2");
+}
+
+TEST_CASE("a session knows why languages of its server do not run in it", "[session]") {
+    KernelCatalog offered;
+    offered.add(kMain);
+    offered.withhold({"cpp", "it has not been built", "Build it."});
+    const SessionLanguages languages = combine_languages(offered, kMain);
+    CHECK(
+        languages.catalog->refuse("cpp").message() ==
+        "language: cpp is not offered: it has not been built");
+    CHECK(languages.catalog->refuse("cpp").hint() == "Build it.");
+    CHECK(languages.catalog->refuse("cobol").message() == "language: cobol is not offered");
+}
+
+TEST_CASE("a session shows at most as many paths as a catalogue may have", "[session]") {
+    KernelCatalog offered;
+    offered.add(kMain);
+    offered.add(spec_of("fits", some_paths("/f", kCatalogPathsMax - 2)));
+    offered.add(spec_of("zone-too-many", {{"/z", "/z"}}));
+    const SessionLanguages languages = combine_languages(offered, kMain);
+    CHECK(languages.read_only.size() == kCatalogPathsMax);
+    CHECK(languages.catalog->find("fits") != nullptr);
+    CHECK(languages.catalog->find("zone-too-many") == nullptr);
+    CHECK_THAT(
+        languages.catalog->refuse("zone-too-many").message(),
+        Catch::Matchers::Contains("more than 240 paths"));
 }

@@ -12,7 +12,6 @@ using cellkeep::protocol::Channel;
 using cellkeep::protocol::Header;
 using cellkeep::protocol::make_header;
 using cellkeep::protocol::Message;
-using cellkeep::session::make_replay;
 using cellkeep::session::OutputJournal;
 using cellkeep::session::parse_replay_question;
 using cellkeep::session::ReplayQuestion;
@@ -44,6 +43,15 @@ RequestPlace nowhere(std::string_view) {
     return RequestPlace::kNotHere;
 }
 
+json replay_of(
+    const ReplayQuestion& asked,
+    const OutputJournal& journal,
+    const std::function<RequestPlace(std::string_view)>& place) {
+    return cellkeep::protocol::parse_json(
+               cellkeep::session::make_replay(asked, journal, place).content, "replay")
+        .value();
+}
+
 std::string replay_texts(const json& replay) {
     std::string all;
     for (const json& message : replay["messages"]) {
@@ -72,7 +80,7 @@ TEST_CASE("a replay has a request's whole output in order and nobody else's", "[
     mine.print("b");
     mine.say("comm_msg", {{"comm_id", "c"}});
     mine.status("idle");
-    const json replay = make_replay({{"mine"}, 0}, journal, nowhere);
+    const json replay = replay_of({{"mine"}, 0}, journal, nowhere);
     CHECK(replay_texts(replay) == "ab");
     CHECK(replay["messages"].size() == 4);
     CHECK(replay["messages"][1]["parent_header"]["msg_id"] == "mine");
@@ -91,7 +99,7 @@ TEST_CASE("a replay says where each request is", "[session][replay]") {
                : id == "queued" ? RequestPlace::kWaiting
                                 : RequestPlace::kNotHere;
     };
-    const json replay = make_replay({{"running", "queued", "never"}, 0}, journal, place);
+    const json replay = replay_of({{"running", "queued", "never"}, 0}, journal, place);
     CHECK(
         replay["states"] ==
         json{{"running", "running"}, {"queued", "queued"}, {"never", "unknown"}});
@@ -105,7 +113,7 @@ TEST_CASE("a beginning that the journal let go is told", "[session][replay]") {
     for (const char* text : {"a", "b", "c"}) {
         mine.print(text);
     }
-    const json replay = make_replay({{"mine"}, 0}, journal, nowhere);
+    const json replay = replay_of({{"mine"}, 0}, journal, nowhere);
     CHECK(replay_texts(replay) == "abc");
     CHECK(replay["truncated"] == json{"mine"});
 }
@@ -125,7 +133,7 @@ TEST_CASE("a long replay comes in parts that fit together", "[session][replay]")
     ReplayQuestion asked{{"mine"}, 0};
     for (json next = 0; !next.is_null(); ++parts) {
         asked.after = next.get<std::uint64_t>();
-        const json replay = make_replay(asked, journal, nowhere);
+        const json replay = replay_of(asked, journal, nowhere);
         REQUIRE_FALSE(replay["messages"].empty());
         CHECK(replay["states"]["mine"] == "ended");
         CHECK(replay["truncated"].empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/service.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ TEST_CASE("the real backend shows what its service knows", "[session][backend]")
     spec.language = "python";
     config.catalog.add(spec);
     Service service(io, config);
-    ServiceBackend backend(service);
+    Backend& backend = service;
     CHECK(backend.languages() == std::vector<std::string>{"python"});
     CHECK(backend.find_spec("python") != nullptr);
     CHECK(backend.find_spec("cobol") == nullptr);

@@ -37,7 +37,7 @@ Result<std::shared_ptr<Execution>> FakeSession::begin(ExecutionRequest request) 
     const auto execution = executions.back();
     execution->mark_started();
     if (finishes) {
-        execution->add_event("stdout", {{"text", "out"}});
+        execution->add_event("stdout", protocol::TextPieces(R"({"text":"out"})"));
         execution->finish(answer_of(*execution));
     }
     return execution;
@@ -50,8 +50,7 @@ ExecutionResult FakeSession::answer_of(const Execution& execution) const {
     result.execution_count = 1;
     result.stdout_text = "out";
     result.exit_code = 0;
-    result.outputs =
-        nlohmann::json::parse(R"([{"output_type":"stream","name":"stdout","text":"out"}])");
+    result.outputs.emplace_back(StreamOutput{"stdout", "out"});
     result.reasoning = execution.order().reasoning;
     result.metadata = execution.order().metadata;
     return result;

@@ -82,11 +82,13 @@ class FakeBackend : public Backend {
     std::vector<std::shared_ptr<Session>> list() const override;
     Status remove(const std::string& id) override;
     std::vector<std::string> languages() const override { return {"python", "sql"}; }
+    std::vector<NotOffered> not_offered() const override { return absent; }
     const KernelSpec* find_spec(const std::string& language) const override;
     LimitCeilings ceilings() const override { return {}; }
     bool ready() const override { return warm; }
 
     bool warm = true;
+    std::vector<NotOffered> absent;  // what not_offered() answers
 
     std::shared_ptr<FakeSession> add(SessionOptions options = {});
     const std::string& directory() const { return directory_; }
