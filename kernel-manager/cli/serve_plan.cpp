@@ -88,7 +88,7 @@ Status plan_tokens(const ServeOptions& options, ServePlan& plan) {
     if (options.token) {
         plan.token = *options.token;
     } else {
-        BOOST_OUTCOME_TRY(plan.token, random_hex(kTokenBytes));
+        BOOST_OUTCOME_TRY(plan.token, secret_hex(kTokenBytes));
     }
     return http::check_not_among(plan.principals, plan.token);
 }

@@ -182,7 +182,7 @@ Result<Gateway::Opened> Gateway::open(
             }
         }
         // Means nothing anywhere: only its place in a header counts.
-        BOOST_OUTCOME_TRY(const std::string random, random_hex(kPlaceholderBytes));
+        BOOST_OUTCOME_TRY(const std::string random, secret_hex(kPlaceholderBytes));
         opened.environment.push_back(
             binding.variable + "=cellkeep-placeholder-" + binding.name + "-" + random);
     }

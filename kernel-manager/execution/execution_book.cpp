@@ -53,7 +53,7 @@ Result<ExecutionBook::Entry> ExecutionBook::find_key(
 }
 
 void ExecutionBook::add(const Entry& execution, const std::string& key, std::string digest) {
-    entries_.push_back(execution);
+    entries_.push_back(Kept{execution});
     if (key.empty()) {
         return;
     }
@@ -66,46 +66,74 @@ void ExecutionBook::add(const Entry& execution, const std::string& key, std::str
 }
 
 void ExecutionBook::settle() {
-    std::size_t finished = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t event_bytes = 0;
-    // The newest first: what does not fit behind them goes.
-    for (auto at = entries_.rbegin(); at != entries_.rend(); ++at) {
-        const Entry& execution = *at;
-        if (execution->phase() != ExecutionPhase::kFinished) {
-            continue;
+    count_finished();
+    // The newest always stays.
+    while (finished_ > 1 && (finished_ > limits::kExecutionHistoryMax ||
+                             bytes_ > limits::kExecutionHistoryBytesMax)) {
+        forget_oldest();
+    }
+    for (Kept& one : entries_) {
+        if (event_bytes_ <= limits::kExecutionJournalsBytesMax) {
+            return;
         }
-        ++finished;
-        bytes += execution->result()->retained_bytes;
-        event_bytes += execution->events().bytes();
-        if (event_bytes > limits::kExecutionJournalsBytesMax) {
-            execution->forget_events();
+        if (one.counted && one.execution->events().size() > 1) {
+            one.execution->forget_events();
+            event_bytes_ -= one.event_bytes;
+            one.event_bytes = one.execution->events().bytes();
+            event_bytes_ += one.event_bytes;
         }
-        const bool fits =
-            finished <= limits::kExecutionHistoryMax && bytes <= limits::kExecutionHistoryBytesMax;
-        if (fits || finished == 1) {
-            continue;
-        }
-        // Everything finished from here to the oldest.
-        const auto oldest_kept = at.base();
-        const auto gone = [&](const Entry& one) {
-            return one->phase() == ExecutionPhase::kFinished;
-        };
-        for (auto& [key, keyed] : keys_) {
-            if (keyed.execution && gone(keyed.execution) &&
-                std::find(entries_.begin(), oldest_kept, keyed.execution) != oldest_kept) {
-                keyed.execution = nullptr;
-            }
-        }
-        entries_.erase(std::remove_if(entries_.begin(), oldest_kept, gone), oldest_kept);
-        return;
     }
 }
 
+/// Those that wait or run are few and the newest: what finished long ago is not looked at.
+void ExecutionBook::count_finished() {
+    std::size_t left = entries_.size() - finished_;
+    for (auto at = entries_.rbegin(); left > 0 && at != entries_.rend(); ++at) {
+        if (at->counted) {
+            continue;
+        }
+        --left;
+        if (at->execution->phase() != ExecutionPhase::kFinished) {
+            continue;
+        }
+        at->counted = true;
+        at->bytes = at->execution->result()->retained_bytes;
+        at->event_bytes = at->execution->events().bytes();
+        ++finished_;
+        bytes_ += at->bytes;
+        event_bytes_ += at->event_bytes;
+    }
+}
+
+/// Precondition: one has been counted.
+void ExecutionBook::forget_oldest() {
+    const auto oldest =
+        std::find_if(entries_.begin(), entries_.end(), [](const Kept& one) { return one.counted; });
+    --finished_;
+    bytes_ -= oldest->bytes;
+    event_bytes_ -= oldest->event_bytes;
+    for (auto& [key, keyed] : keys_) {
+        if (keyed.execution == oldest->execution) {
+            keyed.execution = nullptr;
+        }
+    }
+    entries_.erase(oldest);
+}
+
 ExecutionBook::Entry ExecutionBook::find(const std::string& id) const {
-    const auto found = std::find_if(
-        entries_.begin(), entries_.end(), [&](const Entry& one) { return one->id() == id; });
-    return found == entries_.end() ? nullptr : *found;
+    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Kept& one) {
+        return one.execution->id() == id;
+    });
+    return found == entries_.end() ? nullptr : found->execution;
+}
+
+std::vector<ExecutionBook::Entry> ExecutionBook::list() const {
+    std::vector<Entry> listed;
+    listed.reserve(entries_.size());
+    for (const Kept& one : entries_) {
+        listed.push_back(one.execution);
+    }
+    return listed;
 }
 
 }  // namespace cellkeep::session

@@ -8,6 +8,7 @@
 #include "kernel-manager/execution/running_execution.hpp"
 #include "protocol/support/result.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -38,7 +39,7 @@ class ExecutionBook {
 
     Entry find(const std::string& id) const;
     /// In the order in which they were accepted.
-    std::vector<Entry> list() const { return {entries_.begin(), entries_.end()}; }
+    std::vector<Entry> list() const;
 
  private:
     struct Keyed {
@@ -46,7 +47,19 @@ class ExecutionBook {
         std::string id;   // the execution's
         std::string digest;
     };
-    std::deque<Entry> entries_;
+    struct Kept {
+        Entry execution;
+        bool counted = false;  // it has finished, and the sums below have it
+        std::uint64_t bytes = 0;
+        std::uint64_t event_bytes = 0;
+    };
+    void count_finished();
+    void forget_oldest();
+
+    std::deque<Kept> entries_;
+    std::size_t finished_ = 0;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t event_bytes_ = 0;
     std::map<std::string, Keyed> keys_;
     std::deque<std::string> keys_by_age_;
 };

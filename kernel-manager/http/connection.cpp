@@ -17,6 +17,7 @@
 #include <array>
 #include <exception>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace cellkeep::http {
@@ -189,8 +190,14 @@ asio::awaitable<std::optional<Connection::Next>> Connection::read_head() {
     const std::size_t head_bytes_max = registry_->limits().head_bytes_max;
     parser.header_limit(static_cast<std::uint32_t>(head_bytes_max + 1));
     parser.body_limit(boost::none);
-    auto [error, bytes] =
-        co_await beast::http::async_read_header(*stream_, io_->buffer, parser, kAwait);
+    boost::system::error_code error;
+    std::size_t bytes = parse_received(error);
+    if (error == beast::http::error::need_more) {
+        std::size_t more = 0;
+        std::tie(error, more) =
+            co_await beast::http::async_read_header(*stream_, io_->buffer, parser, kAwait);
+        bytes += more;
+    }
     clear_deadline();
     HeadFailure failure;
     if (timed_out_) {

@@ -81,6 +81,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// The request whose head is in the parser.
     Request take_request(Response& refusal, const Route*& route);
     boost::asio::awaitable<Next> serve_websocket(Request& request, Response response);
+    /// Parses what has been received already: the library would do that in another turn of the
+    /// event loop. need_more: that does not suffice. Returns the bytes that it took.
+    std::size_t parse_received(boost::system::error_code& error);
     /// Nothing if the head is in the parser.
     boost::asio::awaitable<std::optional<Next>> read_head();
     boost::asio::awaitable<bool> await_first_byte();

@@ -131,6 +131,17 @@ asio::awaitable<Response> Connection::answer(const Route& route, Request& reques
     co_return co_await Application::run(route, request);
 }
 
+std::size_t Connection::parse_received(boost::system::error_code& error) {
+    error = beast::http::error::need_more;
+    if (io_->buffer.size() == 0) {
+        return 0;
+    }
+    io_->parser->eager(false);  // as async_read_header and async_read_some have it
+    const std::size_t used = io_->parser->put(io_->buffer.data(), error);
+    io_->buffer.consume(used);
+    return used;
+}
+
 asio::awaitable<Result<std::string_view>> Connection::read_piece(std::uint64_t bytes_max) {
     auto& parser = *io_->parser;
     io_->piece.resize(kReadBytes);
@@ -152,6 +163,9 @@ asio::awaitable<Result<std::string_view>> Connection::read_piece(std::uint64_t b
         timed_out_ = deadline_ <= begun;
         auto error = boost::system::error_code(asio::error::timed_out);
         if (!timed_out_) {
+            (void)parse_received(error);
+        }
+        if (!timed_out_ && error == beast::http::error::need_more) {
             std::size_t bytes = 0;
             std::tie(error, bytes) =
                 co_await beast::http::async_read_some(*stream_, io_->buffer, parser, kAwait);

@@ -148,7 +148,7 @@ Result<ConnectionInfo> name_ipc_sockets(const std::string& prefix) {
     ConnectionInfo connection;
     connection.transport = Transport::kIpc;
     connection.ip = prefix;
-    BOOST_OUTCOME_TRY(connection.key, random_hex(kKeyBytes));
+    BOOST_OUTCOME_TRY(connection.key, secret_hex(kKeyBytes));
     // As jupyter_client does: the "ports" of ipc are small numbers after the prefix.
     connection.shell_port = 1;
     connection.iopub_port = 2;
@@ -163,7 +163,7 @@ Result<BoundSockets> bind_loopback_sockets(const ZmqContext& context, int high_w
     ConnectionInfo connection;
     connection.transport = Transport::kTcp;
     connection.ip = kLoopback;
-    BOOST_OUTCOME_TRY(connection.key, random_hex(kKeyBytes));
+    BOOST_OUTCOME_TRY(connection.key, secret_hex(kKeyBytes));
     const Bind bind = [](ZmqSocket& socket, std::uint16_t& port) -> Status {
         // Bound first and asked for its port afterwards, so that no other program can take it
         // between.

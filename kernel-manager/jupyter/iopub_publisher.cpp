@@ -83,11 +83,17 @@ IopubPublisher::IopubPublisher(
       unsent_bytes_(std::make_shared<std::atomic<std::size_t>>(0)) {}
 
 void IopubPublisher::publish(const protocol::Message& message) {
-    if (closed_) {
+    if (closed_ || !subscribed_) {
         return;
     }
     std::string topic = "kernel." + config_.kernel_id + "." + message.header().msg_type;
     enqueue(message, std::move(topic));
+}
+
+void IopubPublisher::look_for_subscribers() {
+    if (!closed_ && !subscribed_) {
+        socket_->look();
+    }
 }
 
 /// A subscription is one frame: 1 and the topic; an unsubscription begins with 0 (ZMTP 3.1, "PUB").
@@ -113,6 +119,7 @@ void IopubPublisher::greet(std::string_view frame) {
     if (closed_ || frame.empty() || frame.front() != '\x01') {
         return;
     }
+    subscribed_ = true;
     const std::string topic(frame.substr(1));
     if (topic.size() > limits::kHeaderFieldBytesMax) {
         log_.record(PeerEvent::kRejected, "iopub: a subscription's topic is too long");

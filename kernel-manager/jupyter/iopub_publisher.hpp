@@ -64,7 +64,11 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
     IopubPublisher& operator=(const IopubPublisher&) = delete;
     ~IopubPublisher() = default;
 
+    /// Until somebody has subscribed there is nobody to sign for, and nothing is sent.
     void publish(const protocol::Message& message);
+    /// Before a client's request is handled: its subscription may have come and not been told yet,
+    /// and the client shall see what its request causes.
+    void look_for_subscribers();
     /// Something waits here. Stays so for at most stall_max per slow subscriber.
     bool congested() const { return !waiting_.empty(); }
     /// Hands everything that waits to ZeroMQ, leaving out full subscribers, and stops.
@@ -104,6 +108,7 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
     bool ticking_ = false;
     bool owes_drained_ = false;
     bool closed_ = false;
+    bool subscribed_ = false;  // somebody has, at some time
     /// Bytes that ZeroMQ still holds by reference; its thread counts them down.
     std::shared_ptr<std::atomic<std::size_t>> unsent_bytes_;
 };

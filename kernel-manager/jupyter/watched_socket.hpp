@@ -50,6 +50,9 @@ class WatchedSocket : public std::enable_shared_from_this<WatchedSocket> {
         const std::shared_ptr<const void>& keep_alive = nullptr);
     Status set_wait_for_subscribers(bool wait) { return socket_.set_wait_for_subscribers(wait); }
 
+    /// Tells at once what has come. Not from inside an event of this socket.
+    void look() { take_turn(); }
+
     /// No event is told afterwards. What was sent goes on being sent for the linger time once the
     /// last holder lets go.
     void close();

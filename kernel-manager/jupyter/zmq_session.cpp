@@ -136,6 +136,7 @@ void ZmqSession::receive(protocol::Channel channel, const ZmqMultipart& multipar
         report(protocol::to_string(channel), opened.error());
         return;
     }
+    iopub_->look_for_subscribers();
     std::shared_ptr<session::ReplySink> client = client_for(std::move(opened.value().identities));
     session_->submit(std::move(opened.value().message), std::move(client));
 }

@@ -11,6 +11,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <optional>
@@ -29,6 +30,20 @@ std::size_t bytes_of(const SessionRecord& record) {
 std::size_t bytes_of(const ExecutionRecord& record) {
     return sizeof record + record.metadata.size() + record.reasoning.size() +
            record.error_message.size();
+}
+
+const std::string& id_of(const Record& record) {
+    return std::visit([](const auto& one) -> const std::string& { return one.id; }, record);
+}
+
+std::size_t bytes_of(const Record& record) {
+    return std::visit([](const auto& one) { return bytes_of(one); }, record);
+}
+
+/// The beginning of an execution, which never replaces its end.
+bool is_beginning(const Record& record) {
+    const auto* execution = std::get_if<ExecutionRecord>(&record);
+    return execution != nullptr && execution->status.empty();
 }
 
 /// Where a damaged file goes: no earlier one is overwritten. kLimitExceeded if there are too many.
@@ -92,15 +107,19 @@ Store::~Store() {
 }
 
 void Store::put(Record record) {
-    const std::size_t bytes = std::visit([](const auto& one) { return bytes_of(one); }, record);
+    const std::size_t bytes = bytes_of(record);
     bool wake = false;
     {
         const std::lock_guard lock(mutex_);
+        if (replace_waiting(record, bytes)) {
+            return;
+        }
         if (queue_.size() >= limits_.queue_max || queue_bytes_ + bytes > limits_.queue_bytes_max) {
             ++lost_;
             return;
         }
         queue_bytes_ += bytes;
+        places_.insert_or_assign(id_of(record), queue_.size());
         queue_.push_back(std::move(record));
         // The thread knows of the first, and is gathering; half a queue is enough of that.
         wake = queue_.size() == 1 || is_much_waiting();
@@ -108,6 +127,32 @@ void Store::put(Record record) {
     if (wake) {
         changed_.notify_all();
     }
+}
+
+/// In the place of the one before it, so that a listing keeps the order of the beginnings. False if
+/// none waits, or if the new one would not fit where the old one does.
+bool Store::replace_waiting(Record& record, std::size_t bytes) {
+    const auto place = places_.find(id_of(record));
+    if (place == places_.end()) {
+        return false;
+    }
+    Record& old = queue_[place->second];
+    if (is_beginning(record) && !is_beginning(old)) {
+        return true;
+    }
+    const std::size_t others = queue_bytes_ - bytes_of(old);
+    if (others + bytes > limits_.queue_bytes_max) {
+        return false;
+    }
+    queue_bytes_ = others + bytes;
+    old = std::move(record);
+    return true;
+}
+
+std::vector<Record> Store::take_queue() {
+    places_.clear();
+    queue_bytes_ = 0;
+    return std::exchange(queue_, {});
 }
 
 bool Store::is_much_waiting() const {
@@ -129,15 +174,17 @@ void Store::work() {
     for (;;) {
         changed_.wait(lock, [this] { return stopping_ || !queue_.empty() || !jobs_.empty(); });
         // A commit costs as much as many rows, so what comes in a row is committed together.
-        changed_.wait_for(
-            lock, kGatherTime, [this] { return stopping_ || !jobs_.empty() || is_much_waiting(); });
-        const std::vector<Record> records = std::exchange(queue_, {});
-        queue_bytes_ = 0;
+        const auto due =
+            std::max(std::chrono::steady_clock::now() + kGatherTime, committed_at_ + kCommitPeriod);
+        changed_.wait_until(
+            lock, due, [this] { return stopping_ || !jobs_.empty() || is_much_waiting(); });
+        const std::vector<Record> records = take_queue();
         const std::deque<Job> jobs = std::exchange(jobs_, {});
         const bool last = stopping_;
         lock.unlock();
         if (!records.empty()) {
             write(records);
+            committed_at_ = std::chrono::steady_clock::now();
         }
         for (const Job& job : jobs) {
             job(*database_);

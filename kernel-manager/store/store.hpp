@@ -22,13 +22,16 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 namespace cellkeep::store {
 
-/// Records are committed so long after they came, together; who asks does not wait for it, and gets
-/// what was put before. A server that is killed loses the records of this time.
+/// After a pause, a record waits so long for others to be committed with it.
 inline constexpr std::chrono::milliseconds kGatherTime{2};
+/// Between two commits, unless a question or half a queue waits. What a server that is killed can
+/// lose is therefore what came within this time; what came after a pause, only kGatherTime.
+inline constexpr std::chrono::milliseconds kCommitPeriod{100};
 
 /// Damaged files that are kept beside the store, each under a name of its own.
 inline constexpr std::size_t kDamagedFilesMax = 8;
@@ -54,7 +57,9 @@ class Store {
     /// Writes what still waits.
     ~Store();
 
-    /// Never blocks; past a bound the record is lost and counted.
+    /// Never blocks; past a bound the record is lost and counted. A record takes the place of one
+    /// with the same id that still waits: an execution that begins and ends between two commits is
+    /// one row to write.
     void put(Record record);
 
     /// What is wrong, or empty. Any thread.
@@ -77,7 +82,10 @@ class Store {
     template <typename Answer>
     boost::asio::awaitable<Answer> ask(std::function<Answer(Database&)> question);
     void work();
-    bool is_much_waiting() const;  // Precondition: mutex_ is held.
+    // Precondition of these three: mutex_ is held.
+    bool is_much_waiting() const;
+    bool replace_waiting(Record& record, std::size_t bytes);
+    std::vector<Record> take_queue();
     void write(const std::vector<Record>& records);
     void set_trouble(const std::string& trouble);
 
@@ -87,7 +95,9 @@ class Store {
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<Record> queue_;
+    std::unordered_map<std::string, std::size_t> places_;  // in queue_, by the record's id
     std::size_t queue_bytes_ = 0;
+    std::chrono::steady_clock::time_point committed_at_;  // the thread's own
     std::deque<Job> jobs_;
     std::string trouble_;
     std::uint64_t lost_ = 0;

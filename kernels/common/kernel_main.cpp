@@ -130,7 +130,8 @@ void run_kernel(std::string_view program, MakeInterpreter make_interpreter) {
         fail(program, socket.error(), ExitCode::kUsage);
     }
     constexpr std::size_t kSessionIdBytes = 16;
-    Result<std::string> session = random_hex(kSessionIdBytes);
+    // Once in a process, so it is not worth a pool.
+    Result<std::string> session = secret_hex(kSessionIdBytes);
     if (!session) {
         fail(program, session.error(), ExitCode::kSoftware);
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/support/syscall.hpp"
 
+#include "protocol/support/random_pool.hpp"
+
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -199,22 +200,37 @@ Result<ReceivedMessage> receive_with_fds(int socket, std::span<std::byte> buffer
     return received;
 }
 
-Result<std::string> random_hex(std::size_t size) {
-    std::string bytes(size, '\0');
-    // Requests of at most 256 bytes are never short (getrandom(2)).
-    CELLKEEP_CHECK(size <= 256);
-    const ssize_t got = retry_on_eintr([&] { return ::getrandom(bytes.data(), size, 0); });
-    if (got < 0) {
-        return Error::from_errno(errno, "getrandom");
-    }
+namespace {
+
+std::string to_hex(std::span<const unsigned char> bytes) {
     static constexpr std::string_view kDigits = "0123456789abcdef";
     std::string text;
-    text.reserve(size * 2);
-    for (const char byte : bytes) {
-        const auto value = static_cast<unsigned char>(byte);
+    text.reserve(bytes.size() * 2);
+    for (const unsigned char value : bytes) {
         text += kDigits[value >> 4U];
         text += kDigits[value & 15U];
     }
+    return text;
+}
+
+}  // namespace
+
+Result<std::string> random_hex(std::size_t size) {
+    thread_local RandomPool pool;
+    std::array<unsigned char, RandomPool::kBytesMax> bytes{};
+    CELLKEEP_CHECK(size <= bytes.size());
+    const auto wanted = std::span(bytes).first(size);
+    BOOST_OUTCOME_TRY(pool.fill(wanted));
+    return to_hex(wanted);
+}
+
+Result<std::string> secret_hex(std::size_t size) {
+    std::array<unsigned char, RandomPool::kBytesMax> bytes{};
+    CELLKEEP_CHECK(size <= bytes.size());
+    const auto wanted = std::span(bytes).first(size);
+    BOOST_OUTCOME_TRY(fill_random(wanted));
+    std::string text = to_hex(wanted);
+    ::explicit_bzero(bytes.data(), bytes.size());
     return text;
 }
 

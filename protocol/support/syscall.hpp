@@ -67,7 +67,10 @@ Status send_with_fds(int socket, std::span<const std::byte> bytes, std::span<con
 /// kUnavailable if the socket is non-blocking and nothing is there; kProtocol if truncated.
 Result<ReceivedMessage> receive_with_fds(int socket, std::span<std::byte> buffer);
 
-/// size random bytes from getrandom(2), as lower-case hexadecimal (2 * size characters).
+/// size random bytes (at most 256) as lower-case hexadecimal, for identifiers and names that cannot
+/// be guessed. They are getrandom(2)'s, fetched a page at a time (RandomPool). Any thread.
 Result<std::string> random_hex(std::size_t size);
+/// The same for keys and tokens: asks getrandom(2) each time and keeps no copy.
+Result<std::string> secret_hex(std::size_t size);
 
 }  // namespace cellkeep

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 using namespace cellkeep;
 using namespace cellkeep::session;
@@ -128,6 +129,32 @@ TEST_CASE("finished ones are remembered up to their bytes, the newest always", "
     CHECK(book.list().size() == 2);
     add("exe_4", limits::kExecutionHistoryBytesMax + 1);
     CHECK(book.list().size() == 1);
+}
+
+TEST_CASE("what finishes out of order is counted once, and what runs is kept", "[session][book]") {
+    boost::asio::io_context io;
+    ExecutionBook book;
+    const auto slow = make(io, "exe_slow");
+    const auto fast = make(io, "exe_fast");
+    book.add(slow, "slow", "d");
+    book.add(fast, "fast", "d");
+    finish(*fast, limits::kExecutionHistoryBytesMax);
+    book.settle();
+    book.settle();  // again, with nothing new
+    CHECK(book.list() == std::vector{slow, fast});
+    // The one that began first and finished last is the oldest of both, and goes.
+    finish(*slow, 1);
+    book.settle();
+    CHECK(book.list() == std::vector{fast});
+    CHECK(book.find_key("slow", "d").has_error());
+    CHECK(book.find_key("fast", "d").value() == fast);
+    const auto running = make(io, "exe_running");
+    book.add(running, "", "");
+    const auto last = make(io, "exe_last");
+    book.add(last, "", "");
+    finish(*last, 1);
+    book.settle();
+    CHECK(book.list() == std::vector{running, last});
 }
 
 TEST_CASE("the events of the oldest go before their answers do", "[session][book]") {

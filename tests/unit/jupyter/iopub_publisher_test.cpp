@@ -144,6 +144,21 @@ TEST_CASE(
     CHECK(status.parent().msg_type == "execute_request");
 }
 
+TEST_CASE(
+    "output before the first subscription is for nobody, after it for all", "[jupyter][iopub]") {
+    Stage stage;
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    for (std::size_t i = 0; i < 2 * limits::kZmqWaitingMessagesMax; ++i) {
+        stage.session->publish("status", {{"execution_state", "early"}});
+    }
+    CHECK_FALSE(stage.session->congested());
+    subscribe(stage, client);
+    stage.session->publish("status", {{"execution_state", "busy"}});
+    const protocol::Message next = stage.receive(client, Channel::kIopub);
+    CHECK(next.parse_content().value()["execution_state"] == "busy");
+    CHECK(stage.count(PeerEvent::kOutputDropped) == 0);
+}
+
 TEST_CASE("unsubscribing stops the output", "[jupyter][iopub]") {
     Stage stage;
     ZmqTestClient client(stage.context, stage.session->connection_file);

@@ -1,82 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/store/store.hpp"
 
-#include "tests/support/temporary_directory.hpp"
+#include "tests/unit/store/fixture.hpp"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
-#include <mutex>
-#include <optional>
 #include <sqlite3.h>
 #include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 namespace cellkeep::store {
 namespace {
 
-namespace asio = boost::asio;
-using cellkeep::test::TemporaryDirectory;
-
-ExecutionRecord execution(const std::string& id, const std::string& status = "ok") {
-    ExecutionRecord record;
-    record.id = id;
-    record.session_id = "ses_1";
-    record.owner = "somebody";
-    record.status = status;
-    record.created_at = "2026-01-01T00:00:00Z";
-    record.reasoning = "why";
-    record.wall_ms = 1.5;
-    record.memory_peak_bytes = 1ULL << 40U;
-    return record;
-}
-
-struct Fixture {
-    TemporaryDirectory directory;
-    std::string path = directory.path() + "/history.db";
-    std::mutex mutex;
-    std::vector<std::string> lines;
-
-    std::unique_ptr<Store> open(StoreLimits limits = {}) {
-        auto opened = Store::open(
-            path,
-            [this](const std::string& line) {
-                const std::lock_guard lock(mutex);
-                lines.push_back(line);
-            },
-            limits);
-        REQUIRE(opened.has_value());
-        return std::move(opened).value();
-    }
-};
-
-template <typename Answer>
-Result<Answer> run_any(asio::awaitable<Result<Answer>> question) {
-    asio::io_context io(1);
-    std::optional<Result<Answer>> answer;
-    asio::co_spawn(
-        io,
-        [&]() -> asio::awaitable<void> { answer.emplace(co_await std::move(question)); },
-        [](std::exception_ptr thrown) { REQUIRE_FALSE(thrown); });
-    (void)io.run();
-    REQUIRE(answer.has_value());
-    return std::move(*answer);
-}
-
-template <typename Answer>
-Answer run(asio::awaitable<Result<Answer>> question) {
-    auto answer = run_any(std::move(question));
-    REQUIRE(answer.has_value());
-    return std::move(answer).value();
-}
+using namespace cellkeep::store::test;
 
 TEST_CASE("what was put is found, also by the next server", "[store]") {
     Fixture fixture;
@@ -182,27 +122,6 @@ TEST_CASE("a large store may hold a hundredth more than its retention", "[store]
     // Another process does not know how much the one before it has written.
     store->put(execution("exe_last"));
     CHECK(run(store->list_executions("ses_1", "", 999)).size() >= 200);
-}
-
-TEST_CASE("records that come in a row are committed together", "[store]") {
-    Fixture fixture;
-    const auto store = fixture.open();
-    // Of each commit, the write-ahead log keeps what it has changed.
-    const auto written = [&](int first, bool ask_each) {
-        const auto before = std::filesystem::file_size(fixture.path + "-wal");
-        for (int number = first; number < first + 50; ++number) {
-            store->put(execution("exe_" + std::to_string(number)));
-            if (ask_each) {
-                (void)run(store->find_execution("exe_0"));
-            }
-        }
-        (void)run(store->find_execution("exe_0"));
-        return std::filesystem::file_size(fixture.path + "-wal") - before;
-    };
-    (void)written(0, false);
-    const auto apart = written(100, true);
-    const auto together = written(200, false);
-    CHECK(together < apart / 4);
 }
 
 TEST_CASE("who asked may go as soon as the answer is there", "[store]") {
