@@ -106,7 +106,7 @@ TEST_CASE(
                 1s));
         CHECK(forged.status == ExecutionStatus::kOk);
         fixture.run_until([&] { return !client->of_type("display_data").empty(); });
-        CHECK(fixture.execute(*session, "kept").result["text/plain"] == "42");
+        CHECK(result_of(fixture.execute(*session, "kept"))["text/plain"] == "42");
         CHECK(session->info().restarts == 0);
     }
     SECTION("by the end of its interpreter") {
@@ -146,7 +146,7 @@ TEST_CASE("a kernel that is at rest is left alone at a run's deadline", "[sessio
     fixture.run_until([&] { return !client->of_type("stream").empty(); });
     // The question that it was asked is nobody's news.
     CHECK(client->of_type("status").size() == states);
-    CHECK(fixture.execute(*session, "kept").result["text/plain"] == "42");
+    CHECK(result_of(fixture.execute(*session, "kept"))["text/plain"] == "42");
     CHECK(session->info().restarts == 0);
     session->unsubscribe(client.get());
 }
