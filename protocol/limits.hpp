@@ -101,8 +101,13 @@ inline constexpr std::size_t kReplayBytesMax = 4ULL << 20U;
 inline constexpr std::size_t kKernelInfoBytesMax = 1ULL << 20U;
 /// One input_request of a kernel on its way to a client.
 inline constexpr std::size_t kInputRequestBytesMax = 1ULL << 20U;
-/// After a deadline's interrupt the code has this long to end before its interpreter is killed.
+/// After a deadline's interrupt the code has this long, and this much CPU time, to end before its
+/// interpreter is killed; both must have passed.
 inline constexpr std::chrono::milliseconds kInterruptGrace{500};
+inline constexpr std::chrono::milliseconds kInterruptCpuGrace{250};
+/// This long after the deadline the interpreter is killed however little CPU time it got: the
+/// answer is due within a second.
+inline constexpr std::chrono::milliseconds kInterruptGraceMax{900};
 /// A kernel whose link has closed has this long to be reported dead before it is killed.
 inline constexpr std::chrono::milliseconds kLinkClosedGrace{500};
 /// Interpreters that may die in one session within kRestartWindow before it stays dead.

@@ -47,7 +47,7 @@ class SessionAccount {
     /// What the runs that go on have taken so far, together.
     std::chrono::microseconds running_for(Time now) const;
 
-    /// For RunGuard.
+    /// For LimitMonitor.
     Budgets& budgets() { return budgets_; }
     const BudgetUse& used() const { return budgets_.used(); }
     CircuitInfo circuit(Time now) const { return breaker_.info(now); }

@@ -21,31 +21,33 @@ KernelLane::KernelLane(
       group_(group),
       messages_("cellkeep-" + shared.setup.id),
       start_timer_(shared.io),
-      restart_budget_(limits::kRestartsMax, limits::kRestartWindow),
-      guard_(shared.account),
+      restart_policy_(limits::kRestartsMax, limits::kRestartWindow),
+      monitor_(shared.account),
       queue_(limits::kShellQueueMax, limits::kShellQueueBytesMax, &shared.queued_bytes),
+      debugger_(debug_hooks()),
+      control_(control_hooks()),
       wall_timer_(shared.io),
       cpu_timer_(shared.io),
       uncork_timer_(shared.io),
       kill_timer_(shared.io),
       claimed_end_(shared.io),
       artifacts_(ArtifactCollector::create(shared.io, shared.setup.work_thread, shared.workspace)) {
-    guard_.listen(session_limits(), steady_clock::now());
+    monitor_.listen(session_limits(), steady_clock::now());
 }
 
 boost::asio::awaitable<Status> KernelLane::wait_ready() {
     const auto self = hold();
     Status ready = co_await Completion<Status>::wait(ready_);
     if (ready.has_value()) {
-        guard_.listen(session_limits(), steady_clock::now());
+        monitor_.listen(session_limits(), steady_clock::now());
     }
     co_return ready;
 }
 
 boost::asio::awaitable<Status> KernelLane::adopt() {
     const auto self = hold();
-    guard_ = RunGuard(shared_.account);
-    guard_.listen(session_limits(), steady_clock::now());
+    monitor_ = LimitMonitor(shared_.account);
+    monitor_.listen(session_limits(), steady_clock::now());
     const SessionOptions& options = shared_.setup.options;
     if (options.env.empty() && options.working_directory.empty()) {
         co_return ok();
@@ -84,11 +86,7 @@ void KernelLane::end(const Death& reason) {
     lose_kernel(reason);
     settle_ready(Error(ErrorCode::kCancelled, describe(reason)));
     const std::string text = describe_end(reason, Aftermath::kEnded);
-    for (auto& [request, origin] : std::exchange(waiting_for_info_, {})) {
-        publish(messages_.status("busy", &request));
-        origin->deliver(messages_.error_reply(request, "SessionClosed", text));
-        publish(messages_.status("idle", &request));
-    }
+    control_.refuse_waiting(text);
     publish(messages_.status("dead", nullptr, to_string(reason), text));
     mark_dead();
 }
@@ -104,12 +102,12 @@ Status KernelLane::check_alive() const {
 }
 
 bool KernelLane::is_at_work() const {
-    return !process_ || state_ != KernelState::kIdle || is_busy() || ended_.has_value() ||
-           kill_reason_.has_value() || adopted_ || artifacts_->busy() || debug_requests_.size() > 0;
+    return !process_ || state_ != KernelState::kIdle || is_busy() || end_.is_near() || adopted_ ||
+           artifacts_->busy() || debugger_.size() > 0;
 }
 
 void KernelLane::on_sandbox_died() {
-    lose_kernel(kill_reason_.value_or(Death{Death::Kind::kSandboxDied, 0}));
+    lose_kernel(end_.on_sandbox_died());
 }
 
 void KernelLane::resume_reading() {

@@ -6,24 +6,25 @@
 // however many interpreters run in it is its session's (session_commons.hpp).
 // Sources: kernel_lane.cpp (the interface), kernel_lane_requests.cpp (queue and deadlines),
 // kernel_lane_limits.cpp (limits and output), kernel_lane_files.cpp (what comes with an execution
-// and what it leaves), kernel_lane_control.cpp (what the server answers itself),
-// kernel_lane_debug.cpp (what goes to the kernel past the queue), kernel_lane_process.cpp (birth of
-// the interpreter and what it says), kernel_lane_death.cpp (its death and restart).
+// and what it leaves), kernel_lane_control.cpp (what ControlResponder and DebugRouter ask of it),
+// kernel_lane_process.cpp (birth of the interpreter and what it says), kernel_lane_death.cpp (its
+// death and restart).
 #pragma once
 
 #include "kernel-manager/execution/artifact_collector.hpp"
 #include "kernel-manager/execution/death.hpp"
-#include "kernel-manager/execution/file_writing.hpp"
-#include "kernel-manager/kernel/debug_requests.hpp"
+#include "kernel-manager/kernel/control_responder.hpp"
+#include "kernel-manager/kernel/debug_router.hpp"
 #include "kernel-manager/kernel/kernel_process.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/limit_monitor.hpp"
+#include "kernel-manager/kernel/process_end.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
 #include "kernel-manager/kernel/request_queue.hpp"
-#include "kernel-manager/kernel/run_guard.hpp"
+#include "kernel-manager/kernel/running_request.hpp"
 #include "kernel-manager/kernel/server_messages.hpp"
 #include "kernel-manager/limits/death_notice.hpp"
-#include "kernel-manager/limits/restart_budget.hpp"
 #include "kernel-manager/session/claimed_end.hpp"
 #include "kernel-manager/session/session_commons.hpp"
 #include "protocol/support/completion.hpp"
@@ -93,7 +94,7 @@ class KernelLane {
     void on_worker_exit(const sandbox::WorkerExit& exit);
     void on_swept();
     void on_sandbox_died();
-    void on_denied(const sandbox::Denial& denial) { guard_.on_denied(denial); }
+    void on_denied(const sandbox::Denial& denial) { monitor_.on_denied(denial); }
     /// Other lanes come: from now on a run is charged its own CPU time, where that can be told
     /// apart.
     void count_own_cpu();
@@ -107,47 +108,24 @@ class KernelLane {
     /// There is a process, or what one has left running is being killed.
     bool has_process() const { return process_ != nullptr; }
     /// Its interpreter has ended; what it left running may not have.
-    bool has_ended() const { return ended_.has_value(); }
+    bool has_ended() const { return end_.is_ended(); }
     bool is_running() const { return current_.has_value(); }
     KernelState state() const { return state_; }
     const std::optional<Death>& death() const { return death_; }
-    std::uint64_t restarts() const { return restarts_; }
+    std::uint64_t restarts() const { return restart_policy_.restarts(); }
     /// See Session::question().
     std::optional<protocol::Message> question() const {
-        return current_.has_value() ? current_->question : std::nullopt;
+        return current_.has_value() ? current_->question() : std::nullopt;
     }
     std::size_t waiting() const { return queue_.size(); }
     /// A request is with it or waits.
     bool is_busy() const { return current_.has_value() || queue_.size() > 0; }
     /// It can be handed out.
-    bool is_ready() const {
-        return process_ && !ended_.has_value() && state_ == KernelState::kIdle;
-    }
+    bool is_ready() const { return process_ && !end_.is_ended() && state_ == KernelState::kIdle; }
     /// Anything that a freeze would hold up.
     bool is_at_work() const;
 
  private:
-    /// The request that is with the kernel.
-    struct Current {
-        PendingRequest request;
-        std::chrono::steady_clock::time_point started_at;
-        std::chrono::nanoseconds wall_limit{0};  // as last looked at
-        std::chrono::microseconds cpu_at_start{0};
-        std::chrono::microseconds cpu_at_end{0};
-        bool peak_is_own = false;  // the memory's peak counts from its start
-        bool replied = false;
-        std::optional<protocol::Message> question = std::nullopt;  // not answered yet
-        /// The files that come with it, while they are put in place: its code has not been sent.
-        std::shared_ptr<FileWriting> writing = nullptr;
-        std::optional<Error> refused = std::nullopt;  // why they could not be
-        bool sent = false;
-        bool begun = false;              // the kernel has said busy
-        bool interrupt_at_busy = false;  // a kernel ignores an interrupt before that
-        Cut cut = Cut::kNone;
-        std::optional<LimitHit> hit = std::nullopt;  // known when the interpreter has said idle
-        std::uint64_t number = 0;  // so that a late timer cannot hit the next request
-    };
-
     const SessionLimits& session_limits() const { return shared_.limits(); }
     /// Keeps the session, and so the lane; null while the session is being destroyed.
     std::shared_ptr<KernelLane> hold() { return {host_.hold(), this}; }
@@ -157,18 +135,19 @@ class KernelLane {
     bool is_current(std::uint64_t number) const;
     bool is_tracked_running() const;
     void send_current();
-    void arm_deadlines();
+    void arm_deadlines(std::chrono::steady_clock::time_point now, std::chrono::microseconds cpu);
     std::chrono::microseconds cpu_of(const sandbox::Usage& session) const;
     void check_wall(std::chrono::steady_clock::time_point now);
     void check_cpu(std::chrono::microseconds now);
     void cut_short(Cut cut);
-    Status send_interrupt();
+    void check_grace();
+    Status take_step(RunningRequest::CutStep step);
     void on_reply(const protocol::Message& reply);
     void on_input_request(const protocol::Message& request);
     void finish_current();
     void prove_end(ClaimedEnd::Step step);
     void abort_followers(const protocol::Message& failed);
-    ExecutionMetrics measure(const Current& current) const;
+    ExecutionMetrics measure(const RunningRequest& request) const;
 
     // kernel_lane_files.cpp
     void place_files();
@@ -182,18 +161,11 @@ class KernelLane {
     void settle_limits(const std::optional<Death>& death);
 
     // kernel_lane_control.cpp
-    void answer_control(const protocol::Message& request, const std::shared_ptr<ReplySink>& asker);
+    ControlResponder::Kernel control_hooks();
+    DebugRouter::Kernel debug_hooks();
     void repeat_busy();
     void answer_waiting_for_info();
-    void answer_shutdown(const protocol::Message& request, ReplySink& origin);
     void answer_replay(const protocol::Message& request, ReplySink& origin) const;
-
-    // kernel_lane_debug.cpp
-    bool has_debugger() const;
-    void submit_debug(const protocol::Message& request, std::shared_ptr<ReplySink> origin);
-    void refuse_debug(
-        const protocol::Message& request, ReplySink& origin, const std::string& message);
-    void fail_debug_requests(const std::string& text);
 
     // kernel_lane_process.cpp
     void change(KernelEvent event);
@@ -211,8 +183,6 @@ class KernelLane {
     void await_end();
     void tell_end();
     void give_up_on_end();
-    Death coming_death() const;
-    Death classify(const sandbox::WorkerExit& exit);
     void lose_kernel(const Death& death);
     void fail_current(const Death& death, const std::string& text);
     void fail_waiting(const Death& death, const std::string& text);
@@ -231,34 +201,25 @@ class KernelLane {
 
     KernelState state_ = KernelState::kStarting;
     std::unique_ptr<KernelProcess> process_;
-    std::optional<Death> kill_reason_;  // why we killed the present process
-    /// The present process has ended of this, and what it has left running is being killed.
-    std::optional<Death> ended_;
-    /// The sandbox's, when its interpreter or its run began: a later one may have been it.
-    std::uint64_t oom_kills_seen_ = 0;
-    /// Whether there will be another process, once that was told or decided.
-    std::optional<bool> restarts_after_;
-    std::optional<protocol::Message> told_;  // whose cell has been told of the end
-    std::optional<Death> death_;             // of the last process, while there is none
-    std::string ready_probe_id_;             // msg_id of our first kernel_info_request
+    ProcessEnd end_;              // of the present process
+    std::optional<Death> death_;  // of the last process, while there is none
+    std::string ready_probe_id_;  // msg_id of our first kernel_info_request
     std::optional<nlohmann::json> kernel_info_;
     std::shared_ptr<Completion<Status>> ready_;           // of the present process
     std::shared_ptr<Completion<Status>> restart_waiter_;  // of whoever asked for a restart
     std::string adopt_request_id_;                        // msg_id of our adopt request
     std::shared_ptr<Completion<Status>> adopted_;         // while it is with the kernel
     boost::asio::steady_timer start_timer_;
-    RestartBudget restart_budget_;
-    std::uint64_t restarts_ = 0;
-    std::string stderr_tail_;  // of a kernel that has not become ready
+    RestartPolicy restart_policy_;
 
-    RunGuard guard_;
+    LimitMonitor monitor_;
     bool counts_own_cpu_ = false;
 
     RequestQueue queue_;
-    DebugRequests debug_requests_;
-    std::optional<Current> current_;
+    DebugRouter debugger_;
+    std::optional<RunningRequest> current_;  // the request that is with the kernel
     std::string last_parent_header_ = "{}";  // of the run begun last: whose output a pipe's text is
-    std::vector<std::pair<protocol::Message, std::shared_ptr<ReplySink>>> waiting_for_info_;
+    ControlResponder control_;
     boost::asio::steady_timer wall_timer_;
     boost::asio::steady_timer cpu_timer_;
     boost::asio::steady_timer uncork_timer_;

@@ -23,19 +23,8 @@ constexpr std::chrono::seconds kEndPatience{10};
 }  // namespace
 
 void KernelLane::kill_kernel(Death why) {
-    if (!process_) {
+    if (!process_ || !end_.kill(why)) {
         return;
-    }
-    if (ended_.has_value()) {
-        // It has died of something else, and only what is to come can still be asked for.
-        if (why.kind == Death::Kind::kRequested) {
-            ended_ = why;
-            restarts_after_.reset();
-        }
-        return;
-    }
-    if (!kill_reason_.has_value()) {
-        kill_reason_ = why;
     }
     host_.wake();  // what stands still does not die, and pid 1 could not say so
     // The interpreter alone; what it started is swept when its exit is reported. Fails if it has
@@ -45,7 +34,7 @@ void KernelLane::kill_kernel(Death why) {
 }
 
 void KernelLane::begin_restart() {
-    restart_budget_.reset();
+    restart_policy_.forget_deaths();
     if (process_) {
         kill_kernel({Death::Kind::kRequested, 0});
         // What was asked before ends here; what is asked from now on waits for the fresh one.
@@ -57,10 +46,14 @@ void KernelLane::begin_restart() {
 }
 
 void KernelLane::on_worker_exit(const sandbox::WorkerExit& exit) {
-    if (!process_ || process_->id() != exit.id || ended_.has_value()) {
+    if (!process_ || process_->id() != exit.id || end_.is_ended()) {
         return;  // an earlier interpreter
     }
-    ended_ = classify(exit);
+    const auto usage = shared_.sandbox.usage();
+    end_.on_exit(
+        exit,
+        usage.has_value() ? usage.value().oom_kills : 0,
+        current_.has_value() ? current_->cut() : Cut::kNone);
     // Of a run that is over, whatever they say.
     for (auto* timer : {&start_timer_, &wall_timer_, &cpu_timer_, &uncork_timer_}) {
         timer->cancel();
@@ -97,13 +90,8 @@ void KernelLane::await_end() {
         });
 }
 
-Death KernelLane::coming_death() const {
-    return ended_.has_value() ? *ended_
-                              : kill_reason_.value_or(Death{Death::Kind::kSandboxDied, 0});
-}
-
 void KernelLane::tell_end() {
-    if (ended_.has_value()) {  // or somebody could still be talking
+    if (end_.is_ended()) {  // or somebody could still be talking
         draining_ = true;
         process_->drain_all();
         draining_ = false;
@@ -111,11 +99,11 @@ void KernelLane::tell_end() {
     if (shared_.closed || !process_ || !current_.has_value()) {
         return;
     }
-    const Death death = coming_death();
-    restarts_after_ = may_restart(death);
-    told_ = current_->request.message;
+    const Death death = end_.reason();
+    const bool restarts = may_restart(death);
+    end_.tell(current_->message(), restarts);
     const std::string text =
-        describe_end(death, *restarts_after_ ? Aftermath::kRestarted : Aftermath::kLeftDead);
+        describe_end(death, restarts ? Aftermath::kRestarted : Aftermath::kLeftDead);
     fail_current(death, text);
     if (death.kind != Death::Kind::kRequested) {
         fail_waiting(death, text);  // who asks from now on knows, and waits for the fresh one
@@ -125,12 +113,12 @@ void KernelLane::tell_end() {
 void KernelLane::give_up_on_end() {
     // Fails if pid 1 does not take it: then the next start does, too.
     (void)host_.begin_sweep(*this);
-    restarts_after_ = false;
-    lose_kernel(coming_death());
+    end_.give_up();
+    lose_kernel(end_.reason());
 }
 
 void KernelLane::on_swept() {
-    if (!ended_.has_value() || !process_) {
+    if (!end_.is_ended() || !process_) {
         return;  // of a sweep that nobody waits for any more
     }
     draining_ = true;
@@ -139,37 +127,15 @@ void KernelLane::on_swept() {
     if (shared_.closed || !process_) {
         return;
     }
-    lose_kernel(coming_death());  // a copy: ended_ goes with the process
-}
-
-Death KernelLane::classify(const sandbox::WorkerExit& exit) {
-    const auto usage = shared_.sandbox.usage();
-    const std::uint64_t oom_kills = usage.has_value() ? usage.value().oom_kills : 0;
-    const bool out_of_memory = oom_kills > std::exchange(oom_kills_seen_, oom_kills);
-    if (kill_reason_.has_value()) {
-        return *kill_reason_;
-    }
-    if (!exit.failure.empty()) {
-        stderr_tail_ = exit.failure;
-        return {Death::Kind::kStartFailed, 0};
-    }
-    // An interpreter that the deadline's interrupt ended, before it came to killing.
-    if (current_.has_value() && is_limit(current_->cut)) {
-        return {death_after(current_->cut), 0};
-    }
-    if (exit.signaled && exit.status == SIGKILL && out_of_memory) {
-        return {Death::Kind::kOom, 0};
-    }
-    return {exit.signaled ? Death::Kind::kSignal : Death::Kind::kExited, exit.status};
+    lose_kernel(end_.reason());
 }
 
 void KernelLane::lose_kernel(const Death& death) {
     const auto self = hold();  // an answer may let go of the session
     process_.reset();
-    ended_.reset();
     claimed_end_.settle();
-    const std::optional<bool> decided = std::exchange(restarts_after_, std::nullopt);
-    std::optional<Message> parent = std::exchange(told_, std::nullopt);
+    ProcessEnd::Settled settled = end_.complete();
+    std::optional<Message> parent = std::move(settled.told);
     const bool told = parent.has_value();
     for (auto* timer : {&start_timer_, &wall_timer_, &cpu_timer_, &uncork_timer_, &kill_timer_}) {
         timer->cancel();
@@ -177,15 +143,16 @@ void KernelLane::lose_kernel(const Death& death) {
     ignore_congestion_ = false;
     change(KernelEvent::kDied);
     death_ = death;
-    const bool restarts = !shared_.closed && (decided.has_value() ? *decided : may_restart(death));
+    const bool restarts =
+        !shared_.closed && (settled.restarts.has_value() ? *settled.restarts : may_restart(death));
     const std::string text = describe_end(
         death,
         shared_.closed ? Aftermath::kEnded
         : restarts     ? Aftermath::kRestarted
                        : Aftermath::kLeftDead);
-    fail_debug_requests(text);
+    debugger_.fail_all(text);
     if (current_.has_value()) {
-        parent = current_->request.message;
+        parent = current_->message();
         fail_current(death, text);
     } else if (is_news(death) && !shared_.setup.spare && !told) {
         publish(messages_.stream("stderr", text + "\n", last_parent_header_));
@@ -207,21 +174,21 @@ void KernelLane::lose_kernel(const Death& death) {
     stay_dead(
         Error(
             death.kind == Death::Kind::kStartFailed ? ErrorCode::kTimeout : ErrorCode::kUnavailable,
-            describe(death) + (stderr_tail_.empty() ? "" : " It said: " + stderr_tail_)),
+            describe(death) + (end_.last_words().empty() ? "" : " It said: " + end_.last_words())),
         under,
         death);
 }
 
 void KernelLane::fail_current(const Death& death, const std::string& text) {
     settle_limits(death);
-    const bool sent = current_->sent;
-    if (current_->writing) {
-        current_->writing->cancel();
+    const bool sent = current_->is_sent();
+    if (current_->writing()) {
+        current_->writing()->cancel();
     }
-    PendingRequest request = std::move(current_->request);
     const ExecutionMetrics metrics = measure(*current_);
-    const std::optional<LimitHit> hit = std::move(current_->hit);
-    const bool replied = current_->replied;
+    const std::optional<LimitHit> hit = current_->hit();
+    const bool replied = current_->is_replied();
+    PendingRequest request = current_->take_request();
     current_.reset();
     // Under the cell that it happened to. Whoever asked for the end needs no alarm.
     const bool news = is_news(death);
@@ -271,7 +238,7 @@ void KernelLane::restart_kernel(const Message* parent, const Death& death) {
     if (ready_) {
         ready_->set(Error(ErrorCode::kUnavailable, describe(death)));
     }
-    ++restarts_;
+    restart_policy_.count_restart();
     change(KernelEvent::kRestart);
     if (death.kind != Death::Kind::kRequested) {
         // For JupyterLab "restarting" is a kernel that died by itself, and it tells the person so.
@@ -315,17 +282,8 @@ std::string KernelLane::describe_end(const Death& death, Aftermath aftermath) co
 }
 
 bool KernelLane::may_restart(const Death& death) {
-    if (shared_.setup.spare) {
-        return false;  // nobody's: another one is made
-    }
-    if (death.kind == Death::Kind::kRequested) {
-        return true;
-    }
-    // One that has never worked will not work the next time; a crash loop must end.
-    if (!kernel_info_.has_value() || death.kind == Death::Kind::kSandboxDied) {
-        return false;
-    }
-    return restart_budget_.take(std::chrono::steady_clock::now());
+    return restart_policy_.allows(
+        death, shared_.setup.spare, kernel_info_.has_value(), std::chrono::steady_clock::now());
 }
 
 void KernelLane::settle_ready(const Status& status) {

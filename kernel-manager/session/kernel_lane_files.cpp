@@ -17,8 +17,8 @@ namespace cellkeep::session {
 using protocol::Message;
 
 void KernelLane::place_files() {
-    const std::uint64_t number = current_->number;
-    const auto writing = current_->writing;
+    const std::uint64_t number = current_->number();
+    const auto writing = current_->writing();
     if (!writing->reads_inputs()) {
         (void)writing->run().has_value();  // on_files_placed() looks
         on_files_placed(number);
@@ -40,33 +40,36 @@ void KernelLane::place_files() {
 }
 
 void KernelLane::on_files_placed(std::uint64_t number) {
-    if (!is_current(number) || !current_->writing) {
+    if (!is_current(number) || !current_->writing()) {
         return;  // it ended meanwhile
     }
-    const Status& placed = current_->writing->status();
+    const Status& placed = current_->writing()->status();
     if (placed.has_error()) {
-        current_->refused = placed.error();
+        current_->refuse(placed.error());
         if (placed.error().code() == ErrorCode::kLimitExceeded) {
             // As if the code itself had written them.
             ErrorFacts facts;
             facts.number = ENOSPC;
             facts.full = sandbox::kWorkspacePath;
-            current_->hit = find_limit(facts, {}, session_limits());
+            if (auto hit = find_limit(facts, {}, session_limits())) {
+                current_->set_hit(std::move(*hit));
+            }
         }
         finish_unsent();
         return;
     }
-    current_->writing.reset();
+    current_->end_writing();
     send_current();
 }
 
 void KernelLane::finish_unsent() {
-    std::exchange(current_->writing, nullptr)->cancel();
+    current_->writing()->cancel();
+    current_->end_writing();
     settle_limits(std::nullopt);
-    if (current_->refused.has_value() && current_->hit.has_value() && shared_.setup.log_limit) {
-        shared_.setup.log_limit(current_->request.execution->execution->id(), *current_->hit);
+    if (current_->refusal().has_value() && current_->hit().has_value() && shared_.setup.log_limit) {
+        shared_.setup.log_limit(current_->execution()->execution->id(), *current_->hit());
     }
-    const Message request = current_->request.message;
+    const Message request = current_->message();
     publish(messages_.status("busy", &request));
     publish(messages_.status("idle", &request));
     finish_current();

@@ -6,8 +6,8 @@
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/kernel/start_variables.hpp"
-#include "kernel-manager/session/kernel_lane.hpp"
 #include "kernel-manager/output/reply_facts.hpp"
+#include "kernel-manager/session/kernel_lane.hpp"
 #include "protocol/limits.hpp"
 #include "sandbox/policy/policy.hpp"
 
@@ -23,8 +23,6 @@ using protocol::Channel;
 using protocol::Message;
 
 namespace {
-
-constexpr std::size_t kStderrTailBytes = 4096;
 
 std::vector<std::string> make_environment(
     const KernelSpec& spec,
@@ -61,8 +59,8 @@ void KernelLane::change(KernelEvent event) {
 
 Status KernelLane::launch() {
     host_.wake();  // the others may stand still
-    if (!is_main() || restarts_ > 0) {
-        oom_kills_seen_ = shared_.counters().oom_kills;
+    if (!is_main() || restarts() > 0) {
+        end_.see_oom_kills(shared_.counters().oom_kills);
     }
     const std::weak_ptr<KernelLane> weak = this->weak();
     KernelProcess::Events events{
@@ -85,13 +83,12 @@ Status KernelLane::launch() {
                 }
             }};
     kernel_info_.reset();
-    kill_reason_.reset();
-    stderr_tail_.clear();
+    end_.begin();
     last_parent_header_ = "{}";
     // Until the new process says what it calls its session.
     messages_ = ServerMessages(
         "cellkeep-" + shared_.setup.id + (is_main() ? "-" : "-" + spec_.language + "-") +
-        std::to_string(restarts_));
+        std::to_string(restarts()));
     ready_ = std::make_shared<Completion<Status>>(shared_.io);
     // A zygote is of the session's own language.
     const bool warm =
@@ -160,7 +157,7 @@ void KernelLane::on_ready(const Message& kernel_info) {
 
 void KernelLane::on_kernel_message(Message message) {
     count_output(message.frame().size());
-    if (kill_reason_.has_value() && kill_reason_->kind == Death::Kind::kOutputLimit) {
+    if (end_.is_killed_for(Death::Kind::kOutputLimit)) {
         return;  // it is being killed for what it says
     }
     switch (message.channel()) {
@@ -184,7 +181,7 @@ void KernelLane::on_kernel_message(Message message) {
                     done ? Status(ok())
                          : Status(Error(ErrorCode::kSystem, "the kernel could not be handed out")));
             } else {
-                debug_requests_.answer(message);
+                debugger_.on_reply(message);
             }
             return;
     }
@@ -199,9 +196,8 @@ void KernelLane::on_iopub(Message message) {
         claimed_end_.settle();
         return;
     }
-    const bool of_current = is_status && current_.has_value() &&
-                            message.parent().msg_id == current_->request.message.header().msg_id;
-    if (is_status && !of_current && current_.has_value() && !current_->begun && process_) {
+    const bool of_current = is_status && current_.has_value() && current_->is_parent_of(message);
+    if (is_status && !of_current && current_.has_value() && !current_->is_begun() && process_) {
         // The true end of a run whose end was claimed: its last words belong before the next run's.
         process_->drain_pipes();
     }
@@ -209,11 +205,11 @@ void KernelLane::on_iopub(Message message) {
     if (of_current) {
         idle = says(message, protocol::Member::kExecutionState, "idle");
         const bool busy = says(message, protocol::Member::kExecutionState, "busy");
-        if (busy && !std::exchange(current_->begun, true)) {
+        if (busy && !current_->is_begun()) {
             claimed_end_.settle();
             // Until now, what came through the pipes was of an earlier run, or of nobody's.
-            last_parent_header_ = std::string(current_->request.message.header_json());
-            if (current_->interrupt_at_busy && process_) {
+            last_parent_header_ = std::string(current_->message().header_json());
+            if (current_->on_busy() && process_) {
                 (void)process_->send_signal(SIGINT);  // fails only if the process is gone
             }
         }
@@ -227,7 +223,7 @@ void KernelLane::on_iopub(Message message) {
         host_.take_denials();
         settle_limits(std::nullopt);
     }
-    if (!is_status && current_.has_value() && current_->cut == Cut::kOutputLimit &&
+    if (!is_status && current_.has_value() && current_->cut() == Cut::kOutputLimit &&
         message.header().msg_type != "error") {
         return;  // more of the flood that it is being cut for
     }
@@ -243,10 +239,9 @@ void KernelLane::on_iopub(Message message) {
 
 void KernelLane::publish(Message message) {
     host_.note_output(message, is_tracked_running());
-    if (current_.has_value() && current_->request.execution &&
-        message.parent().msg_id == current_->request.message.header().msg_id) {
-        current_->request.execution->recorder.on_output(message, &shared_.workspace);
-        add_output_event(*current_->request.execution->execution, message);
+    if (current_.has_value() && current_->execution() && current_->is_parent_of(message)) {
+        current_->execution()->recorder.on_output(message, &shared_.workspace);
+        add_output_event(*current_->execution()->execution, message);
     }
     // A front end watches one kernel. What others say is in the answers to their executions.
     const bool congested = is_main() && host_.show(std::move(message));
@@ -257,14 +252,11 @@ void KernelLane::publish(Message message) {
 
 void KernelLane::on_kernel_text(OutputStream stream, std::string_view text) {
     if (!kernel_info_.has_value()) {
-        stderr_tail_.append(text);
-        if (stderr_tail_.size() > kStderrTailBytes) {
-            stderr_tail_.erase(0, stderr_tail_.size() - kStderrTailBytes);
-        }
+        end_.add_words(text);
         return;
     }
     count_output(text.size());
-    if (current_.has_value() && current_->cut == Cut::kOutputLimit) {
+    if (current_.has_value() && current_->cut() == Cut::kOutputLimit) {
         return;  // more of the flood that it is being cut for
     }
     publish(messages_.stream(

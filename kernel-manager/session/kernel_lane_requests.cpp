@@ -5,9 +5,9 @@
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/output/reply_facts.hpp"
 #include "kernel-manager/session/activity.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
-#include "kernel-manager/output/reply_facts.hpp"
 #include "protocol/limits.hpp"
 
 #include <boost/asio/post.hpp>
@@ -77,16 +77,16 @@ void KernelLane::refuse(
 }
 
 bool KernelLane::is_current(std::uint64_t number) const {
-    return current_.has_value() && current_->number == number;
+    return current_.has_value() && current_->number() == number;
 }
 
 bool KernelLane::is_tracked_running() const {
-    return current_.has_value() && is_tracked(current_->request.message.header().msg_type);
+    return current_.has_value() && is_tracked(current_->message().header().msg_type);
 }
 
 void KernelLane::dispatch_next() {
     if (current_.has_value() || !process_ || !kernel_info_.has_value() || shared_.closed ||
-        draining_ || kill_reason_.has_value() || ended_.has_value() || artifacts_->busy()) {
+        draining_ || end_.is_near() || artifacts_->busy()) {
         return;
     }
     auto next = queue_.pop();
@@ -94,28 +94,28 @@ void KernelLane::dispatch_next() {
         return;
     }
     host_.wake();
-    Current current{.request = std::move(*next), .started_at = steady_clock::now()};
-    current.number = next_number_++;
     const sandbox::Usage usage = shared_.counters();
-    current.cpu_at_start = cpu_of(usage);
-    oom_kills_seen_ = usage.oom_kills;
-    guard_.begin(usage, session_limits(), current.started_at);
-    current_.emplace(std::move(current));
-    const std::uint64_t number = current_->number;
+    const steady_clock::time_point now = steady_clock::now();
+    end_.see_oom_kills(usage.oom_kills);
+    monitor_.begin(usage, session_limits(), now);
+    const std::uint64_t number = next_number_++;
+    current_.emplace(std::move(*next), number, now, cpu_of(usage));
     change(KernelEvent::kBusy);
-    if (const auto& tracked = current_->request.execution) {
-        current_->peak_is_own = host_.is_alone(*this) && shared_.sandbox.restart_memory_peak();
+    if (const auto& tracked = current_->execution()) {
+        if (host_.is_alone(*this) && shared_.sandbox.restart_memory_peak()) {
+            current_->own_memory_peak();
+        }
         if (!tracked->files.empty()) {
-            current_->writing = std::make_shared<FileWriting>(
-                shared_.workspace, std::exchange(tracked->files, {}), shared_.setup.inputs);
+            current_->begin_writing(std::make_shared<FileWriting>(
+                shared_.workspace, std::exchange(tracked->files, {}), shared_.setup.inputs));
         }
         tracked->execution->mark_started();
     }
-    arm_deadlines();
+    arm_deadlines(now, cpu_of(usage));
     if (!is_current(number)) {
         return;  // no time was left for it
     }
-    if (current_->writing) {
+    if (current_->writing()) {
         place_files();
     } else {
         send_current();
@@ -123,38 +123,49 @@ void KernelLane::dispatch_next() {
 }
 
 void KernelLane::send_current() {
-    if (current_->request.execution) {
+    if (current_->execution()) {
         artifacts_->begin();  // what came with it is not its own
     }
-    current_->sent = true;
-    if (const Status sent = process_->send(current_->request.message); sent.has_error()) {
+    current_->on_sent();
+    if (const Status sent = process_->send(current_->message()); sent.has_error()) {
         // The link is closed or so full that the kernel cannot be reading: it is as good as dead.
         kill_kernel({Death::Kind::kLinkBroken, 0});
     }
 }
 
 void KernelLane::cut_short(Cut cut) {
-    current_->cut = cut;
-    guard_.on_cut(cut);
-    if (current_->writing) {
+    monitor_.on_cut(cut);
+    const RunningRequest::CutStep step =
+        current_->cut_short(cut, steady_clock::now(), cpu_of(shared_.counters()));
+    if (step == RunningRequest::CutStep::kAbandon) {
         finish_unsent();
         return;
     }
-    if (current_->request.origin) {
+    if (current_->request().origin) {
         // An execution's answer says it by itself.
         publish(messages_.stream(
             "stderr",
-            guard_.describe_cut(session_limits()) + "\n",
-            current_->request.message.header_json()));
+            monitor_.describe_cut(session_limits()) + "\n",
+            current_->message().header_json()));
     }
-    (void)send_interrupt();  // fails only if the process is gone: its report is coming
+    (void)take_step(step);  // fails only if the process is gone: its report is coming
     cpu_timer_.cancel();
-    wall_timer_.expires_after(limits::kInterruptGrace);
+    check_grace();
+}
+
+void KernelLane::check_grace() {
+    const RunningRequest::Look look = current_->look_at_grace(
+        steady_clock::now(), cpu_of(shared_.counters()), session_limits().cpu_cores);
+    if (look.passed) {
+        kill_kernel({death_after(current_->cut()), 0});
+        return;
+    }
+    wall_timer_.expires_after(look.again_in);
     wall_timer_.async_wait(
-        [weak = weak(), cut, number = current_->number](const boost::system::error_code& error) {
+        [weak = weak(), number = current_->number()](const boost::system::error_code& error) {
             const auto self = weak.lock();
-            if (!error && self && self->is_current(number) && self->current_->cut == cut) {
-                self->kill_kernel({death_after(cut), 0});
+            if (!error && self && self->is_current(number)) {
+                self->check_grace();
             }
         });
 }
@@ -166,28 +177,27 @@ Status KernelLane::interrupt() {
     if (!current_.has_value()) {
         return ok();  // idle: nothing to stop
     }
-    if (current_->cut == Cut::kNone) {
-        current_->cut = Cut::kInterrupt;
-    }
-    if (current_->writing) {
+    const RunningRequest::CutStep step = current_->interrupt();
+    if (step == RunningRequest::CutStep::kAbandon) {
         finish_unsent();
         return ok();
     }
     // Code that survives the interrupt feels a slow client's back-pressure again after the grace.
     uncork_timer_.expires_after(limits::kInterruptGrace);
-    uncork_timer_.async_wait([weak = weak(),
-                              number = current_->number](const boost::system::error_code& error) {
-        const auto self = weak.lock();
-        if (!error && self && self->is_current(number) && self->current_->cut == Cut::kInterrupt) {
-            self->ignore_congestion_ = false;
-        }
-    });
-    return send_interrupt();
+    uncork_timer_.async_wait(
+        [weak = weak(), number = current_->number()](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (!error && self && self->is_current(number) &&
+                self->current_->cut() == Cut::kInterrupt) {
+                self->ignore_congestion_ = false;
+            }
+        });
+    return take_step(step);
 }
 
 bool KernelLane::interrupt_execution(const std::shared_ptr<Execution>& execution, Status& done) {
-    if (current_.has_value() && current_->request.execution &&
-        current_->request.execution->execution == execution) {
+    if (current_.has_value() && current_->execution() &&
+        current_->execution()->execution == execution) {
         done = interrupt();
         return true;
     }
@@ -208,34 +218,23 @@ bool KernelLane::interrupt_execution(const std::shared_ptr<Execution>& execution
     return true;
 }
 
-Status KernelLane::send_interrupt() {
+Status KernelLane::take_step(RunningRequest::CutStep step) {
     // The code's last words must reach us even if a slow client has stopped the reading.
     ignore_congestion_ = true;
     process_->resume_reading();
-    if (ended_.has_value()) {
-        return ok();  // by itself; its answer is on its way
-    }
-    if (!current_->begun) {
-        current_->interrupt_at_busy = true;
-        return ok();
+    if (end_.is_ended() || step != RunningRequest::CutStep::kInterrupt) {
+        return ok();  // it has ended by itself, or its busy is awaited
     }
     return process_->send_signal(SIGINT);
 }
 
 void KernelLane::submit_input_reply(const Message& reply) {
-    if (!current_.has_value() || !current_->question.has_value() || !process_ ||
-        reply.header().msg_type != "input_reply") {
+    const bool expected = current_.has_value() && process_ &&
+                          reply.header().msg_type == "input_reply" &&
+                          current_->take_input_reply(reply);
+    if (!expected) {
         return;
     }
-    // Only the client whose cell asked may answer, or one that was given the question since: it
-    // names it. And only once.
-    const std::string& question = current_->question->header().msg_id;
-    const bool was_asked = reply.header().session == current_->request.message.header().session ||
-                           (!question.empty() && reply.parent().msg_id == question);
-    if (!was_asked) {
-        return;
-    }
-    current_->question.reset();
     if (process_->send(reply).has_error()) {
         kill_kernel({Death::Kind::kLinkBroken, 0});
     }
@@ -243,21 +242,20 @@ void KernelLane::submit_input_reply(const Message& reply) {
 
 void KernelLane::on_input_request(const Message& request) {
     // One question at a time, of a size that a client can be sent.
-    if (!current_.has_value() || current_->question.has_value() || draining_ ||
-        request.header().msg_type != "input_request" ||
+    if (!current_.has_value() || draining_ || request.header().msg_type != "input_request" ||
         request.frame().size() > limits::kInputRequestBytesMax) {
         return;
     }
-    if (current_->request.origin) {
-        current_->question = request;
-        current_->request.origin->deliver(request);
+    if (const auto origin = current_->request().origin) {
+        if (current_->on_input_request(request)) {
+            origin->deliver(request);
+        }
         return;
     }
-    const json answer = current_->request.execution->recorder.next_input();
+    const json answer = current_->execution()->recorder.next_input();
     const Message reply = Message::make(
         Channel::kStdin,
-        protocol::make_header(
-            "input_reply", current_->request.message.header().session, "cellkeep"),
+        protocol::make_header("input_reply", current_->message().header().session, "cellkeep"),
         protocol::to_json(request.header()),
         answer);
     if (process_->send(reply).has_error()) {
@@ -266,22 +264,20 @@ void KernelLane::on_input_request(const Message& request) {
 }
 
 void KernelLane::on_reply(const Message& reply) {
-    if (!current_.has_value() || current_->replied ||
-        reply.parent().msg_id != current_->request.message.header().msg_id) {
+    if (!current_.has_value() || !current_->is_parent_of(reply) || !current_->on_reply()) {
         return;  // an answer to nothing that we asked
     }
-    current_->replied = true;
-    if (current_->request.execution) {
-        current_->request.execution->recorder.on_reply(reply);
+    if (const auto& execution = current_->execution()) {
+        execution->recorder.on_reply(reply);
     } else {
-        current_->request.origin->deliver(reply);
+        current_->request().origin->deliver(reply);
     }
     if (reply.header().msg_type != "execute_reply") {
         return;
     }
-    guard_.on_reply(reply);
+    monitor_.on_reply(reply);
     if (says(reply, protocol::Member::kStatus, "error")) {
-        abort_followers(current_->request.message);
+        abort_followers(current_->message());
     }
 }
 
@@ -304,19 +300,11 @@ void KernelLane::abort_followers(const Message& failed) {
     }
 }
 
-ExecutionMetrics KernelLane::measure(const Current& current) const {
-    using std::chrono::duration_cast;
-    using std::chrono::microseconds;
-    ExecutionMetrics metrics;
-    metrics.wall = duration_cast<microseconds>(steady_clock::now() - current.started_at);
-    metrics.queued = duration_cast<microseconds>(current.started_at - current.request.queued_at);
-    // settle_limits() has asked for the CPU time; without a cgroup both are 0.
-    metrics.cpu = std::max(microseconds{0}, current.cpu_at_end - current.cpu_at_start);
-    if (const auto peak = shared_.sandbox.memory_peak(); peak.has_value()) {
-        metrics.memory_peak_bytes = peak.value();
-        metrics.memory_peak_is_own = current.peak_is_own;
-    }
-    return metrics;
+ExecutionMetrics KernelLane::measure(const RunningRequest& request) const {
+    const auto peak = shared_.sandbox.memory_peak();
+    return request.measure(
+        steady_clock::now(),
+        peak.has_value() ? std::optional<std::uint64_t>(peak.value()) : std::nullopt);
 }
 
 void KernelLane::finish_current() {
@@ -325,41 +313,36 @@ void KernelLane::finish_current() {
     cpu_timer_.cancel();
     uncork_timer_.cancel();
     ignore_congestion_ = false;
-    Current current = std::move(*current_);
+    RunningRequest current = std::move(*current_);
     current_.reset();
-    if (current.sent) {
+    if (current.is_sent()) {
         // Its own code can have said so.
-        claimed_end_.watch(
-            current.started_at +
-                std::chrono::duration_cast<steady_clock::duration>(current.wall_limit),
-            [weak = weak()](ClaimedEnd::Step step) {
-                if (const auto lane = weak.lock()) {
-                    lane->prove_end(step);
-                }
-            });
+        claimed_end_.watch(current.wall_deadline(), [weak = weak()](ClaimedEnd::Step step) {
+            if (const auto lane = weak.lock()) {
+                lane->prove_end(step);
+            }
+        });
     }
     change(KernelEvent::kIdle);
-    const std::string& type = current.request.message.header().msg_type;
-    if (current.request.execution) {
-        TrackedExecution& execution = *current.request.execution;
-        ExecutionResult result = current.refused.has_value()
-                                     ? execution.recorder.finish_refused(*current.refused)
-                                     : execution.recorder.finish(current.cut);
+    const std::string& type = current.message().header().msg_type;
+    if (current.execution()) {
+        TrackedExecution& execution = *current.execution();
+        ExecutionResult result = current.refusal().has_value()
+                                     ? execution.recorder.finish_refused(*current.refusal())
+                                     : execution.recorder.finish(current.cut());
         result.metrics = measure(current);
-        if (current.hit.has_value()) {
-            apply(*current.hit, result);
+        if (current.hit().has_value()) {
+            apply(*current.hit(), result);
         }
-        if (current.sent) {
-            complete_with_artifacts(current.request.execution, std::move(result));
+        if (current.is_sent()) {
+            complete_with_artifacts(current.execution(), std::move(result));
         } else {
             host_.complete(execution, std::move(result));
         }
-    } else if (!current.replied && find_reply_type(type).has_value()) {
+    } else if (!current.is_replied() && find_reply_type(type).has_value()) {
         // The reply precedes the idle on the same ordered link: there will be none.
-        current.request.origin->deliver(messages_.error_reply(
-            current.request.message,
-            "NotImplementedError",
-            type + " is not supported by this kernel."));
+        current.request().origin->deliver(messages_.error_reply(
+            current.message(), "NotImplementedError", type + " is not supported by this kernel."));
     }
     if (is_tracked(type)) {
         host_.touch();  // idle counts from its end

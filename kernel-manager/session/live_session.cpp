@@ -25,13 +25,14 @@ LiveSession::LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sand
       main_(std::make_unique<KernelLane>(
           static_cast<LaneHost&>(*this), shared_, shared_.setup.spec, 0)),
       sandbox_events_(io),
+      inbox_([this] { return shared_.sandbox.next_event(); }),
       created_at_(system_clock::now()),
       created_steady_(steady_clock::now()),
       activity_(created_steady_),
       clients_([this] { watch_life(); }),
       life_timer_(io),
       freezer_(io, freeze_after(), freezer_hooks()),
-      usage_seen_at_(created_steady_) {}
+      usage_report_(created_steady_) {}
 
 LiveSession::~LiveSession() {
     close({Death::Kind::kRequested, 0});
@@ -98,7 +99,7 @@ SessionInfo LiveSession::info() const {
     }
     info.connections = clients_.count();
     info.connection_file = connection_file_;
-    info.output_dropped = shared_.journal.dropped();
+    info.output_dropped = shared_.output.journal().dropped();
     info.used = shared_.account.used();
     info.circuit = shared_.account.circuit(steady_clock::now());
     return info;
@@ -123,6 +124,29 @@ void LiveSession::submit(protocol::Message request, std::shared_ptr<ReplySink> o
     } else {
         main_->submit_shell(std::move(request), std::move(origin));
     }
+}
+
+void LiveSession::unsubscribe(OutputObserver* observer) {
+    shared_.output.unsubscribe(observer);
+    resume_output();
+}
+
+void LiveSession::resume_output() {
+    if (!shared_.output.is_congested()) {
+        main_->resume_reading();
+    }
+}
+
+void LiveSession::note_output(const protocol::Message& message, bool tracked_running) {
+    activity_.note_output(message.parent().msg_type, tracked_running, steady_clock::now());
+}
+
+json LiveSession::make_usage() {
+    auto usage = shared_.sandbox.usage();
+    return usage_report_.make(
+        shared_.limits(),
+        usage.has_value() ? std::optional<sandbox::Usage>(usage.value()) : std::nullopt,
+        steady_clock::now());
 }
 
 Result<sandbox::Workspace> LiveSession::workspace() {

@@ -5,7 +5,7 @@
 // live_session.cpp (the interface), live_session_lanes.cpp (languages and their lanes),
 // live_session_executions.cpp (executions of agents),
 // live_session_files.cpp (files it begins with), live_session_events.cpp (what its sandbox tells),
-// live_session_output.cpp (who sees what is said), live_session_life.cpp (hand-out of a spare,
+// live_session_life.cpp (hand-out of a spare,
 // culling, the end), live_session_update.cpp (what may change), live_session_rest.cpp (when it is
 // frozen).
 #pragma once
@@ -19,10 +19,12 @@
 #include "kernel-manager/session/connected_clients.hpp"
 #include "kernel-manager/session/idle_freezer.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
+#include "kernel-manager/session/sandbox_inbox.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_commons.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "kernel-manager/session/session_options.hpp"
+#include "kernel-manager/session/usage_report.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -31,7 +33,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -83,10 +84,10 @@ class LiveSession final : public Session,
     SessionInfo info() const override;
     KernelState state() const override { return main_->state(); }
     void submit(protocol::Message request, std::shared_ptr<ReplySink> origin) override;
-    void subscribe(OutputObserver* observer) override;
+    void subscribe(OutputObserver* observer) override { shared_.output.subscribe(observer); }
     void unsubscribe(OutputObserver* observer) override;
     void resume_output() override;
-    const OutputJournal& journal() const override { return shared_.journal; }
+    const OutputJournal& journal() const override { return shared_.output.journal(); }
     std::shared_ptr<void> connect_client() override { return clients_.add(); }
     std::optional<protocol::Message> question() const override { return main_->question(); }
     void set_connection_file(std::string path) override { connection_file_ = std::move(path); }
@@ -117,7 +118,9 @@ class LiveSession final : public Session,
     void note_use() override;
     void note_output(const protocol::Message& message, bool tracked_running) override;
     bool is_alone(const KernelLane& lane) const override;
-    bool show(protocol::Message message) override;
+    bool show(protocol::Message message) override {
+        return shared_.output.show(std::move(message));
+    }
     void review_life() override;
     void on_left_dead(const Death& death) override;
     void take_denials() override;
@@ -148,7 +151,6 @@ class LiveSession final : public Session,
     // live_session_events.cpp
     void watch_sandbox();
     void take_sandbox_events();
-    Result<std::optional<sandbox::SandboxEvent>> next_sandbox_event();
     void tell_denial(const sandbox::Denial& denial);
 
     // live_session_life.cpp
@@ -165,8 +167,7 @@ class LiveSession final : public Session,
     std::vector<KernelLane*> to_launch_;  // of further_: until nothing is in the way
     bool sweeping_all_ = false;           // nothing can be started inside
     boost::asio::posix::stream_descriptor sandbox_events_;
-    std::deque<sandbox::SandboxEvent> postponed_events_;  // seen while taking denials
-    std::vector<OutputObserver*> observers_;
+    SandboxInbox inbox_;
 
     std::uint64_t executions_ = 0;
     ExecutionBook book_;
@@ -179,9 +180,7 @@ class LiveSession final : public Session,
     bool life_blocked_ = false;  // something keeps the session: its end wakes watch_life()
     IdleFreezer freezer_;
     std::string connection_file_;
-    /// What make_usage() saw last, for the rate since then.
-    std::chrono::steady_clock::time_point usage_seen_at_;
-    std::chrono::microseconds usage_seen_cpu_{0};
+    UsageReport usage_report_;
 };
 
 }  // namespace cellkeep::session

@@ -27,24 +27,21 @@ void LiveSession::watch_sandbox() {
 
 void LiveSession::take_sandbox_events() {
     while (!shared_.closed) {
-        Result<std::optional<sandbox::SandboxEvent>> event = next_sandbox_event();
-        const bool died =
-            event.has_error() || (event.value().has_value() &&
-                                  event.value()->kind == sandbox::SandboxEvent::Kind::kSandboxDied);
-        if (died) {
-            boost::system::error_code ignored;  // our own duplicate descriptor
-            sandbox_events_.close(ignored);
-            for (KernelLane* lane : lanes()) {
-                lane->on_sandbox_died();
+        const std::optional<sandbox::SandboxEvent> event = inbox_.next();
+        if (!event.has_value()) {
+            return;
+        }
+        switch (event->kind) {
+            case sandbox::SandboxEvent::Kind::kSandboxDied: {
+                boost::system::error_code ignored;  // our own duplicate descriptor
+                sandbox_events_.close(ignored);
+                for (KernelLane* lane : lanes()) {
+                    lane->on_sandbox_died();
+                }
+                return;
             }
-            return;
-        }
-        if (!event.value().has_value()) {
-            return;
-        }
-        switch (event.value()->kind) {
             case sandbox::SandboxEvent::Kind::kDenied:
-                tell_denial(event.value()->denial);
+                tell_denial(event->denial);
                 break;
             case sandbox::SandboxEvent::Kind::kSwept:
                 sweeping_all_ = false;
@@ -55,28 +52,18 @@ void LiveSession::take_sandbox_events() {
                 break;
             case sandbox::SandboxEvent::Kind::kGroupSwept:
                 for (KernelLane* lane : lanes()) {
-                    if (lane->group() == event.value()->group) {
+                    if (lane->group() == event->group) {
                         lane->on_swept();
                     }
                 }
                 break;
             case sandbox::SandboxEvent::Kind::kWorkerExited:
-            case sandbox::SandboxEvent::Kind::kSandboxDied:  // told above
                 for (KernelLane* lane : lanes()) {
-                    lane->on_worker_exit(event.value()->worker);
+                    lane->on_worker_exit(event->worker);
                 }
                 break;
         }
     }
-}
-
-Result<std::optional<sandbox::SandboxEvent>> LiveSession::next_sandbox_event() {
-    if (postponed_events_.empty()) {
-        return shared_.sandbox.next_event();
-    }
-    std::optional<sandbox::SandboxEvent> event = postponed_events_.front();
-    postponed_events_.pop_front();
-    return event;
 }
 
 void LiveSession::tell_denial(const sandbox::Denial& denial) {
@@ -88,23 +75,11 @@ void LiveSession::tell_denial(const sandbox::Denial& denial) {
 
 void LiveSession::take_denials() {
     // An exit is not acted on here: we are inside what the interpreter says.
-    const bool had = !postponed_events_.empty();
-    while (true) {
-        auto event = shared_.sandbox.next_event();
-        if (event.has_error()) {
-            postponed_events_.push_back({sandbox::SandboxEvent::Kind::kSandboxDied, {}, {}, 0});
-            break;
-        }
-        if (!event.value().has_value()) {
-            break;
-        }
-        if (event.value()->kind == sandbox::SandboxEvent::Kind::kDenied) {
-            tell_denial(event.value()->denial);
-        } else {
-            postponed_events_.push_back(*event.value());
-        }
+    const SandboxInbox::Denials taken = inbox_.take_denials();
+    for (const sandbox::Denial& denial : taken.denials) {
+        tell_denial(denial);
     }
-    if (!had && !postponed_events_.empty()) {
+    if (taken.must_continue) {
         boost::asio::post(shared_.io, [self = shared_from_this()] { self->take_sandbox_events(); });
     }
 }

@@ -14,7 +14,7 @@ SessionCommons::SessionCommons(
       sandbox(std::move(made)),
       workspace(sandbox),
       account(setup.options.limits.consecutive_failures.value_or(0)),
-      journal(limits::kJournalMessagesMax, limits::kJournalBytesMax) {}
+      output(limits::kJournalMessagesMax, limits::kJournalBytesMax) {}
 
 sandbox::Usage SessionCommons::counters() {
     const auto counted = sandbox.counters();

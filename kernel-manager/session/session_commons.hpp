@@ -15,7 +15,7 @@
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/limits/limit_reason.hpp"
 #include "kernel-manager/limits/session_account.hpp"
-#include "kernel-manager/output/journal.hpp"
+#include "kernel-manager/output/output_fanout.hpp"
 #include "kernel-manager/session/cpu_clock.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_options.hpp"
@@ -87,7 +87,7 @@ struct SessionCommons {
     sandbox::Sandbox sandbox;
     sandbox::Workspace workspace;  // a view of sandbox
     SessionAccount account;
-    OutputJournal journal;  // what Jupyter clients can see: the main lane's output
+    OutputFanout output;  // what Jupyter clients can see: the main lane's output
     SavedTexts saved_texts;
     bool closed = false;
     std::size_t queued_bytes = 0;  // of the requests that wait, whatever their language
@@ -133,7 +133,7 @@ class LaneHost {
     virtual void review_life() = 0;
     virtual void on_left_dead(const Death& death) = 0;
 
-    /// What the sandbox refused until now is told to the lanes' guards.
+    /// What the sandbox refused until now is told to the lanes' limit monitors.
     virtual void take_denials() = 0;
     /// Kills what the lane's interpreter, which has ended, left running; its on_swept() is called
     /// when that is over.

@@ -4,6 +4,7 @@
 // how it ended, and goes on. It may lie about itself: it is not freed of its deadline by that, and
 // what it says later is not the next run's.
 #include "tests/integration/session/session_fixture.hpp"
+#include "tests/support/execution_texts.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -15,6 +16,7 @@ using cellkeep::session::ExecutionRequest;
 using cellkeep::session::ExecutionResult;
 using cellkeep::session::ExecutionStatus;
 using cellkeep::test::RecordingClient;
+using cellkeep::test::result_of;
 using cellkeep::test::ServiceFixture;
 using namespace std::chrono_literals;
 
@@ -56,7 +58,7 @@ TEST_CASE("an error beside a forged reply is an error", "[session][hostile]") {
     CHECK(result.status == ExecutionStatus::kError);
     REQUIRE(result.error.has_value());
     CHECK(result.error->name == "ZeroDivisionError");
-    CHECK(fixture.execute(*session, "6 * 7").result["text/plain"] == "42");
+    CHECK(result_of(fixture.execute(*session, "6 * 7"))["text/plain"] == "42");
 }
 
 TEST_CASE(
@@ -80,7 +82,7 @@ TEST_CASE(
     CHECK(next.status == ExecutionStatus::kOk);
     CHECK(next.stdout_text == "mine\n");
     CHECK(next.stderr_text.empty());
-    CHECK(next.result["text/plain"] == "42");
+    CHECK(result_of(next)["text/plain"] == "42");
     CHECK(session->info().restarts == 0);
 }
 
@@ -104,7 +106,7 @@ TEST_CASE(
                 1s));
         CHECK(forged.status == ExecutionStatus::kOk);
         fixture.run_until([&] { return !client->of_type("display_data").empty(); });
-        CHECK(fixture.execute(*session, "kept").result["text/plain"] == "42");
+        CHECK(result_of(fixture.execute(*session, "kept"))["text/plain"] == "42");
         CHECK(session->info().restarts == 0);
     }
     SECTION("by the end of its interpreter") {
@@ -118,7 +120,7 @@ TEST_CASE(
                 1s));
         CHECK(forged.status == ExecutionStatus::kOk);
         fixture.run_until([&] { return session->info().restarts == 1; });
-        CHECK(fixture.execute(*session, "6 * 7").result["text/plain"] == "42");
+        CHECK(result_of(fixture.execute(*session, "6 * 7"))["text/plain"] == "42");
     }
     session->unsubscribe(client.get());
 }
@@ -144,7 +146,7 @@ TEST_CASE("a kernel that is at rest is left alone at a run's deadline", "[sessio
     fixture.run_until([&] { return !client->of_type("stream").empty(); });
     // The question that it was asked is nobody's news.
     CHECK(client->of_type("status").size() == states);
-    CHECK(fixture.execute(*session, "kept").result["text/plain"] == "42");
+    CHECK(result_of(fixture.execute(*session, "kept"))["text/plain"] == "42");
     CHECK(session->info().restarts == 0);
     session->unsubscribe(client.get());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/kernel/run_guard.hpp"
+#include "kernel-manager/kernel/limit_monitor.hpp"
 
 #include "kernel-manager/limits/death_notice.hpp"
 #include "protocol/limits.hpp"
@@ -9,11 +9,11 @@
 
 namespace cellkeep::session {
 
-void RunGuard::listen(const SessionLimits& limits, Time now) {
+void LimitMonitor::listen(const SessionLimits& limits, Time now) {
     meter_.begin(limits.output_bytes, now);
 }
 
-void RunGuard::begin(const sandbox::Usage& usage, const SessionLimits& limits, Time now) {
+void LimitMonitor::begin(const sandbox::Usage& usage, const SessionLimits& limits, Time now) {
     account_->see(usage);
     account_->begin_run(now);
     running_ = true;
@@ -30,7 +30,7 @@ void RunGuard::begin(const sandbox::Usage& usage, const SessionLimits& limits, T
     meter_.begin(limits.output_bytes, now);
 }
 
-Budgets::Allowance RunGuard::wall_time(
+Budgets::Allowance LimitMonitor::wall_time(
     const SessionLimits& limits, std::chrono::milliseconds asked, std::optional<Time> now) {
     const Time then = now.value_or(began_at_);
     const auto own = std::chrono::duration_cast<std::chrono::microseconds>(then - began_at_);
@@ -38,12 +38,13 @@ Budgets::Allowance RunGuard::wall_time(
     return wall_;
 }
 
-Budgets::Allowance RunGuard::cpu_time(const SessionLimits& limits, std::chrono::microseconds used) {
+Budgets::Allowance LimitMonitor::cpu_time(
+    const SessionLimits& limits, std::chrono::microseconds used) {
     cpu_ = account_->budgets().allow_cpu(limits, used);
     return cpu_;
 }
 
-bool RunGuard::passes_output(std::uint64_t bytes, Time now) {
+bool LimitMonitor::passes_output(std::uint64_t bytes, Time now) {
     if (running_) {
         account_->budgets().add_output(
             bytes);  // not the interpreter's own start, nor what others ask it
@@ -60,7 +61,7 @@ bool RunGuard::passes_output(std::uint64_t bytes, Time now) {
     return true;
 }
 
-void RunGuard::on_denied(const sandbox::Denial& denial) {
+void LimitMonitor::on_denied(const sandbox::Denial& denial) {
     if (!running_) {
         return;
     }
@@ -75,13 +76,13 @@ void RunGuard::on_denied(const sandbox::Denial& denial) {
     }
 }
 
-void RunGuard::on_reply(const protocol::Message& reply) {
+void LimitMonitor::on_reply(const protocol::Message& reply) {
     if (running_ && !error_.has_value()) {
         error_ = read_error(reply);
     }
 }
 
-void RunGuard::on_cut(Cut cut) {
+void LimitMonitor::on_cut(Cut cut) {
     if (!running_ || is_limit(cut_.cut)) {
         return;
     }
@@ -107,7 +108,7 @@ void RunGuard::on_cut(Cut cut) {
     }
 }
 
-std::string RunGuard::describe_cut(const SessionLimits& limits) const {
+std::string LimitMonitor::describe_cut(const SessionLimits& limits) const {
     if (!cut_.from_budget && cut_.cut == Cut::kWallTimeout) {
         return describe_wall_deadline(cut_.time);
     }
@@ -118,7 +119,7 @@ std::string RunGuard::describe_cut(const SessionLimits& limits) const {
     return hit.has_value() ? hit->message + " " + hit->hint : std::string();
 }
 
-std::optional<LimitHit> RunGuard::end(
+std::optional<LimitHit> LimitMonitor::end(
     const sandbox::Usage& usage,
     const std::optional<Death>& death,
     const SessionLimits& limits,

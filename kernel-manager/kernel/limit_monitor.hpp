@@ -20,12 +20,12 @@
 
 namespace cellkeep::session {
 
-class RunGuard {
+class LimitMonitor {
  public:
     using Time = std::chrono::steady_clock::time_point;
 
     /// The account must live longer.
-    explicit RunGuard(SessionAccount& account) : account_(&account) {}
+    explicit LimitMonitor(SessionAccount& account) : account_(&account) {}
 
     /// From now on it is counted what is said; before that nothing passes.
     void listen(const SessionLimits& limits, Time now);
