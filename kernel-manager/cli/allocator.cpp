@@ -2,7 +2,8 @@
 //
 // How jemalloc, which the program is linked with, is set (jemalloc(3), "TUNING"): what sessions
 // have used goes back to the system within seconds of their end, page by page on a thread of
-// jemalloc's own, so that the event loop does not wait for it (docs/decisions/0002-allocator.md).
+// jemalloc's own, so that the event loop does not wait for it
+// (docs/decisions/0012-memory-goes-back.md).
 #include <jemalloc/jemalloc.h>
 
 // Declared by the library, which looks for it by this name.
