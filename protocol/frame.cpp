@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace cellkeep::protocol {
 
@@ -157,12 +158,33 @@ void LinkDecoder::append(std::string_view bytes) {
     buffer_ += bytes;
 }
 
-Result<std::optional<std::string>> LinkDecoder::next() {
-    // Frames at least this large are handed out in the buffer's own memory where possible.
-    static constexpr std::size_t kLargeBytes = 64ULL << 10U;
+/// Frames at least this large are handed out in the memory in which they came: neither growing nor
+/// copying them takes long at once.
+constexpr std::size_t kLargeBytes = 64ULL << 10U;
 
+void LinkDecoder::await(std::size_t length) {
+    // What moves is at most what one append() brought.
+    buffer_.erase(0, start_ + kLinkPrefixBytes);
+    start_ = 0;
+    awaited_ = length;
+    // Memory that is not written to yet costs nothing.
+    buffer_.reserve(length);
+}
+
+std::string LinkDecoder::take_awaited() {
+    std::string rest = buffer_.substr(awaited_);
+    std::string frame = std::exchange(buffer_, std::move(rest));
+    frame.resize(std::exchange(awaited_, 0));
+    return frame;
+}
+
+Result<std::optional<std::string>> LinkDecoder::next() {
     if (broken_) {
         return Error(ErrorCode::kProtocol, "link: a frame length is 0 or past the limit");
+    }
+    if (awaited_ > 0) {
+        return buffer_.size() < awaited_ ? std::optional<std::string>()
+                                         : std::optional<std::string>(take_awaited());
     }
     if (pending() < kLinkPrefixBytes) {
         return std::optional<std::string>();
@@ -176,18 +198,14 @@ Result<std::optional<std::string>> LinkDecoder::next() {
         return next();
     }
     if (pending() - kLinkPrefixBytes < length) {
+        if (length >= kLargeBytes) {
+            await(length);
+        }
         return std::optional<std::string>();
     }
     start_ += kLinkPrefixBytes;
-    std::string frame;
-    if (length >= kLargeBytes && pending() == length) {
-        buffer_.erase(0, start_);
-        frame.swap(buffer_);
-        start_ = 0;
-    } else {
-        frame.assign(buffer_, start_, length);
-        start_ += length;
-    }
+    std::string frame(buffer_, start_, length);
+    start_ += length;
     if (start_ == buffer_.size()) {
         start_ = 0;
         if (buffer_.capacity() > limits::kLinkBufferKeptBytesMax) {

@@ -54,14 +54,22 @@ class LinkDecoder {
     /// the stream is then unusable and every further call fails the same way.
     Result<std::optional<std::string>> next();
     /// Bytes held and not yet handed out.
-    std::size_t pending() const { return buffer_.size() - start_; }
+    std::size_t pending() const {
+        return buffer_.size() - start_ + (awaited_ > 0 ? kLinkPrefixBytes : 0);
+    }
     /// Bytes of memory held for them and for what comes next.
     std::size_t capacity() const { return buffer_.capacity(); }
 
  private:
     std::string buffer_;
     std::size_t start_ = 0;
+    /// Length of the large frame whose bytes the buffer is being filled with from its start; 0 if
+    /// there is none.
+    std::size_t awaited_ = 0;
     bool broken_ = false;
+
+    std::string take_awaited();
+    void await(std::size_t length);
 };
 
 }  // namespace cellkeep::protocol

@@ -234,8 +234,9 @@ Result<Header> pick_fields(std::string_view text, std::string_view what) {
     if (PlainScanner(text).scan(plain)) {
         return plain;
     }
-    // nlohmann's lexer takes a NUL byte for the end of the text and would not look at the rest.
-    if (text.find('\0') != std::string_view::npos) {
+    // nlohmann's lexer takes a NUL byte for the end of the text and would not look at the rest, and
+    // it skips a byte order mark.
+    if (text.find('\0') != std::string_view::npos || text.starts_with("\xEF\xBB\xBF")) {
         return Error(ErrorCode::kProtocol, std::string(what) + ": not valid JSON");
     }
     FieldPicker picker;

@@ -14,6 +14,10 @@ namespace {
 
 using nlohmann::json;
 
+/// nlohmann's lexer skips it. What is accepted is also spliced into other texts, where it would not
+/// be JSON; RFC 8259, section 8.1, allows either.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 // Builds the value while it counts the nesting, so that one pass both parses and bounds. nlohmann's
 // parser keeps its own stack on the heap; only dump() and comparison recurse, and those see at most
 // kJsonDepthMax levels.
@@ -113,7 +117,7 @@ class ValueBuilder {
 
 Result<json> parse_json(std::string_view text, std::string_view what, RepeatedKeys keys) {
     // nlohmann's lexer takes a NUL byte for the end of the text and would not look at the rest.
-    const auto nul = text.find('\0');
+    const auto nul = text.starts_with(kByteOrderMark) ? 0 : text.find('\0');
     if (nul != std::string_view::npos) {
         return Error(
             ErrorCode::kProtocol,
@@ -154,7 +158,8 @@ Result<json> parse_json_object(std::string_view text, std::string_view what) {
 }
 
 bool is_json(std::string_view text) {
-    return text.find('\0') == std::string_view::npos && json::accept(text);
+    return !text.starts_with(kByteOrderMark) && text.find('\0') == std::string_view::npos &&
+           json::accept(text);
 }
 
 std::string dump_json(const json& value) {

@@ -19,8 +19,8 @@ enum class RepeatedKeys { kLastCounts, kRefused };
 
 /// JSON text to a value (RFC 8259): strict, bounded depth (limits::kJsonDepthMax), never throws.
 /// kProtocol says what and at which byte; kLimitExceeded: more than limits::kJsonValuesMax values.
-/// Invalid UTF-8, lone surrogates, NaN, numbers that do not fit a double and anything after the
-/// value are refused; a repeated key too if keys says so.
+/// A byte order mark, invalid UTF-8, lone surrogates, NaN, numbers that do not fit a double and
+/// anything after the value are refused; a repeated key too if keys says so.
 Result<nlohmann::json> parse_json(
     std::string_view text, std::string_view what, RepeatedKeys keys = RepeatedKeys::kLastCounts);
 

@@ -2,6 +2,8 @@
 #include "protocol/json_text.hpp"
 
 #include "protocol/json.hpp"
+#include "protocol/plain_characters.hpp"
+#include "protocol/utf8.hpp"
 
 #include <cstddef>
 
@@ -13,13 +15,15 @@ void append_json_string(std::string& out, std::string_view text) {
     out.reserve(begin + text.size() + 2);
     out += '"';
     std::size_t done = 0;
-    for (std::size_t at = 0; at < text.size(); ++at) {
+    for (std::size_t at = skip_plain_characters(text, 0, text.size()); at < text.size();
+         at = skip_plain_characters(text, at + 1, text.size())) {
         const auto c = static_cast<unsigned char>(text[at]);
-        if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
-            continue;
-        }
         if (c >= 0x80) {
-            // Not ASCII: whether it is UTF-8 is what nlohmann's serializer knows.
+            if (const std::size_t length = utf8_length(text, at); length > 0) {
+                at += length - 1;
+                continue;
+            }
+            // How much of it is replaced is what nlohmann's serializer knows.
             out.resize(begin);
             out += dump_json(text);
             return;

@@ -2,7 +2,7 @@
 //
 // Every bound on what crosses a wire, in one table. Each is enforced where the name is used and
 // tested at the limit and one past it (tests name the constant). Bounds on what a session may
-// consume are its policy (sandbox/policy.hpp, session/limits.hpp), not here.
+// consume are its policy (sandbox/policy/policy.hpp, session/limits.hpp), not here.
 #pragma once
 
 #include <chrono>
@@ -48,6 +48,8 @@ inline constexpr int kHeartbeatHighWaterMark = 16;
 /// One subscription as it crosses the wire, which nobody signs either. A topic longer than
 /// kHeaderFieldBytesMax is refused and counted; beyond this ZeroMQ drops the connection.
 inline constexpr std::size_t kZmqSubscriptionBytesMax = 2 * kHeaderFieldBytesMax;
+/// How many topics of one session's subscribers are remembered, to know whether any is left.
+inline constexpr std::size_t kZmqTopicsMax = 64;
 /// Bytes that ZeroMQ may hold for the slow subscribers of one session, counted where they are not
 /// copied, before the session waits. One message larger than this passes when nothing else waits.
 inline constexpr std::size_t kZmqUnsentBytesMax = 64ULL << 20U;
@@ -56,6 +58,8 @@ inline constexpr std::size_t kZmqWaitingMessagesMax = 10'000;
 inline constexpr std::size_t kZmqWaitingBytesMax = 2 * kFrameBytesMax;
 /// Messages taken from one socket before every other socket has its turn.
 inline constexpr std::size_t kZmqTurnMessagesMax = 64;
+/// Bytes of one session's output that are signed in one turn of the loop.
+inline constexpr std::size_t kSignTurnBytesMax = 128ULL << 10U;
 /// How long what was sent to a slow client goes on being sent after its session ended.
 inline constexpr std::chrono::milliseconds kZmqLinger{1000};
 /// How long a session waits for a subscriber that is at the high-water mark before it goes on
@@ -69,6 +73,16 @@ inline constexpr std::size_t kShellQueueMax = 1024;
 inline constexpr std::size_t kShellQueueBytesMax = 256ULL << 20U;
 /// Bytes waiting to be written to one kernel.
 inline constexpr std::size_t kLinkWriteQueueBytesMax = 256ULL << 20U;
+/// What one session's link may have done in one turn of the loop before every other handler has had
+/// its own: bytes that are read and looked at, and time. The message that passes the time is
+/// handled to its end.
+inline constexpr std::size_t kLinkTurnBytesMax = 128ULL << 10U;
+inline constexpr std::chrono::microseconds kLinkTurnTimeMax{200};
+/// Stream text in one message, as JSON; longer text becomes several messages.
+inline constexpr std::size_t kStreamMessageBytesMax = 256ULL << 10U;
+/// A frame that is still to be looked at when its process has ended is passed on as it came if it
+/// is longer.
+inline constexpr std::size_t kLinkDrainFrameBytesMax = 16ULL << 20U;
 /// An empty receive buffer of up to this is kept for the next frame; a larger one is given back.
 inline constexpr std::size_t kLinkBufferKeptBytesMax = 1ULL << 20U;
 /// Output messages that one session's journal keeps.
@@ -218,6 +232,14 @@ inline constexpr std::uint64_t kSavedTextBytesMax = 64ULL << 20U;
 /// Executions of one session whose saved texts are kept, and their bytes.
 inline constexpr std::size_t kSavedTextsMax = 32;
 inline constexpr std::uint64_t kSavedTextsBytesMax = 128ULL << 20U;
+/// Text of an error's message, and of its traceback as JSON, that is read for answers and events.
+/// An answer's notebook form has the whole.
+inline constexpr std::size_t kErrorTextBytesMax = 256ULL << 10U;
+/// Metadata of a reply in which our kernels tell about errors and exit codes; of a stream message,
+/// what is repeated if it becomes several.
+inline constexpr std::size_t kReplyMetadataBytesMax = 64ULL << 10U;
+/// A display_id as JSON; a display with a longer one cannot be updated in an answer.
+inline constexpr std::size_t kDisplayIdBytesMax = 1024;
 /// Events of one execution that are kept for its streams. The newest one is kept whatever its size.
 inline constexpr std::size_t kExecutionEventsMax = 10'000;
 inline constexpr std::size_t kExecutionEventsBytesMax = 8ULL << 20U;

@@ -4,7 +4,10 @@
 #include "protocol/frame.hpp"
 #include "protocol/limits.hpp"
 
+#include <algorithm>
 #include <array>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 namespace cellkeep::protocol {
@@ -39,9 +42,36 @@ struct Message::Body {
     Channel channel = Channel::kShell;
     Header header;
     Header parent;
+    struct Scanned {
+        ContentOutline outline;
+        bool metadata_valid = false;
+        bool one_line = true;  // no line ends in the content
+    };
 
     std::string_view part(std::size_t index) const { return frame_part(frame, index); }
+    const Scanned& scanned() const;
+    /// Before anybody else has the body.
+    void set_scanned(const ContentOutline& outline, bool metadata_valid) {
+        scanned_ = Scanned{outline, metadata_valid, true};
+    }
+
+ private:
+    mutable std::once_flag scanning_;
+    mutable std::optional<Scanned> scanned_;
 };
+
+const Message::Body::Scanned& Message::Body::scanned() const {
+    std::call_once(scanning_, [this] {
+        if (!scanned_) {
+            const std::string_view content = part(kContent);
+            scanned_ = Scanned{
+                outline_of(content),
+                is_valid_json_object(part(kMetadata)),
+                content.find_first_of("\r\n") == std::string_view::npos};
+        }
+    });
+    return *scanned_;
+}
 
 Message::Message(std::shared_ptr<const Body> body) : body_(std::move(body)) {}
 
@@ -62,7 +92,7 @@ Result<Message> Message::create(const MessageParts& parts) {
     return Message(std::move(body));
 }
 
-Result<Message> Message::from_frame(std::string frame) {
+Result<std::shared_ptr<Message::Body>> Message::read_body(std::string frame) {
     BOOST_OUTCOME_TRY(check_frame(frame));
     auto body = std::make_shared<Body>();
     body->frame = std::move(frame);
@@ -73,6 +103,18 @@ Result<Message> Message::from_frame(std::string frame) {
     body->channel = *channel;
     BOOST_OUTCOME_TRY(body->header, parse_header(body->part(kHeader)));
     BOOST_OUTCOME_TRY(body->parent, parse_parent_header(body->part(kParentHeader)));
+    return body;
+}
+
+Result<Message> Message::from_frame(std::string frame) {
+    BOOST_OUTCOME_TRY(auto body, read_body(std::move(frame)));
+    return Message(std::move(body));
+}
+
+Result<Message> Message::from_scanned_frame(
+    std::string frame, const ContentOutline& outline, bool metadata_valid) {
+    BOOST_OUTCOME_TRY(auto body, read_body(std::move(frame)));
+    body->set_scanned(outline, metadata_valid);
     return Message(std::move(body));
 }
 
@@ -141,6 +183,29 @@ std::string_view Message::metadata_json() const {
 
 std::string_view Message::content_json() const {
     return body_->part(kContent);
+}
+
+const ContentOutline& Message::outline() const {
+    return body_->scanned().outline;
+}
+
+bool Message::has_valid_metadata() const {
+    return body_->scanned().metadata_valid;
+}
+
+RawJson Message::member(Member member) const {
+    const Body::Scanned& scanned = body_->scanned();
+    const std::string_view text = scanned.outline.find(member, content_json());
+    if (text.empty()) {
+        return {};
+    }
+    if (!scanned.one_line) {
+        std::string copy(text);
+        std::replace_if(
+            copy.begin(), copy.end(), [](char c) { return c == '\r' || c == '\n'; }, ' ');
+        return RawJson(std::move(copy));
+    }
+    return {body_, text, body_->frame.capacity()};
 }
 
 std::size_t Message::buffer_count() const {

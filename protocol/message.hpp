@@ -7,8 +7,10 @@
 // bytes. Thread-safe: immutable.
 #pragma once
 
+#include "protocol/content_outline.hpp"
 #include "protocol/header.hpp"
 #include "protocol/json.hpp"
+#include "protocol/raw_json.hpp"
 #include "protocol/support/result.hpp"
 
 #include <nlohmann/json.hpp>
@@ -47,6 +49,12 @@ class Message {
     /// parses the headers. kProtocol names what is wrong; kLimitExceeded as in create().
     static Result<Message> from_frame(std::string frame);
 
+    /// The same of a frame whose content has been scanned (content_outline.hpp), so that no later
+    /// question reads it again. metadata_valid: its metadata is a JSON object, scanned likewise.
+    /// Precondition: neither has line ends.
+    static Result<Message> from_scanned_frame(
+        std::string frame, const ContentOutline& outline, bool metadata_valid);
+
     /// A message of our own making. Precondition: the values are objects, the header has a msg_id
     /// and a msg_type, and all of it fits limits::kFrameBytesMax. A parent header whose text would
     /// pass limits::kHeaderBytesMax is cut down to the fields of Header.
@@ -67,6 +75,13 @@ class Message {
     std::string_view parent_header_json() const;
     std::string_view metadata_json() const;
     std::string_view content_json() const;
+    /// What content_json() holds. Scanned once: at the first question, if not before.
+    const ContentOutline& outline() const;
+    /// Whether metadata_json() is a JSON object. As outline().
+    bool has_valid_metadata() const;
+    /// A member of the content; null if it is not there or the content is not an object. Refers to
+    /// this message's bytes, unless they have line ends: those become spaces in a copy.
+    RawJson member(Member member) const;
     std::size_t buffer_count() const;
     /// Precondition: index < buffer_count().
     std::string_view buffer(std::size_t index) const;
@@ -85,6 +100,7 @@ class Message {
  private:
     struct Body;
     explicit Message(std::shared_ptr<const Body> body);
+    static Result<std::shared_ptr<Body>> read_body(std::string frame);
     std::shared_ptr<const Body> body_;
 };
 

@@ -131,6 +131,63 @@ std::string Signer::sign(
     return to_hex(mac_->compute(parts).view());
 }
 
+struct Signing::Work {
+    MacContext context;  // none without a key
+    Message message;
+    std::size_t part = 0;
+    std::size_t at = 0;  // in that part
+
+    std::string_view text() const {
+        const std::array<std::string_view, kSignedParts> parts{
+            message.header_json(),
+            message.parent_header_json(),
+            message.metadata_json(),
+            message.content_json()};
+        return parts[part];
+    }
+};
+
+Signing Signer::begin_signing(Message message) const {
+    MacContext context;
+    if (mac_->keyed != nullptr) {
+        context.reset(EVP_MAC_CTX_dup(mac_->keyed.get()));
+        CELLKEEP_CHECK(context != nullptr);
+    }
+    return Signing(std::make_unique<Signing::Work>(
+        Signing::Work{std::move(context), std::move(message), 0, 0}));
+}
+
+Signing::Signing(std::unique_ptr<Work> work) : work_(std::move(work)) {}
+Signing::Signing(Signing&& other) noexcept = default;
+Signing& Signing::operator=(Signing&& other) noexcept = default;
+Signing::~Signing() = default;
+
+bool Signing::advance(std::size_t bytes) {
+    while (work_->context != nullptr && work_->part < kSignedParts && bytes > 0) {
+        const std::string_view left = work_->text().substr(work_->at);
+        const std::string_view slice = left.substr(0, bytes);
+        const auto* data = reinterpret_cast<const unsigned char*>(slice.data());
+        CELLKEEP_CHECK(EVP_MAC_update(work_->context.get(), data, slice.size()) == 1);
+        bytes -= slice.size();
+        work_->at += slice.size();
+        if (slice.size() == left.size()) {
+            ++work_->part;
+            work_->at = 0;
+        }
+    }
+    return work_->context == nullptr || work_->part == kSignedParts;
+}
+
+std::string Signing::finish() {
+    if (work_->context == nullptr) {
+        return {};
+    }
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    std::size_t size = 0;
+    CELLKEEP_CHECK(EVP_MAC_final(work_->context.get(), digest.data(), &size, digest.size()) == 1);
+    return to_hex({digest.data(), size});
+}
+
 std::vector<std::string_view> Signer::frames(
     const Message& message, const std::string& signature) const {
     std::vector<std::string_view> frames;

@@ -29,6 +29,8 @@ struct SignedMessage {
     Message message;
 };
 
+class Signing;
+
 class Signer {
  public:
     /// scheme: "hmac-sha256", "hmac-sha512" or "hmac-md5" (JEP 106). An empty key turns signing
@@ -48,6 +50,9 @@ class Signer {
         std::string_view metadata,
         std::string_view content) const;
 
+    /// The signature of a message in slices, for one that is large. The Signer need not outlive it.
+    Signing begin_signing(Message message) const;
+
     /// Frames to send after the identities: delimiter, signature, the four JSON texts, buffers.
     /// Views into message, into this Signer's constants and into signature, which the caller keeps.
     std::vector<std::string_view> frames(
@@ -58,6 +63,7 @@ class Signer {
     Result<SignedMessage> open(Channel channel, std::span<const std::string_view> frames);
 
  private:
+    friend class Signing;
     struct Mac;
     /// 128 bits of a verified HMAC identify a message: whoever could find two messages that agree
     /// in them has the key.
@@ -73,6 +79,27 @@ class Signer {
     std::unique_ptr<Mac> mac_;
     std::unordered_set<Fingerprint, FingerprintHash> seen_;
     std::deque<Fingerprint> seen_order_;
+};
+
+/// Made by Signer::begin_signing. Not thread-safe.
+class Signing {
+ public:
+    Signing(Signing&& other) noexcept;
+    Signing& operator=(Signing&& other) noexcept;
+    Signing(const Signing&) = delete;
+    Signing& operator=(const Signing&) = delete;
+    ~Signing();
+
+    /// Works on so many more bytes of the message; true once it is done.
+    bool advance(std::size_t bytes);
+    /// As Signer::sign. Precondition: advance() has said true. Once.
+    std::string finish();
+
+ private:
+    friend class Signer;
+    struct Work;
+    explicit Signing(std::unique_ptr<Work> work);
+    std::unique_ptr<Work> work_;
 };
 
 }  // namespace cellkeep::protocol

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/host_features.hpp"
 
-#include "sandbox/assembly.hpp"
+#include "sandbox/server/assembly.hpp"
 
 #include <sys/utsname.h>
 

@@ -4,9 +4,9 @@
 // uses it for its hints. Probing forks short-lived children and takes some milliseconds.
 #pragma once
 
-#include "sandbox/host_mode.hpp"
-#include "sandbox/isolation.hpp"
-#include "sandbox/policy.hpp"
+#include "sandbox/policy/host_mode.hpp"
+#include "sandbox/policy/isolation.hpp"
+#include "sandbox/policy/policy.hpp"
 
 #include <string>
 #include <vector>
@@ -18,8 +18,8 @@ struct HostFeatures {
     std::string kernel_release;
     int landlock_abi = 0;       // 0: none
     std::string cgroup_layout;  // "v2", "v1", "hybrid", "none"
-    /// One row per control of sandbox/isolation.hpp: what a session made now with no degradation
-    /// allowed would get, and the fix for what it would not.
+    /// One row per control of sandbox/policy/isolation.hpp: what a session made now with no
+    /// degradation allowed would get, and the fix for what it would not.
     std::vector<Control> controls;
 };
 

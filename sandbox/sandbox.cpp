@@ -2,13 +2,13 @@
 #include "sandbox/sandbox.hpp"
 
 #include "protocol/support/syscall.hpp"
-#include "sandbox/leftovers.hpp"
-#include "sandbox/reported_calls.hpp"
-#include "sandbox/rest.hpp"
-#include "sandbox/sandbox_state.hpp"
-#include "sandbox/server_cgroup.hpp"
-#include "sandbox/worker_descriptors.hpp"
-#include "sandbox/zygote.hpp"
+#include "sandbox/cgroup/leftovers.hpp"
+#include "sandbox/cgroup/server_cgroup.hpp"
+#include "sandbox/policy/reported_calls.hpp"
+#include "sandbox/server/idle_probe.hpp"
+#include "sandbox/server/sandbox_state.hpp"
+#include "sandbox/server/worker_descriptors.hpp"
+#include "sandbox/server/zygote.hpp"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -29,6 +29,7 @@ constexpr std::chrono::seconds kStartPatience{10};
 Usage to_usage(const CgroupUsage& now) {
     return {
         now.cpu_time,
+        now.cpu_lost,
         now.memory_bytes,
         now.memory_peak_bytes,
         now.oom_kills,

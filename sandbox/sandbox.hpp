@@ -13,10 +13,10 @@
 
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
-#include "sandbox/isolation.hpp"
-#include "sandbox/limits_change.hpp"
-#include "sandbox/policy.hpp"
-#include "sandbox/worker_group.hpp"
+#include "sandbox/policy/isolation.hpp"
+#include "sandbox/policy/limits_change.hpp"
+#include "sandbox/policy/policy.hpp"
+#include "sandbox/shared/worker_group.hpp"
 
 #include <sys/types.h>
 
@@ -85,7 +85,8 @@ struct SandboxEvent {
     WorkerExit worker;  // for kWorkerExited
     /// For kDenied. Queued before the call returns inside, so whatever the guest says after its
     /// EPERM arrives later than this can be read. Only a guest that is refused more than
-    /// kDenialReportsBurst calls at once (sandbox/messages.hpp) is told about late and summed up.
+    /// kDenialReportsBurst calls at once (sandbox/shared/messages.hpp) is told about late and
+    /// summed up.
     Denial denial;
     WorkerGroup group = 0;  // for kGroupSwept
 };
@@ -96,6 +97,7 @@ inline constexpr std::chrono::milliseconds kFreezePatience{1000};
 /// Counters since the sandbox was made. A counter whose control is absent stays 0.
 struct Usage {
     std::chrono::microseconds cpu_time{0};
+    bool cpu_lost = false;  // its counter is there and cannot be read: cpu_time is 0
     std::uint64_t memory_bytes = 0;
     std::uint64_t memory_peak_bytes = 0;
     std::uint64_t oom_kills = 0;
@@ -132,11 +134,11 @@ class Sandbox {
     ~Sandbox();
 
     /// Forks a worker from pid 1 and execs it. At most 32 workers live at once, argv and env have
-    /// at most 512 entries each and 96 KiB together (kLimitExceeded beyond; sandbox/messages.hpp).
-    /// An exec that fails is reported here, by step, if nobody else is inside; else with the exit:
-    /// among others that could stop it nobody waits for it. kUnavailable if pid 1 does not even
-    /// take the request, and while something that was killed has not ended yet. After kTimeout the
-    /// sandbox is dead: its kSandboxDied follows.
+    /// at most 512 entries each and 96 KiB together (kLimitExceeded beyond;
+    /// sandbox/shared/messages.hpp). An exec that fails is reported here, by step, if nobody else
+    /// is inside; else with the exit: among others that could stop it nobody waits for it.
+    /// kUnavailable if pid 1 does not even take the request, and while something that was killed
+    /// has not ended yet. After kTimeout the sandbox is dead: its kSandboxDied follows.
     Result<Worker> start(WorkerSpec spec);
 
     /// It was made by a zygote: by this one.
@@ -162,8 +164,8 @@ class Sandbox {
     /// The socket that listens at 127.0.0.1:kProxyPort inside: non-blocking, close-on-exec, the
     /// caller's from now on. Invalid for NetworkMode::kNone and the second time. What it accepts
     /// are sockets of the session's network namespace; no socket of the host's ever goes in.
-    /// stop_listening() (sandbox/network_pool.hpp) takes the way out away for good: nothing can
-    /// listen there for the server again.
+    /// stop_listening() (sandbox/server/network_pool.hpp) takes the way out away for good: nothing
+    /// can listen there for the server again.
     UniqueFd take_proxy_listener();
 
     /// Nothing inside runs until thaw(), kill_workers(), begin_sweep() or destroy(); start() is
@@ -172,8 +174,8 @@ class Sandbox {
     Status freeze(std::chrono::milliseconds patience = kFreezePatience);
     Status thaw();
     /// Whether all that is inside waits for something that only somebody outside can bring: every
-    /// thread in a wait without a time limit (sandbox/rest.hpp). An error: the host does not show
-    /// it, or gives no cgroup to freeze.
+    /// thread in a wait without a time limit (sandbox/server/idle_probe.hpp). An error: the host
+    /// does not show it, or gives no cgroup to freeze.
     Result<bool> is_waiting() const;
 
     Result<Usage> usage() const;
@@ -194,8 +196,8 @@ class Sandbox {
     const IsolationReport& isolation() const;
 
     /// The session's /workspace as a directory descriptor (O_PATH). Only for openat2 with
-    /// RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS: see sandbox/workspace.hpp.
-    /// Valid until destroy().
+    /// RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS: see
+    /// sandbox/workspace/workspace.hpp. Valid until destroy().
     int workspace_fd() const;
     /// The host uid and gid that own files in the workspace.
     uid_t file_uid() const;

@@ -4,9 +4,12 @@
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/cli/doctor_report.hpp"
-#include "kernel-manager/session/kernel_catalog.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/languages/installation.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
 #include "sandbox/host_features.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace cellkeep::cli {
@@ -36,9 +39,7 @@ Languages find_languages() {
         return languages;
     }
     languages.offered = catalog.value().languages();
-    for (const session::NotOffered& language : catalog.value().not_offered()) {
-        languages.not_offered.emplace_back(language.language, language.reason);
-    }
+    languages.not_offered = catalog.value().not_offered();
     return languages;
 }
 
@@ -48,11 +49,16 @@ sandbox::HostFeatures probe() {
         return sandbox::probe_host(kernel.value().images, kernel.value().read_only);
     }
     sandbox::HostFeatures host = sandbox::probe_host();
+    // Where no control can be applied, no server starts, and none makes an image.
+    const bool has_controls =
+        std::any_of(host.controls.begin(), host.controls.end(), [](const auto& control) {
+            return control.state == sandbox::ControlState::kApplied;
+        });
     for (sandbox::Control& control : host.controls) {
         if (control.name != "private_image") {
             continue;
         }
-        if (kernel.error().code() == ErrorCode::kNotFound) {
+        if (has_controls && kernel.error().code() == ErrorCode::kNotFound) {
             control.state = sandbox::ControlState::kApplied;
             control.mechanism =
                 "the first server to start makes the image (cellkeep image build: now)";

@@ -62,16 +62,17 @@ std::string doctor_table(const sandbox::HostFeatures& host, const Languages& lan
         }
         text += "\n";
     }
-    for (const auto& [language, reason] : languages.not_offered) {
-        text += "    not offered: " + language + ": " + reason + "\n";
+    for (const session::NotOffered& one : languages.not_offered) {
+        text += "    not offered: " + one.language + ": " + describe(one) + "\n";
     }
     return text;
 }
 
 std::string doctor_json(const sandbox::HostFeatures& host, const Languages& languages) {
     nlohmann::json not_offered = nlohmann::json::array();
-    for (const auto& [language, reason] : languages.not_offered) {
-        not_offered.push_back({{"language", language}, {"reason", reason}});
+    for (const session::NotOffered& one : languages.not_offered) {
+        not_offered.push_back(
+            {{"language", one.language}, {"reason", one.reason}, {"hint", one.hint}});
     }
     nlohmann::json controls = nlohmann::json::array();
     for (const sandbox::Control& control : host.controls) {

@@ -5,7 +5,8 @@
 #include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/image/image_verify.hpp"
 #include "kernel-manager/image/prepare.hpp"
-#include "kernel-manager/session/kernel_catalog.hpp"
+#include "kernel-manager/languages/installation.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -5,8 +5,10 @@
 #include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/cli/kernel_host.hpp"
 #include "kernel-manager/cli/run_to_end.hpp"
-#include "kernel-manager/session/completion.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/session/session_options.hpp"
 #include "protocol/limits.hpp"
+#include "protocol/support/completion.hpp"
 
 #include <sys/stat.h>
 
@@ -53,16 +55,16 @@ Status serve_kernel(const KernelCommand& command) {
 class ReplyTaker : public session::ReplySink {
  public:
     explicit ReplyTaker(asio::io_context& io)
-        : reply_(std::make_shared<session::Completion<Result<nlohmann::json>>>(io)) {}
+        : reply_(std::make_shared<Completion<Result<nlohmann::json>>>(io)) {}
     void deliver(const protocol::Message& message) override {
         reply_->set(message.parse_content());
     }
     asio::awaitable<Result<nlohmann::json>> wait() {
-        co_return co_await session::Completion<Result<nlohmann::json>>::wait(reply_);
+        co_return co_await Completion<Result<nlohmann::json>>::wait(reply_);
     }
 
  private:
-    std::shared_ptr<session::Completion<Result<nlohmann::json>>> reply_;
+    std::shared_ptr<Completion<Result<nlohmann::json>>> reply_;
 };
 
 asio::awaitable<Result<nlohmann::json>> ask(

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/kernel_arguments.hpp"
 
+#include "kernel-manager/cli/launcher_argument.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace cellkeep::cli {
 
 namespace {
@@ -43,6 +49,20 @@ void add_place(CLI::App& sub, KernelspecPlace& place) {
     sub.add_flag("--force", place.force, "Also a kernelspec of that name that is not Cellkeep's");
 }
 
+/// Other unknown options are an error of usage, as everywhere.
+void ignore_launcher_arguments(CLI::App& kernel) {
+    kernel.allow_extras();
+    kernel.callback([&kernel] {
+        std::vector<std::string> unknown = kernel.remaining();
+        std::erase_if(unknown, [](const std::string& argument) {
+            return !argument.starts_with('-') || is_launcher_argument(argument);
+        });
+        if (!unknown.empty()) {
+            throw CLI::ExtrasError(std::move(unknown));
+        }
+    });
+}
+
 }  // namespace
 
 void add_kernel_commands(CLI::App& app, KernelArguments& arguments) {
@@ -54,9 +74,10 @@ void add_kernel_commands(CLI::App& app, KernelArguments& arguments) {
             arguments.kernel.connection_file,
             "The connection file that the Jupyter program wrote")
         ->required();
-    // `jupyter run FILE` and `jupyter console` hand their own arguments on to the kernel; flags are
-    // still refused, because a misspelt limit must not be one that is silently not in force.
-    kernel->add_option("ARGUMENTS", arguments.ignored, "Of the Jupyter program; ignored");
+    // `jupyter run FILE` and `jupyter console` hand their own arguments on to the kernel.
+    kernel->add_option(
+        "ARGUMENTS", arguments.ignored, "Of the Jupyter program, options for ipykernel; ignored");
+    ignore_launcher_arguments(*kernel);
     add_notebook_options(*kernel, arguments.kernel.notebook);
 
     CLI::App* spec = app.add_subcommand(

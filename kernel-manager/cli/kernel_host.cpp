@@ -2,6 +2,7 @@
 #include "kernel-manager/cli/kernel_host.hpp"
 
 #include "kernel-manager/cli/console.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
 #include "protocol/limits.hpp"
 
 #include <boost/asio/co_spawn.hpp>

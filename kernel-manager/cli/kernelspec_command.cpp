@@ -6,6 +6,8 @@
 #include "kernel-manager/cli/kernel.hpp"
 #include "kernel-manager/cli/kernelspec.hpp"
 #include "kernel-manager/cli/kernelspec_paths.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/cli/service_setup.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -91,10 +93,15 @@ Status install(const KernelspecInstall& command, std::vector<std::string>& writt
     const std::vector<std::string> languages =
         command.all ? config.catalog.languages()
                     : std::vector<std::string>{command.notebook.language};
+    if (command.all) {
+        print_not_offered(config.catalog);
+    }
     for (const std::string& name : languages) {
         const session::KernelSpec* language = config.catalog.find(name);
         if (language == nullptr) {
-            return Error(ErrorCode::kInvalidArgument, "--language: " + name + " is not offered");
+            Error refused = config.catalog.refuse(name);
+            return Error(
+                refused.code(), "--language: " + std::string(refused.reason()), refused.hint());
         }
         BOOST_OUTCOME_TRY(
             std::string path, install_one(command, *language, directory, program.string()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/log.hpp"
 
-#include "kernel-manager/session/redaction.hpp"
+#include "kernel-manager/governance/redaction.hpp"
 #include "protocol/message.hpp"
 
 #include <spdlog/sinks/stdout_sinks.h>

@@ -3,6 +3,7 @@
 
 #include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/cli/service_setup.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
 
 #include <chrono>
 #include <cstdlib>

@@ -4,7 +4,8 @@
 // once and for all to `cellkeep kernelspec install`, which passes it on. Values only.
 #pragma once
 
-#include "kernel-manager/session/service.hpp"
+#include "kernel-manager/service/service.hpp"
+#include "kernel-manager/session/session_options.hpp"
 #include "protocol/support/result.hpp"
 
 #include <cstdint>

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/run_target.hpp"
 
-#include "kernel-manager/agent/model.hpp"
+#include "kernel-manager/api/model.hpp"
+#include "kernel-manager/api/execution_model.hpp"
 #include "kernel-manager/cli/json_field.hpp"
 #include "kernel-manager/cli/service_setup.hpp"
 #include "kernel-manager/http/client.hpp"
 #include "kernel-manager/http/target.hpp"
-#include "kernel-manager/session/service.hpp"
+#include "kernel-manager/service/service.hpp"
+#include "kernel-manager/session/session_options.hpp"
+#include "protocol/json.hpp"
 #include "protocol/message.hpp"
 
 #include <utility>
@@ -50,7 +53,8 @@ class LocalTarget : public RunTarget {
         if (result.has_error()) {
             co_return result.error();
         }
-        co_return agent::to_json(result.value(), agent::Outputs::kInclude);
+        co_return protocol::parse_json(
+            agent::result_text(result.value(), agent::Outputs::kInclude).join(), "execution");
     }
 
     asio::awaitable<void> interrupt() override {

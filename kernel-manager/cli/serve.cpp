@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `cellkeep serve`: where the parts are put together.
-#include "kernel-manager/agent/history.hpp"
-#include "kernel-manager/agent/routes.hpp"
+#include "kernel-manager/api/history.hpp"
+#include "kernel-manager/api/routes.hpp"
 #include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/cli/egress_setup.hpp"
 #include "kernel-manager/cli/listening.hpp"
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/open_files.hpp"
+#include "kernel-manager/cli/serve_banner.hpp"
 #include "kernel-manager/cli/serve_plan.hpp"
 #include "kernel-manager/cli/service_setup.hpp"
 #include "kernel-manager/cli/state_dir.hpp"
@@ -15,8 +16,7 @@
 #include "kernel-manager/jupyter/channels_front.hpp"
 #include "kernel-manager/jupyter/rest_api.hpp"
 #include "kernel-manager/jupyter/zmq_front.hpp"
-#include "kernel-manager/session/backend.hpp"
-#include "kernel-manager/session/service.hpp"
+#include "kernel-manager/service/service.hpp"
 #include "kernel-manager/store/store.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/time.hpp"
@@ -88,14 +88,7 @@ Status announce(const ServePlan& plan, const Listeners& listeners, StateDir& sta
     record.started_at = to_iso8601(std::chrono::system_clock::now());
     record.version = version_text();
     BOOST_OUTCOME_TRY(state_dir.publish(record));
-    std::string where;
-    for (const std::string& url : listeners.urls()) {
-        const bool is_unix = url.substr(0, 5) == "unix:";
-        where += "\n    " + url + (is_unix ? std::string() : "?token=" + plan.token);
-    }
-    print(
-        "Cellkeep " + version_text() + " serves the session API and Jupyter front ends at" + where +
-        "\nState: " + state_dir.path() + ". Stop with Ctrl-C.\n");
+    print(to_text({listeners.urls(), plan.token, plan.token_source, state_dir.path()}));
     if (plan.ready_fd) {
         const UniqueFd ready(*plan.ready_fd);
         BOOST_OUTCOME_TRY(with_context(write_all(ready.get(), "READY\n"), "--ready-fd"));
@@ -105,8 +98,7 @@ Status announce(const ServePlan& plan, const Listeners& listeners, StateDir& sta
 
 /// Fails if the default kernel is none of this server's.
 Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Service& service) {
-    const auto language =
-        jupyter::language_of(plan.default_kernel_name, service.catalog().languages());
+    const auto language = jupyter::language_of(plan.default_kernel_name, service.languages());
     if (!language) {
         return Error(
             ErrorCode::kInvalidArgument,
@@ -134,6 +126,7 @@ Result<session::ServiceConfig> service_config(const ServePlan& plan) {
             plan.image,
             plan.kernels,
             plan.foreign_kernels));
+    print_not_offered(config.catalog);
     if (!plan.inputs.empty()) {
         BOOST_OUTCOME_TRY(config.inputs, session::InputsDirectory::open(plan.inputs));
     }
@@ -218,17 +211,16 @@ Status run_server(const ServePlan& plan) {
     agent::History history(opened.store.get(), opened.trouble);
     service.add_listener(&history);
     http::Application application = make_application(plan.listening, plan.token, plan.principals);
-    session::ServiceBackend backend(service);
-    agent::Routes routes(backend, history, version_text());
+    agent::Routes routes(service, history, version_text());
     routes.add_to(application.router());
     BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
-    jupyter::RestApi rest_api(io, backend, std::move(rest));
+    jupyter::RestApi rest_api(io, service, std::move(rest));
     rest_api.add_to(application);
     jupyter::ChannelsConfig channels_config;
     channels_config.log = [](const std::string& line) {
         log_event(LogLevel::kWarning, "channels", {{"message", line}});
     };
-    jupyter::ChannelsFront channels(io, backend, std::move(channels_config));
+    jupyter::ChannelsFront channels(io, service, std::move(channels_config));
     channels.add_to(application.router());
     service.add_listener(&channels);
     BOOST_OUTCOME_TRY(

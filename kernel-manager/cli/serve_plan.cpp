@@ -4,7 +4,7 @@
 #include "kernel-manager/cli/egress_setup.hpp"
 #include "kernel-manager/cli/state_dir.hpp"
 #include "kernel-manager/http/token_file.hpp"
-#include "kernel-manager/session/options_check.hpp"
+#include "kernel-manager/service/options_check.hpp"
 #include "protocol/support/syscall.hpp"
 
 #include <algorithm>
@@ -33,18 +33,28 @@ Result<protocol::Transport> parse_transport(const std::string& text) {
     return Error(ErrorCode::kInvalidArgument, "zmq transport \"" + text + "\" is not ipc or tcp");
 }
 
-Result<ServeOptions> collect_options(const ServeCommand& command) {
+struct CollectedOptions {
+    ServeOptions options;
+    std::string token_source;  // empty: none was given
+};
+
+Result<CollectedOptions> collect_options(const ServeCommand& command) {
     ServeOptions options = command.flags;
+    std::string token_source = options.token ? "--token" : "";
     // Read once at start, before any other thread exists.
     const char* token = std::getenv("CELLKEEP_TOKEN");  // NOLINT(concurrency-mt-unsafe)
     if (token != nullptr && !options.token) {
         options.token = token;
+        token_source = "CELLKEEP_TOKEN";
     }
     if (command.config_path) {
         BOOST_OUTCOME_TRY(auto file, load_serve_config(*command.config_path));
+        if (file.token && !options.token) {
+            token_source = *command.config_path;
+        }
         options = overlay(std::move(options), std::move(file));
     }
-    return options;
+    return CollectedOptions{std::move(options), std::move(token_source)};
 }
 
 /// The profile of a notebook's kernel, with what the operator says otherwise.
@@ -63,20 +73,19 @@ Result<session::SessionLimits> kernel_limits(const ServeOptions& options) {
 
 /// Who may come. The plan knows already where it listens.
 Status plan_tokens(const ServeOptions& options, ServePlan& plan) {
-    plan.token_given = options.token.has_value();
-    if (plan.token_given && options.token->empty()) {
+    if (options.token && options.token->empty()) {
         return Error(ErrorCode::kInvalidArgument, "the token is empty");
     }
     if (options.token_file) {
         BOOST_OUTCOME_TRY(plan.principals, http::load_token_file(*options.token_file));
     }
-    if (!plan.listening.loopback() && !plan.token_given && plan.principals.empty()) {
+    if (!plan.listening.loopback() && !options.token && plan.principals.empty()) {
         return Error(
             ErrorCode::kInvalidArgument,
             "listening on an address that others can reach needs a token of yours",
             "Set CELLKEEP_TOKEN (or --token, --token-file), or listen on 127.0.0.1.");
     }
-    if (plan.token_given) {
+    if (options.token) {
         plan.token = *options.token;
     } else {
         BOOST_OUTCOME_TRY(plan.token, secret_hex(kTokenBytes));
@@ -121,8 +130,10 @@ Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
 }  // namespace
 
 Result<ServePlan> make_serve_plan(const ServeCommand& command) {
-    BOOST_OUTCOME_TRY(const ServeOptions options, collect_options(command));
+    BOOST_OUTCOME_TRY(CollectedOptions collected, collect_options(command));
+    const ServeOptions& options = collected.options;
     ServePlan plan;
+    plan.token_source = std::move(collected.token_source);
     BOOST_OUTCOME_TRY(plan.listening, plan_listening(options));
     BOOST_OUTCOME_TRY(plan_tokens(options, plan));
     if (options.state_dir) {

@@ -10,7 +10,8 @@
 #include "kernel-manager/egress/gateway.hpp"
 #include "kernel-manager/http/auth.hpp"
 #include "kernel-manager/jupyter/rest_kernelspecs.hpp"
-#include "kernel-manager/session/service.hpp"
+#include "kernel-manager/service/service.hpp"
+#include "kernel-manager/session/session_options.hpp"
 #include "protocol/connection_file.hpp"
 #include "protocol/support/result.hpp"
 
@@ -24,7 +25,8 @@ namespace cellkeep::cli {
 struct ServePlan {
     ListenPlan listening;
     std::string token;
-    bool token_given = false;
+    /// Where the operator gave the token: an option, a variable, a file. Empty: it is a random one.
+    std::string token_source;
     std::vector<http::NamedToken> principals;  // besides the administrator
     std::string state_dir;
     std::size_t sessions_max = 0;

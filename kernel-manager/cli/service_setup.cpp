@@ -5,10 +5,12 @@
 #include "kernel-manager/cli/kernelspec_paths.hpp"
 #include "kernel-manager/image/prepare.hpp"
 #include "kernel-manager/jupyter/rest_kernelspecs.hpp"
-#include "kernel-manager/session/foreign_launch.hpp"
-#include "kernel-manager/session/kernel_catalog.hpp"
-#include "sandbox/isolation.hpp"
-#include "sandbox/plan_builder.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/languages/foreign_launch.hpp"
+#include "kernel-manager/languages/installation.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
+#include "sandbox/policy/isolation.hpp"
+#include "sandbox/policy/plan_builder.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <algorithm>
@@ -56,7 +58,7 @@ void withhold_unshowable(session::ForeignKernels& kernels) {
         for (const sandbox::ReadOnlyPath& path : kernel.shared) {
             if (const Status shown = sandbox::check_read_only(path); shown.has_error()) {
                 kernels.not_offered.push_back(
-                    {kernel.name, kernel.resources + ": " + shown.error().message()});
+                    {kernel.name, kernel.resources + ": " + shown.error().message(), ""});
                 return true;
             }
         }
@@ -96,15 +98,21 @@ Result<session::KernelCatalog> create_catalog(
     const session::KernelSpec python = *catalog.find("python");
     for (const session::ForeignKernel& kernel : offer.foreign.found) {
         if (is_taken(kernel.name, catalog)) {
-            catalog.withhold({kernel.name, kernel.resources + ": the name is taken"});
+            catalog.withhold({kernel.name, kernel.resources + ": the name is taken", ""});
             continue;
         }
         auto spec = session::make_foreign_spec(kernel, offer.installation, python, images);
         if (spec.has_error()) {
-            catalog.withhold({kernel.name, kernel.resources + ": " + spec.error().message()});
+            catalog.withhold(
+                {kernel.name,
+                 kernel.resources + ": " + spec.error().message(),
+                 spec.error().hint()});
         } else {
-            catalog.add(std::move(spec).value());
+            catalog.offer(std::move(spec).value());
         }
+    }
+    for (const session::NotOffered& absent : offer.foreign.not_offered) {
+        catalog.withhold(absent);
     }
     return catalog;
 }
@@ -154,15 +162,15 @@ Status add_kernels(const std::vector<std::string>& kernels, session::Installatio
     return ok();
 }
 
-void print_not_offered(const std::vector<session::NotOffered>& languages) {
-    for (const session::NotOffered& language : languages) {
+}  // namespace
+
+void print_not_offered(const session::KernelCatalog& catalog) {
+    for (const session::NotOffered& language : catalog.not_offered()) {
         print_error(
-            "cellkeep: the language " + language.language + " is not offered: " + language.reason +
-            "\n");
+            "cellkeep: the language " + language.language +
+            " is not offered: " + describe(language) + "\n");
     }
 }
-
-}  // namespace
 
 Result<session::ServiceConfig> make_service_config(
     std::size_t sessions_max,
@@ -188,8 +196,6 @@ Result<session::ServiceConfig> make_service_config(
     BOOST_OUTCOME_TRY(offer.foreign, find_kernelspecs(foreign_kernels, offer.installation));
     BOOST_OUTCOME_TRY(
         config.catalog, make_catalog(offer, image, config.allow_degraded.contains(kImageControl)));
-    print_not_offered(config.catalog.not_offered());
-    print_not_offered(offer.foreign.not_offered);
     // Ignored: leftovers of a dead server cost memory, not correctness.
     (void)sandbox::sweep_leftovers();
     return config;

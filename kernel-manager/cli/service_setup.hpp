@@ -3,7 +3,7 @@
 // The session service's configuration as every command that runs sessions needs it.
 #pragma once
 
-#include "kernel-manager/session/service.hpp"
+#include "kernel-manager/service/service.hpp"
 #include "protocol/support/result.hpp"
 
 #include <cstddef>
@@ -23,8 +23,8 @@ inline constexpr const char* kAutomaticKernelspecs = "auto";
 /// first time, and says so on stderr. Call it on the main thread before others exist
 /// (image_mount.hpp).
 /// kernels: directories of the operator's whose folders are languages (kernels/driver/README.md);
-/// kInvalidArgument if there is no such directory. A language that lacks something is told on
-/// stderr and not offered. foreign_kernels: directories of Jupyter kernelspecs, likewise, or
+/// kInvalidArgument if there is no such directory. A language that lacks something is not offered;
+/// the catalogue tells why. foreign_kernels: directories of Jupyter kernelspecs, likewise, or
 /// kAutomaticKernelspecs.
 Result<session::ServiceConfig> make_service_config(
     std::size_t sessions_max,
@@ -32,5 +32,8 @@ Result<session::ServiceConfig> make_service_config(
     const std::string& image = kAutomaticImage,
     const std::vector<std::string>& kernels = {},
     const std::vector<std::string>& foreign_kernels = {});
+
+/// One line on stderr for each language that is not offered: why, and what gives it.
+void print_not_offered(const session::KernelCatalog& catalog);
 
 }  // namespace cellkeep::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/egress/secret.hpp"
 
+#include "kernel-manager/egress/plain_path.hpp"
 #include "protocol/json.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/syscall.hpp"

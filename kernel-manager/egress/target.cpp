@@ -198,15 +198,4 @@ Result<AbsoluteTarget> parse_absolute_target(std::string_view text) {
     return target;
 }
 
-bool is_plain_path(std::string_view origin) {
-    const std::string path = to_lower(origin.substr(0, origin.find('?')));
-    for (const std::string_view odd :
-         {"//", "/./", "/../", "%2e", "%2f", "%5c", "%25", "%00", "\\", ";"}) {
-        if (path.find(odd) != std::string::npos) {
-            return false;
-        }
-    }
-    return !path.ends_with("/.") && !path.ends_with("/..");
-}
-
 }  // namespace cellkeep::egress

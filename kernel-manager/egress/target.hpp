@@ -55,8 +55,4 @@ Result<AbsoluteTarget> parse_absolute_target(std::string_view text);
 /// A request target in origin form: "/…" of printable ASCII, without a fragment or backslash.
 Status check_origin_target(std::string_view text);
 
-/// Whether a path is one that servers read in one way only: no dot segments, no empty segments, no
-/// encoded slash, backslash or dot. What a prefix of a path is compared with must be.
-bool is_plain_path(std::string_view origin);
-
 }  // namespace cellkeep::egress

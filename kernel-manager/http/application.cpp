@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/application.hpp"
 
+#include "kernel-manager/http/host_field.hpp"
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -60,6 +62,9 @@ Application::Application(TokenAuth auth, HostGuard hosts)
     : auth_(std::move(auth)), hosts_(std::move(hosts)) {}
 
 std::optional<Problem> Application::check_head(const Request& request) const {
+    if (auto fault = host_fault(request.headers, request.target.authority)) {
+        return make_problem(400, std::move(*fault));
+    }
     if (!hosts_.allows(request.headers.get("Host"))) {
         return make_problem(
             421,

@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/auth.hpp"
 
+#include "kernel-manager/http/host_field.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/text.hpp"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace cellkeep::http {
-
-namespace {
-
-/// "host:port" without its port; "[::1]:80" keeps its brackets.
-std::string_view without_port(std::string_view host) {
-    if (!host.empty() && host.front() == '[') {
-        return host.substr(0, host.find(']') + 1);
-    }
-    return host.substr(0, host.find(':'));
-}
-
-}  // namespace
 
 TokenDigest digest_of_token(std::string_view token) {
     TokenDigest digest{};
@@ -96,13 +86,10 @@ bool HostGuard::allows(std::string_view host_header) const {
     if (!enforced_) {
         return true;
     }
-    const std::string_view host = without_port(host_header);
-    for (const std::string& name : names_) {
-        if (equals_ignoring_case(host, name)) {
-            return true;
-        }
-    }
-    return false;
+    const auto host = host_of(host_header);
+    return host && std::any_of(names_.begin(), names_.end(), [host](const std::string& name) {
+               return equals_ignoring_case(*host, name);
+           });
 }
 
 }  // namespace cellkeep::http

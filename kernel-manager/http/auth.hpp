@@ -56,6 +56,7 @@ class HostGuard {
     HostGuard() = default;
     /// localhost, 127.0.0.1, [::1] and the names given, with any port.
     explicit HostGuard(std::vector<std::string> names);
+    /// False for a malformed field too, unless everything passes.
     bool allows(std::string_view host_header) const;
 
  private:

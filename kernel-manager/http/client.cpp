@@ -58,7 +58,7 @@ Error client_error(const boost::system::error_code& error, const ServerAddress& 
 }
 
 /// kInvalidArgument if the host is no address or the path is too long for a socket (unix(7)).
-Result<Place> place_of(const ServerAddress& server) {
+Result<Place> endpoint_of(const ServerAddress& server) {
     if (!server.socket_path.empty()) {
         if (server.socket_path.size() >= sizeof(sockaddr_un::sun_path)) {
             return Error(
@@ -145,7 +145,7 @@ Result<ServerAddress> parse_server_url(const std::string& url, std::string token
     server.token = std::move(token);
     if (url.substr(0, kUnix.size()) == kUnix) {
         server.socket_path = url.substr(kUnix.size() - 1);
-        BOOST_OUTCOME_TRY(place_of(server));
+        BOOST_OUTCOME_TRY(endpoint_of(server));
         return server;
     }
     const Error refused(
@@ -171,14 +171,14 @@ Result<ServerAddress> parse_server_url(const std::string& url, std::string token
         server.host = server.host.substr(1, server.host.size() - 2);
     }
     server.port = authority.substr(colon + 1);
-    if (place_of(server).has_error()) {
+    if (endpoint_of(server).has_error()) {
         return refused;
     }
     return server;
 }
 
 asio::awaitable<Result<ClientResponse>> fetch(const ServerAddress& server, ClientRequest request) {
-    const auto place = place_of(server);
+    const auto place = endpoint_of(server);
     if (place.has_error()) {
         co_return place.error();
     }

@@ -335,17 +335,22 @@ asio::awaitable<bool> Connection::send(Response& response, bool head_only, bool 
     }
     const std::string head =
         serialize_head(response, keep_alive ? After::kKeepAlive : After::kClose, framing);
-    std::array<asio::const_buffer, 2> buffers{asio::buffer(head), asio::const_buffer()};
-    const auto* text = std::get_if<std::string>(&response.body);
-    if (text != nullptr && !head_only && response.status != 204) {
-        buffers[1] = asio::buffer(*text);
+    std::vector<asio::const_buffer> buffers{asio::buffer(head)};
+    if (!head_only && response.status != 204) {
+        if (const auto* text = std::get_if<std::string>(&response.body)) {
+            buffers.push_back(asio::buffer(*text));
+        } else if (const auto* pieces = std::get_if<protocol::TextPieces>(&response.body)) {
+            for (const std::string_view piece : pieces->views()) {
+                buffers.push_back(asio::buffer(piece.data(), piece.size()));
+            }
+        }
     }
     // A body of many megabytes to a slow reader is written piece by piece inside; the silence that
     // counts is the whole write's, so the deadline grows with its length (at least 64 KB a second).
     timed_out_ = false;
     set_deadline(
         registry_->limits().body_timeout +
-        std::chrono::seconds(static_cast<std::int64_t>(buffers[1].size() / kReadBytes)));
+        std::chrono::seconds(static_cast<std::int64_t>(asio::buffer_size(buffers) / kReadBytes)));
     auto [error, bytes] = co_await asio::async_write(*stream_, buffers, kAwait);
     clear_deadline();
     if (error) {

@@ -5,10 +5,15 @@
 #include <array>
 #include <ctime>
 #include <iterator>
+#include <string_view>
+#include <utility>
 
 namespace cellkeep::http {
 
 namespace {
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kUnlessSaid = {
+    {{"X-Content-Type-Options", "nosniff"}, {"Cache-Control", "no-store"}}};
 
 std::string http_date() {
     const std::time_t now = std::time(nullptr);
@@ -39,7 +44,12 @@ std::string serialize_head(const Response& response, After after, Framing framin
     } else if (framing == Framing::kLength && response.status != 204 && response.status != 304) {
         head += "Content-Length: " + std::to_string(response.content_length()) + "\r\n";
     }
-    head += "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n";
+    // Said once: a handler that knows better has said it already.
+    for (const auto& [name, value] : kUnlessSaid) {
+        if (response.headers.find(name) == nullptr) {
+            head += std::string(name) + ": " + std::string(value) + "\r\n";
+        }
+    }
     head +=
         after == After::kKeepAlive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
     return head;

@@ -14,8 +14,9 @@ enum class After { kKeepAlive, kClose };
 /// How the end of the body is told (RFC 9112, section 6).
 enum class Framing { kLength, kChunked, kUntilClose };
 
-/// With Date, Server, the body's framing and Connection, up to and including the empty line. A
-/// header value cannot end its line, whatever it holds.
+/// With Date, Server, the body's framing and Connection, up to and including the empty line; with
+/// "Cache-Control: no-store" and nosniff unless the response says them itself. A header value
+/// cannot end its line, whatever it holds.
 std::string serialize_head(
     const Response& response, After after, Framing framing = Framing::kLength);
 

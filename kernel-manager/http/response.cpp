@@ -58,6 +58,9 @@ std::uint64_t Response::content_length() const {
     if (const auto* file = std::get_if<FileBody>(&body)) {
         return file->length;
     }
+    if (const auto* pieces = std::get_if<protocol::TextPieces>(&body)) {
+        return pieces->size();
+    }
     const auto* text = std::get_if<std::string>(&body);
     return text == nullptr ? 0 : text->size();
 }
@@ -76,6 +79,14 @@ Response make_json(int status, const nlohmann::json& value) {
     response.status = status;
     response.headers.add("Content-Type", "application/json");
     response.body = protocol::dump_json(value);
+    return response;
+}
+
+Response make_json_text(int status, protocol::TextPieces text) {
+    Response response;
+    response.status = status;
+    response.headers.add("Content-Type", "application/json");
+    response.body = std::move(text);
     return response;
 }
 

@@ -16,7 +16,9 @@ std::vector<std::string> split(std::string_view pattern) {
     while (!pattern.empty()) {
         pattern.remove_prefix(1);
         const std::size_t slash = pattern.find('/');
-        if (const auto part = pattern.substr(0, slash); !part.empty()) {
+        const std::string_view part = pattern.substr(0, slash);
+        const bool slash_at_end = slash == std::string_view::npos && !parts.empty();
+        if (!part.empty() || slash_at_end) {
             parts.emplace_back(part);
         }
         pattern = slash == std::string_view::npos ? std::string_view() : pattern.substr(slash);
@@ -43,7 +45,7 @@ std::optional<Captures> match_pattern(
         if (i >= segments.size()) {
             return std::nullopt;
         }
-        if (part.front() != '{') {
+        if (!part.starts_with('{')) {
             if (part != segments[i]) {
                 return std::nullopt;
             }

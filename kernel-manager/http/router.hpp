@@ -48,7 +48,8 @@ struct Route {
 
 class Router {
  public:
-    /// A route of a method other than GET must be Access::kChange.
+    /// A route of a method other than GET must be Access::kChange. A slash at the end of the
+    /// pattern is a part of the path.
     void add(Route route);
     /// What was added, in that order. Valid until the next add.
     std::vector<const Route*> routes() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/target.hpp"
 
-#include <cctype>
+#include <algorithm>
 
 namespace cellkeep::http {
 
@@ -68,15 +68,24 @@ Status parse_query(std::string_view text, Target& target) {
     return ok();
 }
 
-/// "http://host/path" becomes "/path": a server must accept the absolute form (RFC 9112, 3.2.2).
-std::string_view strip_authority(std::string_view text) {
+/// Takes "http://HOST" away from the front: a server must accept the absolute form (RFC 9112,
+/// section 3.2.2).
+Result<std::string_view> take_authority(std::string_view& text) {
     for (const std::string_view scheme : {"http://", "https://"}) {
-        if (text.substr(0, scheme.size()) == scheme) {
-            const std::size_t slash = text.find('/', scheme.size());
-            return slash == std::string_view::npos ? std::string_view("/") : text.substr(slash);
+        if (!text.starts_with(scheme)) {
+            continue;
         }
+        const std::size_t end = std::min(text.find_first_of("/?#", scheme.size()), text.size());
+        const std::string_view authority = text.substr(scheme.size(), end - scheme.size());
+        if (authority.empty() || authority.find('@') != std::string_view::npos) {
+            return Error(
+                ErrorCode::kInvalidArgument,
+                "the target has no host, or user information before it");
+        }
+        text = end == text.size() ? std::string_view("/") : text.substr(end);
+        return authority;
     }
-    return text;
+    return std::string_view();
 }
 
 }  // namespace
@@ -95,7 +104,7 @@ Result<Target> parse_target(std::string_view text) {
         target.path = "*";
         return target;
     }
-    text = strip_authority(text);
+    BOOST_OUTCOME_TRY(target.authority, take_authority(text));
     if (text.empty() || text.front() != '/') {
         return Error(ErrorCode::kInvalidArgument, "the target does not begin with a slash");
     }

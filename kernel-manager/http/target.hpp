@@ -17,6 +17,7 @@ namespace cellkeep::http {
 
 struct Target {
     std::string path = "/";  // as sent, without the query: for logs and problem bodies
+    std::string authority;   // of the absolute form, as sent; the Host field must name the same
     std::vector<std::string>
         segments;  // decoded; "/" has none, a trailing slash makes an empty one
     std::map<std::string, std::string, std::less<>> query;  // decoded; the first of a name counts
@@ -25,7 +26,8 @@ struct Target {
 };
 
 /// Origin form, absolute form and "*". kInvalidArgument says what is wrong: no leading slash, a bad
-/// percent code, NUL, a "." or ".." segment.
+/// percent code, NUL, a "." or ".." segment, an absolute form without a host or with user
+/// information.
 Result<Target> parse_target(std::string_view text);
 
 /// %XX for everything that may not stand in one path segment (RFC 3986, section 3.3).

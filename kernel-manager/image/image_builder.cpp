@@ -30,6 +30,8 @@ namespace {
 constexpr const char* kTool = "mkfs.erofs";
 constexpr std::size_t kToolOutputBytesMax = 1ULL << 20U;
 constexpr std::size_t kToolTailBytes = 400;
+/// A sign of life for whoever waits, some six of them for an environment.
+constexpr std::uint64_t kToldBytes = 256ULL << 20U;
 
 /// In PATH or where Debian puts what administrators run; "" if it is not installed.
 std::string find_tool() {
@@ -139,6 +141,9 @@ Result<ImageRecord> build_image(
     BOOST_OUTCOME_TRY(
         open_file(directory + "/" + kUseName, O_RDWR | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR));
     BOOST_OUTCOME_TRY(TreeWriter writer, TreeWriter::create(tree));
+    writer.watch(kToldBytes, [&progress](std::uint64_t bytes) {
+        progress("copied " + std::to_string(bytes >> 20U) + " MiB");
+    });
     BOOST_OUTCOME_TRY(copy_all(recipe, writer));
     const Manifest& manifest = writer.manifest();
     ImageRecord record;

@@ -3,7 +3,7 @@
 
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/unique_fd.hpp"
-#include "sandbox/host_mode.hpp"
+#include "sandbox/policy/host_mode.hpp"
 
 #include <fcntl.h>
 #include <linux/loop.h>

@@ -3,6 +3,7 @@
 
 #include "kernel-manager/image/image_mount.hpp"
 #include "kernel-manager/image/image_verify.hpp"
+#include "kernel-manager/image/store_lock.hpp"
 #include "protocol/support/syscall.hpp"
 
 #include <fcntl.h>
@@ -36,22 +37,6 @@ std::string name_of(const ImageRecord& record) {
            record.digest.substr(record.digest.find(':') + 1);
 }
 
-/// Waits; false only if now is given and another process has it.
-Result<bool> lock_file(int fd, int operation) {
-    while (::flock(fd, operation) != 0) {
-        if (errno == EWOULDBLOCK) {
-            return false;
-        }
-        if (errno != EINTR) {
-            return Error::from_errno(errno, "flock(image store)");
-        }
-    }
-    return true;
-}
-
-Result<UniqueFd> open_lock(const std::string& path) {
-    return open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-}
 Status remove_tree(const std::string& path) {
     std::error_code error;
     fs::remove_all(path, error);
@@ -193,9 +178,8 @@ Result<std::vector<ImageRecord>> Store::records() const {
     if (error) {
         return Error::from_errno(error.value(), "readdir(" + directory_ + ")");
     }
-    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-        return a.first > b.first;
-    });
+    std::sort(
+        found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<ImageRecord> records;
     records.reserve(found.size());
     for (auto& [when, record] : found) {
@@ -382,20 +366,7 @@ Result<std::size_t> Store::remove_unused() {
 
 Status Store::collect_garbage() {
     BOOST_OUTCOME_TRY(const auto images, list());
-    std::size_t environments = 0;
-    std::size_t programs = 0;
-    std::uint64_t bytes = 0;
-    const auto recent = std::chrono::system_clock::now() - kRecentUse;
-    for (const StoredImage& image : images) {
-        const bool is_environment = image.record.kind == Kind::kEnvironment;
-        const std::size_t rank = is_environment ? ++environments : ++programs;
-        const std::size_t kept = is_environment ? kEnvironmentImagesKept : kProgramImagesKept;
-        const bool is_recent =
-            image.last_used >= recent && bytes + image.record.bytes <= kRecentBytesMax;
-        if (image.in_use || rank <= kept || is_recent) {
-            bytes += image.record.bytes;
-            continue;
-        }
+    for (const StoredImage& image : images_to_remove(images, std::chrono::system_clock::now())) {
         const Status gone = remove(image.record);
         // Another process may have begun to use it.
         if (gone.has_error() && gone.error().code() != ErrorCode::kConflict) {

@@ -8,12 +8,11 @@
 
 #include "kernel-manager/image/image_builder.hpp"
 #include "kernel-manager/image/image_record.hpp"
+#include "kernel-manager/image/image_retention.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,25 +20,11 @@
 
 namespace cellkeep::image {
 
-/// How many images of a kind stay, those used last; what is in use stays besides.
-inline constexpr std::size_t kEnvironmentImagesKept = 2;
-inline constexpr std::size_t kProgramImagesKept = 6;
-/// So does what was used this recently, as long as all that stays takes no more than so many bytes:
-/// several builds of one user that take turns do not remove each other's images.
-inline constexpr std::chrono::hours kRecentUse{7 * 24};
-inline constexpr std::uint64_t kRecentBytesMax = 16ULL << 30U;
-
 /// An image that is verified, mounted if it has to be, and kept from removal while this lives.
 struct ImageInUse {
     ImageRecord record;
     std::string root;  // its files
     std::shared_ptr<const UniqueFd> lease;
-};
-
-struct StoredImage {
-    ImageRecord record;
-    bool in_use = false;
-    std::chrono::system_clock::time_point last_used;
 };
 
 class Store {

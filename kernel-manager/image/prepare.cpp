@@ -85,7 +85,8 @@ Result<Prepared> prepare(
                 store,
                 recipe,
                 environment_format(),
-                "making the environment image (once; half a minute to two minutes)",
+                "making the environment image (once; half a minute to two minutes, mostly 800 to "
+                "1600 MiB)",
                 progress));
     }
     BOOST_OUTCOME_TRY(const auto programs, make_programs_recipe(sources));

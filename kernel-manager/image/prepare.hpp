@@ -6,7 +6,7 @@
 #include "kernel-manager/image/image_recipe.hpp"
 #include "kernel-manager/image/image_store.hpp"
 #include "protocol/support/result.hpp"
-#include "sandbox/policy.hpp"
+#include "sandbox/policy/policy.hpp"
 
 #include <optional>
 #include <string>

@@ -66,6 +66,10 @@ Result<TreeWriter> TreeWriter::create(const std::string& directory) {
 
 Status TreeWriter::note(const std::string& target, Entry entry) {
     bytes_ += entry.bytes;
+    if (tell_ && bytes_ - told_ >= tell_step_) {
+        told_ = bytes_;
+        tell_(bytes_);
+    }
     manifest_.entries.emplace(target, std::move(entry));
     if (manifest_.entries.size() > kImageEntriesMax || bytes_ > kImageBytesMax) {
         return Error(
@@ -92,6 +96,12 @@ Result<bool> TreeWriter::make_parents(const std::string& target) {
         BOOST_OUTCOME_TRY(note(parent, Entry{}));
     }
     return true;
+}
+
+void TreeWriter::watch(std::uint64_t step, std::function<void(std::uint64_t bytes)> tell) {
+    tell_step_ = step;
+    told_ = bytes_;
+    tell_ = std::move(tell);
 }
 
 Status TreeWriter::copy_file(const std::string& source, const std::string& target) {

@@ -31,6 +31,10 @@ class TreeWriter {
     /// A directory and all in it, links as they are.
     Status add_tree(const std::string& source, const std::string& target);
 
+    /// From now on `tell` hears how many bytes of files have been written whenever at least `step`
+    /// more have.
+    void watch(std::uint64_t step, std::function<void(std::uint64_t bytes)> tell);
+
     bool holds(const std::string& target) const { return manifest_.entries.contains(target); }
     const Manifest& manifest() const { return manifest_; }
 
@@ -46,6 +50,9 @@ class TreeWriter {
     UniqueFd root_;
     Manifest manifest_;
     std::uint64_t bytes_ = 0;
+    std::function<void(std::uint64_t)> tell_;
+    std::uint64_t tell_step_ = 0;
+    std::uint64_t told_ = 0;  // at how many bytes last
 };
 
 }  // namespace cellkeep::image

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/channels_connection.hpp"
 
+#include "kernel-manager/kernel/kernel_state.hpp"
 #include "protocol/header.hpp"
 #include "protocol/support/await.hpp"
 

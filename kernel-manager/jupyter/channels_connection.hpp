@@ -9,7 +9,7 @@
 #include "kernel-manager/jupyter/channels_framing.hpp"
 #include "kernel-manager/jupyter/channels_seat.hpp"
 #include "kernel-manager/jupyter/peer_log.hpp"
-#include "kernel-manager/session/server_messages.hpp"
+#include "kernel-manager/kernel/server_messages.hpp"
 #include "kernel-manager/session/session.hpp"
 
 #include <boost/asio/awaitable.hpp>

@@ -3,6 +3,7 @@
 
 #include "protocol/frame.hpp"
 #include "protocol/json.hpp"
+#include "protocol/json_scanner.hpp"
 #include "protocol/limits.hpp"
 
 #include <nlohmann/json.hpp>
@@ -45,8 +46,8 @@ void append_number(std::string& out, std::uint32_t number) {
     }
 }
 
-std::string_view object_or_empty(std::string_view text, std::string_view what) {
-    return protocol::parse_json_object(text, what).has_value() ? text : kEmptyObject;
+std::string_view object_or_empty(std::string_view text) {
+    return protocol::is_valid_json_object(text) ? text : kEmptyObject;
 }
 
 /// Puts in what clients leave out. The parts are views; parts.channel is ignored.
@@ -75,13 +76,14 @@ void Request::complete() {
         protocol::parse_parent_header(parts.parent_header).has_error()) {
         parts.parent_header = kEmptyObject;
     }
-    parts.metadata = object_or_empty(parts.metadata, "metadata");
+    parts.metadata = object_or_empty(parts.metadata);
     if (parts.content.empty() || parts.content == "null") {
         parts.content = kEmptyObject;
     }
-    if (const auto content = protocol::parse_json_object(parts.content, "content");
-        content.has_error()) {
-        problem = content.error().message();
+    if (!protocol::is_valid_json_object(parts.content)) {
+        // Only what is wrong is parsed: it says where.
+        const auto content = protocol::parse_json_object(parts.content, "content");
+        problem = content.has_error() ? content.error().message() : "content: not a JSON object";
         parts.content = kEmptyObject;
     }
 }
@@ -226,8 +228,8 @@ OutgoingFrame::OutgoingFrame(Framing framing, Message message, Buffers buffers)
 }
 
 void OutgoingFrame::encode_legacy() {
-    metadata_ = object_or_empty(message_.metadata_json(), "metadata");
-    content_ = object_or_empty(message_.content_json(), "content");
+    metadata_ = message_.has_valid_metadata() ? message_.metadata_json() : kEmptyObject;
+    content_ = message_.outline().valid ? message_.content_json() : kEmptyObject;
     mended_ = metadata_.data() == kEmptyObject.data() || content_.data() == kEmptyObject.data();
     names_ = R"(,"msg_id":)" + protocol::dump_json(message_.header().msg_id) + R"(,"msg_type":)" +
              protocol::dump_json(message_.header().msg_type) + R"(,"channel":")" +

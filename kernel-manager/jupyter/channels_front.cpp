@@ -53,6 +53,7 @@ Result<ChannelsClient> read_client(const http::Request& request) {
     }
     if (!session_id.empty()) {
         client.key = "p" + request.principal.name + '\0' + session_id;
+        client.session_id = session_id;
     }
     const auto replay = parse_replay(request.target.find_query("replay"));
     if (!replay.has_value()) {

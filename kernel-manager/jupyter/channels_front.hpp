@@ -9,8 +9,8 @@
 
 #include "kernel-manager/http/router.hpp"
 #include "kernel-manager/jupyter/channels_hub.hpp"
-#include "kernel-manager/session/backend.hpp"
-#include "kernel-manager/session/service.hpp"
+#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/service.hpp"
 
 #include <boost/asio/io_context.hpp>
 

@@ -84,6 +84,19 @@ void ChannelsHub::begin(ChannelsSeat& seat, const ChannelsClient& client, bool k
         seat.begin_now({});
     } else if (client.replay == Replay::kRunning || !known) {
         seat.begin_now(select_running(journal));
+    } else {
+        return;  // from its place, where a question that it has not read still waits
+    }
+    ask_again(seat, client);
+}
+
+/// A client that has lost what it had is asked once more what its cell waits for.
+void ChannelsHub::ask_again(ChannelsSeat& seat, const ChannelsClient& client) const {
+    const auto question = session_->question();
+    if (question.has_value() && !client.session_id.empty() &&
+        question->parent().session == client.session_id &&
+        !seat.is_waiting(question->header().msg_id)) {
+        seat.deliver(*question);
     }
 }
 

@@ -31,6 +31,7 @@ enum class Replay {
 struct ChannelsClient {
     /// Who may take which place; empty: the place ends with the socket.
     std::string key;
+    std::string session_id;  // as its requests' headers name it; empty: it does not say
     Replay replay = Replay::kPlace;
     /// The msg_id of the last output message that the client has; goes before `replay`.
     std::optional<std::string> since;
@@ -76,6 +77,7 @@ class ChannelsHub {
         std::shared_ptr<http::WebSocket> socket,
         const ChannelsClient& client);
     void begin(ChannelsSeat& seat, const ChannelsClient& client, bool known) const;
+    void ask_again(ChannelsSeat& seat, const ChannelsClient& client) const;
     void leave(const std::string& key, const std::shared_ptr<ChannelsConnection>& connection);
     void forget_oldest();
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/channels_replay.hpp"
 
+#include "kernel-manager/output/reply_facts.hpp"
+
 #include <set>
 #include <string>
 
@@ -9,12 +11,8 @@ namespace cellkeep::jupyter {
 namespace {
 
 bool is_idle(const protocol::Message& message) {
-    if (message.header().msg_type != "status") {
-        return false;
-    }
-    const auto content = message.parse_content();
-    return content.has_value() &&
-           content.value().value("execution_state", nlohmann::json()) == "idle";
+    return message.header().msg_type == "status" &&
+           session::says(message, protocol::Member::kExecutionState, "idle");
 }
 
 }  // namespace

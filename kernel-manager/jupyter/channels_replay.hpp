@@ -4,7 +4,7 @@
 // of what still runs. Pure functions over a session's output journal.
 #pragma once
 
-#include "kernel-manager/session/journal.hpp"
+#include "kernel-manager/output/journal.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -4,6 +4,7 @@
 #include "protocol/header.hpp"
 #include "protocol/json.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace cellkeep::jupyter {
@@ -214,6 +215,12 @@ void ChannelsSeat::deliver(const protocol::Message& message) {
         extras.pop_front();
     }
     wake();
+}
+
+bool ChannelsSeat::is_waiting(std::string_view msg_id) const {
+    return std::any_of(extras_.begin(), extras_.end(), [&](const Extra& extra) {
+        return extra.message.header().msg_id == msg_id;
+    });
 }
 
 bool ChannelsSeat::full() const {

@@ -8,6 +8,8 @@
 #pragma once
 
 #include "kernel-manager/jupyter/peer_log.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/message.hpp"
@@ -23,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cellkeep::jupyter {
@@ -84,6 +87,8 @@ class ChannelsSeat final : public session::OutputObserver,
     /// Everything that was sent is proved to be read.
     bool settled() const { return sent_.empty(); }
     std::size_t waiting() const { return output_.size(); }
+    /// An answer or a question with this msg_id is still to be sent.
+    bool is_waiting(std::string_view msg_id) const;
     std::uint64_t lost() const { return lost_total_; }
 
  private:

@@ -47,7 +47,9 @@ Result<std::shared_ptr<IopubPublisher>> IopubPublisher::create(
     SocketEvents events;
     events.on_message = [weak](const ZmqMultipart& multipart) {
         if (const auto self = weak.lock(); self != nullptr) {
-            self->greet(multipart);
+            const std::string_view frame = multipart.frames().front();
+            self->note_subscription(frame);
+            self->greet(frame);
         }
     };
     events.on_error = [weak](const Error& error) {
@@ -95,8 +97,25 @@ void IopubPublisher::look_for_subscribers() {
 }
 
 /// A subscription is one frame: 1 and the topic; an unsubscription begins with 0 (ZMTP 3.1, "PUB").
-void IopubPublisher::greet(const ZmqMultipart& subscription) {
-    const std::string_view frame = subscription.frames().front();
+/// Topics beyond the bound do not count: then others, which do, are there.
+void IopubPublisher::note_subscription(std::string_view frame) {
+    if (closed_ || frame.empty() || frame.size() > 1 + limits::kHeaderFieldBytesMax) {
+        return;
+    }
+    const bool anyone = !topics_.empty();
+    const std::string_view topic = frame.substr(1);
+    if (frame.front() == '\x01' && topics_.size() < limits::kZmqTopicsMax) {
+        topics_.emplace(topic);
+    } else if (const auto found = topics_.find(topic);
+               frame.front() == '\0' && found != topics_.end()) {
+        topics_.erase(found);
+    }
+    if (anyone == topics_.empty() && config_.on_subscribers) {
+        config_.on_subscribers(!anyone);
+    }
+}
+
+void IopubPublisher::greet(std::string_view frame) {
     if (closed_ || frame.empty() || frame.front() != '\x01') {
         return;
     }
@@ -124,16 +143,15 @@ void IopubPublisher::greet(const ZmqMultipart& subscription) {
 
 void IopubPublisher::enqueue(protocol::Message message, std::string topic) {
     const bool was_congested = congested();
-    std::string signature = signer_.sign(
-        message.header_json(),
-        message.parent_header_json(),
-        message.metadata_json(),
-        message.content_json());
     waiting_bytes_ += message.frame().size();
-    waiting_.push_back({std::move(message), std::move(topic), std::move(signature)});
+    auto signing = std::make_unique<protocol::Signing>(signer_.begin_signing(message));
+    waiting_.push_back({std::move(message), std::move(topic), {}, std::move(signing)});
     if (!was_congested) {
         progress_ = std::chrono::steady_clock::now();
-        if (!send_first()) {
+        if (!sign_first()) {
+            owes_drained_ = true;
+            go_on_soon();
+        } else if (!send_first()) {
             owes_drained_ = true;
             tick_in(std::min(kRetryPeriod, config_.stall_max));
         }
@@ -146,9 +164,22 @@ void IopubPublisher::enqueue(protocol::Message message, std::string topic) {
     }
 }
 
+/// Works on the first one's signature for one turn; false if there is more to do.
+bool IopubPublisher::sign_first() {
+    Waiting& first = waiting_.front();
+    if (first.signing != nullptr && first.signing->advance(limits::kSignTurnBytesMax)) {
+        first.signature = first.signing->finish();
+        first.signing.reset();
+    }
+    return first.signing == nullptr;
+}
+
 /// False if a subscriber is full. The first one is gone afterwards in every other case.
 bool IopubPublisher::send_first() {
     Waiting& first = waiting_.front();
+    while (!sign_first()) {
+        // Only where there is no time for turns: the session ends, or a subscriber is stepped over.
+    }
     const protocol::Message& message = first.message;
     const std::size_t bytes = message.frame().size();
     std::shared_ptr<const void> keep_alive;
@@ -175,7 +206,15 @@ bool IopubPublisher::send_first() {
 
 /// From the io_context only: on_drained may call back into publish().
 void IopubPublisher::flush() {
-    for (std::size_t i = 0; i < limits::kZmqTurnMessagesMax && !waiting_.empty(); ++i) {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0;
+         i < limits::kZmqTurnMessagesMax && !waiting_.empty() && bytes < limits::kSignTurnBytesMax;
+         ++i) {
+        bytes += waiting_.front().message.frame().size();
+        if (!sign_first()) {
+            progress_ = std::chrono::steady_clock::now();
+            break;
+        }
         if (!send_first()) {
             tick_in(std::min(kRetryPeriod, config_.stall_max));
             return;

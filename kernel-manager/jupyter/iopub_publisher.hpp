@@ -4,7 +4,8 @@
 // subscriber is slow: what does not fit waits here, congested() says so, and the session stops
 // reading its kernel. A subscriber that does not read for stall_max is left out (until it has read
 // half of what waits for it) so that the others go on. Greets each subscription with iopub_welcome
-// (JEP 65). All calls on the io_context thread.
+// (JEP 65). Large messages are signed in slices, limits::kSignTurnBytesMax in one turn of the loop.
+// All calls on the io_context thread.
 #pragma once
 
 #include "kernel-manager/jupyter/peer_log.hpp"
@@ -22,7 +23,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 
 namespace cellkeep::jupyter {
 
@@ -32,6 +35,9 @@ struct IopubConfig {
     std::chrono::milliseconds stall_max{0};
     /// Called, from the io_context, when what waited has been sent.
     std::function<void()> on_drained;
+    /// Called, from the io_context, when the first subscriber has come and when the last has left,
+    /// whether it said so or its connection was lost. May be empty.
+    std::function<void(bool anyone)> on_subscribers;
 };
 
 class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
@@ -73,8 +79,12 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
         protocol::Message message;
         std::string topic;
         std::string signature;
+        /// Not null: a large message whose signature is still being made.
+        std::unique_ptr<protocol::Signing> signing;
     };
-    void greet(const ZmqMultipart& subscription);
+    void note_subscription(std::string_view frame);
+    bool sign_first();
+    void greet(std::string_view frame);
     void enqueue(protocol::Message message, std::string topic);
     bool send_first();
     void flush();
@@ -89,6 +99,9 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
     IopubConfig config_;
     std::shared_ptr<WatchedSocket> socket_;
     boost::asio::steady_timer timer_;
+    /// With at least one subscriber each. XPUB tells of every subscription, but of an end only when
+    /// nobody is left on the topic (zmq_setsockopt(3), ZMQ_XPUB_VERBOSE): a count would not hold.
+    std::set<std::string, std::less<>> topics_;
     std::deque<Waiting> waiting_;
     std::size_t waiting_bytes_ = 0;
     std::chrono::steady_clock::time_point progress_;

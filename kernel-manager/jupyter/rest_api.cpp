@@ -5,6 +5,7 @@
 
 #include "kernel-manager/http/problem.hpp"
 #include "kernel-manager/jupyter/logos.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/time.hpp"
 
@@ -17,6 +18,8 @@ namespace {
 
 /// The version of Jupyter Server whose interface this is: clients that look take it for that.
 constexpr const char* kApiVersion = "2.20.0";
+/// A page shows the logos of all kernels each time that it opens. They change with an installation.
+constexpr const char* kLogoCaching = "public, max-age=3600";
 constexpr std::size_t kPermissionsBytesMax = 16ULL << 10U;
 
 /// The part of what is asked that the role may do; nothing if the question is not understood.
@@ -100,6 +103,10 @@ void RestApi::add_open_routes(http::Router& router) {
     };
     // As in Jupyter Server: the version needs no token, and looking at the status is no activity.
     add(http::Access::kOpen, "/api", &RestApi::version);
+    add(http::Access::kOpen, "/api/", &RestApi::version);
+    // Where a person or a client ends up that takes this for a Jupyter Server with a log-in.
+    add(http::Access::kOpen, "/login", &RestApi::explain_login);
+    add(http::Access::kOpen, "/logout", &RestApi::explain_login);
     add(http::Access::kRead, "/api/status", &RestApi::status);
     // A page shows a logo with <img>, which cannot send a token; the pictures are no secret.
     add(http::Access::kOpen, "/kernelspecs/{name}/{file}", &RestApi::get_logo);
@@ -119,6 +126,18 @@ void RestApi::log(const std::string& line) const {
 
 RestApi::Answer RestApi::version(http::Request& /*request*/) {
     co_return http::make_json(200, {{"version", kApiVersion}});
+}
+
+RestApi::Answer RestApi::explain_login(http::Request& /*request*/) {
+    http::Response response;
+    response.headers.add("Content-Type", "text/plain; charset=utf-8");
+    response.body = std::string(
+        "There is no log-in and no log-out here: this server sets no cookie and keeps no state of "
+        "a "
+        "browser.\nEach request carries the server's token, as \"Authorization: Bearer TOKEN\" or "
+        "?token=TOKEN.\nA page to read and try the API is at " +
+        config_.base_url + "docs.\n");
+    co_return response;
 }
 
 RestApi::Answer RestApi::status(http::Request& request) {
@@ -159,7 +178,8 @@ RestApi::Answer RestApi::me(http::Request& request) {
            {"initials", name.substr(0, 1)},
            {"avatar_url", nullptr},
            {"color", nullptr}}},
-         {"permissions", std::move(*permissions)}});
+         {"permissions", std::move(*permissions)},
+         {"updatable_fields", nlohmann::json::array()}});
 }
 
 RestApi::Answer RestApi::list_kernelspecs(http::Request& request) {
@@ -185,7 +205,9 @@ RestApi::Answer RestApi::get_kernelspec(http::Request& request) {
     const auto language = language_of(name, backend_.languages());
     const session::KernelSpec* spec = language ? backend_.find_spec(*language) : nullptr;
     if (spec == nullptr) {
-        co_return http::to_response(http::make_problem(404, "Kernel spec " + name + " not found."));
+        const std::string why = why_not(name);
+        co_return http::to_response(http::make_problem(
+            404, "Kernel spec " + name + " not found." + (why.empty() ? "" : " Why: " + why)));
     }
     co_return http::make_json(200, kernelspec_model(*spec, config_.base_url));
 }
@@ -203,6 +225,7 @@ RestApi::Answer RestApi::get_logo(http::Request& request) {
     }
     http::Response response;
     response.headers.add("Content-Type", std::string(logo->content_type));
+    response.headers.add("Cache-Control", kLogoCaching);
     response.body = std::move(bytes.value());
     co_return response;
 }
@@ -232,12 +255,14 @@ http::Response failure_response(const Error& error) {
     return http::to_response(problem);
 }
 
-http::Response unknown_kernel_name(const std::string& name) {
+http::Response unknown_kernel_name(const Error& error) {
+    const std::string& name = error.message();
+    const std::string why = error.hint().empty() ? "" : " Why: " + error.hint();
     return http::make_json(
         501,
         {{"message",
           "The '" + name +
-              "' kernel is not available. Please pick another suitable kernel instead."},
+              "' kernel is not available. Please pick another suitable kernel instead." + why},
          {"short_message", name + " not found"},
          {"reason", "Kernel not available"}});
 }

@@ -12,9 +12,11 @@
 #include "kernel-manager/jupyter/rest_body.hpp"
 #include "kernel-manager/jupyter/rest_kernelspecs.hpp"
 #include "kernel-manager/jupyter/rest_sessions.hpp"
-#include "kernel-manager/session/backend.hpp"
-#include "kernel-manager/session/completion.hpp"
+#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/session/session_info.hpp"
+#include "kernel-manager/session/session_options.hpp"
 #include "protocol/limits.hpp"
+#include "protocol/support/completion.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -59,10 +61,11 @@ class RestApi {
     using Started = Result<std::shared_ptr<session::Session>>;
     /// Documents, by owner and path, whose session is being made, and what waits for it.
     using PendingDocuments =
-        std::map<std::pair<std::string, std::string>, std::shared_ptr<session::Completion<bool>>>;
+        std::map<std::pair<std::string, std::string>, std::shared_ptr<Completion<bool>>>;
 
     // rest_api.cpp
     Answer version(http::Request& request);
+    Answer explain_login(http::Request& request);
     Answer status(http::Request& request);
     Answer me(http::Request& request);
     Answer list_kernelspecs(http::Request& request);
@@ -79,6 +82,8 @@ class RestApi {
     Answer interrupt_kernel(http::Request& request);
     Answer restart_kernel(http::Request& request);
     boost::asio::awaitable<Started> start_kernel(KernelOrder order, std::string owner);
+    /// Why there is no kernel of that name and what to do, or "".
+    std::string why_not(const std::string& kernel_name) const;
     /// By kernel id, if the principal may see it.
     std::shared_ptr<session::Session> find_kernel(
         const std::string& id, const http::Principal& principal) const;
@@ -120,7 +125,8 @@ class RestApi {
 /// What a failure of the session service is to a Jupyter client: a full server is 403 "Resource
 /// Limit", as Jupyter Kernel Gateway says it, and a bad request 400.
 http::Response failure_response(const Error& error);
-/// 501 with a "message" and a "short_message", which JupyterLab shows.
-http::Response unknown_kernel_name(const std::string& name);
+/// 501 with a "message" and a "short_message", which JupyterLab shows. The error's message is the
+/// name, its hint why there is no such kernel and what to do, or empty.
+http::Response unknown_kernel_name(const Error& error);
 
 }  // namespace cellkeep::jupyter

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/rest_body.hpp"
 
-#include "kernel-manager/session/options_check.hpp"
+#include "kernel-manager/service/options_check.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/syscall.hpp"
-#include "sandbox/workspace.hpp"
+#include "sandbox/workspace/workspace.hpp"
 
 #include <algorithm>
 #include <utility>

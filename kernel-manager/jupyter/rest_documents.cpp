@@ -68,7 +68,7 @@ std::string directory_of(const RestSession& session) {
 /// Takes the place of a document whose session is being made, and wakes who waits for it.
 class PendingDocument {
  public:
-    using Done = session::Completion<bool>;
+    using Done = Completion<bool>;
     using Key = std::pair<std::string, std::string>;
     using Map = std::map<Key, std::shared_ptr<Done>>;
     PendingDocument(std::shared_ptr<Map> pending, Key key, boost::asio::io_context& io)
@@ -148,7 +148,7 @@ RestApi::Answer RestApi::make_session(
     RestSession draft, nlohmann::json kernel, http::Principal principal) {
     const auto started = co_await kernel_for(std::move(kernel), directory_of(draft), principal);
     if (started.has_error() && started.error().code() == ErrorCode::kNotFound) {
-        co_return unknown_kernel_name(started.error().message());
+        co_return unknown_kernel_name(started.error());
     }
     if (started.has_error()) {
         co_return failure_response(started.error());
@@ -184,7 +184,7 @@ RestApi::Answer RestApi::create_session(http::Request& request) {
     // Two windows may open the same document at once: the second gets the first one's session.
     for (auto found = pending_->find(key); found != pending_->end(); found = pending_->find(key)) {
         const auto first = found->second;
-        (void)co_await session::Completion<bool>::wait(first);
+        (void)co_await Completion<bool>::wait(first);
     }
     forget_sessions_without_kernel();
     if (const RestSession* existing = sessions_.find_path(draft.path, draft.owner)) {
@@ -237,7 +237,7 @@ RestApi::Answer RestApi::patch_session(http::Request& request) {
         const auto started = co_await kernel_for(
             std::move(kernel).value(), directory_of(changed), request.principal);
         if (started.has_error() && started.error().code() == ErrorCode::kNotFound) {
-            co_return unknown_kernel_name(started.error().message());
+            co_return unknown_kernel_name(started.error());
         }
         if (started.has_error()) {
             co_return failure_response(started.error());

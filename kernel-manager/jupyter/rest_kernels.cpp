@@ -3,8 +3,13 @@
 // /api/kernels.
 #include "kernel-manager/http/problem.hpp"
 #include "kernel-manager/jupyter/rest_api.hpp"
+#include "kernel-manager/session/session_info.hpp"
+#include "kernel-manager/session/session_options.hpp"
 
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::jupyter {
 
@@ -38,12 +43,24 @@ std::vector<session::SessionInfo> RestApi::visible_kernels(const http::Principal
     return visible;
 }
 
+std::string RestApi::why_not(const std::string& kernel_name) const {
+    const auto absent = backend_.not_offered();
+    std::vector<std::string> names;
+    for (const session::NotOffered& one : absent) {
+        names.push_back(one.language);
+    }
+    const auto language = language_of(kernel_name, names);
+    const auto found = std::find_if(
+        absent.begin(), absent.end(), [&](const auto& one) { return one.language == language; });
+    return found == absent.end() ? std::string() : describe(*found);
+}
+
 boost::asio::awaitable<RestApi::Started> RestApi::start_kernel(
     KernelOrder order, std::string owner) {
     const std::string& name = order.name.empty() ? config_.default_kernel_name : order.name;
     const auto language = language_of(name, backend_.languages());
     if (!language) {
-        co_return Error(ErrorCode::kNotFound, name);
+        co_return Error(ErrorCode::kNotFound, name, why_not(name));
     }
     BOOST_OUTCOME_CO_TRY(
         ChosenEnvironment environment, choose_environment(order.env, config_.allowed_envs));
@@ -94,7 +111,7 @@ RestApi::Answer RestApi::create_kernel(http::Request& request) {
     }
     const auto started = co_await start_kernel(std::move(order).value(), request.principal.name);
     if (started.has_error() && started.error().code() == ErrorCode::kNotFound) {
-        co_return unknown_kernel_name(started.error().message());
+        co_return unknown_kernel_name(started.error());
     }
     if (started.has_error()) {
         co_return failure_response(started.error());

@@ -2,6 +2,7 @@
 #include "kernel-manager/jupyter/rest_kernelspecs.hpp"
 
 #include "kernel-manager/jupyter/logos.hpp"
+#include "protocol/header.hpp"
 #include "protocol/support/syscall.hpp"
 
 #include <algorithm>
@@ -74,6 +75,7 @@ nlohmann::json kernelspec_model(const session::KernelSpec& spec, const std::stri
           {"language", spec.language},
           {"interrupt_mode", "message"},
           {"env", nlohmann::json::object()},
+          {"kernel_protocol_version", protocol::kProtocolVersion},
           {"metadata", {{"debugger", spec.debugger}}}}},
         {"resources", std::move(resources)}};
 }

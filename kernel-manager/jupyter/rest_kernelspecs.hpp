@@ -5,7 +5,8 @@
 // that is what the Python kernel is called here, and "python" is taken for it. Pure functions.
 #pragma once
 
-#include "kernel-manager/session/backend.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/service/backend.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -2,6 +2,7 @@
 #include "kernel-manager/jupyter/rest_model.hpp"
 
 #include "kernel-manager/jupyter/rest_kernelspecs.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
 #include "protocol/support/time.hpp"
 
 namespace cellkeep::jupyter {

@@ -4,7 +4,7 @@
 // the kernel it uses; the kernel itself is a session of the session service. Pure functions.
 #pragma once
 
-#include "kernel-manager/session/session.hpp"
+#include "kernel-manager/session/session_info.hpp"
 
 #include <nlohmann/json.hpp>
 

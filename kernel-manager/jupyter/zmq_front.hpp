@@ -9,7 +9,7 @@
 #pragma once
 
 #include "kernel-manager/jupyter/bound_sockets.hpp"
-#include "kernel-manager/session/service.hpp"
+#include "kernel-manager/service/service.hpp"
 #include "protocol/connection_file.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/result.hpp"

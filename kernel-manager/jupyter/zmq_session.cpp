@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/zmq_session.hpp"
 
+#include "kernel-manager/kernel/kernel_state.hpp"
 #include "protocol/limits.hpp"
 
 #include <boost/asio/post.hpp>
@@ -98,6 +99,11 @@ Status ZmqSession::watch_iopub(ZmqSocket socket) {
             self->session_->resume_output();
         }
     };
+    config.on_subscribers = [weak = weak_from_this()](bool anyone) {
+        if (const auto self = weak.lock(); self != nullptr && !self->closed_) {
+            self->connected_ = anyone ? self->session_->connect_client() : nullptr;
+        }
+    };
     BOOST_OUTCOME_TRY(
         iopub_, IopubPublisher::create(io_, std::move(socket), signer_, log_, std::move(config)));
     return ok();
@@ -178,16 +184,39 @@ void ZmqSession::deliver(const Identities& identities, const protocol::Message& 
     if (closed_) {
         return;
     }
+    replies_.push_back({identities, message, signer_.begin_signing(message)});
+    if (!replying_) {
+        send_replies();
+    }
+}
+
+/// In order, so a reply waits for a large one before it.
+void ZmqSession::send_replies() {
+    while (!closed_ && !replies_.empty()) {
+        Reply& first = replies_.front();
+        if (!first.signing.advance(limits::kSignTurnBytesMax)) {
+            replying_ = true;
+            boost::asio::post(io_, [weak = weak_from_this()] {
+                if (const auto self = weak.lock(); self != nullptr) {
+                    self->replying_ = false;
+                    self->send_replies();
+                }
+            });
+            return;
+        }
+        Reply ready = std::move(first);
+        replies_.pop_front();
+        send(ready.identities, ready.message, ready.signing.finish());
+    }
+}
+
+void ZmqSession::send(
+    const Identities& identities, const protocol::Message& message, const std::string& signature) {
     const protocol::Channel channel = message.channel();
     const std::shared_ptr<WatchedSocket>& socket =
         channel == protocol::Channel::kControl
             ? control_
             : (channel == protocol::Channel::kStdin ? stdin_ : shell_);
-    const std::string signature = signer_.sign(
-        message.header_json(),
-        message.parent_header_json(),
-        message.metadata_json(),
-        message.content_json());
     std::vector<std::string_view> frames(identities.begin(), identities.end());
     const std::vector<std::string_view> signed_frames = signer_.frames(message, signature);
     frames.insert(frames.end(), signed_frames.begin(), signed_frames.end());
@@ -218,9 +247,17 @@ bool ZmqSession::congested() const {
 }
 
 void ZmqSession::close() {
-    if (std::exchange(closed_, true)) {
+    if (closed_) {
         return;
     }
+    connected_.reset();
+    for (Reply& last : std::exchange(replies_, {})) {
+        while (!last.signing.advance(limits::kSignTurnBytesMax)) {
+            // There is no later turn.
+        }
+        send(last.identities, last.message, last.signing.finish());
+    }
+    closed_ = true;
     session_->unsubscribe(this);
     if (iopub_ != nullptr) {
         iopub_->close();

@@ -2,13 +2,16 @@
 //
 // One session as a Jupyter kernel on ZeroMQ: ROUTER shell, control and stdin, XPUB iopub and an
 // echoing ROUTER as heartbeat (Jupyter messaging specification 5.5). Whoever cannot sign is never
-// answered. All calls on the io_context thread.
+// answered. A subscriber of iopub keeps the session from being culled, as a WebSocket does. All
+// calls on the io_context thread.
 #pragma once
 
 #include "kernel-manager/jupyter/bound_sockets.hpp"
 #include "kernel-manager/jupyter/iopub_publisher.hpp"
 #include "kernel-manager/jupyter/peer_log.hpp"
 #include "kernel-manager/jupyter/watched_socket.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "protocol/connection_file.hpp"
 #include "protocol/message.hpp"
@@ -19,6 +22,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -70,6 +74,12 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
  private:
     friend class ZmqClient;
     using Identities = std::vector<std::string>;
+    /// On its way to a client. A large one is signed in slices.
+    struct Reply {
+        Identities identities;
+        protocol::Message message;
+        protocol::Signing signing;
+    };
 
     Status watch(BoundSockets sockets);
     Result<std::shared_ptr<WatchedSocket>> watch_router(
@@ -79,6 +89,11 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
     void receive(protocol::Channel channel, const ZmqMultipart& multipart);
     void beat(const ZmqMultipart& multipart);
     void deliver(const Identities& identities, const protocol::Message& message);
+    void send_replies();
+    void send(
+        const Identities& identities,
+        const protocol::Message& message,
+        const std::string& signature);
     void report(std::string_view socket, const Error& error);
     std::shared_ptr<session::ReplySink> client_for(Identities identities);
 
@@ -96,6 +111,10 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
     /// One sink per client, so that an input_reply comes from the same origin as the request.
     std::map<Identities, std::weak_ptr<session::ReplySink>> clients_;
     std::size_t clients_purge_at_ = 64;
+    /// While anybody subscribes to iopub: counts as one connected client, however many those are.
+    std::shared_ptr<void> connected_;
+    std::deque<Reply> replies_;  // one for each request that was accepted, and those are bounded
+    bool replying_ = false;      // a turn is posted
     bool closed_ = false;
 };
 

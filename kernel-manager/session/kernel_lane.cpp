@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/kernel_lane.hpp"
 
+#include "kernel-manager/session/session_options.hpp"
 #include "protocol/internal_request.hpp"
 #include "protocol/limits.hpp"
 
@@ -27,6 +28,7 @@ KernelLane::KernelLane(
       cpu_timer_(shared.io),
       uncork_timer_(shared.io),
       kill_timer_(shared.io),
+      claimed_end_(shared.io),
       artifacts_(ArtifactCollector::create(shared.io, shared.setup.work_thread, shared.workspace)) {
     guard_.listen(session_limits(), steady_clock::now());
 }

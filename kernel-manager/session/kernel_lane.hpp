@@ -11,18 +11,22 @@
 // the interpreter and what it says), kernel_lane_death.cpp (its death and restart).
 #pragma once
 
-#include "kernel-manager/session/artifact_collector.hpp"
-#include "kernel-manager/session/completion.hpp"
-#include "kernel-manager/session/death_notice.hpp"
-#include "kernel-manager/session/debug_requests.hpp"
-#include "kernel-manager/session/file_writing.hpp"
-#include "kernel-manager/session/kernel_catalog.hpp"
-#include "kernel-manager/session/kernel_process.hpp"
-#include "kernel-manager/session/request_queue.hpp"
-#include "kernel-manager/session/restart_budget.hpp"
-#include "kernel-manager/session/run_guard.hpp"
-#include "kernel-manager/session/server_messages.hpp"
+#include "kernel-manager/execution/artifact_collector.hpp"
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/file_writing.hpp"
+#include "kernel-manager/kernel/debug_requests.hpp"
+#include "kernel-manager/kernel/kernel_process.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/kernel/request_queue.hpp"
+#include "kernel-manager/kernel/run_guard.hpp"
+#include "kernel-manager/kernel/server_messages.hpp"
+#include "kernel-manager/limits/death_notice.hpp"
+#include "kernel-manager/limits/restart_budget.hpp"
+#include "kernel-manager/session/claimed_end.hpp"
 #include "kernel-manager/session/session_commons.hpp"
+#include "protocol/support/completion.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -108,6 +112,10 @@ class KernelLane {
     KernelState state() const { return state_; }
     const std::optional<Death>& death() const { return death_; }
     std::uint64_t restarts() const { return restarts_; }
+    /// See Session::question().
+    std::optional<protocol::Message> question() const {
+        return current_.has_value() ? current_->question : std::nullopt;
+    }
     std::size_t waiting() const { return queue_.size(); }
     /// A request is with it or waits.
     bool is_busy() const { return current_.has_value() || queue_.size() > 0; }
@@ -123,11 +131,12 @@ class KernelLane {
     struct Current {
         PendingRequest request;
         std::chrono::steady_clock::time_point started_at;
+        std::chrono::nanoseconds wall_limit{0};  // as last looked at
         std::chrono::microseconds cpu_at_start{0};
         std::chrono::microseconds cpu_at_end{0};
         bool peak_is_own = false;  // the memory's peak counts from its start
         bool replied = false;
-        bool input_requested = false;
+        std::optional<protocol::Message> question = std::nullopt;  // not answered yet
         /// The files that come with it, while they are put in place: its code has not been sent.
         std::shared_ptr<FileWriting> writing = nullptr;
         std::optional<Error> refused = std::nullopt;  // why they could not be
@@ -157,6 +166,7 @@ class KernelLane {
     void on_reply(const protocol::Message& reply);
     void on_input_request(const protocol::Message& request);
     void finish_current();
+    void prove_end(ClaimedEnd::Step step);
     void abort_followers(const protocol::Message& failed);
     ExecutionMetrics measure(const Current& current) const;
 
@@ -176,7 +186,7 @@ class KernelLane {
     void repeat_busy();
     void answer_waiting_for_info();
     void answer_shutdown(const protocol::Message& request, ReplySink& origin);
-    protocol::Message answer_replay(const protocol::Message& request) const;
+    void answer_replay(const protocol::Message& request, ReplySink& origin) const;
 
     // kernel_lane_debug.cpp
     bool has_debugger() const;
@@ -247,12 +257,14 @@ class KernelLane {
     RequestQueue queue_;
     DebugRequests debug_requests_;
     std::optional<Current> current_;
-    std::string last_parent_header_ = "{}";  // of the newest request: whose output a pipe's text is
+    std::string last_parent_header_ = "{}";  // of the run begun last: whose output a pipe's text is
     std::vector<std::pair<protocol::Message, std::shared_ptr<ReplySink>>> waiting_for_info_;
     boost::asio::steady_timer wall_timer_;
     boost::asio::steady_timer cpu_timer_;
     boost::asio::steady_timer uncork_timer_;
     boost::asio::steady_timer kill_timer_;
+    ClaimedEnd claimed_end_;    // of the last run
+    std::string end_probe_id_;  // msg_id of the question whether it has ended
     std::uint64_t next_number_ = 1;
     bool draining_ = false;           // taking the last words of a process that has ended
     bool ignore_congestion_ = false;  // while a deadline or an interrupt must get through

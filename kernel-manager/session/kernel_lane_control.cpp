@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the server answers in its kernel's place, at once and also while the kernel is busy.
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/output/output_replay.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
-#include "kernel-manager/session/output_replay.hpp"
 #include "protocol/json.hpp"
 #include "protocol/limits.hpp"
-#include "sandbox/policy.hpp"
+#include "sandbox/policy/policy.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -84,7 +87,7 @@ void KernelLane::answer_control(const Message& request, const std::shared_ptr<Re
     } else if (type == "usage_request") {
         origin.deliver(messages_.reply(request, host_.make_usage()));
     } else if (type == "cellkeep_replay_request") {
-        origin.deliver(answer_replay(request));
+        answer_replay(request, origin);
     } else if (is_declined(type)) {
         origin.deliver(messages_.error_reply(
             request, "NotImplementedError", type + " is not supported by this kernel."));
@@ -125,10 +128,11 @@ void KernelLane::answer_waiting_for_info() {
     }
 }
 
-Message KernelLane::answer_replay(const Message& request) const {
+void KernelLane::answer_replay(const Message& request, ReplySink& origin) const {
     const auto question = parse_replay_question(request);
     if (question.has_error()) {
-        return messages_.error_reply(request, "ValueError", question.error().message());
+        origin.deliver(messages_.error_reply(request, "ValueError", question.error().message()));
+        return;
     }
     const auto place = [this](std::string_view msg_id) {
         if (current_.has_value() && current_->request.message.header().msg_id == msg_id) {
@@ -136,7 +140,15 @@ Message KernelLane::answer_replay(const Message& request) const {
         }
         return queue_.holds(msg_id) ? RequestPlace::kWaiting : RequestPlace::kNotHere;
     };
-    return messages_.reply(request, make_replay(question.value(), shared_.journal, place));
+    const Replay replay = make_replay(question.value(), shared_.journal, place);
+    origin.deliver(messages_.reply_with_text(request, replay.content));
+    const auto& asked = question.value().requests;
+    if (replay.complete && current_.has_value() && current_->question.has_value() &&
+        std::find(asked.begin(), asked.end(), current_->request.message.header().msg_id) !=
+            asked.end()) {
+        // The client that was asked first may be gone: this one has taken its place.
+        origin.deliver(*current_->question);
+    }
 }
 
 }  // namespace cellkeep::session

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Death and restart of a session's interpreter, and what is told of it.
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
 
 #include <csignal>
@@ -165,6 +167,7 @@ void KernelLane::lose_kernel(const Death& death) {
     const auto self = hold();  // an answer may let go of the session
     process_.reset();
     ended_.reset();
+    claimed_end_.settle();
     const std::optional<bool> decided = std::exchange(restarts_after_, std::nullopt);
     std::optional<Message> parent = std::exchange(told_, std::nullopt);
     const bool told = parent.has_value();

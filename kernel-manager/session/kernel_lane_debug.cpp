@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // debug_request: passed to the kernel at once, past the queue (debug_requests.hpp).
+#include "kernel-manager/kernel/reply_sink.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
 
 #include <utility>

@@ -2,26 +2,30 @@
 //
 // What KernelLane does for the limits of its runs: watches their times, feeds the guard, cuts a
 // flood, says and logs which limit a run ended with.
+#include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 namespace cellkeep::session {
 
+using protocol::Channel;
+using protocol::Message;
 using std::chrono::steady_clock;
 
 std::chrono::microseconds KernelLane::cpu_of(const sandbox::Usage& session) const {
     if (counts_own_cpu_) {
-        if (const auto own = shared_.sandbox.cpu_time(group_); own.has_value()) {
-            return own.value();
+        if (const auto own = shared_.cpu_time(group_)) {
+            return *own;
         }
     }
     return session.cpu_time;
 }
 
 void KernelLane::count_own_cpu() {
-    if (counts_own_cpu_ || shared_.sandbox.cpu_time(group_).has_error()) {
+    if (counts_own_cpu_ || !shared_.cpu_time(group_).has_value()) {
         return;
     }
     const sandbox::Usage usage = shared_.counters();
@@ -44,6 +48,7 @@ void KernelLane::check_wall(steady_clock::time_point now) {
     const auto most = session_limits().wall;
     const auto wall = execution && execution->timeout ? std::min(*execution->timeout, most) : most;
     const std::chrono::nanoseconds limit = guard_.wall_time(session_limits(), wall, now).time;
+    current_->wall_limit = limit;
     const std::chrono::nanoseconds used = now - current_->started_at;
     if (used >= limit) {
         cut_short(Cut::kWallTimeout);
@@ -60,6 +65,27 @@ void KernelLane::check_wall(steady_clock::time_point now) {
                 self->check_wall(steady_clock::now());
             }
         });
+}
+
+void KernelLane::prove_end(ClaimedEnd::Step step) {
+    if (!process_ || ended_.has_value() || kill_reason_.has_value()) {
+        return;  // its end is certain
+    }
+    if (step == ClaimedEnd::Step::kAsk) {
+        if (current_.has_value()) {
+            return;  // that is the question
+        }
+        host_.wake();
+        const Message probe =
+            messages_.request(Channel::kShell, "kernel_info_request", nlohmann::json::object());
+        end_probe_id_ = probe.header().msg_id;
+        (void)process_->send(probe);  // Ignored: a link that takes nothing is answered by nobody.
+    } else if (step == ClaimedEnd::Step::kInterrupt) {
+        process_->resume_reading();
+        (void)process_->send_signal(SIGINT);  // Ignored: it fails only if the process is gone.
+    } else {
+        kill_kernel({Death::Kind::kWallTimeout, 0});
+    }
 }
 
 void KernelLane::check_cpu(std::chrono::microseconds now) {

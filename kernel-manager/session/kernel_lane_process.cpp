@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Birth of a session's interpreter, and what it says while it lives.
-#include "kernel-manager/session/execution_events.hpp"
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/execution_events.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/start_variables.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
-#include "kernel-manager/session/start_variables.hpp"
+#include "kernel-manager/output/reply_facts.hpp"
 #include "protocol/limits.hpp"
-#include "sandbox/policy.hpp"
+#include "sandbox/policy/policy.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -15,7 +19,6 @@
 
 namespace cellkeep::session {
 
-using nlohmann::json;
 using protocol::Channel;
 using protocol::Message;
 
@@ -176,9 +179,7 @@ void KernelLane::on_kernel_message(Message message) {
             return;
         case Channel::kControl:
             if (adopted_ && message.parent().msg_id == adopt_request_id_) {
-                const auto content = message.parse_content();
-                const bool done =
-                    content.has_value() && content.value().value("status", json("")) == "ok";
+                const bool done = says(message, protocol::Member::kStatus, "ok");
                 adopted_->set(
                     done ? Status(ok())
                          : Status(Error(ErrorCode::kSystem, "the kernel could not be handed out")));
@@ -194,17 +195,27 @@ void KernelLane::on_iopub(Message message) {
     if (is_status && message.parent().msg_id == ready_probe_id_) {
         return;  // our own first question is nobody's news
     }
+    if (is_status && !end_probe_id_.empty() && message.parent().msg_id == end_probe_id_) {
+        claimed_end_.settle();
+        return;
+    }
+    const bool of_current = is_status && current_.has_value() &&
+                            message.parent().msg_id == current_->request.message.header().msg_id;
+    if (is_status && !of_current && current_.has_value() && !current_->begun && process_) {
+        // The true end of a run whose end was claimed: its last words belong before the next run's.
+        process_->drain_pipes();
+    }
     bool idle = false;
-    if (is_status && current_.has_value() &&
-        message.parent().msg_id == current_->request.message.header().msg_id) {
-        const auto content = message.parse_content();
-        const auto said = content.has_value()
-                              ? content.value().value("execution_state", nlohmann::json())
-                              : nlohmann::json();
-        idle = said == "idle";
-        if (said == "busy" && !std::exchange(current_->begun, true) &&
-            current_->interrupt_at_busy && process_) {
-            (void)process_->send_signal(SIGINT);  // fails only if the process is gone
+    if (of_current) {
+        idle = says(message, protocol::Member::kExecutionState, "idle");
+        const bool busy = says(message, protocol::Member::kExecutionState, "busy");
+        if (busy && !std::exchange(current_->begun, true)) {
+            claimed_end_.settle();
+            // Until now, what came through the pipes was of an earlier run, or of nobody's.
+            last_parent_header_ = std::string(current_->request.message.header_json());
+            if (current_->interrupt_at_busy && process_) {
+                (void)process_->send_signal(SIGINT);  // fails only if the process is gone
+            }
         }
     }
     if (idle && process_) {

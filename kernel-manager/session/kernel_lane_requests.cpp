@@ -2,8 +2,12 @@
 //
 // What clients ask of a lane's kernel: the queue in front of it and the deadlines over the
 // request that is running.
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
 #include "kernel-manager/session/activity.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
+#include "kernel-manager/output/reply_facts.hpp"
 #include "protocol/limits.hpp"
 
 #include <boost/asio/post.hpp>
@@ -92,7 +96,6 @@ void KernelLane::dispatch_next() {
     host_.wake();
     Current current{.request = std::move(*next), .started_at = steady_clock::now()};
     current.number = next_number_++;
-    last_parent_header_ = std::string(current.request.message.header_json());
     const sandbox::Usage usage = shared_.counters();
     current.cpu_at_start = cpu_of(usage);
     oom_kills_seen_ = usage.oom_kills;
@@ -220,14 +223,19 @@ Status KernelLane::send_interrupt() {
 }
 
 void KernelLane::submit_input_reply(const Message& reply) {
-    // Only the client whose cell asked may answer, and only once.
-    const bool expected = current_.has_value() && current_->input_requested && process_ &&
-                          reply.header().msg_type == "input_reply" &&
-                          reply.header().session == current_->request.message.header().session;
-    if (!expected) {
+    if (!current_.has_value() || !current_->question.has_value() || !process_ ||
+        reply.header().msg_type != "input_reply") {
         return;
     }
-    current_->input_requested = false;
+    // Only the client whose cell asked may answer, or one that was given the question since: it
+    // names it. And only once.
+    const std::string& question = current_->question->header().msg_id;
+    const bool was_asked = reply.header().session == current_->request.message.header().session ||
+                           (!question.empty() && reply.parent().msg_id == question);
+    if (!was_asked) {
+        return;
+    }
+    current_->question.reset();
     if (process_->send(reply).has_error()) {
         kill_kernel({Death::Kind::kLinkBroken, 0});
     }
@@ -235,13 +243,13 @@ void KernelLane::submit_input_reply(const Message& reply) {
 
 void KernelLane::on_input_request(const Message& request) {
     // One question at a time, of a size that a client can be sent.
-    if (!current_.has_value() || current_->input_requested || draining_ ||
+    if (!current_.has_value() || current_->question.has_value() || draining_ ||
         request.header().msg_type != "input_request" ||
         request.frame().size() > limits::kInputRequestBytesMax) {
         return;
     }
     if (current_->request.origin) {
-        current_->input_requested = true;
+        current_->question = request;
         current_->request.origin->deliver(request);
         return;
     }
@@ -272,17 +280,15 @@ void KernelLane::on_reply(const Message& reply) {
         return;
     }
     guard_.on_reply(reply);
-    const auto content = reply.parse_content();
-    if (content.has_value() && content.value().value("status", json("")) == "error") {
+    if (says(reply, protocol::Member::kStatus, "error")) {
         abort_followers(current_->request.message);
     }
 }
 
 void KernelLane::abort_followers(const Message& failed) {
-    const auto content = failed.parse_content();
-    const bool stop =
-        content.has_value() && content.value().value("stop_on_error", json(true)) == true;
-    if (!stop) {
+    const std::string_view stop =
+        failed.outline().find(protocol::Member::kStopOnError, failed.content_json());
+    if (!failed.outline().valid || (!stop.empty() && stop != "true")) {
         return;
     }
     // Only what the same client queued behind: another client's work does not depend on it.
@@ -321,6 +327,17 @@ void KernelLane::finish_current() {
     ignore_congestion_ = false;
     Current current = std::move(*current_);
     current_.reset();
+    if (current.sent) {
+        // Its own code can have said so.
+        claimed_end_.watch(
+            current.started_at +
+                std::chrono::duration_cast<steady_clock::duration>(current.wall_limit),
+            [weak = weak()](ClaimedEnd::Step step) {
+                if (const auto lane = weak.lock()) {
+                    lane->prove_end(step);
+                }
+            });
+    }
     change(KernelEvent::kIdle);
     const std::string& type = current.request.message.header().msg_type;
     if (current.request.execution) {

@@ -74,6 +74,9 @@ SessionInfo LiveSession::info() const {
     info.kernel_id = shared_.setup.kernel_id;
     info.language = shared_.setup.options.language;
     info.languages = list_languages();
+    if (const auto& catalog = shared_.setup.catalog) {
+        info.not_offered = {catalog, &catalog->not_offered()};
+    }
     info.state = main_->state();
     info.frozen = freezer_.frozen();
     info.death = main_->death();

@@ -10,13 +10,19 @@
 // frozen).
 #pragma once
 
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/execution_book.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/session/activity.hpp"
 #include "kernel-manager/session/connected_clients.hpp"
-#include "kernel-manager/session/execution_book.hpp"
 #include "kernel-manager/session/idle_freezer.hpp"
 #include "kernel-manager/session/kernel_lane.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_commons.hpp"
+#include "kernel-manager/session/session_info.hpp"
+#include "kernel-manager/session/session_options.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -82,6 +88,7 @@ class LiveSession final : public Session,
     void resume_output() override;
     const OutputJournal& journal() const override { return shared_.journal; }
     std::shared_ptr<void> connect_client() override { return clients_.add(); }
+    std::optional<protocol::Message> question() const override { return main_->question(); }
     void set_connection_file(std::string path) override { connection_file_ = std::move(path); }
     Result<std::shared_ptr<Execution>> begin(ExecutionRequest request) override;
     std::shared_ptr<Execution> find_execution(const std::string& execution_id) const override;

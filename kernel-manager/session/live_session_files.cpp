@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The files that a session begins with, and the operator's that are mounted into it.
-#include "kernel-manager/session/file_writing.hpp"
+#include "kernel-manager/execution/file_writing.hpp"
 #include "kernel-manager/session/live_session.hpp"
 
 #include <chrono>

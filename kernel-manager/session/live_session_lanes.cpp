@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The languages of a session: which it offers, and the lanes of those in which code has come.
+#include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/session_info.hpp"
 #include "protocol/limits.hpp"
 
 #include <algorithm>
@@ -31,9 +33,8 @@ Status LiveSession::check_language(const std::string& language) const {
     if (find_lane(language) != nullptr) {
         return ok();
     }
-    if (!shared_.setup.catalog || shared_.setup.catalog->find(language) == nullptr) {
-        return Error::in_field(
-            ErrorCode::kInvalidArgument, "language", language + " is not offered");
+    if (!shared_.setup.offers(language)) {
+        return shared_.setup.refuse(language);
     }
     if (1 + further_.size() >= kSessionLanguagesMax) {
         return Error(
@@ -48,12 +49,9 @@ Status LiveSession::check_language(const std::string& language) const {
 Result<KernelLane*> LiveSession::lane_in_use(const std::string& language) const {
     KernelLane* lane = find_lane(language);
     if (lane == nullptr) {
-        const bool offered =
-            shared_.setup.catalog && shared_.setup.catalog->find(language) != nullptr;
-        return offered
+        return shared_.setup.offers(language)
                    ? Error(ErrorCode::kConflict, "language: the session has not used " + language)
-                   : Error::in_field(
-                         ErrorCode::kInvalidArgument, "language", language + " is not offered");
+                   : shared_.setup.refuse(language);
     }
     return lane;
 }

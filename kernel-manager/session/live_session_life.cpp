@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The life of a session around its interpreters: a spare's hand-out, activity and culling, the end.
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/session/culler.hpp"
 #include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/session_options.hpp"
 #include "protocol/internal_request.hpp"
 #include "protocol/limits.hpp"
 

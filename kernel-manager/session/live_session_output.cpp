@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who sees what is said in a session, and what it says about its usage.
+#include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/session/live_session.hpp"
-#include "sandbox/policy.hpp"
+#include "sandbox/policy/policy.hpp"
 
 #include <algorithm>
 #include <cmath>

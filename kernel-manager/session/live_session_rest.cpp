@@ -2,6 +2,7 @@
 //
 // What LiveSession tells its freezer: whether the session is at work, what its sandbox shows, and
 // how it is frozen and thawed.
+#include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/session/live_session.hpp"
 
 #include <algorithm>

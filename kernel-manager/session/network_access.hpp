@@ -7,9 +7,8 @@
 
 #include "kernel-manager/egress/gateway.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
-#include "kernel-manager/session/kernel_catalog.hpp"
 #include "protocol/support/result.hpp"
-#include "sandbox/policy.hpp"
+#include "sandbox/policy/policy.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <memory>

@@ -6,24 +6,23 @@
 // the shared_ptr, but after close() every request is answered with an error.
 #pragma once
 
-#include "kernel-manager/egress/network_policy.hpp"
-#include "kernel-manager/session/budgets.hpp"
-#include "kernel-manager/session/circuit_breaker.hpp"
-#include "kernel-manager/session/execution.hpp"
-#include "kernel-manager/session/journal.hpp"
-#include "kernel-manager/session/kernel_state.hpp"
-#include "kernel-manager/session/limits.hpp"
-#include "kernel-manager/session/refusal.hpp"
-#include "kernel-manager/session/running_execution.hpp"
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/execution.hpp"
+#include "kernel-manager/execution/running_execution.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/limits/refusal.hpp"
+#include "kernel-manager/output/journal.hpp"
+#include "kernel-manager/output/output_observer.hpp"
+#include "kernel-manager/session/session_info.hpp"
+#include "kernel-manager/session/session_options.hpp"
 #include "kernel-manager/session/session_update.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
-#include "sandbox/isolation.hpp"
-#include "sandbox/workspace.hpp"
+#include "sandbox/workspace/workspace.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,98 +30,6 @@
 #include <vector>
 
 namespace cellkeep::session {
-
-/// Where the answers to one client's requests go. Called on the io_context thread, never from
-/// inside submit(). The session keeps it alive until the request it came with is answered.
-class ReplySink {
- public:
-    ReplySink() = default;
-    ReplySink(const ReplySink&) = delete;
-    ReplySink& operator=(const ReplySink&) = delete;
-    virtual ~ReplySink() = default;
-    /// A reply (shell or control channel) or an input_request (stdin channel).
-    virtual void deliver(const protocol::Message& message) = 0;
-};
-
-/// Sees every iopub message of a session, in order.
-class OutputObserver {
- public:
-    OutputObserver() = default;
-    OutputObserver(const OutputObserver&) = delete;
-    OutputObserver& operator=(const OutputObserver&) = delete;
-    virtual ~OutputObserver() = default;
-    virtual void on_output(const OutputEntry& entry) = 0;
-    /// True while this observer cannot take more. The session stops reading its kernel until
-    /// Session::resume_output(); the observer must bound how long that lasts
-    /// (limits::kZmqStallMax).
-    virtual bool congested() const { return false; }
-};
-
-struct EnvironmentInfo {
-    std::string name;
-    std::string digest;  // "sha256:…" of what the environment was locked to
-};
-
-/// When an idle session ends; its limits say how long idle is. As Jupyter Server counts it: looking
-/// at a session (reconnecting, kernel_info, comm_info) is not activity.
-struct CullRules {
-    bool connected = false;  // also while clients are connected
-    bool busy = false;       // also while a request runs
-};
-
-/// What is asked for when a session is created.
-struct SessionOptions {
-    /// The UUID that a Jupyter client wants as kernel id; empty: a fresh one. kConflict if taken.
-    std::string kernel_id;
-    /// Where the kernel starts, relative to the workspace; made if missing. Empty: the workspace.
-    std::string working_directory;
-    CullRules cull;
-    std::string language = "python";
-    std::string environment = "default";
-    SessionLimits limits;
-    /// Of a secret only its name is asked for; the Service fills in the rest.
-    egress::NetworkPolicy network;
-    std::map<std::string, std::string> env;
-    std::vector<InputFile> files;
-    nlohmann::json metadata = nlohmann::json::object();
-    std::string owner;  // principal; front ends fill it in
-};
-
-/// One of the languages that a session offers: its own and those of which a further interpreter
-/// starts in the same sandbox when code in it first comes.
-struct LanguageInfo {
-    std::string name;
-    std::optional<KernelState> state;  // nothing: no code has come yet
-    std::optional<Death> death;        // of its last interpreter, if that is dead
-    std::uint64_t restarts = 0;
-};
-
-/// A session as anyone may see it, now.
-struct SessionInfo {
-    std::string id;                       // "ses_" and 24 hexadecimal digits
-    std::string kernel_id;                // UUID: the same session for Jupyter front ends
-    std::string language;                 // its own, in which front ends see its kernel
-    std::vector<LanguageInfo> languages;  // its own first
-    KernelState state = KernelState::kStarting;
-    bool frozen = false;         // its processes stand still until they are needed
-    std::optional<Death> death;  // of the last kernel in its own language, if it is dead
-    SessionLimits limits;
-    egress::NetworkPolicy network;
-    egress::Traffic traffic;  // zeros without a network
-    EnvironmentInfo environment;
-    sandbox::IsolationReport isolation;
-    nlohmann::json metadata;
-    std::string owner;
-    std::chrono::system_clock::time_point created_at;
-    std::chrono::system_clock::time_point last_activity;
-    std::uint64_t executions = 0;      // accepted so far
-    std::uint64_t restarts = 0;        // in all languages
-    std::size_t connections = 0;       // of clients that said so with connect_client()
-    std::string connection_file;       // empty: no ZeroMQ front
-    std::uint64_t output_dropped = 0;  // journal entries no longer kept
-    BudgetUse used;                    // what its life has cost so far
-    CircuitInfo circuit;
-};
 
 class Session {
  public:
@@ -143,8 +50,8 @@ class Session {
     /// interrupt_request, shutdown_request; what no kernel of ours supports gets an error reply or,
     /// where the specification says so, none. Every accepted request is answered exactly once
     /// through origin, also when the kernel dies; one that is not accepted (queue full, session
-    /// closed) gets an error reply. An input_reply goes to the waiting cell if origin's client was
-    /// asked.
+    /// closed) gets an error reply. An input_reply goes to the waiting cell if it is of the client
+    /// whose cell it is, or names the question as its parent.
     virtual void submit(protocol::Message request, std::shared_ptr<ReplySink> origin) = 0;
 
     /// The observer must outlive the subscription.
@@ -155,6 +62,9 @@ class Session {
     virtual const OutputJournal& journal() const = 0;
     /// Counts a connected client for as long as what it returns lives.
     virtual std::shared_ptr<void> connect_client() = 0;
+    /// The input_request that a client has been sent and has not answered yet; its parent is the
+    /// request of the cell. Nothing if no cell waits for one.
+    virtual std::optional<protocol::Message> question() const { return std::nullopt; }
     /// The ZeroMQ front says where its connection file is.
     virtual void set_connection_file(std::string path) = 0;
 

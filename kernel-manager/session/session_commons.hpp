@@ -5,26 +5,32 @@
 #pragma once
 
 #include "kernel-manager/egress/gateway.hpp"
-#include "kernel-manager/session/execution_recorder.hpp"
-#include "kernel-manager/session/inputs_directory.hpp"
-#include "kernel-manager/session/journal.hpp"
-#include "kernel-manager/session/kernel_catalog.hpp"
-#include "kernel-manager/session/limit_reason.hpp"
-#include "kernel-manager/session/request_queue.hpp"
-#include "kernel-manager/session/saved_texts.hpp"
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/execution_recorder.hpp"
+#include "kernel-manager/execution/inputs_directory.hpp"
+#include "kernel-manager/execution/saved_texts.hpp"
+#include "kernel-manager/execution/work_thread.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/kernel/request_queue.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
+#include "kernel-manager/limits/limit_reason.hpp"
+#include "kernel-manager/limits/session_account.hpp"
+#include "kernel-manager/output/journal.hpp"
+#include "kernel-manager/session/cpu_clock.hpp"
 #include "kernel-manager/session/session.hpp"
-#include "kernel-manager/session/session_account.hpp"
-#include "kernel-manager/session/work_thread.hpp"
+#include "kernel-manager/session/session_options.hpp"
 #include "protocol/message.hpp"
 #include "sandbox/sandbox.hpp"
-#include "sandbox/workspace.hpp"
+#include "sandbox/workspace/workspace.hpp"
 
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,6 +68,15 @@ struct SessionSetup {
     Session::Inputs mounted;                        // of them, in this sandbox
     /// Made in advance, for nobody: neither culled nor restarted until it is handed out.
     bool spare = false;
+
+    /// Whether code of that language may run in its sandbox beside its own.
+    bool offers(const std::string& language) const {
+        return catalog && catalog->find(language) != nullptr;
+    }
+    /// Of a language that it does not offer (refuse_language()).
+    Error refuse(const std::string& language) const {
+        return catalog ? catalog->refuse(language) : refuse_language(language, {});
+    }
 };
 
 struct SessionCommons {
@@ -78,8 +93,18 @@ struct SessionCommons {
     std::size_t queued_bytes = 0;  // of the requests that wait, whatever their language
 
     const SessionLimits& limits() const { return setup.options.limits; }
-    /// Since the sandbox was made; zeros where there is no cgroup to ask.
-    sandbox::Usage counters() const;
+    /// Since the sandbox was made; zeros where there is no cgroup to ask. While the counter of CPU
+    /// time cannot be read, it goes on as if a run used all processors of the session (CpuClock).
+    sandbox::Usage counters();
+    /// The same of one group's CPU time; nothing if it has no counter of its own.
+    std::optional<std::chrono::microseconds> cpu_time(sandbox::WorkerGroup group);
+
+ private:
+    std::chrono::microseconds see_cpu(
+        CpuClock& clock, std::optional<std::chrono::microseconds> counted);
+
+    CpuClock cpu_clock_;
+    std::map<sandbox::WorkerGroup, CpuClock> group_clocks_;  // at most kSessionLanguagesMax
 };
 
 /// A lane's session. It outlives its lanes; whoever must keep a lane keeps the session.

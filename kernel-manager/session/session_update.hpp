@@ -5,9 +5,9 @@
 #pragma once
 
 #include "kernel-manager/egress/network_policy.hpp"
-#include "kernel-manager/session/limits.hpp"
+#include "kernel-manager/limits/limits.hpp"
 #include "protocol/support/result.hpp"
-#include "sandbox/limits_change.hpp"
+#include "sandbox/policy/limits_change.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -5,7 +5,7 @@
 #include "kernels/common/history.hpp"
 #include "kernels/common/link_server.hpp"
 #include "protocol/support/syscall.hpp"
-#include "sandbox/zygote_loop.hpp"
+#include "sandbox/inside/zygote_loop.hpp"
 
 #include <xeus/xkernel.hpp>
 

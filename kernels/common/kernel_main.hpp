@@ -30,8 +30,8 @@ using MakeInterpreter = Result<std::unique_ptr<Interpreter>> (*)(const KernelPar
 /// process, and none finds its objects destroyed under it.
 [[noreturn]] void run_kernel(std::string_view program, MakeInterpreter make_interpreter);
 
-/// The argument that makes a kernel program a zygote (sandbox/zygote.hpp), whose socket is then at
-/// kLinkFd.
+/// The argument that makes a kernel program a zygote (sandbox/server/zygote.hpp), whose socket is
+/// then at kLinkFd.
 inline constexpr std::string_view kZygoteArgument = "--zygote";
 /// The same, without the libraries that sessions mostly import: it serves sooner.
 inline constexpr std::string_view kBareZygoteArgument = "--bare-zygote";

@@ -37,6 +37,13 @@ class Writer {
         copied_ = piece.end;
     }
 
+    /// The cell is a whole program: when all of it is there, its main runs.
+    void run_main(const Piece& piece) {
+        end_function();
+        tell_line(piece);
+        source_ += "static int " + next_name() + " = (::cellkeep::detail::run_main(main), 0);\n";
+    }
+
     std::string finish() {
         end_function();
         return std::move(source_);
@@ -111,8 +118,16 @@ std::string cell_source(
     std::uint64_t serial,
     const MeaningOf& meaning_of) {
     Writer writer(code, file, serial);
-    for (const Piece& piece : split_cell(tokenize(code), meaning_of)) {
+    const Piece* program = nullptr;
+    bool runs_by_itself = false;  // once is enough
+    const std::vector<Piece> pieces = split_cell(tokenize(code), meaning_of);
+    for (const Piece& piece : pieces) {
         writer.add(piece);
+        program = piece.defines_main ? &piece : program;
+        runs_by_itself = runs_by_itself || piece.calls_main;
+    }
+    if (program != nullptr && !runs_by_itself) {
+        writer.run_main(*program);
     }
     return writer.finish();
 }

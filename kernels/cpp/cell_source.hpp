@@ -2,7 +2,7 @@
 //
 // A cell as a source file that clang takes: statements in functions that are called where they
 // stood, the value handed to the printer, everything else unchanged, and every line and column of
-// it still the cell's.
+// it still the cell's. A main that the cell defines and does not call is called at its end.
 #pragma once
 
 #include "kernels/cpp/cell_split.hpp"

@@ -2,6 +2,7 @@
 #include "kernels/cpp/cell_split.hpp"
 
 #include "kernels/cpp/idle_captures.hpp"
+#include "kernels/cpp/main_function.hpp"
 #include "kernels/cpp/token_walk.hpp"
 #include "kernels/cpp/words.hpp"
 
@@ -34,6 +35,9 @@ class Splitter final : private TokenWalk {
             } else {
                 piece.kind = statement() ? Piece::Kind::kStatement : Piece::Kind::kValue;
             }
+            piece.calls_main = piece.kind != Piece::Kind::kDirective &&
+                               (piece.kind != Piece::Kind::kDeclaration || piece.initializes) &&
+                               calls_main(*this, first, at_);
             piece.begin = tokens_[first].begin;
             piece.end = tokens_[at_ - 1].end;
             pieces_.push_back(std::move(piece));
@@ -247,6 +251,8 @@ class Splitter final : private TokenWalk {
                 ++at_;
             }
         }
+        piece.defines_main = text(at_ - 1) == "}" && parameters && !initializer && !type &&
+                             !scope && !naming && declares_main(*this, first, at_);
         const bool of_class = type && text(first) != "enum";
         if (!of_class && !scope && (piece.initializes || initializer || !parameters)) {
             piece.idle_captures = idle_captures(*this, first, at_);

@@ -20,6 +20,8 @@ struct Piece {
     std::size_t begin = 0;  // bytes of the cell: [begin, end)
     std::size_t end = 0;
     bool initializes = false;  // of a declaration: it may be of variables, whose initializers run
+    bool defines_main = false;  // of a declaration: `int main() { … }`, the cell is a whole program
+    bool calls_main = false;    // of a statement or value: `main();`
     std::vector<std::size_t> idle_captures;  // of a declaration (idle_captures.hpp)
 };
 

@@ -27,6 +27,7 @@ constexpr std::array kTaken{
     clang::diag::err_redefinition_different_namespace_alias,
     clang::diag::err_redefinition_of_enumerator,
     clang::diag::err_ovl_diff_return_type,
+    clang::diag::err_conflicting_types,  // of main, which has no overloads, and of extern "C"
     clang::diag::err_param_default_argument_redefinition,
     clang::diag::err_template_param_default_arg_redefinition,
     clang::diag::err_template_param_different_kind,
@@ -35,6 +36,7 @@ constexpr std::array kTaken{
     clang::diag::err_non_static_static,
     clang::diag::err_constexpr_redecl_mismatch,
     clang::diag::err_mismatched_exception_spec,
+    clang::diag::err_missing_exception_specification,
     clang::diag::err_use_with_wrong_tag};
 
 bool is_continuation(char byte) {

@@ -239,7 +239,11 @@ class InterpreterProcess {
             ::_exit(0);  // a child that the cell forked and let run to the cell's end
         }
         allow_input(false);
-        finish(done(id, "ok"));
+        json event = done(id, "ok");
+        if (const auto exit_code = take_exit_code()) {
+            event["exit_code"] = *exit_code;
+        }
+        finish(event);
     }
 
     /// True if the cell can be compiled here: it compiles, or collides with earlier ones, which

@@ -8,17 +8,21 @@
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::cpp {
 
 namespace {
 
+constexpr int kExitCodeBits = 0xFF;  // what a parent is told of an exit status, wait(2)
 constexpr std::size_t kShownBytesMax = kLineBytesMax / 2;  // base64 and escapes make it longer
 
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): cells call functions of C.
 Channel* g_publish_channel = nullptr;
 bool g_values_wanted = true;
+std::optional<int> g_exit_code;  // of the running cell's main
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 enum class Kind { kValue = 0, kDisplay = 1, kUpdate = 2 };
@@ -122,6 +126,18 @@ extern "C" {
 unsigned cellkeep_cpp_line = 0;
 }
 
+extern "C" void cellkeep_cpp_returned(int code) {
+    g_exit_code = code & kExitCodeBits;
+    if (code != 0) {
+        write_out_before();
+        std::cerr << "cellkeep: main returned " << code << std::endl;
+    }
+}
+
+std::optional<int> take_exit_code() {
+    return std::exchange(g_exit_code, std::nullopt);
+}
+
 extern "C" void cellkeep_cpp_clear(int wait) {
     say({{"event", "clear"}, {"wait", wait != 0}});
 }
@@ -130,6 +146,7 @@ std::vector<std::pair<std::string, void*>> publish_functions() {
     return {
         {"cellkeep_cpp_publish", reinterpret_cast<void*>(&cellkeep_cpp_publish)},
         {"cellkeep_cpp_clear", reinterpret_cast<void*>(&cellkeep_cpp_clear)},
+        {"cellkeep_cpp_returned", reinterpret_cast<void*>(&cellkeep_cpp_returned)},
         {"cellkeep_cpp_line", &cellkeep_cpp_line}};
 }
 

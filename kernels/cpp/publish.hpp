@@ -5,6 +5,7 @@
 
 #include "kernels/cpp/channel.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,10 @@ namespace cellkeep::cpp {
 /// `values_wanted` (a silent execution shows none).
 void publish_to(Channel& channel);
 void want_values(bool wanted);
+
+/// What the running cell's main has returned, as a process would (0 to 255); once. Nothing: it has
+/// none.
+std::optional<int> take_exit_code();
 
 /// The functions by the names that cells know them by.
 std::vector<std::pair<std::string, void*>> publish_functions();

@@ -2,7 +2,7 @@
 //
 // System calls as Results. Each wrapper retries EINTR where that is safe, opens everything
 // close-on-exec, and names operation and object in its error. Code that runs between clone and exec
-// does not use this file: it may not allocate (see sandbox/child_setup.hpp).
+// does not use this file: it may not allocate (see sandbox/inside/child_setup.hpp).
 #pragma once
 
 #include "protocol/support/result.hpp"

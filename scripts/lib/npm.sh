@@ -66,5 +66,5 @@ make_kernels_node_environment() {
 
 # The viewer of the API's documentation, which the build puts into the program.
 make_docs_viewer() {
-    make_node_packages docs "$root/kernel-manager/agent/docs" "$build/environments/docs"
+    make_node_packages docs "$root/kernel-manager/api/docs" "$build/environments/docs"
 }

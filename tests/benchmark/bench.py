@@ -25,7 +25,7 @@ from exchanges import attached, measure_lines, measure_picture, measure_trips
 from languages import NODE_PACKAGES, measure_languages
 from plot import draw
 from processes import become_subreaper, end_descendants
-from report import rewrite_readme
+from report import rewrite_document
 from run import LONG, QUICK, SPARES, TINY, Run
 from starts import (
     measure_at_once,
@@ -162,7 +162,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench")
     parser.add_argument("--cellkeep", type=Path, required=True, help="the program")
     parser.add_argument("--results", type=Path, required=True, help="the folder of the reports")
-    parser.add_argument("--readme", type=Path, help="put the table between this file's marks")
+    parser.add_argument("--document", type=Path, help="put the table between this file's marks")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--quick", dest="form", action="store_const", const=QUICK, default=LONG)
     form.add_argument("--tiny", dest="form", action="store_const", const=TINY)
@@ -209,8 +209,8 @@ def main() -> int:
         return 130
     judge(run.report)
     write(run, options.results)
-    if options.readme:
-        rewrite_readme(options.readme, run.report)
+    if options.document:
+        rewrite_document(options.document, run.report)
     print("\n" + "\n".join(run.report.summary()), flush=True)
     for error in [*run.report.errors, *(f"left running: {name}" for name in left)]:
         print(f"failed: {error}", file=sys.stderr)

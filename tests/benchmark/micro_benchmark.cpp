@@ -2,7 +2,7 @@
 //
 // What one message costs in the server, part by part: the v1 frame codec, ZeroMQ's signatures, the
 // output journal. scripts/bench --micro runs it; a test runs it briefly, so that it cannot rot.
-#include "kernel-manager/session/journal.hpp"
+#include "kernel-manager/output/journal.hpp"
 #include "protocol/frame.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/message.hpp"

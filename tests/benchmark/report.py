@@ -224,7 +224,7 @@ def named(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}"
 
 
-def rewrite_readme(path: Path, report: Report) -> None:
+def rewrite_document(path: Path, report: Report) -> None:
     """Puts the summary between the marks; everything else stays as it is."""
     text = path.read_text(encoding="utf-8")
     block = "\n".join([BEGIN, report.introduction(), "", *report.summary(), END])

@@ -21,7 +21,7 @@ from density import Growth, TooManyError
 from exchanges import _delivered
 from floors import PingPong
 from processes import ensure_running
-from report import BEGIN, END, Cell, Report, rewrite_readme
+from report import BEGIN, END, Cell, Report, rewrite_document
 from run import TINY, Run
 from starts import PACKAGES_RESULT
 from subjects import KernelSession, Session, Subject
@@ -362,19 +362,19 @@ def test_targets_judge_what_was_measured_and_nothing_else() -> None:
     assert trip.verdict == "missed"
 
 
-def test_the_readme_is_rewritten_between_its_marks_only(tmp_path: Path) -> None:
+def test_the_document_is_rewritten_between_its_marks_only(tmp_path: Path) -> None:
     report = Report()
     names = ("machine", "load_at_start", "load_at_end", "date", "cellkeep", "peers", "command")
     report.about = dict.fromkeys(names, "x")
     row = report.row("start_warm", "start", "times")
     row.cell("Cellkeep").samples = [0.25]
     row.cell("other").error = "gone"
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
-    rewrite_readme(readme, report)
-    text = readme.read_text(encoding="utf-8")
+    document = tmp_path / "performance.md"
+    document.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    rewrite_document(document, report)
+    text = document.read_text(encoding="utf-8")
     assert text.startswith(f"before\n{BEGIN}\n") and text.endswith(f"\n{END}\nafter\n")
     assert "| start | 250 ms | failed |" in text and "old" not in text
-    readme.write_text("no marks\n", encoding="utf-8")
+    document.write_text("no marks\n", encoding="utf-8")
     with pytest.raises(ValueError, match="0 blocks"):
-        rewrite_readme(readme, report)
+        rewrite_document(document, report)

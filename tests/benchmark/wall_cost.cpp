@@ -2,11 +2,11 @@
 //
 // The cost of the wall at session start: the same program started bare and in a sandbox, in turns,
 // so that a busy moment of the machine falls on both. Prints a table; medians and 90th percentiles.
-#include "kernel-manager/session/kernel_catalog.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
 #include "protocol/frame.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/syscall.hpp"
-#include "sandbox/host_mode.hpp"
+#include "sandbox/policy/host_mode.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <nlohmann/json.hpp>

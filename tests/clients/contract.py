@@ -20,8 +20,8 @@ from harness import TOKEN, Server
 from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.core.parameters import ParameterLocation
 
-DOCUMENT = Path(__file__).parents[2] / "kernel-manager/agent/openapi.json"
-#: The long form: every boundary value and so many random requests for each operation (README.md).
+DOCUMENT = Path(__file__).parents[2] / "kernel-manager/api/openapi.json"
+#: The long form: every boundary value and so many random requests for each operation (docs/session-api.md).
 LONG = "CELLKEEP_CONTRACT_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("CELLKEEP_CONTRACT_EXAMPLES", "4"))
 TIMEOUT = pytest.mark.timeout(3600 if LONG else 300)

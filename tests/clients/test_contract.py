@@ -4,7 +4,7 @@ ones, and checks every answer against it, all its checks on. What it makes of th
 test_contract_walks.py.
 
 The short form stops at REQUESTS_MAX requests for each operation. CELLKEEP_CONTRACT_EXAMPLES=N is the
-long form: every boundary value and N random requests for each operation (README.md).
+long form: every boundary value and N random requests for each operation (docs/session-api.md).
 """
 
 import json

@@ -2,7 +2,7 @@
 """Walks along the links of /openapi.json: schemathesis makes a session, and what one answer gave is what
 the next request names, until the session is ended. Each answer is held against the document.
 
-CELLKEEP_CONTRACT_EXAMPLES=N is the long form: N walks and N / 2 (README.md).
+CELLKEEP_CONTRACT_EXAMPLES=N is the long form: N walks and N / 2 (docs/session-api.md).
 """
 
 from collections import Counter

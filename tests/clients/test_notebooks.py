@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example programs under notebooks/ and in README.md do what they say."""
+"""The example programs under notebooks/, in README.md and in docs/ do what they say."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 from harness import TOKEN, Server
 
 ROOT = Path(__file__).parents[2]
@@ -81,3 +82,34 @@ def test_the_readme_s_first_session(environment: dict[str, str], tmp_path: Path)
     said = run(program, environment, tmp_path).splitlines()
     assert said[0] == "ok 8" and said[1].startswith("error KeyError: 'prize' (line 1)")
     assert (tmp_path / "sales.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_example_of_the_languages(environment: dict[str, str], tmp_path: Path) -> None:
+    text = (ROOT / "docs/languages.md").read_text(encoding="utf-8")
+    (block,) = (part.split("```")[0] for part in text.split("```python")[1:])
+    program = tmp_path / "languages.py"
+    program.write_text(block, encoding="utf-8")
+    said = run(program, environment, tmp_path)
+    assert said.startswith("1\n") and "7" in said.split("\n", 1)[1]
+
+
+def test_the_example_of_a_token_file(tmp_path: Path) -> None:
+    """The file that docs/session-api.md makes is one that a server takes, and its token an agent's."""
+    text = (ROOT / "docs/session-api.md").read_text(encoding="utf-8")
+    (block,) = (part.split("```")[0] for part in text.split("```sh")[1:])
+    *lines, serve = block.strip().splitlines()
+    assert serve == "cellkeep serve --token-file tokens.json"
+    script = "\n".join([*lines, "echo $token"])
+    done = subprocess.run(
+        ["bash", "-euc", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    token = done.stdout.strip()
+    with Server("--log-format", "text", "--token-file", str(tmp_path / "tokens.json")) as server:
+        answer = requests.post(
+            f"{server.url}/v1/sessions", headers={"Authorization": f"Bearer {token}"}, timeout=60
+        )
+        assert (answer.status_code, answer.json()["owner"]) == (201, "analyst")
+        refused = requests.post(
+            f"{server.url}/v1/sessions", headers={"Authorization": f"Bearer {token}x"}, timeout=60
+        )
+        assert refused.status_code == 401

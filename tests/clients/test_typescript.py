@@ -68,7 +68,7 @@ def packed(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_types_are_those_of_the_document(tree: Path) -> None:
     made = tree / "schema.ts"
-    document = ROOT / "kernel-manager/agent/openapi.json"
+    document = ROOT / "kernel-manager/api/openapi.json"
     generator = MODULES / "openapi-typescript/bin/cli.js"
     options = ("--default-non-nullable", "false", "--root-types", "--root-types-no-schema-prefix")
     run("node", generator, document, "--output", made, *options, cwd=tree)

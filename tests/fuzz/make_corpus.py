@@ -214,6 +214,26 @@ def egress_bytes():
     }
 
 
+def scanned_contents():
+    """A slice's bytes less one, then the text."""
+    display = {"data": {"text/plain": "\u20ac", "n": [1, -2.5e3, None]}, "transient": {"display_id": "d"}}
+    error = {"ename": "E", "evalue": "v", "traceback": ["\x1b[31mred", 'a"b\\'], "execution_count": 3}
+    contents = {
+        "display": text(display),
+        "stream": text({"name": "stdout", "text": "line\n\U0001f600 \u00e9\\"}),
+        "stream_utf8": json.dumps({"name": "stdout", "text": "\U0001f600\u00e9"}, ensure_ascii=False).encode(),
+        "error": text(error),
+        "escaped_key": b'{"d\\u0061ta":{"a":1},"data":2}',
+        "odd_traceback": b'{"traceback":["a",1,["b"],{"c":"d"}]}',
+        "spaced": b' {\r\n"text" :\t"x" , "data":[ ] }\n',
+        "overflow": b"[1e400]",
+        "lone_surrogate": b'"\\ud800"',
+        "byte_order_mark": b"\xef\xbb\xbf{}",
+        "cut_off": b'{"text":"abc',
+    }
+    return {name: bytes([index]) + content for index, (name, content) in enumerate(contents.items())}
+
+
 def main():
     seeds = {
         "channels_framing": websocket_messages(),
@@ -221,6 +241,7 @@ def main():
         "egress": egress_bytes(),
         "frame": {**frames_of_messages(), **wrong_frames()},
         "json": json_texts(),
+        "json_scanner": scanned_contents(),
         "link_decoder": link_streams(),
         "message": {**frames_of_messages(), **wrong_frames()},
         "signer": signed_messages(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contracts in the order of README's table, and what each language's declaration says to each.
+"""The contracts in the order of the table in docs/languages.md, and what each language's declaration says to each.
 
 test_contract.py has a test for each, of the same name; what it finds is what stands here, or it fails.
 """
@@ -42,7 +42,7 @@ def place(field: str) -> Callable[[Language], Said]:
     def said(language: Language) -> Said:
         fails: Fails = getattr(language, field)
         if fails.line is None:
-            return "not told"
+            return "not given"
         return "line" if fails.column is None else "line, column"
 
     return said
@@ -52,7 +52,7 @@ def state(field: str, after: str) -> Callable[[Language], Said]:
     def said(language: Language) -> Said:
         if isinstance(value := getattr(language, field), Unsupported):
             return value
-        return "state kept" if getattr(language, after) == KEPT else "state lost, said"
+        return "state kept" if getattr(language, after) == KEPT else "state lost, reported"
 
     return said
 
@@ -84,24 +84,24 @@ def isolation(language: Language) -> Said:
 CONTRACTS = (
     Contract("persistence", "what a cell defines stays", holds("define")),
     Contract("result", "value of the last expression", holds("result")),
-    Contract("rich", "shown richer than text, for example", rich),
-    Contract("streams", "stdout and stderr apart", holds("streams")),
-    Contract("error", "error: where in the code", place("error")),
-    Contract("syntax", "syntax error: where in the code", place("syntax")),
-    Contract("unicode", "any text, names of files too", holds("unicode")),
-    Contract("truncation", "text too long for an answer: cut, saved whole", holds("lines")),
-    Contract("megabyte", "1 MB of output, complete", holds("megabyte")),
+    Contract("rich", "rich output, for example", rich),
+    Contract("streams", "stdout and stderr are separate", holds("streams")),
+    Contract("error", "place of an error in the code", place("error")),
+    Contract("syntax", "place of a syntax error in the code", place("syntax")),
+    Contract("unicode", "any Unicode text, also in file names", holds("unicode")),
+    Contract("truncation", "text too long for an answer is cut and saved whole", holds("lines")),
+    Contract("megabyte", "1 MB of output arrives complete", holds("megabyte")),
     Contract("timeout", "endless loop, at its deadline", state("endless", "after_timeout")),
     Contract("interrupt", "endless loop, interrupted", state("endless", "after_interrupt")),
-    Contract("memory", "out of memory: told so, session goes on", state("hoard", "after_hoard")),
-    Contract("death", "ends itself: told why, session goes on", death),
-    Contract("restart", "restart: nothing defined, files there", holds("define")),
-    Contract("files", "reads files put there; what it makes is told", holds("write")),
+    Contract("memory", "out of memory: the answer says so, the session goes on", state("hoard", "after_hoard")),
+    Contract("death", "process ends itself: the answer says why, the session goes on", death),
+    Contract("restart", "a restart clears what was defined and keeps files", holds("define")),
+    Contract("files", "reads uploaded files; the answer lists what it writes", holds("write")),
     Contract("stdin", "input from `stdin` or the client", holds("stdin")),
     Contract("variable", "the session's environment variables", holds("variable")),
     Contract("completion", "completion", holds("completion")),
     Contract("completeness", "complete or not (`is_complete`)", holds("completeness")),
     Contract("inspection", "inspection", holds("inspection")),
-    Contract("freezing", "frozen while at rest, goes on after", freezing, needs_host=True),
-    Contract("isolation", "every control of the sandbox", isolation),
+    Contract("freezing", "frozen while at rest, continues afterwards", freezing, needs_host=True),
+    Contract("isolation", "every control of the sandbox is in force", isolation),
 )

@@ -2,7 +2,7 @@
 """What a language is to the contract suite: a snippet for every contract, and what is peculiar to it.
 
 A snippet is written in the language and does what the field's comment says; the suite does the rest.
-What a language does not do is declared with `Unsupported` and its reason: it stands in README's table
+What a language does not do is declared with `Unsupported` and its reason: it stands in the table
 in these words, and where the suite can tell that it does work after all, it says so.
 """
 
@@ -70,7 +70,7 @@ class Ends:
 @dataclass(frozen=True)
 class Language:
     name: str  # as the API has it
-    title: str  # as README's table has it
+    title: str  # as the table has it
     define: tuple[str, ...]  # cells: `answer` is 41, and a function that adds one to it
     use: str  # says 42 by that function, as output or as result; fails where nothing was defined
     streams: str | Unsupported  # "out" and a newline to stdout, "err" and a newline to stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every language there is, in the order of README's table."""
+"""Every language there is, in the order of the table in docs/languages.md."""
 
 from language import Language
 from snippets import bash, cpp, javascript, python, r, sql, typescript

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README's table of languages: from what the suite found, held against what is declared.
+"""The table of languages in docs/languages.md: made from the results, compared with the declarations.
 
-    table.py README.md                       checks that it agrees with the declarations
-    table.py README.md --results DIR         and that every result in there does, too
-    table.py README.md --results DIR --write makes it from the results
+    table.py ../../docs/languages.md                       checks that it agrees with the declarations
+    table.py ../../docs/languages.md --results DIR         and that every result in DIR agrees, too
+    table.py ../../docs/languages.md --results DIR --write makes the table from the results
 
 DIR holds a file per language, as `pytest --results` leaves it. The declarations alone make the same
-table, because a result that is not as declared is a failure: so the table of a README can be checked
+table, because a result that is not as declared is a failure: so the table can be checked
 where nothing was run.
 """
 
@@ -93,8 +93,8 @@ def read_results(folder: Path) -> Results:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="README's table of languages")
-    parser.add_argument("readme", type=Path)
+    parser = argparse.ArgumentParser(description="the table of languages")
+    parser.add_argument("document", type=Path, help="the file with the marks")
     parser.add_argument("--results", type=Path, help="the folder of what the suite found")
     parser.add_argument("--write", action="store_true", help="put it there; needs the results")
     options = parser.parse_args()
@@ -102,13 +102,13 @@ def main() -> int:
         parser.error("--write: the table is made from --results")
     wrong = disagreements(read_results(options.results)) if options.results else []
     print("\n".join(wrong))
-    before, between, after = halves(options.readme.read_text(encoding="utf-8"))
+    before, between, after = halves(options.document.read_text(encoding="utf-8"))
     wanted = f"\n{table()}\n"
     if options.write and not wrong:
         text = f"{before}{BEGIN}{wanted}{END}{after}"
-        options.readme.write_text(text, encoding="utf-8")
+        options.document.write_text(text, encoding="utf-8")
     elif between != wanted:
-        wrong.append("the table in the README is another")
+        wrong.append(f"the table in {options.document.name} is another")
         print(f"{wrong[-1]}; it should be:{wanted}")
     print(f"{len(LANGUAGES)} languages, {len(CONTRACTS)} contracts, {len(wrong)} disagreements")
     return 1 if wrong else 0

@@ -70,7 +70,7 @@ class TableTest(unittest.TestCase):
         titles = {contract.key: contract.title for contract in CONTRACTS}
         self.assertIn("| yes | no (1) |", rows[titles["stdin"]])
         self.assertIn("| yes | no (1) |", rows[titles["result"]])
-        self.assertIn("| state kept | state lost, said |", rows[titles["interrupt"]])
+        self.assertIn("| state kept | state lost, reported |", rows[titles["interrupt"]])
         self.assertIn("| line, column | line |", rows[titles["error"]])
         self.assertEqual(["", "1. Toy: it reads nothing."], lines[-2:])
         self.assertEqual(KEPT, PYTHON.after_interrupt)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One contract, every language: each test is one line of README's table (contracts.py)."""
+"""One contract, every language: each test is one line of the table in docs/languages.md (contracts.py)."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def supported(declared: T | Unsupported) -> T:
-    """What is unsupported is in README's table, with this reason."""
+    """What is unsupported is in the table, with this reason."""
     if isinstance(declared, Unsupported):
         pytest.skip(f"unsupported: {declared.why}")
     return declared

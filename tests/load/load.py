@@ -11,6 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration/server"))
 
 from endings import disk_full, kill, terminate
+from fairness import share_fairly
 from faults import idle, never_read, slow_loris, vanish
 from harness import TOKEN, Server, cgroups_of, wait_until
 from health import HealthWatch
@@ -107,6 +108,7 @@ def main() -> int:
             asyncio.run(misbehave(table, server, options))
         health.report(table)
         check_nothing_left(table, server)
+    share_fairly(table, 0.1 if options.short else 1.0, timed=not options.short)
     disk_full(table)
     terminate(table, few)
     kill(table, few)

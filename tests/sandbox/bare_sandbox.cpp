@@ -2,8 +2,8 @@
 #include "tests/sandbox/bare_sandbox.hpp"
 
 #include "protocol/support/syscall.hpp"
-#include "sandbox/host_mode.hpp"
-#include "sandbox/plan_builder.hpp"
+#include "sandbox/policy/host_mode.hpp"
+#include "sandbox/policy/plan_builder.hpp"
 #include "tests/sandbox/fixture.hpp"
 
 #include <catch2/catch.hpp>

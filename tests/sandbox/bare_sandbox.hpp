@@ -4,8 +4,8 @@
 // filter, or asking for what the server would refuse to ask.
 #pragma once
 
-#include "sandbox/launch.hpp"
-#include "sandbox/messages.hpp"
+#include "sandbox/server/launch.hpp"
+#include "sandbox/shared/messages.hpp"
 #include "tests/sandbox/fixture.hpp"
 
 #include <cstdint>

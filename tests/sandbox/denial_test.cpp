@@ -3,7 +3,7 @@
 // What a session is told about the system calls that its filter refuses, and what a guest cannot do
 // with being told.
 #include "protocol/support/syscall.hpp"
-#include "sandbox/messages.hpp"
+#include "sandbox/shared/messages.hpp"
 #include "tests/sandbox/fixture.hpp"
 
 #include <catch2/catch.hpp>
@@ -204,7 +204,7 @@ TEST_CASE("a guest that is refused without end pays for it itself, and is summed
     CHECK(told == kProcesses * kCallsEach);
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::steady_clock::now() - begin);
-    // kDenialReportsBurst and kDenialReportPeriodMs (sandbox/messages.hpp).
+    // kDenialReportsBurst and kDenialReportPeriodMs (sandbox/shared/messages.hpp).
     CHECK(messages <= 32 + took.count() / 100 + 1);
     require_ok(sandbox.destroy());
     require_ok(neighbour.destroy());

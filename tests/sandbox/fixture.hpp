@@ -5,7 +5,7 @@
 #pragma once
 
 #include "sandbox/sandbox.hpp"
-#include "sandbox/zygote.hpp"
+#include "sandbox/server/zygote.hpp"
 
 #include <sys/types.h>
 

@@ -2,7 +2,7 @@
 //
 // An operator's files in /workspace: there, and not to be changed by anybody inside.
 #include "protocol/support/syscall.hpp"
-#include "sandbox/workspace.hpp"
+#include "sandbox/workspace/workspace.hpp"
 #include "tests/sandbox/fixture.hpp"
 #include "tests/support/temporary_directory.hpp"
 

@@ -3,7 +3,7 @@
 // The Landlock layer alone, in a process that has no other: namespaces would stop the same first.
 #include "protocol/support/syscall.hpp"
 #include "sandbox/host_features.hpp"
-#include "sandbox/lockdown.hpp"
+#include "sandbox/inside/lockdown.hpp"
 #include "tests/sandbox/fixture.hpp"
 
 #include <catch2/catch.hpp>

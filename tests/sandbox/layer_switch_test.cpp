@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No program but a mutant's has a switch for a layer of its wall.
-#include "sandbox/layer_switch.hpp"
+#include "sandbox/shared/layer_switch.hpp"
 
 #include "tests/sandbox/fixture.hpp"
 

@@ -3,7 +3,7 @@
 // What a sandbox leaves in the cgroup tree: nothing, however it ends, or at the latest when the
 // kernel has let go of the last process.
 #include "protocol/support/syscall.hpp"
-#include "sandbox/leftovers.hpp"
+#include "sandbox/cgroup/leftovers.hpp"
 #include "tests/sandbox/fixture.hpp"
 
 #include <catch2/catch.hpp>

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -326,6 +327,26 @@ TEST_CASE("a frozen sandbox keeps fewer files open, and counts on when it is ask
     const auto frozen = sandbox.counters();
     REQUIRE(frozen.has_value());
     CHECK(frozen.value().cpu_time >= counted.value().cpu_time);
+    require_ok(sandbox.thaw());
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("a counter of CPU time that cannot be opened is told as lost, and comes back") {
+    if (::geteuid() != 0) {
+        return;
+    }
+    auto sandbox = make_sandbox();
+    CHECK_FALSE(sandbox.counters().value().cpu_lost);
+    require_ok(sandbox.freeze());  // closes the counters' files
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    rlimit none = before;
+    none.rlim_cur = 0;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+    const bool lost = sandbox.counters().value().cpu_lost;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(lost);
+    CHECK_FALSE(sandbox.counters().value().cpu_lost);
     require_ok(sandbox.thaw());
     require_ok(sandbox.destroy());
 }

@@ -4,7 +4,7 @@
 // whose warm workers try what PROBE_0, PROBE_1 … say; what makes it an odd one: "threads" starts a
 // thread first, "files" keeps one open, "memory" shares some, "ends" ends at once, "waits" is never
 // ready.
-#include "sandbox/zygote_loop.hpp"
+#include "sandbox/inside/zygote_loop.hpp"
 #include "tests/sandbox/probe.hpp"
 
 #include <fcntl.h>

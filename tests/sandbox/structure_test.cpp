@@ -3,7 +3,7 @@
 // Layers that stand behind others, so that no attempt from inside would notice their absence: each
 // is looked at by itself.
 #include "protocol/support/syscall.hpp"
-#include "sandbox/worker_birth.hpp"
+#include "sandbox/inside/worker_birth.hpp"
 #include "tests/sandbox/bare_sandbox.hpp"
 #include "tests/sandbox/fixture.hpp"
 #include "tests/support/held_process.hpp"

@@ -2,8 +2,8 @@
 #include "tests/sandbox/test_zygote.hpp"
 
 #include "protocol/support/syscall.hpp"
-#include "sandbox/host_mode.hpp"
-#include "sandbox/network_pool.hpp"
+#include "sandbox/policy/host_mode.hpp"
+#include "sandbox/server/network_pool.hpp"
 #include "tests/sandbox/fixture.hpp"
 
 #include <catch2/catch.hpp>

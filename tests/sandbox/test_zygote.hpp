@@ -5,7 +5,7 @@
 // the end of the program: what tests count is counted without it.
 #pragma once
 
-#include "sandbox/zygote.hpp"
+#include "sandbox/server/zygote.hpp"
 
 #include <sys/types.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The server's file operations against a workspace whose owner sets traps.
-#include "sandbox/workspace.hpp"
+#include "sandbox/workspace/workspace.hpp"
 
 #include "tests/sandbox/fixture.hpp"
 

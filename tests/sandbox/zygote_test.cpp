@@ -2,9 +2,9 @@
 //
 // Sandboxes made by a zygote. That they are locked down like every other is shown by running all
 // other tests with them (CMakeLists.txt).
-#include "sandbox/zygote.hpp"
+#include "sandbox/server/zygote.hpp"
 
-#include "sandbox/host_mode.hpp"
+#include "sandbox/policy/host_mode.hpp"
 #include "tests/sandbox/fixture.hpp"
 
 #include <catch2/catch.hpp>

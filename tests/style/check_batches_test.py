@@ -51,6 +51,13 @@ class CheckBatchesTest(unittest.TestCase):
             with self.subTest(title):
                 self.assertEqual([], find(one, other))
 
+    def test_folders_of_one_library_meet(self) -> None:
+        texts = {
+            "sandbox/inside/a.cpp": HEAD + "int f();" + TAIL,
+            "sandbox/server/b.cpp": HEAD + "long f();" + TAIL,
+        }
+        self.assertEqual(sorted(texts), [path for path, _, _ in check_batches(texts)])
+
     def test_folders_do_not_meet(self) -> None:
         self.assertEqual([], find("int f();", "int f();", folder="elsewhere"))
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "protocol/support/unique_fd.hpp"
-#include "sandbox/workspace.hpp"
+#include "sandbox/workspace/workspace.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 #include <catch2/catch.hpp>

@@ -925,11 +925,12 @@ export interface components {
             kind: "syntax" | "runtime" | "exit_status" | "driver" | "import" | "memory" | "interrupt" | "wall_timeout" | "cpu_timeout" | "oom" | "disk_full" | "files" | "output_limit" | "too_many_processes" | "too_many_open_files" | "file_too_large" | "forbidden" | "dead" | "no_reply" | "server_died";
             /** @description The exception's class */
             name: string;
+            /** @description At most 256 KiB; outputs has the whole */
             message: string;
             /** @description In the submitted code */
             line: number | null;
             column: number | null;
-            /** @description Plain text */
+            /** @description Plain text, of at most 256 KiB; outputs has the whole */
             traceback: string[];
             /** @description One sentence to act on */
             hint: string;

@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 
-from . import debugger, figures, streams
+from . import compatibility, debugger, figures, streams
 from .cells import CellFiles
 from .encoding import to_json
 from .errors import describe, removed_lines
@@ -28,6 +28,9 @@ class Kernel(Introspection):
     and begin(), which is this process's own: its host, its loop, its environment.
     """
 
+    #: For send_response(); there is no socket here.
+    iopub_socket = None
+
     def __init__(self):
         from _cellkeep_host import cell_hash
 
@@ -45,6 +48,7 @@ class Kernel(Introspection):
         warnings.filterwarnings("ignore", message="To exit: use")
         self.comm_manager = None
         self._start_comms()
+        compatibility.install()
 
     def begin(self, host):
         self.attach(host)
@@ -119,6 +123,16 @@ class Kernel(Introspection):
     @property
     def _parent_header(self):
         return self.get_parent()
+
+    @property
+    def execution_count(self):
+        return self.shell.execution_count
+
+    def send_response(self, _socket, msg_type, content=None, _ident=None, buffers=None, **_others):
+        """ipykernel's way to send a message; the socket, iopub_socket there, is always iopub."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.publish(msg_type, content or {}, buffers=buffers)
 
     def publish(self, msg_type, content, metadata=None, buffers=None):
         """Send a message on iopub. buffers: objects with memory, of any layout."""

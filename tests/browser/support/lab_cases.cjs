@@ -238,6 +238,27 @@ display(slider, label)`,
     );
 
     labTest(
+        'a question that is open when the page is reloaded is asked again and can be answered',
+        ["print('before')\nprint('hello', input('name? '))", "print('next')"],
+        async notebook => {
+            const { page } = notebook;
+            const box = page.locator('.jp-Stdin-input');
+            await notebook.run(0);
+            await box.waitFor();
+            await notebook.reload();
+            await box.waitFor();
+            await notebook.says(0, 'before');
+            assert.equal(await box.count(), 1);
+            await box.fill('Ada');
+            await box.press('Enter');
+            await notebook.finished(0);
+            await notebook.says(0, 'hello Ada');
+            await notebook.runToEnd(1);
+            await notebook.says(1, 'next');
+        }
+    );
+
+    labTest(
         'cells that were running and waiting when the page went away are whole when it comes back',
         [
             `import time

@@ -42,8 +42,9 @@ class Launched:
             extra_groups=[] if user is not None else None,
         )
 
-    def attach(self) -> BlockingKernelClient:
-        client = BlockingKernelClient(connection_file=str(self.file))
+    def attach(self, file: Path | None = None) -> BlockingKernelClient:
+        """A client that is connected by this file, or by the kernel's own."""
+        client = BlockingKernelClient(connection_file=str(file or self.file))
         client.load_connection_file()
         client.start_channels()
         end = time.monotonic() + 60
@@ -115,11 +116,12 @@ def test_each_signature_scheme(file: Path, runs: object, scheme: str) -> None:
 
 def test_ports_may_be_strings(file: Path, runs: object) -> None:
     """JEP 106."""
-    info = json.loads(file.read_text(encoding="utf-8"))
+    numbers = file.with_name("numbers.json")  # jupyter_client itself wants numbers
+    numbers.write_bytes(file.read_bytes())
+    info = json.loads(numbers.read_text(encoding="utf-8"))
     started = Launched(change(file, **{k: str(v) for k, v in info.items() if k.endswith("_port")}))
     try:
-        change(file, **info)  # jupyter_client itself wants numbers
-        started.attach().stop_channels()
+        started.attach(numbers).stop_channels()
     finally:
         started.finish()
 
@@ -213,6 +215,18 @@ def test_bad_options_are_refused_in_a_sentence(
     assert said in Launched(file, *arguments).refusal()
 
 
+def test_what_launchers_add_for_ipykernel_is_ignored(runs: object) -> None:
+    runs("--HistoryManager.hist_file=:memory:", "--debug", "--log-level", "10", "--quiet", "x.py")
+
+
+@pytest.mark.parametrize("argument", ["--memory-mbs=64", "--Debug", "-x", "--share-cwd.ro"])
+def test_a_misspelt_option_is_refused(file: Path, argument: str) -> None:
+    started = Launched(file, "--debug", argument)
+    said, error = started.process.communicate(timeout=60)
+    assert (started.process.returncode, said) == (2, "")
+    assert argument in error and "--debug" not in error
+
+
 def test_a_starter_that_is_gone_already(file: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
@@ -290,7 +304,7 @@ def test_limits_that_were_chosen_are_in_force(file: Path) -> None:
 def test_the_notebooks_directory_can_be_seen_but_not_changed(file: Path) -> None:
     name = uuid.uuid4().hex
     (file.parent / "data.csv").write_text(name)
-    # Under root the code runs as another user (sandbox/policy.hpp, host_uid).
+    # Under root the code runs as another user (sandbox/policy/policy.hpp, host_uid).
     file.parent.chmod(0o755)
     started = Launched(file, "--share-cwd", "ro")
     client = started.attach()

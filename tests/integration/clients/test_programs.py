@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pexpect
 import pytest
+from nbclient import NotebookClient
 
 from jupyter_home import KERNEL, JupyterHome
 
@@ -68,6 +69,30 @@ def test_papermill_sets_parameters(home: JupyterHome) -> None:
     done = home.run([sys.executable, "-m", "papermill", str(source), str(out), "-p", "a", "21"])
     assert done.returncode == 0, done.stderr
     assert outputs_of(out)[-1][0].text == "42\n"
+
+
+def test_nbclient_on_a_kernelspec_called_python3(
+    in_home: JupyterHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes whatever has that name for ipykernel, and adds an option of ipykernel's."""
+    # Else the kernelspec of the tests' own environment comes first.
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
+    done = in_home.cellkeep("kernelspec", "install", "--no-check", "--name", "python3")
+    assert done.returncode == 0, done.stderr
+    cells = ["x = 40", "for i in range(3): print(i)", "x + 2"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in cells])
+    client = NotebookClient(notebook, kernel_name="python3", timeout=60)
+    with client.setup_kernel():
+        (process,) = in_home.kernels()
+        assert "--HistoryManager.hist_file=:memory:" in process.cmdline()
+        for index, cell in enumerate(notebook.cells):
+            client.execute_cell(cell, index)
+    assert notebook.cells[1].outputs == [
+        nbformat.v4.new_output("stream", name="stdout", text="0\n1\n2\n")
+    ]
+    assert notebook.cells[2].outputs[0].data["text/plain"] == "42"
+    removed = in_home.cellkeep("kernelspec", "remove", "--name", "python3")
+    assert removed.returncode == 0, removed.stderr
 
 
 def test_jupyter_execute(home: JupyterHome) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from harness import Server, Session
@@ -51,6 +52,19 @@ def test_no_memory_is_writable_and_executable(session: Session) -> None:
 def test_headers_of_the_system_are_there(session: Session) -> None:
     code = '#include <sys/utsname.h>\n#include <regex>\nutsname name;\nuname(&name) == 0 && std::regex_match("abc", std::regex("a.c"))'
     assert value(session, code) == "true"
+
+
+def test_boost_is_there_where_the_host_has_it(session: Session) -> None:
+    if not Path("/usr/include/boost/version.hpp").exists():
+        pytest.skip("libboost1.81-dev is not installed")
+    code = '#include <boost/algorithm/string.hpp>\nboost::to_upper_copy(std::string("boost"))'
+    assert value(session, code) == '"BOOST"'
+
+
+def test_a_whole_program_has_its_exit_code(session: Session) -> None:
+    done = session.execute('#include <cstdio>\nint main() { std::puts("Hello"); return 3; }')
+    assert (done["status"], done["stdout"], done["exit_code"]) == ("ok", "Hello\n", 3), done
+    assert session.execute("int main(int argc, char** argv) { return argc - 1; }")["exit_code"] == 0
 
 
 def test_a_cell_that_uses_up_the_memory_is_undone(session: Session) -> None:

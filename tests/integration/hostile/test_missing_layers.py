@@ -15,7 +15,7 @@ import pytest
 
 from attacker import Attacker, call_number
 from harness import Server
-from modes import MODES, doctor, give_to, prefix_of, states_of
+from modes import MODES, doctor, give_to, prefix_of, skip_if_out_of_reach, states_of
 from observe import LIMITS, agree
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes root to take a host's layers away")
@@ -185,6 +185,7 @@ def test_the_servers_keys_are_there_exactly_if_the_keyring_is_reported_absent(
 @pytest.mark.parametrize("user", ["root", "ordinary_user"])
 def test_root_of_a_container_counts_as_an_ordinary_user(user: str) -> None:
     """Root of a user namespace that is not the host's, as in a container without the host's root."""
+    skip_if_out_of_reach(user)
     before = [*prefix_of(user, Path("/proc/nothing")), "unshare", "--user", "--map-root-user"]
     said = doctor("root", *before)
     assert said["mode"] == "rootless"
@@ -202,6 +203,7 @@ def test_root_of_a_container_counts_as_an_ordinary_user(user: str) -> None:
 
 
 def test_where_user_namespaces_are_used_up_it_is_said() -> None:
+    skip_if_out_of_reach("ordinary_user")
     # The sysctl of a namespace below: the host's own stays.
     used_up = 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"'
     nested = ["unshare", "--user", "--map-root-user", "sh", "-c", used_up, "sh"]

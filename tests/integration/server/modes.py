@@ -41,11 +41,17 @@ def prefix_of(mode: str, images: Path | None = None) -> list[str]:
     return [*prefix, *([] if images is None else ["env", f"CELLKEEP_IMAGE_DIR={images}"])]
 
 
-def doctor(mode: str, *before: str) -> dict:
-    """`cellkeep doctor --json` as that mode's user; `before` precedes even the change of user."""
+def skip_if_out_of_reach(mode: str) -> None:
+    """Skips the test if that mode's user cannot run the program: the clone is in a private folder."""
     prefix = prefix_of(mode)
     if prefix and subprocess.run([*prefix, "test", "-x", binary()], cwd="/").returncode != 0:
         pytest.skip(f"an ordinary user cannot reach {binary()}")
+
+
+def doctor(mode: str, *before: str) -> dict:
+    """`cellkeep doctor --json` as that mode's user; `before` precedes even the change of user."""
+    skip_if_out_of_reach(mode)
+    prefix = prefix_of(mode)
     answer = subprocess.run(
         [*before, *prefix, binary(), "doctor", "--json"], cwd="/", capture_output=True, timeout=60
     )

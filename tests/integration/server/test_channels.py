@@ -3,6 +3,8 @@
 
 import base64
 import json
+import socket
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -104,6 +106,47 @@ def test_answers_wait_for_a_client_that_comes_back(session: Session) -> None:
         assert types(messages).count("execute_reply") == 1
         assert types(messages).count("execute_input") == 0
         assert types(messages).count("error") == 1
+
+
+def test_what_was_read_before_a_reset_does_not_come_again(session: Session) -> None:
+    client = ChannelsClient(session).connect()
+    request = client.execute("for number in range(3000): print(number, flush=True)")
+    messages = [client.receive() for _ in range(300)]
+    # Closing it so sends RST at once (socket(7), SO_LINGER), while the server is writing.
+    client.socket.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.socket.shutdown()
+    with client.connect():
+        messages += client.receive_until_idle(request)
+    ids = [message["header"]["msg_id"] for message in messages]
+    assert len(ids) == len(set(ids))
+    text = "".join(m["content"]["text"] for m in messages if m["header"]["msg_type"] == "stream")
+    assert text.split() == [str(number) for number in range(3000)]
+
+
+def test_a_client_that_lost_its_state_is_asked_again(session: Session) -> None:
+    client = ChannelsClient(session).connect()
+    request = client.execute("print('got', input('name? '))")
+    question = client.receive_until("input_request", request)[-1]
+    client.socket.close()
+    with client.connect("&replay=running"):
+        again = client.receive_until("input_request", request)[-1]
+        assert again["header"]["msg_id"] == question["header"]["msg_id"]
+        client.send("input_reply", {"value": "me"}, "stdin", parent=again["header"])
+        assert "got me" in json.dumps([each["content"] for each in client.receive_until_idle(request)])
+
+
+def test_a_reloaded_page_may_answer_the_question_of_the_old_one(session: Session) -> None:
+    old = ChannelsClient(session).connect()
+    request = old.execute("print('got', input('name? '))")
+    old.receive_until("input_request", request)
+    old.socket.close()
+    with ChannelsClient(session).connect() as page:
+        page.send("cellkeep_replay_request", {"msg_ids": [request]}, "control")
+        question = page.receive_until("input_request", request)[-1]
+        assert question["content"]["prompt"] == "name? "
+        page.send("input_reply", {"value": "forged"}, "stdin")
+        page.send("input_reply", {"value": "me"}, "stdin", parent=question["header"])
+        assert "got me" in json.dumps([each["content"] for each in page.receive_until_idle(request)])
 
 
 def test_the_newest_of_two_sockets_of_one_client_wins(session: Session) -> None:

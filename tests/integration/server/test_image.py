@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness import Server, Session, binary
-from modes import ModeServer, open_folder, prefix_of
+from modes import ModeServer, open_folder, prefix_of, skip_if_out_of_reach
 
 # To pack an ordinary user's image takes its time.
 pytestmark = [pytest.mark.both_modes, pytest.mark.timeout(400)]
@@ -38,6 +38,7 @@ def images(mode: str) -> Iterator[Path | None]:
     if not prefix_of(mode):
         yield None
         return
+    skip_if_out_of_reach(mode)
     with open_folder(mode) as folder:
         place = folder / "images"
         command = [*prefix_of(mode, place), binary(), "image", "build"]

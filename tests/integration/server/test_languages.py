@@ -253,7 +253,8 @@ def test_programs_run_by_their_names(mode: str, languages: Path, server: Server,
     done = run("a.sh", "echo from bash\n")
     assert (done.returncode, done.stdout) == (0, "from bash\n"), done.stderr
     assert run("b.sh", "exit 3\n").returncode == 1
-    assert run("c.rpn", "1 2 + print\n", "--language", "rpn").stdout == "3\n"
+    # What it printed, and its result: the top of the stack.
+    assert run("c.rpn", "1 2 + print\n", "--language", "rpn").stdout == "3\n3\n"
     unknown = run("d.xyz", "x")
     assert (unknown.returncode, "--language" in unknown.stderr) == (1, True)
     cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": "echo $((1+1))"}]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/limits.hpp"
 #include "tests/integration/session/session_fixture.hpp"
+#include "tests/support/execution_texts.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 #include <catch2/catch.hpp>
@@ -11,6 +12,7 @@ using cellkeep::session::ExecutionRequest;
 using cellkeep::session::ExecutionResult;
 using cellkeep::session::ExecutionStatus;
 using cellkeep::session::SessionOptions;
+using cellkeep::test::result_of;
 using cellkeep::test::ServiceFixture;
 using namespace std::chrono_literals;
 
@@ -27,7 +29,7 @@ TEST_CASE(
     CHECK(result.error->kind == "wall_timeout");
     CHECK(result.state_kept);
     CHECK(result.metrics.wall < 1300ms);
-    CHECK(fixture.execute(*session, "kept").result["text/plain"] == "7");
+    CHECK(result_of(fixture.execute(*session, "kept"))["text/plain"] == "7");
 }
 
 TEST_CASE(
@@ -47,7 +49,7 @@ TEST_CASE(
     CHECK_FALSE(result.state_kept);
     CHECK(result.metrics.wall >= 300ms + cellkeep::limits::kInterruptGrace);
     CHECK(result.metrics.wall < 1300ms);
-    CHECK(fixture.execute(*session, "1 + 1").result["text/plain"] == "2");
+    CHECK(result_of(fixture.execute(*session, "1 + 1"))["text/plain"] == "2");
     CHECK(session->info().restarts == 1);
 }
 
@@ -91,7 +93,7 @@ TEST_CASE("an interrupt stops the running code and keeps the state", "[session]"
     fixture.run_until([&] { return result.has_value(); });
     CHECK(result->value().status == ExecutionStatus::kInterrupted);
     CHECK(result->value().error->name == "KeyboardInterrupt");
-    CHECK(fixture.execute(*session, "kept").result["text/plain"] == "1");
+    CHECK(result_of(fixture.execute(*session, "kept"))["text/plain"] == "1");
     session->unsubscribe(&watcher);
 }
 
@@ -101,7 +103,7 @@ TEST_CASE("an interrupt does not disturb an idle kernel", "[session]") {
     for (int i = 0; i < 20; ++i) {
         REQUIRE(session->interrupt().has_value());
     }
-    CHECK(fixture.execute(*session, "1 + 1").result["text/plain"] == "2");
+    CHECK(result_of(fixture.execute(*session, "1 + 1"))["text/plain"] == "2");
 }
 
 TEST_CASE(
@@ -127,5 +129,5 @@ TEST_CASE(
         fixture.run_until([&] { return result.has_value(); });
         CHECK(result->value().status == ExecutionStatus::kInterrupted);
     }
-    CHECK(fixture.execute(*session, "kept").result["text/plain"] == "3");
+    CHECK(result_of(fixture.execute(*session, "kept"))["text/plain"] == "3");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/limits.hpp"
 #include "tests/integration/session/session_fixture.hpp"
+#include "tests/support/execution_texts.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -8,6 +9,7 @@ using cellkeep::session::Death;
 using cellkeep::session::ExecutionStatus;
 using cellkeep::session::KernelState;
 using cellkeep::session::SessionOptions;
+using cellkeep::test::result_of;
 using cellkeep::test::ServiceFixture;
 
 TEST_CASE(
@@ -21,7 +23,7 @@ TEST_CASE(
     CHECK(to_string(*result.death) == "signal(11)");
     CHECK_FALSE(result.state_kept);
     REQUIRE(fixture.run(session->restart()).has_value());
-    CHECK(fixture.execute(*session, "open('kept.txt').read()").result["text/plain"] == "'x'");
+    CHECK(result_of(fixture.execute(*session, "open('kept.txt').read()"))["text/plain"] == "'x'");
     CHECK(fixture.execute(*session, "gone").error->name == "NameError");
 }
 
@@ -46,7 +48,7 @@ TEST_CASE("memory past the limit answers oom, and a neighbour does not notice", 
     CHECK(result.status == ExecutionStatus::kOom);
     CHECK(result.error->kind == "oom");
     CHECK(fixture.execute(*session, "'again'").status == ExecutionStatus::kOk);
-    CHECK(fixture.execute(*neighbour, "len(mine)").result["text/plain"] == "1000");
+    CHECK(result_of(fixture.execute(*neighbour, "len(mine)"))["text/plain"] == "1000");
     CHECK(neighbour->info().restarts == 0);
 }
 
@@ -59,12 +61,12 @@ TEST_CASE(
         "import subprocess; p = subprocess.Popen(['sleep', '1000'], start_new_session=True)");
     REQUIRE(fixture.run(session->restart()).has_value());
     CHECK(session->info().state == KernelState::kIdle);
-    CHECK(fixture.execute(*session, "'p' in globals()").result["text/plain"] == "False");
+    CHECK(result_of(fixture.execute(*session, "'p' in globals()"))["text/plain"] == "False");
     const auto left = fixture.execute(
         *session,
         "import glob\n"
         "[p for p in glob.glob('/proc/[0-9]*/cmdline') if b'sleep' in open(p, 'rb').read()]");
-    CHECK(left.result["text/plain"] == "[]");
+    CHECK(result_of(left)["text/plain"] == "[]");
 }
 
 TEST_CASE(
@@ -82,7 +84,7 @@ TEST_CASE(
     REQUIRE(refused.has_error());
     CHECK(refused.error().code() == cellkeep::ErrorCode::kConflict);
     REQUIRE(fixture.run(session->restart()).has_value());
-    CHECK(fixture.execute(*session, "2 + 2").result["text/plain"] == "4");
+    CHECK(result_of(fixture.execute(*session, "2 + 2"))["text/plain"] == "4");
 }
 
 TEST_CASE("code that closes the kernel's link is stopped after its grace", "[session]") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/limits.hpp"
 #include "tests/integration/session/session_fixture.hpp"
+#include "tests/support/execution_texts.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -14,6 +15,8 @@ using cellkeep::ErrorCode;
 using cellkeep::session::ExecutionRequest;
 using cellkeep::session::ExecutionStatus;
 using cellkeep::session::SessionOptions;
+using cellkeep::test::displays_of;
+using cellkeep::test::result_of;
 using cellkeep::test::ServiceFixture;
 using cellkeep::test::text_file;
 
@@ -26,7 +29,7 @@ TEST_CASE("variables, output, results and displays of one session", "[session]")
     CHECK(result.status == ExecutionStatus::kOk);
     CHECK(result.stdout_text == "out\n");
     CHECK(result.stderr_text == "err\n");
-    CHECK(result.result["text/plain"] == "42");
+    CHECK(result_of(result)["text/plain"] == "42");
     CHECK(result.execution_count == 2);
     CHECK(result.exit_code == 0);
     CHECK(result.metrics.wall.count() > 0);
@@ -34,8 +37,8 @@ TEST_CASE("variables, output, results and displays of one session", "[session]")
     const auto figure =
         fixture.execute(*session, "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nNone");
     REQUIRE(figure.status == ExecutionStatus::kOk);
-    REQUIRE(figure.displays.size() == 1);
-    CHECK(figure.displays[0]["data"]["image/png"].get<std::string>().starts_with("iVBOR"));
+    REQUIRE(displays_of(figure).size() == 1);
+    CHECK(displays_of(figure)[0]["data"]["image/png"].get<std::string>().starts_with("iVBOR"));
     CHECK(figure.stderr_text.empty());
 }
 
@@ -129,7 +132,7 @@ TEST_CASE(
     const auto first = fixture.execute(*session, request);
     const auto second = fixture.execute(*session, request);
     CHECK(first.id == second.id);
-    CHECK(second.result["text/plain"] == "1");
+    CHECK(result_of(second)["text/plain"] == "1");
     CHECK(session->info().executions == 1);
     CHECK(session->find_execution(first.id) != nullptr);
     CHECK(session->find_execution("exe_none") == nullptr);
@@ -158,7 +161,7 @@ TEST_CASE("a thousand executions keep their variables", "[session]") {
         REQUIRE(result.status == ExecutionStatus::kOk);
     }
     const auto last = fixture.execute(*session, "total");
-    CHECK(last.result["text/plain"] == "1000");
+    CHECK(result_of(last)["text/plain"] == "1000");
     CHECK(last.execution_count == 1002);
 }
 

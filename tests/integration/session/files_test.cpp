@@ -3,6 +3,7 @@
 // The files that come with executions: when they get into the workspace, and what becomes of an
 // execution whose files do not.
 #include "tests/integration/session/session_fixture.hpp"
+#include "tests/support/execution_texts.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -23,6 +24,7 @@ using cellkeep::session::InputFile;
 using cellkeep::session::InputsDirectory;
 using cellkeep::session::SessionOptions;
 using cellkeep::session::SessionUpdate;
+using cellkeep::test::result_of;
 using cellkeep::test::ServiceFixture;
 using cellkeep::test::text_file;
 
@@ -87,7 +89,7 @@ TEST_CASE("files without room end their execution and leave the next one alone",
         fixture.execute(*session, request("print('ran')", {text_file("plain/below", "x")}));
     CHECK(below.status == ExecutionStatus::kError);
     CHECK(below.error->kind == "files");
-    CHECK(fixture.execute(*session, "1 + 1").result["text/plain"] == "2");
+    CHECK(result_of(fixture.execute(*session, "1 + 1"))["text/plain"] == "2");
 }
 
 TEST_CASE("an execution can be interrupted while its input does not come", "[session]") {

@@ -154,6 +154,49 @@ TEST_CASE(
     session->unsubscribe(one.get());
 }
 
+TEST_CASE("a page that comes back is asked again, and its answer reaches the cell", "[session]") {
+    ServiceFixture fixture;
+    const auto session = fixture.open();
+    const auto gone = std::make_shared<RecordingClient>();
+    const auto page = std::make_shared<RecordingClient>();
+    session->subscribe(gone.get());
+    const Message asking = execute_request("print('got', input('q? '))", "old page");
+    session->submit(asking, gone);
+    fixture.run_until([&] { return !gone->replies.empty(); });
+    REQUIRE(session->question().has_value());
+    CHECK(session->question()->parent().msg_id == asking.header().msg_id);
+    const std::string question = session->question()->header().msg_id;
+    const auto replay = [&](const std::string& msg_id) {
+        const Message request = make_request(
+            Channel::kControl, "cellkeep_replay_request", {{"msg_ids", {msg_id}}}, "new page");
+        const std::size_t before = page->replies.size();
+        session->submit(request, page);
+        fixture.run_until([&] { return page->replies.size() > before; });
+        return page->replies.size() - before;
+    };
+    CHECK(replay("another cell's") == 1);
+    REQUIRE(replay(asking.header().msg_id) == 2);
+    CHECK(page->replies.back().header().msg_type == "input_request");
+    CHECK(page->replies.back().header().msg_id == question);
+    const auto answer_with = [&](const nlohmann::json& parent, const char* value) {
+        session->submit(
+            Message::make(
+                Channel::kStdin,
+                cellkeep::protocol::make_header("input_reply", "new page", "u"),
+                parent,
+                {{"value", value}}),
+            page);
+    };
+    answer_with(nlohmann::json::object(), "forged");
+    answer_with({{"msg_id", ""}, {"session", "x"}}, "forged");
+    answer_with({{"msg_id", question}}, "from the new page");
+    answer_with({{"msg_id", question}}, "twice");
+    fixture.run_until([&] { return idle_of(*gone, asking); });
+    CHECK(gone->text_of(asking) == "got from the new page\n");
+    CHECK_FALSE(session->question().has_value());
+    session->unsubscribe(gone.get());
+}
+
 TEST_CASE("a congested observer stops the flood and loses nothing", "[session]") {
     ServiceFixture fixture;
     const auto session = fixture.open();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sessions in which several languages run: limits, budgets, front ends, failures and rest.
-#include "kernel-manager/session/limits.hpp"
+#include "kernel-manager/limits/limits.hpp"
 #include "tests/integration/session/languages_fixture.hpp"
 
 #include <catch2/catch.hpp>

@@ -3,6 +3,7 @@
 // Activity, culling, and what a session may ask for about its identity and place.
 #include "protocol/limits.hpp"
 #include "tests/integration/session/session_fixture.hpp"
+#include "tests/support/execution_texts.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 #include <catch2/catch.hpp>
@@ -21,6 +22,7 @@ using cellkeep::session::SessionOptions;
 using cellkeep::test::execute_request;
 using cellkeep::test::make_request;
 using cellkeep::test::RecordingClient;
+using cellkeep::test::result_of;
 using cellkeep::test::ServiceFixture;
 using cellkeep::test::text_file;
 using nlohmann::json;
@@ -204,7 +206,8 @@ TEST_CASE("a kernel starts in its working directory, also after a restart", "[se
         "import shutil; os.chdir('/workspace'); shutil.rmtree('deep'); open('deep', 'w').close()");
     REQUIRE(fixture.run(session->restart()).has_value());
     CHECK(
-        fixture.execute(*session, "import os; os.getcwd()").result["text/plain"] == "'/workspace'");
+        result_of(fixture.execute(*session, "import os; os.getcwd()"))["text/plain"] ==
+        "'/workspace'");
     for (const char* wrong : {"/etc", "..", "a/../../b"}) {
         INFO(wrong);
         options.working_directory = wrong;

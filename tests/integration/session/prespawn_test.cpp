@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sessions that were made before anybody asked for them.
-#include "kernel-manager/session/spare_pool.hpp"
+#include "kernel-manager/service/spare_pool.hpp"
 #include "tests/integration/session/session_fixture.hpp"
+#include "tests/support/execution_texts.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 #include <catch2/catch.hpp>
@@ -15,6 +16,7 @@ using cellkeep::ErrorCode;
 using cellkeep::session::ServiceConfig;
 using cellkeep::session::SessionOptions;
 using cellkeep::test::RecordingClient;
+using cellkeep::test::result_of;
 using cellkeep::test::ServiceFixture;
 using cellkeep::test::text_file;
 using namespace std::chrono_literals;
@@ -88,8 +90,8 @@ TEST_CASE("a spare is handed out with its new owner's wishes and replaced", "[se
     CHECK(fixture.service.list().size() == 1);
     const auto next = fixture.open();
     CHECK(
-        fixture.execute(*next, "import os; 'KERNEL_USERNAME' in os.environ").result["text/plain"] ==
-        "False");
+        result_of(fixture.execute(
+            *next, "import os; 'KERNEL_USERNAME' in os.environ"))["text/plain"] == "False");
 }
 
 TEST_CASE("what was asked for once is ready for the next", "[session]") {
@@ -102,7 +104,7 @@ TEST_CASE("what was asked for once is ready for the next", "[session]") {
     CHECK(fixture.service.spares() == 0);
     fixture.run_until([&] { return fixture.service.spares() == 1; });
     const auto second = fixture.open(options);
-    CHECK(fixture.execute(*second, "1 + 1").result["text/plain"] == "2");
+    CHECK(result_of(fixture.execute(*second, "1 + 1"))["text/plain"] == "2");
     CHECK(second->info().limits.memory_mb == 300);
 }
 

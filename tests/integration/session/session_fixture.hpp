@@ -4,7 +4,7 @@
 // runs the io_context until its coroutine has ended.
 #pragma once
 
-#include "kernel-manager/session/service.hpp"
+#include "kernel-manager/service/service.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>

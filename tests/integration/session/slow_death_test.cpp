@@ -3,6 +3,7 @@
 // Processes that take long to die: how long is up to the guest (one with many mappings takes
 // seconds), so nobody else may wait for them.
 #include "tests/integration/session/session_fixture.hpp"
+#include "tests/support/execution_texts.hpp"
 #include "tests/support/held_process.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -25,6 +26,7 @@ using cellkeep::session::ExecutionResult;
 using cellkeep::session::ExecutionStatus;
 using cellkeep::session::Session;
 using cellkeep::test::HeldProcess;
+using cellkeep::test::result_of;
 using cellkeep::test::ServiceFixture;
 
 namespace {
@@ -110,10 +112,10 @@ TEST_CASE("nobody waits for what a dead interpreter has left running", "[session
     std::optional<Result<ExecutionResult>> died;
     fixture.spawn(session->execute(code("import os; os._exit(3)")), died);
     while (state_of(held.pid()) != 'Z') {
-        CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+        CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
     }
     // The server has seen the exit and begun to kill; it has nothing to wait for with its thread.
-    CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+    CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
     // Neither has whoever asked for the run.
     fixture.run_until([&died] { return died.has_value(); });
     REQUIRE(died->has_value());
@@ -122,13 +124,13 @@ TEST_CASE("nobody waits for what a dead interpreter has left running", "[session
     // What is asked for then waits for the next interpreter.
     std::optional<Result<ExecutionResult>> next;
     fixture.spawn(session->execute(code("'again'")), next);
-    CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+    CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
     CHECK_FALSE(next.has_value());
     CHECK(state_of(held.pid()) == 'Z');
     held.release();
     fixture.run_until([&next] { return next.has_value(); });
     REQUIRE(next->has_value());
-    CHECK(next->value().result["text/plain"] == "'again'");
+    CHECK(result_of(next->value())["text/plain"] == "'again'");
     CHECK(session->info().restarts == 1);
 }
 
@@ -157,11 +159,11 @@ TEST_CASE("nobody waits for the last process of a session that was ended", "[ses
     HeldProcess held = hold_one(fixture, *session);
     const auto sandboxes = children_of(::getpid());
     REQUIRE(fixture.service.remove(session->id()).has_value());
-    CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+    CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
     CHECK(find_descendant("sleep") != 0);
     held.release();
     fixture.run_until([&] { return children_of(::getpid()).size() < sandboxes.size(); });
-    CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+    CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
 }
 
 TEST_CASE("whoever waits for the end of sessions sees nothing left of them", "[session]") {
@@ -181,7 +183,7 @@ TEST_CASE("whoever waits for the end of sessions sees nothing left of them", "[s
         fixture.spawn(see_it_gone(fixture, ids[i]), gone[i]);
     }
     // They are taken away by other threads: this one has done nothing but to ask for it.
-    CHECK(fixture.execute(*neighbour, "40 + 2").result["text/plain"] == "42");
+    CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
     fixture.run_until([&gone] {
         return std::all_of(gone.begin(), gone.end(), [](auto& one) { return one.has_value(); });
     });

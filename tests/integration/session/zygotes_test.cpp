@@ -3,6 +3,7 @@
 // A service whose interpreters are forks of a zygote. What a session sees of it is asked in
 // tests/integration/server/test_zygotes.py.
 #include "tests/integration/session/session_fixture.hpp"
+#include "tests/support/execution_texts.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -13,6 +14,7 @@
 
 using cellkeep::session::ServiceConfig;
 using cellkeep::session::SessionOptions;
+using cellkeep::test::result_of;
 using cellkeep::test::ServiceFixture;
 
 namespace {
@@ -26,7 +28,7 @@ std::shared_ptr<cellkeep::session::Session> open_until(
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (true) {
         const auto session = fixture.open();
-        if (fixture.execute(*session, expression).result["text/plain"] == "True") {
+        if (result_of(fixture.execute(*session, expression))["text/plain"] == "True") {
             return session;
         }
         REQUIRE(fixture.service.remove(session->id()).has_value());
@@ -48,12 +50,12 @@ TEST_CASE("a zygote serves so often, and then another", "[session]") {
     ServiceFixture fixture(std::move(config));
     const auto first = open_until(fixture, kIsWarm);
     const std::string seed =
-        fixture.execute(*first, "hash('cellkeep')").result["text/plain"].get<std::string>();
+        result_of(fixture.execute(*first, "hash('cellkeep')"))["text/plain"].get<std::string>();
     // Forks of one have its seed. Those of the next do not, and those of this one go on.
     const auto later =
         open_until(fixture, std::string(kIsWarm) + " and hash('cellkeep') != " + seed);
-    CHECK(fixture.execute(*first, "1 + 1").result["text/plain"] == "2");
-    CHECK(fixture.execute(*later, "1 + 1").result["text/plain"] == "2");
+    CHECK(result_of(fixture.execute(*first, "1 + 1"))["text/plain"] == "2");
+    CHECK(result_of(fixture.execute(*later, "1 + 1"))["text/plain"] == "2");
 }
 
 TEST_CASE(

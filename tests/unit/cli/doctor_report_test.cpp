@@ -45,5 +45,18 @@ TEST_CASE("the JSON report has every control with its fix", "[cli][doctor]") {
     CHECK(report["controls"][1]["fix"] == "run as a service");
 }
 
+TEST_CASE("absent languages are told with what gives them", "[cli][doctor]") {
+    const Languages languages{
+        {"python"}, {{"cpp", "it has not been built", "Build it."}, {"toy", "it is broken", ""}}};
+    const auto host = make_host(sandbox::ControlState::kApplied);
+    const std::string table = doctor_table(host, languages);
+    CHECK_THAT(table, Contains("Languages: python\n"));
+    CHECK_THAT(table, Contains("not offered: cpp: it has not been built. Build it.\n"));
+    CHECK_THAT(table, Contains("not offered: toy: it is broken\n"));
+    const auto report = nlohmann::json::parse(doctor_json(host, languages));
+    CHECK(report["languages"]["not_offered"][0]["hint"] == "Build it.");
+    CHECK(report["languages"]["not_offered"][1]["hint"] == "");
+}
+
 }  // namespace
 }  // namespace cellkeep::cli

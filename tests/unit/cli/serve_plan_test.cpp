@@ -100,6 +100,22 @@ struct TokenFile {
     std::string path = directory.path() + "/tokens.json";
 };
 
+TEST_CASE("the plan knows where the token comes from", "[cli][serve]") {
+    const test::TemporaryDirectory directory;
+    ServeCommand command = command_with([](ServeOptions&) {});
+    CHECK(make_serve_plan(command).value().token_source == "--token");
+    command.config_path = directory.path() + "/cellkeep.toml";
+    REQUIRE(
+        write_file_atomically(*command.config_path, "token = \"of-the-file\"\n", 0600).has_value());
+    CHECK(make_serve_plan(command).value().token == "t");
+    CHECK(make_serve_plan(command).value().token_source == "--token");
+    command.flags.token.reset();
+    CHECK(make_serve_plan(command).value().token == "of-the-file");
+    CHECK(make_serve_plan(command).value().token_source == *command.config_path);
+    command.config_path.reset();
+    CHECK(make_serve_plan(command).value().token_source.empty());
+}
+
 TEST_CASE("the token file's principals reach the plan", "[cli][serve]") {
     const TokenFile file(std::string(limits::kTokenBytesMin, 'r'));
     const auto made = make_serve_plan(

@@ -205,7 +205,7 @@ TEST_CASE("a secret is for its host, paths and methods only", "[egress][secret]"
     one["path"] = "/v1";
     one["methods"] = {"GET", "POST"};
     const std::vector<Secret> granted = parse(one).value();
-    for (const char* origin : {"/v1", "/v1/items", "/v1?a=/../", "/v1/"}) {
+    for (const char* origin : {"/v1", "/v1/items", "/v1/a%20b", "/v1?a=/../", "/v1/"}) {
         CAPTURE(origin);
         const auto use = choose_secret(granted, request("GET", origin), /*tls=*/true);
         REQUIRE(use.has_value());
@@ -221,7 +221,11 @@ TEST_CASE("a secret is for its host, paths and methods only", "[egress][secret]"
           "/V1",
           "//v1",
           "/v1/./x",
-          "/v1/x%2f..%2fadmin"}) {
+          "/v1/x%2f..%2fadmin",
+          "/v1/..%3b/admin",
+          "/v1/%c0%ae%c0%ae/admin",
+          "/v1/%u002e%u002e/admin",
+          "/v1/..%09/admin"}) {
         CAPTURE(origin);
         CHECK(
             choose_secret(granted, request("GET", origin), /*tls=*/true).error().reason ==

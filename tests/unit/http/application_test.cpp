@@ -58,6 +58,45 @@ TEST_CASE("an open route needs no token, but the right host", "[http][applicatio
     CHECK(status_of("GET", "/healthz", Headers{}) == 421);
 }
 
+TEST_CASE(
+    "a Host that is malformed, doubled or not the target's is refused", "[http][application]") {
+    CHECK(status_of("GET", "http://localhost/healthz", good()) == 0);
+    CHECK(status_of("GET", "http://LOCALHOST:80/s/x", good()) == 0);
+    for (const char* foreign :
+         {"http://evil.example/healthz", "http://evil.example/s/x", "https://localhost:1/s/x"}) {
+        CAPTURE(foreign);
+        CHECK(status_of("GET", foreign, good()) == 400);
+    }
+    Headers doubled = good();
+    doubled.add("host", "localhost");
+    CHECK(status_of("GET", "/healthz", doubled) == 400);
+    for (const char* malformed : {"[::1].evil.com", "[::1]evil", "127.0.0.1:80:evil"}) {
+        CAPTURE(malformed);
+        Headers headers = good();
+        headers.set("Host", malformed);
+        CHECK(status_of("GET", "/healthz", headers) == 400);
+        CHECK(status_of("GET", "/s/x", headers) == 400);
+    }
+    // Both names are foreign: a page whose name was rebound to this address sends that.
+    Headers rebound = good();
+    rebound.set("Host", "evil.example");
+    CHECK(status_of("GET", "http://evil.example/healthz", rebound) == 421);
+    // A server that others can reach has no list of names, and still wants one Host.
+    Application reachable(TokenAuth("t"), HostGuard{});
+    reachable.router().add(Route(Access::kOpen, "GET", "/healthz", nullptr));
+    const auto open_status = [&reachable](const Headers& headers, const char* target) {
+        Request request;
+        request.method = "GET";
+        request.headers = headers;
+        const auto admission = reachable.admit(request, target);
+        return admission.route != nullptr ? 0 : admission.refusal.status;
+    };
+    CHECK(open_status(rebound, "/healthz") == 0);
+    CHECK(open_status(Headers{}, "/healthz") == 0);
+    CHECK(open_status(doubled, "/healthz") == 400);
+    CHECK(open_status(rebound, "http://localhost/healthz") == 400);
+}
+
 TEST_CASE("a bad request is refused with the status that says why", "[http][application]") {
     CHECK(status_of("GET", "/s/../x", good()) == 400);
     CHECK(status_of("GET", "s", good()) == 400);

@@ -108,6 +108,13 @@ TEST_CASE("the Host guard keeps out every other name", "[http][auth]") {
           "127.0.0.2",
           "[::2]",
           "[::1",
+          "[::1].evil.com",
+          "[::1]evil",
+          "[::1]:80:evil",
+          "127.0.0.1:80:evil",
+          "localhost:evil",
+          "localhost,evil.example",
+          "user@localhost",
           "::1",
           "xlab.example.org",
           "example.org"}) {

@@ -26,6 +26,17 @@ TEST_CASE("a head has its status line, length and connection", "[http][head]") {
     CHECK_THAT(serialize_head(response, After::kKeepAlive), Contains("Connection: keep-alive"));
 }
 
+TEST_CASE("an answer is not stored unless it says so itself, and says it once", "[http][head]") {
+    CHECK_THAT(
+        serialize_head(make_empty(200), After::kClose),
+        Contains("\r\nCache-Control: no-store\r\n") &&
+            Contains("\r\nX-Content-Type-Options: nosniff\r\n"));
+    Response response;
+    response.headers.add("cache-control", "max-age=60");
+    const std::string head = serialize_head(response, After::kClose);
+    CHECK_THAT(head, Contains("\r\ncache-control: max-age=60\r\n") && !Contains("no-store"));
+}
+
 TEST_CASE("204 has no length", "[http][head]") {
     CHECK_THAT(serialize_head(make_empty(204), After::kClose), !Contains("Content-Length"));
 }

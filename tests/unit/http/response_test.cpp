@@ -10,6 +10,7 @@ namespace {
 TEST_CASE("a response knows the length of its body", "[http][response]") {
     CHECK(make_empty(204).content_length() == 0);
     CHECK(make_json(200, {{"a", 1}}).content_length() == 7);
+    CHECK(make_json_text(200, protocol::TextPieces("[1,2]")).content_length() == 5);
     Response file;
     file.body = FileBody{UniqueFd(), 5, 37};
     CHECK(file.content_length() == 37);

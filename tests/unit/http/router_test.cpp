@@ -41,6 +41,16 @@ TEST_CASE("HEAD finds the GET route", "[http][router]") {
     CHECK(match.route->method == "GET");
 }
 
+TEST_CASE("a pattern with a slash at its end is another path", "[http][router]") {
+    Router router = make_router();
+    CHECK(router.match("GET", {"s", ""}).route == nullptr);
+    router.add(Route(Access::kRead, "GET", "/s/", nullptr));
+    REQUIRE(router.match("GET", {"s", ""}).route != nullptr);
+    CHECK(router.match("GET", {"s", ""}).route->pattern == "/s/");
+    CHECK(router.match("GET", {"s"}).route->pattern == "/s");
+    CHECK(router.match("GET", {"s", "", ""}).route == nullptr);
+}
+
 TEST_CASE("a path nobody knows has no methods", "[http][router]") {
     const Router router = make_router();
     const std::vector<std::string> segments = GENERATE(values<std::vector<std::string>>(

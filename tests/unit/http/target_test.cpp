@@ -28,6 +28,9 @@ TEST_CASE("the root, a trailing slash, the absolute form and * are understood", 
     CHECK(parse_target("/a//b").value().segments == Segments{"a", "", "b"});
     CHECK(parse_target("http://host:1/a?b=c").value().segments == Segments{"a"});
     CHECK(parse_target("http://host").value().segments.empty());
+    CHECK(parse_target("http://host:1/a?b=c").value().authority == "host:1");
+    CHECK(parse_target("https://[::1]").value().authority == "[::1]");
+    CHECK(parse_target("/http://host").value().authority.empty());
     CHECK(parse_target("*").value().path == "*");
     CHECK(parse_target("/a+b").value().segments == Segments{"a+b"});
 }
@@ -55,7 +58,17 @@ TEST_CASE("a target that is malformed or climbs is refused", "[http][target]") {
         "/a/.%2e",
         "/a?b=%",
         "/a?%0g=1",
-        "/a?b=%00");
+        "/a?b=%00",
+        "http://",
+        "http:///a",
+        "https://?a",
+        "http://host?a",
+        "http://host#a",
+        "http://user@host/a",
+        "http://localhost:80@evil.com/",
+        "http:/host/a",
+        "ftp://host/a",
+        "//host/../a");
     CAPTURE(text);
     const auto target = parse_target(text);
     REQUIRE(target.has_error());

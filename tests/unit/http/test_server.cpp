@@ -62,6 +62,15 @@ AnswerTask answer_file(Request& /*request*/) {
     co_return response;
 }
 
+AnswerTask answer_pieces(Request& /*request*/) {
+    protocol::TextSplicer text;
+    text.add("[");
+    for (int i = 0; i < 300; ++i) {
+        text.add(i == 0 ? "" : ",").add(protocol::RawJson('"' + std::string(20'000, 'x') + '"'));
+    }
+    co_return make_json_text(200, text.add("]").finish());
+}
+
 AnswerTask answer_throw(Request& /*request*/) {
     throw std::runtime_error("thrown by a library");
     co_return Response{};
@@ -82,6 +91,7 @@ Application make_test_application(std::shared_ptr<SocketLog> sockets) {
     add("POST", "/echo", answer_echo);
     add("PUT", "/stream", answer_stream);
     add("GET", "/file", answer_file);
+    add("GET", "/pieces", answer_pieces);
     add("GET", "/throw", answer_throw);
     add_stream_routes(application.router(), sockets);
     add_websocket_routes(application.router(), std::move(sockets));

@@ -254,8 +254,8 @@ TEST_CASE("of images nobody uses those used last stay, so many and no more", "[i
     CHECK(fs::exists(fixture.store.directory_of(made[0])));
     CHECK_FALSE(fs::exists(fixture.store.directory_of(made[1])));
     CHECK_FALSE(fs::exists(fixture.store.directory_of(made[2])));
-    const auto other = kind == image::Kind::kPrograms ? image::Kind::kEnvironment
-                                                      : image::Kind::kPrograms;
+    const auto other =
+        kind == image::Kind::kPrograms ? image::Kind::kEnvironment : image::Kind::kPrograms;
     (void)build(other, 0);
     CHECK(fixture.folders() == kept + 1);  // the kinds are counted apart
     CHECK(fixture.store.remove_unused().value() == kept + 1);

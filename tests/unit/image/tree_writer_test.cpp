@@ -13,6 +13,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 namespace cellkeep::image {
 namespace {
@@ -95,6 +96,22 @@ TEST_CASE("what not everybody may read, and what is no file, stays outside", "[i
         CHECK_FALSE(fs::exists(fs::symlink_status(desk.out + "/" + name)));
     }
     CHECK(writer.holds("a/open"));
+}
+
+TEST_CASE("whoever waits for a long copy hears how far it is", "[image]") {
+    const Desk desk;
+    for (const char* name : {"a", "b", "c", "d", "e"}) {
+        test::write_host_file(desk.host + "/" + name, "four");
+    }
+    test::write_host_file(desk.host + "/empty", "");
+    TreeWriter writer = desk.writer();
+    REQUIRE(writer.add_file(desk.host + "/a", "a").has_value());
+    std::vector<std::uint64_t> heard;
+    writer.watch(8, [&heard](std::uint64_t bytes) { heard.push_back(bytes); });
+    for (const char* name : {"b", "empty", "c", "d", "e"}) {
+        REQUIRE(writer.add_file(desk.host + "/" + name, name).has_value());
+    }
+    CHECK(heard == std::vector<std::uint64_t>{12, 20});
 }
 
 TEST_CASE("nothing is written through a link that was copied", "[image]") {

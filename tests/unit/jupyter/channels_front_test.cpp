@@ -8,7 +8,9 @@
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -158,6 +160,44 @@ TEST_CASE("the place of a client is its principal's", "[channels][front]") {
     const auto again = f.connect(request);
     CHECK(other->closed == CloseCode::kNormal);
     CHECK_FALSE(again->closed.has_value());
+}
+
+TEST_CASE(
+    "a client that lost what it had is asked again what its cell waits for", "[channels][front]") {
+    FrontFixture f;
+    f.backend.session->open_question = protocol::Message::make(
+        protocol::Channel::kStdin,
+        protocol::make_header("input_request", "kernel", "user"),
+        {{"msg_id", "cell"}, {"msg_type", "execute_request"}, {"session", "s"}},
+        {{"prompt", "q? "}, {"password", false}});
+    const auto asked = [&f](const FakeSocket& socket) {
+        f.settle();
+        return std::count_if(socket.got.begin(), socket.got.end(), [](const auto& message) {
+            return std::string_view(message.data).find("input_request") != std::string_view::npos;
+        });
+    };
+    http::Request request = FrontFixture::make_request();
+    request.target.query["session_id"] = "s";
+    const auto first = f.connect(request);
+    CHECK(asked(*first) == 1);  // it is new here, as after the server forgot its place
+    first->prove(static_cast<std::uint64_t>(first->got.size()));
+    auto last = f.connect(request);
+    CHECK(asked(*last) == 0);  // back at its place, having read the question
+    for (const char* replay : {"running", "all", "none"}) {
+        CAPTURE(replay);
+        last->cut();
+        f.settle();
+        request.target.query["replay"] = replay;
+        last = f.connect(request);
+        CHECK(asked(*last) == 1);  // once, also where it still waits to be sent
+    }
+    http::Request other = FrontFixture::make_request();
+    CHECK(asked(*f.connect(other)) == 0);
+    other.target.query["session_id"] = "another";
+    CHECK(asked(*f.connect(other)) == 0);
+    f.backend.session->open_question.reset();
+    request.target.query["session_id"] = "t";
+    CHECK(asked(*f.connect(request)) == 0);
 }
 
 TEST_CASE("the end of a session closes its sockets and tells why", "[channels][front]") {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,7 @@ class FakeSession : public session::Session {
     std::string connection_file;
     session::KernelState kernel_state = session::KernelState::kIdle;
     std::shared_ptr<void> clients = std::make_shared<char>();
+    std::optional<protocol::Message> open_question;  // what question() answers
     std::function<void()> on_resume;
     /// Before the observers see it.
     std::function<void(const protocol::Message&)> on_publish;
@@ -54,6 +56,7 @@ class FakeSession : public session::Session {
     void resume_output() override;
     const session::OutputJournal& journal() const override;
     std::shared_ptr<void> connect_client() override { return clients; }
+    std::optional<protocol::Message> question() const override { return open_question; }
     void set_connection_file(std::string path) override { connection_file = std::move(path); }
     Result<std::shared_ptr<session::Execution>> begin(session::ExecutionRequest) override;
     std::shared_ptr<session::Execution> find_execution(const std::string&) const override {

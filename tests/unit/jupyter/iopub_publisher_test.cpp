@@ -362,3 +362,30 @@ TEST_CASE("bytes that nobody takes for too long are dropped and counted", "[jupy
         return !numbers.empty() && numbers.back() == 64;
     }));
 }
+
+TEST_CASE(
+    "limits::kSignTurnBytesMax: a large message is signed in turns, those behind it wait",
+    "[jupyter][iopub][limits]") {
+    Stage stage;
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    subscribe(stage, client);
+    const auto text = [](std::size_t bytes) {
+        return protocol::Message::make(
+            Channel::kIopub,
+            protocol::make_header("stream", "s", "u"),
+            nlohmann::json::object(),
+            {{"text", std::string(bytes, 'x')}});
+    };
+    const std::size_t most = limits::kSignTurnBytesMax;
+    stage.session->publish(text(most / 2));
+    CHECK_FALSE(stage.session->congested());
+    stage.session->publish(text(4 * most));
+    CHECK(stage.session->congested());
+    stage.session->publish(text(1));
+    // receive() has checked the signatures.
+    for (const std::size_t bytes : {most / 2, 4 * most, std::size_t{1}}) {
+        const protocol::Message got = stage.receive(client, Channel::kIopub);
+        CHECK(got.parse_content().value()["text"].get<std::string>().size() == bytes);
+    }
+    REQUIRE(stage.run_until([&] { return !stage.session->congested(); }));
+}

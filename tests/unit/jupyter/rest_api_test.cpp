@@ -15,6 +15,7 @@ TEST_CASE("the version needs no token, everything else does", "[rest][api]") {
     CHECK(version.status == 200);
     CHECK(version.json.size() == 1);
     CHECK(version.json["version"].is_string());
+    CHECK(rest.ask("GET", "/api/", "", wrong).json == version.json);
     for (const char* target :
          {"/api/status",
           "/api/me",
@@ -71,6 +72,8 @@ TEST_CASE("the identity is the principal's, with what it may do", "[rest][api]")
     CHECK(me.json["identity"]["initials"] == "a");
     CHECK(me.json["identity"]["color"].is_null());
     CHECK(me.json["permissions"] == nlohmann::json::object());
+    CHECK(me.json["updatable_fields"] == nlohmann::json::array());
+    CHECK(rest.ask("PATCH", "/api/me", "{}").status == 405);
     const std::string question =
         "/api/me?permissions=%7B%22kernels%22:%5B%22read%22,%22write%22%5D%7D";
     CHECK(rest.ask("GET", question).json["permissions"]["kernels"].size() == 2);
@@ -89,6 +92,23 @@ TEST_CASE("a question about permissions that is not one is refused", "[rest][api
         CHECK(answer.status == 400);
         CHECK(answer.json["message"].is_string());
     }
+}
+
+TEST_CASE("who looks for a log-in is told that there is none", "[rest][api]") {
+    RestFixture rest;
+    const std::vector<std::pair<std::string, std::string>> wrong = {{"Authorization", "token no"}};
+    for (const char* target : {"/login", "/logout", "/login?next=http%3A%2F%2Fevil.example"}) {
+        CAPTURE(target);
+        const auto answer = rest.ask("GET", target, "", wrong);
+        CHECK(answer.status == 200);
+        CHECK(answer.headers.get("Content-Type") == "text/plain; charset=utf-8");
+        CHECK(answer.headers.find("Location") == nullptr);
+        CHECK(answer.headers.find("Set-Cookie") == nullptr);
+        CHECK(answer.text.find("Bearer TOKEN") != std::string::npos);
+        CHECK(answer.text.find("evil") == std::string::npos);
+    }
+    CHECK(rest.ask("POST", "/login", "password=x", wrong).status == 401);
+    CHECK(rest.ask("POST", "/login", "password=x").status == 405);
 }
 
 TEST_CASE("there are no terminals, and it is said", "[rest][api]") {

@@ -50,7 +50,7 @@ TEST_CASE("a document that has a session gets it again", "[rest][sessions]") {
 
 TEST_CASE("two windows that open a document at once share its session", "[rest][sessions]") {
     RestFixture rest;
-    rest.backend.gate = std::make_shared<session::Completion<bool>>(rest.io);
+    rest.backend.gate = std::make_shared<Completion<bool>>(rest.io);
     const auto first = rest.start("POST", "/api/sessions", kNotebook);
     const auto second = rest.start("POST", "/api/sessions", kNotebook);
     const auto other = rest.start("POST", "/api/sessions", R"({"path":"b","type":"notebook"})");
@@ -67,7 +67,7 @@ TEST_CASE("two windows that open a document at once share its session", "[rest][
 
 TEST_CASE("the second window tries itself when the first one's kernel fails", "[rest][sessions]") {
     RestFixture rest;
-    rest.backend.gate = std::make_shared<session::Completion<bool>>(rest.io);
+    rest.backend.gate = std::make_shared<Completion<bool>>(rest.io);
     rest.backend.failure = Error(ErrorCode::kLimitExceeded, "full");
     const auto first = rest.start("POST", "/api/sessions", kNotebook);
     const auto second = rest.start("POST", "/api/sessions", kNotebook);
@@ -221,7 +221,7 @@ TEST_CASE("a bad change changes nothing", "[rest][sessions]") {
 TEST_CASE("a session that went while its new kernel started takes it along", "[rest][sessions]") {
     RestFixture rest;
     const std::string session = make(rest);
-    rest.backend.gate = std::make_shared<session::Completion<bool>>(rest.io);
+    rest.backend.gate = std::make_shared<Completion<bool>>(rest.io);
     const auto patch = rest.start("PATCH", session, R"({"kernel":{"name":"sql"}})");
     CHECK(rest.ask("DELETE", session).status == 204);
     rest.backend.gate->set(true);

@@ -6,7 +6,7 @@
 #include "kernel-manager/http/application.hpp"
 #include "kernel-manager/jupyter/rest_api.hpp"
 #include "protocol/limits.hpp"
-#include "tests/unit/session/fake_backend.hpp"
+#include "tests/unit/service/fake_backend.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <nlohmann/json.hpp>

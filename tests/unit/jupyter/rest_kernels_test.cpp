@@ -101,6 +101,28 @@ TEST_CASE("a bad body starts nothing", "[rest][kernels]") {
     CHECK(rest.backend.asked.empty());
 }
 
+TEST_CASE("a kernel that this server could have is refused with what gives it", "[rest][kernels]") {
+    RestFixture fixture;
+    fixture.backend.absent = {{"cpp", "it has not been built", "Build it."}};
+    for (const char* path : {"/api/kernels", "/api/sessions"}) {
+        const bool document = std::string_view(path) == "/api/sessions";
+        const auto answer = fixture.ask(
+            "POST",
+            path,
+            document ? R"({"path":"a","type":"notebook","kernel":{"name":"Cpp"}})"
+                     : R"({"name":"Cpp"})");
+        CHECK(answer.status == 501);
+        CHECK_THAT(
+            answer.json["message"].get<std::string>(),
+            Catch::Matchers::Contains("Why: it has not been built. Build it."));
+    }
+    const auto spec = fixture.ask("GET", "/api/kernelspecs/cpp");
+    CHECK(spec.status == 404);
+    CHECK_THAT(spec.text, Catch::Matchers::Contains("it has not been built. Build it."));
+    CHECK_THAT(
+        fixture.ask("GET", "/api/kernelspecs/cobol").text, !Catch::Matchers::Contains("Why"));
+}
+
 TEST_CASE("an unknown kernel name is 501 with the texts that clients show", "[rest][kernels]") {
     RestFixture rest;
     const auto answer = rest.ask("POST", "/api/kernels", R"({"name":"ir"})");

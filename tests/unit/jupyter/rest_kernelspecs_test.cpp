@@ -34,6 +34,7 @@ TEST_CASE("kernelspecs have what a gateway client reads", "[rest][kernelspecs]")
     CHECK(python["spec"]["language"] == "python");
     CHECK(python["spec"]["interrupt_mode"] == "message");
     CHECK(python["spec"]["env"].is_object());
+    CHECK(python["spec"]["kernel_protocol_version"] == "5.5");
     CHECK(python["spec"]["metadata"].is_object());
     CHECK(python["spec"]["argv"].is_array());
     CHECK(python["spec"]["display_name"] == "python (Cellkeep)");
@@ -84,6 +85,7 @@ TEST_CASE("logos are pictures and need no token", "[rest][kernelspecs]") {
         rest.ask("GET", "/kernelspecs/python3/logo-64x64.png", "", {{"Authorization", "token no"}});
     CHECK(png.status == 200);
     CHECK(png.headers.get("Content-Type") == "image/png");
+    CHECK(png.headers.get("Cache-Control") == "public, max-age=3600");
     CHECK(png.text.substr(0, 8) == "\x89PNG\r\n\x1a\n");
     const auto svg = rest.ask("GET", "/kernelspecs/python/logo-svg.svg");
     CHECK(svg.headers.get("Content-Type") == "image/svg+xml");

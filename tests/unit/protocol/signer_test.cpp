@@ -48,6 +48,29 @@ void check_opening_refused(
 
 }  // namespace
 
+TEST_CASE("a signature made in slices is the same", "[protocol][signer]") {
+    const auto message = cellkeep::protocol::Message::create(
+        {.channel = Channel::kShell,
+         .header = kSignedHeader,
+         .parent_header = "{}",
+         .metadata = "{}",
+         .content = kSignedContent,
+         .buffers = {"not signed"}});
+    for (const std::size_t slice : {1U, 3U, 7U, 1000U}) {
+        const Signer signer = make_signer();
+        auto signing = signer.begin_signing(message.value());
+        std::size_t turns = 0;
+        while (!signing.advance(slice)) {
+            ++turns;
+        }
+        CHECK(signing.finish() == kSignature);
+        CHECK(turns >= (kSignedHeader.size() + kSignedContent.size()) / slice);
+    }
+    auto unsigned_one = make_signer("").begin_signing(message.value());
+    CHECK(unsigned_one.advance(1));
+    CHECK(unsigned_one.finish().empty());
+}
+
 TEST_CASE("a signature is the one that Python's hmac makes", "[protocol][signer]") {
     CHECK(make_signer().sign(kSignedHeader, "{}", "{}", kSignedContent) == kSignature);
     CHECK(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/cgroup_layout.hpp"
+#include "sandbox/cgroup/cgroup_layout.hpp"
 
-#include "sandbox/cgroup_v2.hpp"
+#include "sandbox/cgroup/cgroup_v2.hpp"
 
 #include <catch2/catch.hpp>
 

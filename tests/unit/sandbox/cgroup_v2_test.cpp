@@ -2,7 +2,7 @@
 //
 // Where in a v2 tree a session goes, over a tree of plain files that looks like one. Writing to
 // cgroup.subtree_control fails there exactly where the file is missing.
-#include "sandbox/cgroup_v2.hpp"
+#include "sandbox/cgroup/cgroup_v2.hpp"
 
 #include "tests/support/temporary_directory.hpp"
 

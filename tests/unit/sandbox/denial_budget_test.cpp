@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/denial_budget.hpp"
+#include "sandbox/inside/denial_budget.hpp"
 
-#include "sandbox/reported_calls.hpp"
+#include "sandbox/policy/reported_calls.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/image_control.hpp"
+#include "sandbox/server/image_control.hpp"
 
 #include "tests/support/temporary_directory.hpp"
 

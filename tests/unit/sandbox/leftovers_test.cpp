@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/leftovers.hpp"
+#include "sandbox/cgroup/leftovers.hpp"
 
 #include <catch2/catch.hpp>
 

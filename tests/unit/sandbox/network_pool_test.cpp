@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/network_pool.hpp"
+#include "sandbox/server/network_pool.hpp"
 
 #include "protocol/support/syscall.hpp"
 

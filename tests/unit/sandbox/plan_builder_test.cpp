@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/plan_builder.hpp"
+#include "sandbox/policy/plan_builder.hpp"
 
-#include "sandbox/controls.hpp"
-#include "sandbox/messages.hpp"
+#include "sandbox/policy/controls.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/shared/messages.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/plan_codec.hpp"
+#include "sandbox/shared/plan_codec.hpp"
 
 #include <catch2/catch.hpp>
 

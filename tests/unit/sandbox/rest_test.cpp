@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/rest.hpp"
-
 #include "protocol/support/syscall.hpp"
+#include "sandbox/server/idle_probe.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 #include <catch2/catch.hpp>

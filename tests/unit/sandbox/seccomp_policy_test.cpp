@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/seccomp_policy.hpp"
+#include "sandbox/policy/seccomp_policy.hpp"
 
 #include <catch2/catch.hpp>
 

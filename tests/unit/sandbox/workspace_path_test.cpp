@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/workspace.hpp"
+#include "sandbox/workspace/workspace.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/workspace_removal.hpp"
+#include "sandbox/workspace/workspace_removal.hpp"
 
 #include "tests/support/temporary_workspace.hpp"
 

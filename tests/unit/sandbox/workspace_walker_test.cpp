@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/workspace_walker.hpp"
+#include "sandbox/workspace/workspace_walker.hpp"
 
 #include "tests/support/temporary_workspace.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/activity.hpp"
 
-#include "tests/unit/session/start_time.hpp"
+#include "tests/support/start_time.hpp"
 
 #include <catch2/catch.hpp>
 

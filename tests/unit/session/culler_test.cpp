@@ -2,7 +2,7 @@
 #include "kernel-manager/session/culler.hpp"
 
 #include "kernel-manager/session/connected_clients.hpp"
-#include "tests/unit/session/start_time.hpp"
+#include "tests/support/start_time.hpp"
 
 #include <catch2/catch.hpp>
 

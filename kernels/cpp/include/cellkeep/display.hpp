@@ -11,6 +11,8 @@
 // beside it.
 #pragma once
 
+#include <unistd.h>
+
 #include <cellkeep/print.hpp>
 #include <cellkeep/publish_abi.h>
 #include <cstddef>
@@ -51,6 +53,20 @@ inline void send(kind what, const bundle& shown, const char* display_id = "") {
         items.push_back({mime.c_str(), data.data(), data.size()});
     }
     cellkeep_cpp_publish(static_cast<int>(what), items.data(), items.size(), display_id);
+}
+
+/// Of a cell that is a whole program. `Main` is any type that main may have.
+template <class Main>
+void run_main(Main* main_of_cell) {
+    static char name[] = "main";
+    static char* arguments[] = {name, nullptr};
+    if constexpr (std::is_invocable_v<Main*, int, char**, char**>) {
+        cellkeep_cpp_returned(main_of_cell(1, arguments, environ));
+    } else if constexpr (std::is_invocable_v<Main*, int, char**>) {
+        cellkeep_cpp_returned(main_of_cell(1, arguments));
+    } else {
+        cellkeep_cpp_returned(main_of_cell());
+    }
 }
 
 template <class T>

@@ -17,4 +17,6 @@ void cellkeep_cpp_publish(
 void cellkeep_cpp_clear(int wait);
 /// The line of the cell whose statement or variable has been begun last.
 extern unsigned cellkeep_cpp_line;
+/// What the cell's main returned; it is the cell's exit code.
+void cellkeep_cpp_returned(int code);
 }

@@ -72,6 +72,7 @@
             this.isDisposed = false;
             this.seen = new Set();
             this.early = []; // live messages that came before the replay was complete
+            this.question = null; // an input_request that came before it was
             this.displays = new Set();
             this.done = new Promise(resolve => {
                 this.settle = resolve;
@@ -114,9 +115,22 @@
         }
 
         endReplay() {
-            const { early } = this;
+            const { early, question } = this;
             this.early = null;
             early.forEach(message => this.take(message));
+            if (question) {
+                this.ask(question);
+            }
+        }
+
+        // The cell waits for input: its question comes again with the replay.
+        ask(message) {
+            if (this.early) {
+                this.question = message;
+            } else if (!this.isDisposed && !this.seen.has(message.header.msg_id)) {
+                this.seen.add(message.header.msg_id);
+                this.onStdin(message);
+            }
         }
 
         end() {
@@ -205,7 +219,7 @@
             const request = message.parent_header?.msg_id;
             const { msg_type: type } = message.header;
             if (message.channel === 'stdin') {
-                this.resumed.get(request)?.onStdin(message);
+                this.resumed.get(request)?.ask(message);
                 return;
             }
             if (message.channel !== 'iopub') {

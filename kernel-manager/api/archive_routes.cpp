@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole workspace, or a directory of it, as one archive.
+#include "kernel-manager/api/file_answers.hpp"
+#include "kernel-manager/api/routes.hpp"
+#include "kernel-manager/api/workspace_archive.hpp"
+#include "kernel-manager/http/problem.hpp"
+#include "kernel-manager/http/streaming.hpp"
+#include "protocol/support/unique_fd.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+namespace cellkeep::agent {
+
+namespace {
+
+/// What is being archived, for as long as it takes.
+struct Source {
+    std::shared_ptr<session::Session> session;
+    UniqueFd directory;  // of the workspace, which may go before the archive is written
+    std::optional<WorkspaceArchive> archive;
+};
+
+boost::asio::awaitable<Status> write_archive(
+    http::BodyWriter& writer, std::shared_ptr<Source> source) {
+    const auto executor = co_await boost::asio::this_coro::executor;
+    for (;;) {
+        // An ended session is not kept in memory for a slow reader.
+        if (const auto alive = source->session->workspace(); alive.has_error()) {
+            co_return alive.error();
+        }
+        const auto more = source->archive->advance();
+        if (more.has_error()) {
+            co_return more.error();
+        }
+        const std::string bytes = source->archive->take();
+        if (!bytes.empty()) {
+            Status written = co_await writer.write(bytes);
+            BOOST_OUTCOME_CO_TRY(std::move(written));
+        } else {
+            // What compresses to nothing must not keep everybody else waiting.
+            co_await boost::asio::post(executor, boost::asio::use_awaitable);
+        }
+        if (!more.value()) {
+            co_return ok();
+        }
+    }
+}
+
+}  // namespace
+
+Routes::Answer Routes::get_archive(http::Request& request) {
+    const auto session = find_session(backend_, request);
+    if (session == nullptr) {
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
+    }
+    const auto path = sandbox::parse_workspace_path(request.target.find_query("path").value_or(""));
+    if (path.has_error()) {
+        co_return bad_path(path.error());
+    }
+    count_as_use(request, *session);
+    const auto workspace = session->workspace();
+    if (workspace.has_error()) {
+        co_return http::to_response(http::problem_from(workspace.error()));
+    }
+    if (const auto opened = workspace.value().open_directory(path.value()); opened.has_error()) {
+        co_return file_problem(opened.error());
+    }
+    const auto source = std::make_shared<Source>();
+    source->session = session;
+    source->directory.reset(::fcntl(workspace.value().directory_fd(), F_DUPFD_CLOEXEC, 0));
+    if (!source->directory) {
+        co_return http::to_response(
+            http::problem_from(Error::from_errno(errno, "fcntl(F_DUPFD_CLOEXEC)")));
+    }
+    const sandbox::Workspace own(
+        source->directory.get(), workspace.value().file_uid(), workspace.value().file_gid());
+    // Shared: the archive is written when this request has been answered.
+    const auto inputs = [session](const std::string& name) {
+        return session->inputs().contains(name)
+                   ? std::optional(session->open_input(name))
+                   : std::optional<Result<sandbox::Workspace::OpenedFile>>();
+    };
+    auto archive =
+        WorkspaceArchive::create(own, path.value(), session->info().limits.disk_mb << 20U, inputs);
+    if (archive.has_error()) {
+        co_return http::to_response(http::problem_from(archive.error()));
+    }
+    source->archive.emplace(std::move(archive).value());
+    http::Response response;
+    response.headers.add("Content-Type", "application/zstd");
+    response.headers.add("Content-Disposition", "attachment; filename=\"files.tar.zst\"");
+    response.headers.add("Content-Security-Policy", "sandbox; default-src 'none'");
+    response.body = http::StreamBody{
+        [source](http::BodyWriter& writer) { return write_archive(writer, source); }};
+    co_return response;
+}
+
+}  // namespace cellkeep::agent

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/execution/running_execution.hpp"
+
+#include "protocol/json.hpp"
+#include "protocol/json_text.hpp"
+#include "protocol/support/time.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cellkeep::session {
+
+namespace {
+
+const protocol::RawJson& share_string(
+    std::optional<protocol::RawJson>& made, const std::string& text) {
+    if (!made) {
+        std::string quoted;
+        protocol::append_json_string(quoted, text);
+        made.emplace(std::move(quoted));
+    }
+    return *made;
+}
+
+}  // namespace
+
+std::string_view to_string(ExecutionPhase phase) {
+    switch (phase) {
+        case ExecutionPhase::kQueued:
+            return "queued";
+        case ExecutionPhase::kRunning:
+            return "running";
+        case ExecutionPhase::kFinished:
+            return "finished";
+    }
+    return "unknown";
+}
+
+Execution::Execution(boost::asio::io_context& io, Order order)
+    : order_(std::move(order)),
+      created_at_(std::chrono::system_clock::now()),
+      completion_(std::make_shared<Completion<FinishedExecution>>(io)) {}
+
+boost::asio::awaitable<FinishedExecution> Execution::wait() const {
+    const auto completion = completion_;
+    co_return co_await Completion<FinishedExecution>::wait(completion);
+}
+
+std::shared_ptr<void> Execution::subscribe(std::function<void()> on_news) {
+    auto listener = std::make_shared<std::function<void()>>(std::move(on_news));
+    std::erase_if(listeners_, [](const auto& one) { return one.expired(); });
+    listeners_.push_back(listener);
+    return listener;
+}
+
+std::size_t Execution::listeners() const {
+    return static_cast<std::size_t>(std::count_if(
+        listeners_.begin(), listeners_.end(), [](const auto& one) { return !one.expired(); }));
+}
+
+void Execution::tell() {
+    for (const auto& one : std::vector(listeners_)) {
+        if (const auto listener = one.lock(); listener && *listener) {
+            (*listener)();
+        }
+    }
+}
+
+const protocol::RawJson& Execution::stdout_json() const {
+    return share_string(stdout_json_, result_->stdout_text);
+}
+
+const protocol::RawJson& Execution::stderr_json() const {
+    return share_string(stderr_json_, result_->stderr_text);
+}
+
+void Execution::add_event(std::string type, protocol::TextPieces data) {
+    events_.append(std::move(type), std::move(data));
+    tell();
+}
+
+void Execution::mark_queued() {
+    add_event(
+        "queued",
+        protocol::TextPieces(protocol::dump_json(
+            {{"id", order_.id},
+             {"session_id", order_.session_id},
+             {"created_at", to_iso8601(created_at_)}})));
+}
+
+void Execution::mark_started() {
+    phase_ = ExecutionPhase::kRunning;
+    started_at_ = std::chrono::system_clock::now();
+    add_event(
+        "started",
+        protocol::TextPieces(protocol::dump_json(
+            {{"id", order_.id},
+             {"session_id", order_.session_id},
+             {"started_at", to_iso8601(*started_at_)}})));
+}
+
+void Execution::finish(ExecutionResult result) {
+    if (result_) {
+        return;  // the first answer counts
+    }
+    phase_ = ExecutionPhase::kFinished;
+    finished_at_ = std::chrono::system_clock::now();
+    result_ = std::make_shared<const ExecutionResult>(std::move(result));
+    events_.append("finished", protocol::TextPieces("{}"));
+    tell();
+    completion_->set(result_);
+}
+
+}  // namespace cellkeep::session

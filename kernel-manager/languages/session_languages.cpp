@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/languages/session_languages.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace cellkeep::session {
+
+namespace {
+
+using sandbox::ReadOnlyPath;
+
+/// There already, as far as a guest can tell.
+bool is_there(const std::vector<ReadOnlyPath>& paths, const ReadOnlyPath& wanted) {
+    return std::any_of(paths.begin(), paths.end(), [&](const ReadOnlyPath& path) {
+        return path.target == wanted.target && path.source == wanted.source &&
+               (path.executable || !wanted.executable);
+    });
+}
+
+/// Would be mounted over something else.
+bool covers_another(const std::vector<ReadOnlyPath>& paths, const ReadOnlyPath& wanted) {
+    return std::any_of(paths.begin(), paths.end(), [&](const ReadOnlyPath& path) {
+        return path.target == wanted.target || path.target.starts_with(wanted.target + "/");
+    });
+}
+
+/// A failure says why the language does not fit, and nothing has changed.
+Status add_paths(SessionLanguages& languages, const KernelSpec& spec) {
+    std::vector<ReadOnlyPath> missing;
+    for (const ReadOnlyPath& path : spec.read_only) {
+        if (is_there(languages.read_only, path) || is_there(missing, path)) {
+            continue;
+        }
+        if (covers_another(languages.read_only, path)) {
+            return Error(
+                ErrorCode::kConflict,
+                "in this session another language has something else at " + path.target);
+        }
+        missing.push_back(path);
+    }
+    if (languages.read_only.size() + missing.size() > kCatalogPathsMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "with it this session would show more than " + std::to_string(kCatalogPathsMax) +
+                " paths");
+    }
+    languages.read_only.insert(languages.read_only.end(), missing.begin(), missing.end());
+    for (const sandbox::PrivateImage& image : spec.images) {
+        const auto& known = languages.images;
+        if (std::none_of(known.begin(), known.end(), [&](const sandbox::PrivateImage& one) {
+                return one.root == image.root;
+            })) {
+            languages.images.push_back(image);
+        }
+    }
+    return ok();
+}
+
+}  // namespace
+
+SessionLanguages combine_languages(const KernelCatalog& offered, const KernelSpec& main) {
+    SessionLanguages languages{main.read_only, main.images, nullptr};
+    auto catalog = std::make_shared<KernelCatalog>();
+    catalog->add(main);
+    for (const NotOffered& absent : offered.not_offered()) {
+        catalog->withhold(absent);
+    }
+    for (const std::string& name : offered.languages()) {
+        if (name == main.language) {
+            continue;
+        }
+        const KernelSpec& spec = *offered.find(name);
+        if (const Status fits = add_paths(languages, spec); fits.has_value()) {
+            catalog->add(spec);
+        } else {
+            catalog->withhold(
+                {name, fits.error().message(), "Create a session with language " + name + "."});
+        }
+    }
+    languages.catalog = std::move(catalog);
+    return languages;
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run is over when its kernel says so, and code inside can say it in the kernel's place and go
+// on. So the run's deadline stays: a kernel that takes no request by then is asked one, and if it
+// does not answer in time, the code that holds it is interrupted, and after a grace its interpreter
+// is killed. Owned by one lane. io_context thread only.
+#pragma once
+
+#include "protocol/limits.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+namespace cellkeep::session {
+
+/// A kernel that has said that a run is over has this long, from the run's deadline, to take a
+/// request.
+inline constexpr std::chrono::milliseconds kClaimedEndPatience{5000};
+
+class ClaimedEnd {
+ public:
+    enum class Step { kAsk, kInterrupt, kKill };
+    /// Called on the io_context's thread.
+    using Act = std::function<void(Step)>;
+
+    explicit ClaimedEnd(
+        boost::asio::io_context& io,
+        std::chrono::milliseconds patience = kClaimedEndPatience,
+        std::chrono::milliseconds grace = limits::kInterruptGrace)
+        : patience_(patience), grace_(grace), timer_(io) {}
+
+    /// The kernel says that a run is over whose deadline this is. While an earlier claim is open,
+    /// its deadline stays.
+    void watch(std::chrono::steady_clock::time_point deadline, Act act);
+    /// The kernel has begun a later request, has answered, or is gone.
+    void settle();
+
+ private:
+    void wait(Step step, std::chrono::steady_clock::time_point until);
+
+    const std::chrono::milliseconds patience_;
+    const std::chrono::milliseconds grace_;
+    boost::asio::steady_timer timer_;
+    std::shared_ptr<const Act> act_;  // null: no claim is open
+};
+
+}  // namespace cellkeep::session

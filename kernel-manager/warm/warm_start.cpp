@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/warm/warm_start.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include <utility>
+
+namespace cellkeep::session {
+
+std::shared_ptr<WarmStart> WarmStart::create(
+    boost::asio::io_context& io, Hooks hooks, ZygoteBounds bounds) {
+    return std::shared_ptr<WarmStart>(new WarmStart(io, std::move(hooks), bounds));
+}
+
+WarmStart::WarmStart(boost::asio::io_context& io, Hooks hooks, ZygoteBounds bounds)
+    : io_(io),
+      on_ready_(std::move(hooks.on_ready)),
+      full_(
+          ZygoteKeeper::create(io, {.make = std::move(hooks.make_full), .log = hooks.log}, bounds)),
+      bare_(ZygoteKeeper::create(
+          io, {.make = std::move(hooks.make_bare), .log = std::move(hooks.log)}, bounds)) {}
+
+void WarmStart::begin() {
+    bare_->begin();
+    full_->begin();
+    boost::asio::co_spawn(
+        io_, [self = shared_from_this()] { return self->await_full(); }, boost::asio::detached);
+}
+
+boost::asio::awaitable<void> WarmStart::await_full() {
+    const auto self = shared_from_this();
+    co_await full_->wait_for_first();
+    bare_->retire();
+    if (!stopped_) {
+        ready_ = true;
+        on_ready_();
+    }
+}
+
+boost::asio::awaitable<WarmStart::ZygotePtr> WarmStart::take() {
+    const auto self = shared_from_this();
+    if (!ready_ && !stopped_) {
+        co_await bare_->wait_for_first();
+    }
+    ZygotePtr zygote = full_->take();
+    if (!zygote && !ready_) {
+        zygote = bare_->take();
+    }
+    co_return zygote;
+}
+
+boost::asio::awaitable<void> WarmStart::wait_until_ready() {
+    const auto self = shared_from_this();
+    co_await full_->wait_for_first();
+}
+
+void WarmStart::praise(const ZygotePtr& zygote) {
+    full_->praise(zygote);
+    bare_->praise(zygote);
+}
+
+void WarmStart::report(const ZygotePtr& zygote) {
+    full_->report(zygote);
+    bare_->report(zygote);
+}
+
+void WarmStart::stop() {
+    stopped_ = true;
+    full_->stop();
+    bare_->stop();
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+from matplotlib_inline.config import *  # noqa: F403

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The characters that stand for themselves in a JSON string and take one byte (RFC 8259, section
+// 7): nearly all of most texts, so whoever reads or writes strings passes over them quickly.
+// Thread-safe: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace cellkeep::protocol {
+
+/// Where the run of such characters from `at` on ends, at most at `end`. Precondition:
+/// at <= end <= text.size().
+std::size_t skip_plain_characters(std::string_view text, std::size_t at, std::size_t end);
+
+}  // namespace cellkeep::protocol

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/cgroup/leftovers.hpp"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace cellkeep::sandbox {
+
+namespace {
+
+struct Kept {
+    std::mutex mutex;
+    std::deque<Leftover> leftovers;
+};
+
+Kept& kept() {
+    static Kept all;
+    return all;
+}
+
+/// True if the process is gone and reaped, or that is somebody else's (a zygote's pid 1).
+bool reap_now(const UniqueFd& pidfd) {
+    pollfd process{pidfd.get(), POLLIN, 0};
+    if (::poll(&process, 1, 0) != 1) {
+        return false;
+    }
+    siginfo_t info{};  // zero, so that si_pid says whether there was anything (waitid(2))
+    const int rc = ::waitid(P_PIDFD, static_cast<id_t>(pidfd.get()), &info, WEXITED | WNOHANG);
+    return (rc == 0 && info.si_pid != 0) || (rc < 0 && errno == ECHILD);
+}
+
+bool clear(Leftover& leftover) {
+    if (leftover.pidfd) {
+        if (!reap_now(leftover.pidfd)) {
+            return false;
+        }
+        leftover.pidfd.reset();
+    }
+    std::erase_if(leftover.directories, [](const std::string& path) {
+        return remove_session_directory(path) == 0;
+    });
+    return leftover.directories.empty();
+}
+
+}  // namespace
+
+int remove_session_directory(const std::string& path) {
+    if (::rmdir(path.c_str()) < 0 && errno != ENOENT) {
+        return errno;
+    }
+    // Ignored: the server's directory goes with its last session.
+    (void)::rmdir(path.substr(0, path.rfind('/')).c_str());
+    return 0;
+}
+
+void leave_behind(Leftover leftover) {
+    if (!leftover.pidfd && leftover.directories.empty()) {
+        return;
+    }
+    const std::lock_guard lock(kept().mutex);
+    if (kept().leftovers.size() >= kLeftoversMax) {
+        kept().leftovers.pop_front();
+    }
+    kept().leftovers.push_back(std::move(leftover));
+}
+
+std::size_t clear_leftovers() {
+    const std::lock_guard lock(kept().mutex);
+    std::erase_if(kept().leftovers, clear);
+    return kept().leftovers.size();
+}
+
+}  // namespace cellkeep::sandbox

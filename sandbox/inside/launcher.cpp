@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cellkeep-sandbox: makes one sandbox and goes away. The server executes it so that no byte of the
+// server's memory (tokens, other sessions) is ever in a sandbox, and so that the clone happens in a
+// process with one thread. Asked to, it makes a network namespace for a later sandbox instead.
+#include "sandbox/inside/launch_steps.hpp"
+#include "sandbox/shared/messages.hpp"
+
+#include <unistd.h>
+
+#include <string_view>
+
+int main(int argc, char** argv) {
+    const bool network = argc == 2 && argv[1] == std::string_view(cellkeep::sandbox::kMakeNetwork);
+    // _exit: nothing here needs atexit handlers, and it is quicker.
+    ::_exit(
+        network ? cellkeep::sandbox::launch_network() : cellkeep::sandbox::launch_sandbox(nullptr));
+}

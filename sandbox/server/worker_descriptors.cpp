@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/server/worker_descriptors.hpp"
+
+#include "sandbox/shared/descriptor_kind.hpp"
+#include "sandbox/shared/layer_switch.hpp"
+#include "sandbox/shared/messages.hpp"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+namespace cellkeep::sandbox {
+
+namespace {
+
+Error refused(const char* what, const char* why) {
+    return {ErrorCode::kInvalidArgument, std::string("start: ") + what + " is not " + why};
+}
+
+}  // namespace
+
+Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec) {
+    if (!is_output(spec.stdout_fd.get())) {
+        return refused("stdout_fd", "the writing end of a pipe, nor /dev/null");
+    }
+    if (!is_output(spec.stderr_fd.get())) {
+        return refused("stderr_fd", "the writing end of a pipe, nor /dev/null");
+    }
+    std::vector<int> fds{spec.stdout_fd.get(), spec.stderr_fd.get()};
+    if (spec.link_fd) {
+        if (!layer_removed("sent_descriptors") && !is_socket_pair_end(spec.link_fd.get())) {
+            return refused("link_fd", "one end of a connected pair of Unix stream sockets");
+        }
+        fds.push_back(spec.link_fd.get());
+    }
+    return fds;
+}
+
+Result<std::string> start_text(const WorkerSpec& spec) {
+    if (spec.argv.empty() || !spec.argv[0].starts_with('/') || !spec.stdout_fd || !spec.stderr_fd) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "start: needs an absolute program path, stdout_fd and stderr_fd");
+    }
+    if (spec.group >= kWorkerGroupsMax) {
+        return Error(ErrorCode::kInvalidArgument, "start: there is no such group of workers");
+    }
+    if (spec.argv.size() > kStartStringsMax || spec.env.size() > kStartStringsMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "start: more than " + std::to_string(kStartStringsMax) + " arguments or variables");
+    }
+    std::string text = spec.working_directory + '\0';
+    for (const auto* list : {&spec.argv, &spec.env}) {
+        for (const std::string& item : *list) {
+            text += item + '\0';
+        }
+    }
+    const auto terminators = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\0'));
+    if (terminators != 1 + spec.argv.size() + spec.env.size()) {
+        return Error(ErrorCode::kInvalidArgument, "start: a NUL byte in a string");
+    }
+    if (text.size() > kStartTextBytesMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "start: more than " + std::to_string(kStartTextBytesMax) + " bytes of text");
+    }
+    return text;
+}
+
+Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid) {
+    struct stat info {};
+    if (::fstat(fd.get(), &info) < 0 ||
+        (S_ISFIFO(info.st_mode) && info.st_uid != uid && !layer_removed("pipe_owner") &&
+         ::fchown(fd.get(), uid, gid) < 0)) {
+        return Error::from_errno(errno, "fchown(pipe)");
+    }
+    return ok();
+}
+
+}  // namespace cellkeep::sandbox

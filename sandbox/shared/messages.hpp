@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the server, the launcher and pid 1 say to one another: fixed, trivially copyable structs,
+// one per SOCK_SEQPACKET message, all built from one source tree, so there is no version to
+// negotiate. Two sockets: control (requests and their replies, also the messages of setup) and
+// events (worker exits, one way; its end of file means that pid 1 is gone). No guest process ever
+// holds either.
+#pragma once
+
+#include "sandbox/shared/setup_step.hpp"
+#include "sandbox/shared/worker_group.hpp"
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace cellkeep::sandbox {
+
+/// The descriptors the launcher finds when it starts.
+inline constexpr int kLauncherControlFd = 3;
+inline constexpr int kLauncherEventsFd = 4;
+inline constexpr int kLauncherPlanFd = 5;
+inline constexpr int kLauncherNetworkFd = 6;  // a network namespace, if plan.enter_network
+
+/// In a zygote's fork, from here: an open cgroup.procs file for each of plan.cgroup_procs, then
+/// that of plan.worker_procs, if it has one.
+inline constexpr int kLauncherCgroupFd = 7;
+/// The cgroup.procs files of a plan and its worker's: one per hierarchy of cgroup v1 that is used.
+inline constexpr std::size_t kCgroupFilesMax = 9;
+
+/// The argument that makes the launcher make a network namespace instead of a sandbox. It then has
+/// the control socket only, answers kNetwork and kListener (or kFailed), and ends.
+inline constexpr const char* kMakeNetwork = "network";
+
+/// The controls that code inside applies, in the order of the isolation report.
+enum class ChildControl : std::uint32_t {
+    kUserNamespace,
+    kNestedUserNamespaces,
+    kPidNamespace,
+    kMountNamespace,
+    kNetworkNamespace,
+    kIpcNamespace,
+    kUtsNamespace,
+    kCgroupNamespace,
+    kRootFilesystem,
+    kProc,
+    kCapabilities,
+    kNoNewPrivileges,
+    kLandlock,
+    kSeccomp,
+    kDenialReports,
+    kSessionKeyring,
+    kRlimits,
+    kCount,
+};
+inline constexpr std::size_t kChildControlCount = static_cast<std::size_t>(ChildControl::kCount);
+
+constexpr std::uint32_t control_bit(ChildControl control) {
+    return 1U << static_cast<std::uint32_t>(control);
+}
+
+inline constexpr std::int32_t kControlNotReached = -1;
+
+/// Filled in by the code that applies each control: 0 applied, an errno if it failed and was
+/// waived.
+struct ChildReport {
+    std::array<std::int32_t, kChildControlCount> outcome{};
+    std::int32_t landlock_abi = 0;
+    std::int32_t socket_bounds = 0;  // of a network made here: the errno of one that is missing
+};
+
+enum class SetupMessageKind : std::uint32_t {
+    kLaunched,  // from the launcher, with pid 1's pidfd
+    kFailed,    // from either: step, error, index
+    kReady,     // from pid 1, locked down, with the workspace's O_PATH descriptor
+    kNetwork,   // from a launcher asked to kMakeNetwork, with the namespace's descriptor
+    kListener,  // the socket at kProxyPort: from there, or from a pid 1 that made its own network
+};
+
+struct SetupMessage {
+    SetupMessageKind kind = SetupMessageKind::kFailed;
+    SetupStep step = SetupStep::kReadPlan;  // kFailed
+    std::int32_t error = 0;                 // kFailed: an errno; kNetwork: of a bound, or 0
+    std::uint32_t index = 0;                // kFailed: which path, link or file of the plan
+    ChildReport report;                     // kFailed, kReady
+};
+
+/// kKillAll is answered, and of kSweep an event tells, when nobody but pid 1 is left. Until then
+/// kStart answers EBUSY. kSweepGroup is kSweep of one group of workers and keeps only that group
+/// from starting; its one descriptor, if it comes with one, is the cgroup.events file of the
+/// group's cgroup, for reading. kStart is answered when the worker has become its program or failed
+/// to, if nobody else is inside; else as soon as it is forked, because whoever is inside may stop
+/// it, and the event of its end tells of the failure.
+enum class RequestKind : std::uint32_t { kStart, kKillAll, kSweep, kSweepGroup };
+
+/// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
+/// argument_count arguments, environment_count variables. Carries kStartFdsMin to kStartFdsMax
+/// descriptors: stdout, stderr, the link; after them, if own_cgroup says so, the cgroup.procs file
+/// that the worker enters instead of the plan's, for writing.
+struct RequestHeader {
+    RequestKind kind = RequestKind::kStart;
+    std::uint32_t sequence = 0;
+    std::uint32_t worker_id = 0;
+    std::uint32_t argument_count = 0;
+    std::uint32_t environment_count = 0;
+    std::uint32_t text_bytes = 0;
+    std::uint32_t warm = 0;        // 1: no exec, the worker goes on as the zygote's program
+    std::uint32_t group = 0;       // kStart, kSweepGroup: below kWorkerGroupsMax
+    std::uint32_t own_cgroup = 0;  // 1: the last descriptor is its cgroup's
+};
+
+/// From the server to a zygote, with the descriptors that its fork finds as the launcher does:
+/// control, events, plan, then those of the cgroups. There is no reply: whoever fails tells it
+/// through the control socket that came with it.
+struct ZygoteRequest {
+    std::uint32_t cgroup_files = 0;
+};
+inline constexpr std::size_t kZygoteFdsMin = 3;
+inline constexpr std::size_t kZygoteFdsMax = kZygoteFdsMin + kCgroupFilesMax;
+
+/// From a zygote to the server, once: it takes requests from now on.
+struct ZygoteReady {
+    std::uint32_t threads = 0;          // of its process: 1, or nothing may be forked from it
+    std::uint32_t open_files = 0;       // besides 0 to 2 and its socket: 0, or its forks share them
+    std::uint32_t shared_mappings = 0;  // that can be written to: 0, for the same reason
+    std::uint64_t data_bytes = 0;       // that count against RLIMIT_DATA in every fork of it
+};
+
+inline constexpr std::size_t kStartFdsMin = 2;
+inline constexpr std::size_t kStartFdsMax = 3;
+/// Of any request: a worker's and its cgroup's.
+inline constexpr std::size_t kRequestFdsMax = kStartFdsMax + 1;
+inline constexpr std::size_t kStartStringsMax = 512;
+inline constexpr std::size_t kStartTextBytesMax = 96UL * 1024;
+inline constexpr std::size_t kRequestBytesMax = sizeof(RequestHeader) + kStartTextBytesMax;
+
+/// How many workers one sandbox runs at once.
+inline constexpr std::size_t kWorkersMax = 32;
+
+struct ReplyMessage {
+    std::uint32_t sequence = 0;
+    std::int32_t error = 0;              // 0: done; a started worker comes with its pidfd
+    SetupStep step = SetupStep::kServe;  // where it failed
+};
+
+enum class EventKind : std::uint32_t { kExited, kDenied, kSwept, kGroupSwept };
+
+struct EventMessage {
+    EventKind kind = EventKind::kExited;
+    std::uint32_t worker_id = 0;    // kExited
+    std::uint32_t group = 0;        // kGroupSwept
+    std::int32_t wait_status = 0;   // kExited: as in waitpid(2)
+    std::uint32_t system_call = 0;  // kDenied: its number
+    std::uint64_t count = 0;        // kDenied: how often since the last message about it
+    /// kExited of one that never became its program: where and why. 0: it did, or was killed
+    /// before.
+    SetupStep failed_step = SetupStep::kServe;
+    std::int32_t failed_error = 0;
+};
+
+/// Pid 1 tells the server of a denial at once as long as it has one of kDenialReportsBurst tokens,
+/// which come back one per kDenialReportPeriodMs; without one it adds up and tells later.
+inline constexpr std::uint32_t kDenialReportsBurst = 32;
+inline constexpr std::int64_t kDenialReportPeriodMs = 100;
+
+/// Through the close-on-exec pipe of a worker that could not be made into its program.
+struct WorkerFailure {
+    SetupStep step = SetupStep::kExec;
+    std::int32_t error = 0;
+};
+
+static_assert(std::is_trivially_copyable_v<SetupMessage>);
+static_assert(std::is_trivially_copyable_v<RequestHeader>);
+static_assert(std::is_trivially_copyable_v<ReplyMessage>);
+static_assert(std::is_trivially_copyable_v<EventMessage>);
+static_assert(std::is_trivially_copyable_v<WorkerFailure>);
+static_assert(std::is_trivially_copyable_v<ZygoteRequest>);
+static_assert(std::is_trivially_copyable_v<ZygoteReady>);
+
+}  // namespace cellkeep::sandbox

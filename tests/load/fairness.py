@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one session's output costs everybody else: for each kind of it, how long /healthz and a
+neighbour's 1+1 take meanwhile, and what memory the server keeps.
+
+Also a program of its own: python fairness.py [--short] [--binary PATH] prints only this table.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "integration/server"))
+
+from harness import TOKEN, Server
+from table import Table, head, percentile
+
+PAUSE_SECONDS = 0.005
+QUIET_SECONDS = 2.0
+HEALTH_SECONDS_MAX = 0.1
+NEIGHBOUR_SECONDS_MAX = 0.05
+NEIGHBOUR_FACTOR_MAX = 3.0
+KEPT_BYTES_MAX = 100 << 20
+
+
+@dataclass
+class Attack:
+    name: str
+    code: str
+
+
+def attacks(size: float) -> list[Attack]:
+    """size: 1 for the whole, less for a part of it."""
+    return [
+        Attack(
+            "one display of many small dicts",
+            "from IPython.display import display\n"
+            "row = {'text': 'x' * 38}\n"
+            f"display({{'application/json': [row] * {int(900_000 * size)}}}, raw=True)",
+        ),
+        Attack("one long error message", f"raise ValueError('x' * {int(40_000_000 * size)})"),
+        Attack("one long printed string", f"print('x' * {int(110_000_000 * size)})"),
+        Attack(
+            "a display updated in a loop",
+            "from IPython.display import display\n"
+            "for i in range(1900): display(i, display_id=f'd{i}')\n"
+            "handle = display('begin', display_id=True)\n"
+            f"for i in range({int(20_000 * size)}): handle.update(i)",
+        ),
+        Attack(
+            "a print loop",
+            "import sys\n"
+            f"for i in range({int(100_000 * size)}):\n"
+            "    print('a line of output', i)\n"
+            "    sys.stdout.flush()",
+        ),
+        Attack(
+            "many small displays",
+            "from IPython.display import display\n"
+            f"for i in range({int(100_000 * size)}): display(i)",
+        ),
+    ]
+
+
+# Asked by a process of its own: the answer is read and thrown away, and the time that takes is nobody's.
+ASK = """
+import http.client, sys
+host, path, token, body = sys.argv[1:]
+connection = http.client.HTTPConnection(host, timeout=600)
+connection.request("POST", path, body, {"Authorization": "Bearer " + token, "Content-Type": "application/json"})
+answer = connection.getresponse()
+size = 0
+while piece := answer.read(1 << 16):
+    size += len(piece)
+print(answer.status, size)
+"""
+
+
+class Asker:
+    """Asks the same thing again and again, on a connection of its own, while it is used."""
+
+    def __init__(self, host: str, method: str, path: str, body: str = "") -> None:
+        self.host, self.method, self.path, self.body = host, method, path, body
+        self.seconds: list[float] = []
+        self.wrong: list[str] = []
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self) -> None:
+        connection = http.client.HTTPConnection(self.host, timeout=120)
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        while not self.stopped.is_set():
+            began = time.monotonic()
+            connection.request(self.method, self.path, self.body or None, headers)
+            answer = connection.getresponse()
+            text = answer.read()
+            self.seconds.append(time.monotonic() - began)
+            if answer.status != 200:
+                self.wrong.append(f"{answer.status} {text[:100]!r}")
+            self.stopped.wait(PAUSE_SECONDS)
+        connection.close()
+
+    def __enter__(self) -> "Asker":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopped.set()
+        self.thread.join()
+
+
+def resident_bytes(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class Fairness:
+    """A server, a neighbour in it, and what is measured of both."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.host = urlsplit(server.url).netloc
+        self.neighbour = self.create()
+
+    def create(self) -> str:
+        limits = {"memory_mb": 2048, "wall_ms": 120_000, "cpu_ms": 120_000, "consecutive_failures": 0}
+        answer = self.server.post("/v1/sessions", {"limits": limits})
+        assert answer.status_code == 201, answer.text
+        return answer.json()["id"]
+
+    def measure(self, work: Callable[[], str]) -> tuple[Asker, Asker, str]:
+        health = Asker(self.host, "GET", "/healthz")
+        one = Asker(
+            self.host, "POST", f"/v1/sessions/{self.neighbour}/executions", json.dumps({"code": "1+1"})
+        )
+        with health, one:
+            said = work()
+        return health, one, said
+
+    def quiet(self) -> float:
+        """The neighbour's p50 when nothing else goes on."""
+        pause = threading.Event()
+        _, one, _ = self.measure(lambda: str(pause.wait(QUIET_SECONDS)))
+        return percentile(one.seconds, 0.5)
+
+    def run(self, table: Table, attack: Attack, quiet: float, timed: bool) -> None:
+        began = time.monotonic()
+        session = self.create()
+        before = resident_bytes(self.server.process.pid)
+        path = f"/v1/sessions/{session}/executions"
+
+        def work() -> str:
+            asked = [self.host, path, TOKEN, json.dumps({"code": attack.code})]
+            done = subprocess.run(
+                [sys.executable, "-c", ASK, *asked], capture_output=True, text=True, check=False
+            )
+            return done.stdout.strip() or done.stderr.strip()[-200:]
+
+        health, one, said = self.measure(work)
+        live = resident_bytes(self.server.process.pid)
+        self.server.request("DELETE", f"/v1/sessions/{session}")
+        kept = resident_bytes(self.server.process.pid)
+        worst = max(health.seconds)
+        p50, p99 = percentile(one.seconds, 0.5), percentile(one.seconds, 0.99)
+        table.add(
+            f"fairness: {attack.name}",
+            f"/healthz max {1000 * worst:.0f} ms; neighbour's 1+1 p50 {1000 * p50:.1f} ms "
+            f"(quiet {1000 * quiet:.1f}), p99 {1000 * p99:.0f} ms, max {1000 * max(one.seconds):.0f} ms; "
+            f"memory +{(live - before) >> 20} MB, +{(kept - before) >> 20} MB after its end; "
+            f"answered {said}",
+            not health.wrong
+            and not one.wrong
+            and said.startswith("200 ")
+            and (
+                not timed
+                or (
+                    worst <= HEALTH_SECONDS_MAX
+                    and p50 <= NEIGHBOUR_FACTOR_MAX * quiet
+                    and p99 <= NEIGHBOUR_SECONDS_MAX
+                    and kept - before <= KEPT_BYTES_MAX
+                )
+            ),
+            began,
+        )
+
+
+def share_fairly(table: Table, size: float, timed: bool) -> None:
+    """timed: the times and the memory must hold, too. A machine that is busy with something else, as
+    in the tests, says nothing about them."""
+    with Server("--log-format", "text", "--prespawn-count", "0") as server:
+        trial = Fairness(server)
+        quiet = trial.quiet()
+        for attack in attacks(size):
+            trial.run(table, attack, quiet, timed)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="fairness.py")
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--binary")
+    options = parser.parse_args()
+    if options.binary:
+        os.environ["CELLKEEP_BINARY"] = options.binary
+    print(head(), flush=True)
+    table = Table()
+    share_fairly(table, 0.1 if options.short else 1.0, timed=not options.short)
+    return 0 if table.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The session API over a FakeBackend, asked without sockets.
+#pragma once
+
+#include "kernel-manager/api/routes.hpp"
+#include "kernel-manager/http/application.hpp"
+#include "protocol/limits.hpp"
+#include "tests/unit/service/fake_backend.hpp"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::agent::test {
+
+using session::test::FakeBackend;
+using session::test::FakeSession;
+
+/// The executions of the first session.
+inline constexpr const char* kExecutions = "/v1/sessions/ses_1/executions";
+
+/// Tokens of the agents alice and bob and of the observer eve.
+inline const std::string kAliceToken(limits::kTokenBytesMin, 'a');
+inline const std::string kBobToken(limits::kTokenBytesMin, 'b');
+inline const std::string kEveToken(limits::kTokenBytesMin, 'e');
+
+class Api {
+ public:
+    explicit Api(store::Store* store = nullptr, const std::string& trouble = {});
+
+    struct Answer {
+        int status = 0;
+        http::Headers headers;
+        std::string text;
+        bool whole = true;    // a stream came to its end
+        nlohmann::json json;  // null if the text is not JSON
+    };
+    /// With the token and application/json, unless headers say otherwise. Who sends an
+    /// Authorization is whose token it is, else `principal`.
+    Answer ask(
+        const std::string& method,
+        const std::string& target,
+        const std::string& body = {},
+        const std::vector<std::pair<std::string, std::string>>& headers = {});
+
+    FakeBackend backend;
+    /// Runs once, while a request waits for something.
+    std::function<void()> meanwhile;
+    /// The client of the next request goes as soon as it waits for something.
+    bool client_goes = false;
+    /// The head of the next answer cannot be sent: a stream is not run.
+    bool head_fails = false;
+    http::Principal principal{"admin", http::Role::kAdmin};
+    History history;
+
+ private:
+    http::Application application_;
+    Routes routes_;
+};
+
+}  // namespace cellkeep::agent::test

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/execution/artifact_tracker.hpp"
+
+#include "tests/support/temporary_workspace.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <memory>
+
+namespace cellkeep::session {
+namespace {
+
+using cellkeep::test::TemporaryWorkspace;
+using Changes = std::map<std::string, std::string>;
+using Watching = ArtifactTracker::Watching;
+
+std::unique_ptr<ArtifactTracker> make_tracker(
+    const TemporaryWorkspace& files, Watching watching = Watching::kIfPossible) {
+    return std::make_unique<ArtifactTracker>(
+        files.workspace(), [](UniqueFd) {}, watching);
+}
+
+Changes names(const ArtifactTracker::Changes& changes) {
+    Changes shown;
+    for (const auto& [path, change] : changes.files) {
+        shown[path] = std::string(to_string(change.change));
+    }
+    return shown;
+}
+
+TEST_CASE("made and changed files are told apart from those that were there", "[artifacts]") {
+    const auto watching = GENERATE(Watching::kIfPossible, Watching::kNever);
+    const TemporaryWorkspace files;
+    files.write("old", "1");
+    files.write("d/old", "1");
+    const auto tracker = make_tracker(files, watching);
+    tracker->begin();
+    CHECK(names(tracker->take()).empty());
+    tracker->begin();
+    files.write("new", "1");
+    files.write("d/old", "22");
+    files.write("e/f/deep", "3");
+    const auto changes = tracker->take();
+    CHECK(
+        names(changes) ==
+        Changes{{"new", "created"}, {"d/old", "modified"}, {"e/f/deep", "created"}});
+    CHECK(changes.complete);
+    CHECK(changes.files.at("d/old").state.bytes == 2);
+    // What is new in a directory that was new is seen, too.
+    tracker->begin();
+    files.write("e/f/second", "x");
+    CHECK(names(tracker->take()) == Changes{{"e/f/second", "created"}});
+}
+
+TEST_CASE("what changed between two executions is nobody's", "[artifacts]") {
+    const auto watching = GENERATE(Watching::kIfPossible, Watching::kNever);
+    const TemporaryWorkspace files;
+    const auto tracker = make_tracker(files, watching);
+    tracker->begin();
+    (void)tracker->take();
+    files.write("between", "x");
+    tracker->begin();
+    CHECK(names(tracker->take()).empty());
+}
+
+TEST_CASE("a file that is replaced, moved or removed", "[artifacts]") {
+    const auto watching = GENERATE(Watching::kIfPossible, Watching::kNever);
+    const TemporaryWorkspace files;
+    files.write("replaced", "1");
+    files.write("moved", "1");
+    files.write("removed", "1");
+    files.write("tree/leaf", "1");
+    const auto tracker = make_tracker(files, watching);
+    tracker->begin();
+    files.write("temporary", "2");
+    std::filesystem::rename(files.path("temporary"), files.path("replaced"));
+    std::filesystem::rename(files.path("moved"), files.path("there"));
+    std::filesystem::remove(files.path("removed"));
+    std::filesystem::rename(files.path("tree"), files.path("wood"));
+    files.write("gone", "1");
+    std::filesystem::remove(files.path("gone"));
+    CHECK(
+        names(tracker->take()) ==
+        Changes{{"replaced", "modified"}, {"there", "created"}, {"wood/leaf", "created"}});
+    // A directory is known by its new name from then on.
+    tracker->begin();
+    files.write("wood/leaf", "22");
+    files.write("removed", "again");
+    CHECK(names(tracker->take()) == Changes{{"wood/leaf", "modified"}, {"removed", "created"}});
+}
+
+TEST_CASE("only plain files count, and not the server's", "[artifacts]") {
+    const auto watching = GENERATE(Watching::kIfPossible, Watching::kNever);
+    const TemporaryWorkspace files;
+    const auto tracker = make_tracker(files, watching);
+    tracker->begin();
+    std::filesystem::create_symlink("/etc/passwd", files.path("link"));
+    REQUIRE(::mkfifo(files.path("fifo").c_str(), 0600) == 0);
+    files.write(".cellkeep/exe_1/stdout.txt", "x");
+    files.write("a\nb", "x");
+    files.write("\xff", "x");
+    CHECK(names(tracker->take()) == Changes{{"a\nb", "created"}, {"\xff", "created"}});
+}
+
+TEST_CASE("a file written in the same tick with the same size is seen", "[artifacts]") {
+    const TemporaryWorkspace files;
+    const auto tracker = make_tracker(files);
+    tracker->begin();
+    REQUIRE(tracker->watching());
+    for (int i = 0; i < 50; ++i) {
+        files.write("same", std::to_string(i % 10));
+        tracker->begin();
+        files.write("same", std::to_string(i % 10));
+        CHECK(names(tracker->take()) == Changes{{"same", "modified"}});
+    }
+}
+
+TEST_CASE("a file that is closed late is no change, one that is written is", "[artifacts]") {
+    const TemporaryWorkspace files;
+    const auto tracker = make_tracker(files);
+    tracker->begin();
+    REQUIRE(tracker->watching());
+    for (int i = 0; i < 50; ++i) {
+        files.write("input", "1");
+        // As a fork before its exec holds it, or a reader of /proc/PID/fd.
+        UniqueFd held(::open(files.path("input").c_str(), O_WRONLY | O_CLOEXEC));
+        REQUIRE(held);
+        tracker->begin();
+        held.reset();
+        CHECK(names(tracker->take()).empty());
+    }
+    UniqueFd writer(::open(files.path("input").c_str(), O_WRONLY | O_CLOEXEC));
+    tracker->begin();
+    REQUIRE(::write(writer.get(), "2", 1) == 1);
+    CHECK(names(tracker->take()) == Changes{{"input", "modified"}});
+}
+
+TEST_CASE("a flood of changes is still told whole", "[artifacts]") {
+    // More names than kFollowedNamesMax, so everything is looked at.
+    const TemporaryWorkspace files;
+    const auto tracker = make_tracker(files);
+    tracker->begin();
+    const std::size_t count = kFollowedNamesMax + 1;
+    for (std::size_t i = 0; i < count; ++i) {
+        files.write(std::to_string(i), "");
+    }
+    const auto changes = tracker->take();
+    CHECK(changes.files.size() == count);
+    CHECK(changes.complete);
+}
+
+TEST_CASE("a tree that is costly to look at is not looked at again at once", "[artifacts]") {
+    // What took longer than kLookFree rests for kLookRest times as long, and says so.
+    const TemporaryWorkspace files;
+    for (std::size_t i = 0; i < 15'000; ++i) {
+        files.write(std::to_string(i), "");
+    }
+    const auto tracker = make_tracker(files, Watching::kNever);
+    tracker->begin();
+    const auto changes = tracker->take();
+    CHECK_FALSE(changes.complete);
+    CHECK(kLookRest > 1);
+    CHECK(kLookFree.count() > 0);
+}
+
+TEST_CASE("beyond kListedFilesMax the answer is not complete", "[artifacts]") {
+    CHECK(kListedFilesMax == 20'000);
+    const TemporaryWorkspace files;
+    for (std::size_t i = 0; i < kListedFilesMax; ++i) {
+        files.write(std::to_string(i), "");
+    }
+    const auto tracker = make_tracker(files);
+    tracker->begin();
+    CHECK(tracker->take().complete);
+    tracker->begin();
+    files.write("one more", "");
+    const auto changes = tracker->take();
+    CHECK(names(changes) == Changes{{"one more", "created"}});
+    CHECK_FALSE(changes.complete);
+}
+
+TEST_CASE("paths of more than kListedPathBytesMax make the answer incomplete", "[artifacts]") {
+    const TemporaryWorkspace files;
+    const std::string deep =
+        std::string(250, 'a') + "/" + std::string(250, 'b') + "/" + std::string(250, 'c');
+    const std::size_t each = deep.size() + 1 + 250;
+    for (std::size_t i = 0; i < kListedPathBytesMax / each + 1; ++i) {
+        std::string name = std::to_string(i);
+        files.write(deep + "/" + name + std::string(250 - name.size(), 'x'), "");
+    }
+    const auto tracker = make_tracker(files);
+    tracker->begin();
+    CHECK_FALSE(tracker->take().complete);
+}
+
+TEST_CASE("more directories than can be watched are looked at instead", "[artifacts]") {
+    const TemporaryWorkspace files;
+    for (std::size_t i = 1; i < kWatchedDirectoriesMax; ++i) {
+        files.make_directory(std::to_string(i));
+    }
+    const auto tracker = make_tracker(files);
+    tracker->begin();
+    CHECK(tracker->watching());  // the workspace itself is one
+    files.make_directory("one more");
+    files.write("one more/x", "1");
+    CHECK(names(tracker->take()) == Changes{{"one more/x", "created"}});
+    CHECK_FALSE(tracker->watching());
+}
+
+TEST_CASE("a watch reports a bounded number of events at once", "[artifacts]") {
+    // The host's own bound is lower; kWatchedEventsMax holds where it is not.
+    CHECK(kWatchedEventsMax == 65'536);
+    const TemporaryWorkspace files;
+    auto watch = WorkspaceWatch::create();
+    REQUIRE(watch.has_value());
+    const UniqueFd directory(::open(files.path(".").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(watch.value().add(directory.get(), "").has_value());
+    for (int i = 0; i < 40'000; ++i) {
+        files.write(std::to_string(i % 2), "");
+    }
+    const auto notes = watch.value().drain();
+    CHECK(notes.lost);
+    CHECK(notes.changed.size() <= 2);
+    CHECK_FALSE(watch.value().drain().lost);
+}
+
+}  // namespace
+}  // namespace cellkeep::session

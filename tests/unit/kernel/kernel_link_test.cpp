@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server's end of the link against a peer that is whatever a hostile kernel could be.
+#include "kernel-manager/kernel/kernel_link.hpp"
+
+#include "protocol/frame.hpp"
+#include "protocol/limits.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <catch2/catch.hpp>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+using cellkeep::Error;
+using cellkeep::ErrorCode;
+using cellkeep::UniqueFd;
+using cellkeep::write_all;
+using cellkeep::protocol::Channel;
+using cellkeep::protocol::make_header;
+using cellkeep::protocol::Message;
+using cellkeep::session::KernelLink;
+
+namespace {
+
+Message message(const std::string& text) {
+    return Message::make(
+        Channel::kIopub,
+        make_header("stream", "s", "u"),
+        nlohmann::json::object(),
+        {{"text", text}});
+}
+
+std::string on_wire(const Message& one) {
+    return cellkeep::protocol::encode_link_prefix(one.frame().size()) + std::string(one.frame());
+}
+
+struct LinkHarness {
+    boost::asio::io_context io;
+    UniqueFd peer;
+    std::vector<Message> received;
+    std::vector<std::string> closings;
+    std::shared_ptr<KernelLink> link;
+
+    LinkHarness() {
+        auto pair = cellkeep::make_socket_pair(SOCK_STREAM).value();
+        REQUIRE(cellkeep::set_nonblocking(pair.first.get()).has_value());
+        peer = std::move(pair.second);
+        link =
+            KernelLink::create(
+                io,
+                std::move(pair.first),
+                {.on_message = [this](Message one) { received.push_back(std::move(one)); },
+                 .on_closed = [this](const Error& error) { closings.push_back(error.message()); }})
+                .value();
+        link->start();
+    }
+    ~LinkHarness() { link->close(); }
+    LinkHarness(const LinkHarness&) = delete;
+    LinkHarness& operator=(const LinkHarness&) = delete;
+
+    void say(std::string_view bytes) { REQUIRE(write_all(peer.get(), bytes).has_value()); }
+    /// Runs until the link has closed.
+    void run_to_close() {
+        while (closings.empty()) {
+            io.run_one();
+        }
+    }
+};
+
+}  // namespace
+
+TEST_CASE("messages arrive whole and in order however the bytes are cut", "[session][link]") {
+    LinkHarness harness;
+    const std::string bytes = on_wire(message("one")) + on_wire(message("two"));
+    for (const char byte : bytes) {
+        harness.say({&byte, 1});
+        harness.io.poll();
+    }
+    REQUIRE(harness.received.size() == 2);
+    CHECK(harness.received[0].parse_content().value()["text"] == "one");
+    CHECK(harness.received[1].parse_content().value()["text"] == "two");
+}
+
+TEST_CASE("a kernel that closes is reported once, after its last words", "[session][link]") {
+    LinkHarness harness;
+    harness.say(on_wire(message("last")));
+    harness.peer.reset();
+    harness.run_to_close();
+    harness.io.poll();
+    CHECK(harness.received.size() == 1);
+    CHECK(harness.closings.size() == 1);
+}
+
+TEST_CASE("garbage on the link closes it with a reason", "[session][link]") {
+    const std::string frame(message("x").frame());
+    const auto [name, bytes] = GENERATE_COPY(table<std::string, std::string>(
+        {{"a length of zero", std::string(4, '\0')},
+         {"a length past the bound", std::string("\xff\xff\xff\xff")},
+         {"a frame that is no frame", std::string("\x05\0\0\0hello", 9)},
+         {"an offset table that lies", std::string("\x10\0\0\0", 4) + std::string(16, '\xff')},
+         {"a frame cut short inside its prefix's promise",
+          cellkeep::protocol::encode_link_prefix(frame.size() - 1) +
+              frame.substr(0, frame.size() - 1)}}));
+    CAPTURE(name);
+    LinkHarness harness;
+    harness.say(bytes);
+    harness.run_to_close();
+    CHECK(harness.received.empty());
+    CHECK(harness.closings.size() == 1);
+}
+
+TEST_CASE("a kernel that closes in the middle of a frame is a closed link", "[session][link]") {
+    LinkHarness harness;
+    harness.say(on_wire(message("x")).substr(0, 20));
+    harness.peer.reset();
+    harness.run_to_close();
+    CHECK(harness.received.empty());
+}
+
+TEST_CASE("a paused link reads nothing and loses nothing", "[session][link]") {
+    LinkHarness harness;
+    harness.link->pause_reading();
+    harness.io.poll();
+    harness.say(on_wire(message("held")));
+    harness.io.poll();
+    CHECK(harness.received.empty());
+    harness.link->resume_reading();
+    harness.io.restart();  // poll() above ran out of work
+    while (harness.received.empty()) {
+        harness.io.run_one();
+    }
+    CHECK(harness.received.size() == 1);
+}
+
+TEST_CASE("what waits for a kernel that does not read is bounded", "[session][link]") {
+    LinkHarness harness;
+    const Message big = message(std::string(60ULL << 20U, 'x'));
+    std::size_t queued = 0;
+    while (true) {
+        const auto sent = harness.link->send(big);
+        if (sent.has_error()) {
+            CHECK(sent.error().code() == ErrorCode::kLimitExceeded);
+            break;
+        }
+        queued += big.frame().size();
+        REQUIRE(queued <= cellkeep::limits::kLinkWriteQueueBytesMax + big.frame().size());
+    }
+    CHECK(queued > cellkeep::limits::kLinkWriteQueueBytesMax - 2 * big.frame().size());
+}
+
+TEST_CASE("a kernel that reads late and little gets every byte in order", "[session][link]") {
+    LinkHarness harness;
+    std::string expected;
+    for (const std::size_t size : {std::size_t{1}, std::size_t{3} << 20U, std::size_t{2}}) {
+        const Message one = message(std::string(size, 'x'));
+        expected += on_wire(one);
+        REQUIRE(harness.link->send(one).has_value());
+    }
+    std::string got;
+    // Pieces that end inside lengths and inside frames.
+    std::array<char, 4099> piece{};
+    while (got.size() < expected.size()) {
+        harness.io.poll();
+        const ssize_t count = ::read(harness.peer.get(), piece.data(), piece.size());
+        REQUIRE(count > 0);
+        got.append(piece.data(), static_cast<std::size_t>(count));
+    }
+    CHECK(got == expected);
+}
+
+TEST_CASE("nothing is sent or heard after close", "[session][link]") {
+    LinkHarness harness;
+    harness.say(on_wire(message("x")));
+    harness.link->close();
+    harness.io.poll();
+    CHECK(harness.received.empty());
+    CHECK(harness.closings.empty());
+    const auto sent = harness.link->send(message("y"));
+    REQUIRE(sent.has_error());
+    CHECK(sent.error().code() == ErrorCode::kConflict);
+}
+
+TEST_CASE(
+    "limits::kLinkTurnBytesMax: a flooding kernel leaves every other its turn",
+    "[session][link][limits]") {
+    LinkHarness harness;
+    const std::size_t most = cellkeep::limits::kLinkTurnBytesMax;
+    // One message of many turns, then a small one.
+    const std::string wire =
+        on_wire(message(std::string(16 * most, 'x'))) + on_wire(message("end"));
+    std::size_t turns = 0;  // of somebody else
+    std::function<void()> other = [&] {
+        ++turns;
+        if (harness.received.size() < 1000) {
+            boost::asio::post(harness.io, other);
+        }
+    };
+    boost::asio::post(harness.io, other);
+    std::size_t said = 0;
+    std::size_t before = 0;  // the last byte was said
+    while (harness.received.empty() || harness.received.back().content_json().size() > 100) {
+        std::size_t count = 0;
+        const std::string_view rest = std::string_view(wire).substr(said);
+        if (!rest.empty()) {
+            const ssize_t wrote =
+                ::send(harness.peer.get(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+            count = wrote > 0 ? static_cast<std::size_t>(wrote) : 0;
+        }
+        said += count;
+        before = count > 0 ? turns : before;
+        harness.io.poll_one();
+        harness.io.restart();
+    }
+    // 16 for what is looked at, 8 for the pieces that are handed out.
+    CHECK(turns - before >= 20);
+    std::string text;
+    for (const Message& piece : harness.received) {
+        text += piece.parse_content().value()["text"].get<std::string>();
+    }
+    CHECK((text == std::string(16 * most, 'x') + "end"));
+}
+
+TEST_CASE(
+    "limits::kLinkDrainFrameBytesMax: of a dead kernel a longer frame is passed on unread",
+    "[session][link][limits]") {
+    LinkHarness harness;
+    const auto display = [](std::size_t bytes) {
+        return Message::make(
+            Channel::kIopub,
+            make_header("display_data", "s", "u"),
+            nlohmann::json::object(),
+            {{"data", {{"text/plain", std::string(bytes, 'x')}}}});
+    };
+    const std::size_t most = cellkeep::limits::kLinkDrainFrameBytesMax;
+    const std::string wire = on_wire(display(most - 1000)) + on_wire(display(most + 1));
+    std::size_t said = 0;
+    // The last piece stays in the socket until the link is drained.
+    while (said < wire.size()) {
+        const std::string_view rest = std::string_view(wire).substr(said, 4096);
+        const ssize_t wrote =
+            ::send(harness.peer.get(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        said += wrote > 0 ? static_cast<std::size_t>(wrote) : 0;
+        if (said < wire.size()) {
+            harness.io.poll();
+            harness.io.restart();
+        }
+    }
+    harness.link->drain();
+    REQUIRE(harness.received.size() == 2);
+    CHECK(harness.received[0].outline().valid);
+    CHECK_FALSE(harness.received[1].outline().valid);
+    CHECK(harness.received[1].content_json().size() > most);
+}
+
+TEST_CASE(
+    "limits::kLinkTurnTimeMax: messages that take long to handle are handled in turns",
+    "[session][link][limits]") {
+    LinkHarness harness;
+    constexpr std::size_t kMessages = 20;
+    std::string wire;
+    for (std::size_t i = 0; i < kMessages; ++i) {
+        wire += on_wire(message("small"));
+    }
+    std::size_t handled = 0;
+    std::size_t handlers = 0;
+    auto pair = cellkeep::make_socket_pair(SOCK_STREAM).value();
+    REQUIRE(cellkeep::set_nonblocking(pair.first.get()).has_value());
+    const auto link = KernelLink::create(
+                          harness.io,
+                          std::move(pair.first),
+                          {.on_message =
+                               [&](const Message&) {
+                                   ++handled;
+                                   const auto began = std::chrono::steady_clock::now();
+                                   while (std::chrono::steady_clock::now() - began <=
+                                          cellkeep::limits::kLinkTurnTimeMax) {
+                                   }
+                               },
+                           .on_closed = [](const Error&) {}})
+                          .value();
+    REQUIRE(write_all(pair.second.get(), wire).has_value());
+    link->start();
+    while (handled < kMessages) {
+        handlers += harness.io.run_one();
+    }
+    CHECK(handlers >= kMessages);
+    link->close();
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/kernel/run_guard.hpp"
+
+#include "protocol/limits.hpp"
+#include "tests/support/start_time.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cerrno>
+#include <string>
+
+using cellkeep::protocol::Channel;
+using cellkeep::protocol::make_header;
+using cellkeep::protocol::Message;
+using cellkeep::sandbox::Usage;
+using cellkeep::session::test::kStart;
+using namespace cellkeep::session;
+using nlohmann::json;
+using namespace std::chrono_literals;
+namespace limits = cellkeep::limits;
+
+namespace {
+
+Message failure(int number) {
+    return Message::make(
+        Channel::kShell,
+        make_header("execute_reply", "k", "u"),
+        json::object(),
+        {{"status", "error"}, {"ename", "OSError"}, {"evalue", "x"}},
+        {{"cellkeep", {{"error", {{"kind", "runtime"}, {"errno", number}}}}}});
+}
+
+}  // namespace
+
+TEST_CASE("what happened before a run is not the run's", "[session][guard]") {
+    SessionAccount account(10);
+    RunGuard guard(account);
+    Usage usage;
+    usage.oom_kills = 3;
+    usage.process_refusals = 7;
+    guard.on_denied({"ptrace", 1});
+    guard.begin(usage, SessionLimits{}, kStart);
+    guard.on_reply(failure(EPERM));
+    CHECK_FALSE(guard.end(usage, std::nullopt, SessionLimits{}, kStart).has_value());
+}
+
+TEST_CASE("what happened during a run is", "[session][guard]") {
+    SessionAccount account(10);
+    RunGuard guard(account);
+    Usage usage;
+    guard.begin(usage, SessionLimits{}, kStart);
+    guard.on_denied({"ptrace", 1});
+    guard.on_reply(failure(EPERM));
+    CHECK(
+        guard.end(usage, std::nullopt, SessionLimits{}, kStart)->reason == LimitReason::kForbidden);
+    guard.begin(usage, SessionLimits{}, kStart);
+    usage.process_refusals = 1;
+    guard.on_reply(failure(EAGAIN));
+    CHECK(
+        guard.end(usage, std::nullopt, SessionLimits{}, kStart)->reason ==
+        LimitReason::kTooManyProcesses);
+}
+
+TEST_CASE("refusals that code coped with are not told", "[session][guard]") {
+    SessionAccount account(10);
+    RunGuard guard(account);
+    Usage usage;
+    guard.begin(usage, SessionLimits{}, kStart);
+    guard.on_denied({"ptrace", 1});
+    usage.process_refusals = 1;
+    CHECK_FALSE(guard.end(usage, std::nullopt, SessionLimits{}, kStart).has_value());
+}
+
+TEST_CASE("the first limit wins", "[session][guard]") {
+    const SessionLimits limits;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    guard.begin({}, limits, kStart);
+    (void)guard.wall_time(limits, 100ms);
+    (void)guard.cpu_time(limits);
+    guard.on_cut(Cut::kInterrupt);  // no limit: the next one counts
+    guard.on_cut(Cut::kWallTimeout);
+    guard.on_cut(Cut::kOutputLimit);
+    guard.on_reply(failure(ENOSPC));
+    const auto hit = guard.end({}, Death{Death::Kind::kOom, 0}, limits, kStart);
+    REQUIRE(hit.has_value());
+    CHECK(hit->reason == LimitReason::kWallTimeout);
+    CHECK_THAT(hit->message, Catch::Contains("0.1 s"));
+}
+
+TEST_CASE("a flood is told once for each run and once between two", "[session][guard]") {
+    const SessionLimits limits;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    account.hand_out({});
+    guard.listen(limits, kStart);
+    CHECK_FALSE(guard.passes_output(limits::kOutputCutBytes, kStart));
+    CHECK(guard.passes_output(1, kStart));
+    CHECK_FALSE(guard.passes_output(1, kStart));
+    guard.begin({}, limits, kStart);
+    CHECK_FALSE(guard.passes_output(limits::kOutputCutBytes, kStart));
+    CHECK(guard.passes_output(1, kStart));
+    CHECK_FALSE(guard.passes_output(1, kStart));
+    guard.on_cut(Cut::kOutputLimit);
+    CHECK_THAT(guard.describe_cut(limits), Catch::Contains("bytes of output"));
+    CHECK(guard.end({}, std::nullopt, limits, kStart)->reason == LimitReason::kOutputLimit);
+    CHECK_FALSE(guard.passes_output(limits::kOutputCutBytes, kStart));
+    CHECK(guard.passes_output(1, kStart));
+}
+
+TEST_CASE("a run may send so many messages at once and is cut for one more", "[session][guard]") {
+    const SessionLimits limits;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    account.hand_out({});
+    guard.listen(limits, kStart);
+    guard.begin({}, limits, kStart);
+    for (std::uint64_t i = 0; i < limits::kOutputCutMessages; ++i) {
+        REQUIRE_FALSE(guard.passes_output(1, kStart));
+    }
+    CHECK(guard.passes_output(1, kStart));
+    guard.on_cut(Cut::kOutputLimit);
+    const auto hit = guard.end({}, std::nullopt, limits, kStart);
+    REQUIRE(hit.has_value());
+    CHECK(hit->reason == LimitReason::kOutputLimit);
+    CHECK_THAT(
+        hit->message,
+        Catch::Contains("in " + std::to_string(limits::kOutputCutMessages + 1) + " messages") &&
+            Catch::Contains("limit " + std::to_string(limits::kOutputCutMessages)));
+}
+
+TEST_CASE("a run is cut at the end of its session's output budget", "[session][guard]") {
+    SessionLimits limits;
+    limits.total_output_bytes = 100;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    guard.begin({}, limits, kStart);
+    CHECK_FALSE(guard.passes_output(100, kStart));
+    CHECK(guard.passes_output(1, kStart));
+    guard.on_cut(Cut::kOutputLimit);
+    const auto hit = guard.end({}, std::nullopt, limits, kStart);
+    CHECK_THAT(hit->message, Catch::Contains("total_output_bytes"));
+    CHECK(account.find_exhausted(limits)->budget == "total_output_bytes");
+    // What an interpreter says between two runs is no reason to kill it for a budget.
+    CHECK_FALSE(guard.passes_output(1000, kStart));
+    CHECK(account.used().output_bytes == 101);
+}
+
+TEST_CASE("what is said before the first run costs nothing of a budget", "[session][guard]") {
+    SessionLimits limits;
+    limits.total_output_bytes = 1;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    account.hand_out({});
+    guard.listen(limits, kStart);
+    CHECK_FALSE(guard.passes_output(2000, kStart));  // the description of itself
+    CHECK_FALSE(account.find_exhausted(limits).has_value());
+    guard.begin({}, limits, kStart);
+    CHECK_FALSE(guard.passes_output(1, kStart));
+    CHECK(guard.passes_output(1, kStart));
+}
+
+TEST_CASE(
+    "time is counted: of runs the wall's, of the session the processor's", "[session][guard]") {
+    SessionLimits limits;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    Usage usage;
+    usage.cpu_time = 300ms;  // of the interpreter's start
+    account.hand_out(usage);
+    guard.listen(limits, kStart);
+    guard.begin(usage, limits, kStart);
+    usage.cpu_time = 350ms;
+    (void)guard.end(usage, std::nullopt, limits, kStart + 80ms);
+    usage.cpu_time = 360ms;  // of a thread that goes on
+    guard.begin(usage, limits, kStart + 1s);
+    CHECK(account.used().wall == 80ms);
+    CHECK(account.used().cpu == 60ms);
+    limits.total_cpu = 100ms;
+    CHECK(guard.cpu_time(limits).time == 40ms);
+    CHECK(guard.cpu_time(limits).from_budget);
+    limits.total_wall = 100ms;
+    CHECK(guard.wall_time(limits, 30s).time == 20ms);
+    guard.on_cut(Cut::kWallTimeout);
+    CHECK_THAT(guard.describe_cut(limits), Catch::Contains("total_wall_ms"));
+}
+
+TEST_CASE(
+    "what other languages use of the session's processor time leaves less", "[session][guard]") {
+    SessionLimits limits;
+    limits.total_cpu = 100ms;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    RunGuard other(account);
+    Usage usage;
+    guard.begin(usage, limits, kStart);
+    // All of it this run's own, which the end of another one has made known: it stays the run's.
+    usage.cpu_time = 50ms;
+    other.begin(usage, limits, kStart);
+    CHECK(guard.cpu_time(limits, 50ms).time == 100ms);
+    CHECK(other.cpu_time(limits, 0ms).time == 50ms);
+    // 30 ms of the other's, and 20 ms more of its own.
+    usage.cpu_time = 100ms;
+    account.see(usage);
+    CHECK(guard.cpu_time(limits, 70ms).time == 70ms);
+    CHECK(other.cpu_time(limits, 30ms).time == 30ms);
+    CHECK(other.cpu_time(limits, 30ms).from_budget);
+}
+
+TEST_CASE("runs at the same time take from the budget of time together", "[session][guard]") {
+    SessionLimits limits;
+    limits.total_wall = 1000ms;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    RunGuard other(account);
+    guard.begin({}, limits, kStart);
+    CHECK(guard.wall_time(limits, 30s).time == 1000ms);
+    other.begin({}, limits, kStart + 200ms);
+    CHECK(account.runs() == 2);
+    CHECK(other.wall_time(limits, 30s).time == 800ms);
+    // After 400 ms and 200 ms, 400 ms are left for both.
+    CHECK(guard.wall_time(limits, 30s, kStart + 400ms).time == 800ms);
+    CHECK(other.wall_time(limits, 30s, kStart + 400ms).time == 600ms);
+    CHECK(other.wall_time(limits, 300ms, kStart + 400ms).time == 300ms);
+    // After 600 ms and 400 ms nothing is: each has had what it may.
+    CHECK(guard.wall_time(limits, 30s, kStart + 600ms).time == 600ms);
+    CHECK(other.wall_time(limits, 30s, kStart + 600ms).time == 400ms);
+    CHECK(other.wall_time(limits, 30s, kStart + 600ms).from_budget);
+    (void)other.end({}, std::nullopt, limits, kStart + 600ms);
+    CHECK(guard.wall_time(limits, 30s, kStart + 600ms).time == 600ms);
+    (void)guard.end({}, std::nullopt, limits, kStart + 600ms);
+    CHECK(account.used().wall == 1000ms);
+    CHECK(account.runs() == 0);
+}
+
+TEST_CASE(
+    "the budget of output is met and passed by one byte, whoever says it", "[session][guard]") {
+    SessionLimits limits;
+    limits.total_output_bytes = 100;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    RunGuard other(account);
+    guard.begin({}, limits, kStart);
+    other.begin({}, limits, kStart);
+    CHECK_FALSE(guard.passes_output(60, kStart));
+    CHECK_FALSE(other.passes_output(40, kStart));
+    CHECK(guard.passes_output(1, kStart));
+    CHECK(other.passes_output(1, kStart));
+    CHECK_FALSE(other.passes_output(1, kStart));  // told once
+    guard.on_cut(Cut::kOutputLimit);
+    CHECK_THAT(guard.describe_cut(limits), Catch::Contains("total_output_bytes"));
+}
+
+TEST_CASE("a deadline is told to people as it always was", "[session][guard]") {
+    const SessionLimits limits;
+    SessionAccount account(10);
+    RunGuard guard(account);
+    guard.begin({}, limits, kStart);
+    (void)guard.wall_time(limits, 2s);
+    guard.on_cut(Cut::kWallTimeout);
+    CHECK(
+        guard.describe_cut(limits) ==
+        "The cell reached its time limit of 2 s and is being interrupted.");
+}
+
+TEST_CASE("budgets stop everybody, the breaker only agents", "[session][guard]") {
+    SessionLimits limits;
+    SessionAccount account(1);
+    RunGuard guard(account);
+    CHECK_FALSE(account.refuse_agent(limits, kStart).has_value());
+    account.accept_agent();
+    account.end_agent(CircuitVote::kFailure, kStart);
+    CHECK(account.refuse_agent(limits, kStart)->kind == Refusal::Kind::kCircuitOpen);
+    CHECK(account.circuit(kStart).state == CircuitState::kOpen);
+    CHECK_FALSE(account.find_exhausted(limits).has_value());
+    account.accept_client();
+    limits.executions = 2;
+    CHECK(account.refuse_agent(limits, kStart)->kind == Refusal::Kind::kBudget);
+    CHECK(account.find_exhausted(limits)->used == 2);
+    limits.executions.reset();
+    limits.total_artifact_bytes = 10;
+    account.add_artifacts(10);
+    CHECK(account.find_exhausted(limits)->budget == "total_artifact_bytes");
+}
+
+TEST_CASE("refused calls are remembered by name, so many and no more", "[session][guard]") {
+    SessionAccount account(10);
+    RunGuard guard(account);
+    guard.begin({}, SessionLimits{}, kStart);
+    for (std::size_t i = 0; i < limits::kDenialsRememberedMax + 1; ++i) {
+        guard.on_denied({"call" + std::to_string(i) + ".", 1});
+        guard.on_denied({"call" + std::to_string(i) + ".", 1});
+    }
+    guard.on_reply(failure(EPERM));
+    const auto hit = guard.end({}, std::nullopt, SessionLimits{}, kStart);
+    REQUIRE(hit.has_value());
+    const std::string last = std::to_string(limits::kDenialsRememberedMax - 1);
+    const std::string beyond = std::to_string(limits::kDenialsRememberedMax);
+    CHECK_THAT(hit->message, Catch::Contains("call" + last + "."));
+    CHECK_THAT(hit->message, !Catch::Contains("call" + beyond + "."));
+}
