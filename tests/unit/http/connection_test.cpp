@@ -78,6 +78,22 @@ TEST_CASE("pipelined requests are answered in order", "[http][connection]") {
     CHECK(count(all, "200 OK") == 3);
 }
 
+TEST_CASE("a request may be cut anywhere, behind another one", "[http][connection]") {
+    const TestServer server;
+    const std::string first = request_text("GET", "/ok");
+    const std::string chunked = request_text("POST", "/echo", "Transfer-Encoding: chunked\r\n") +
+                                "4\r\nabcd\r\n3\r\nefg\r\n0\r\n\r\n";
+    RawClient client(server.port());
+    for (std::size_t cut = 0; cut <= chunked.size(); ++cut) {
+        // The piece is in the server's buffer when the first answer comes, and the rest is not
+        // sent.
+        client.send(first + chunked.substr(0, cut));
+        CHECK_THAT(client.read_until("{\"ok\":true}"), StartsWith("HTTP/1.1 200 OK\r\n"));
+        client.send(chunked.substr(cut));
+        CHECK_THAT(client.read_until("abcdefg"), StartsWith("HTTP/1.1 200 OK\r\n"));
+    }
+}
+
 TEST_CASE("HEAD has the headers of GET and no body", "[http][connection]") {
     const TestServer server;
     const std::string answer = exchange(server.port(), request_text("HEAD", "/ok"));
