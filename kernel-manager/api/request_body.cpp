@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/request_body.hpp"
 
+#include "kernel-manager/api/language_choice.hpp"
 #include "kernel-manager/api/network_body.hpp"
 #include "kernel-manager/service/options_check.hpp"
-#include "kernel-manager/api/language_choice.hpp"
 #include "protocol/base64.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/message.hpp"

@@ -6,8 +6,8 @@
 #include "kernel-manager/cli/kernel.hpp"
 #include "kernel-manager/cli/kernelspec.hpp"
 #include "kernel-manager/cli/kernelspec_paths.hpp"
-#include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/cli/service_setup.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/run_target.hpp"
 
-#include "kernel-manager/api/model.hpp"
 #include "kernel-manager/api/execution_model.hpp"
+#include "kernel-manager/api/model.hpp"
 #include "kernel-manager/cli/json_field.hpp"
 #include "kernel-manager/cli/service_setup.hpp"
 #include "kernel-manager/http/client.hpp"

@@ -7,8 +7,8 @@
 
 #include "kernel-manager/execution/event_journal.hpp"
 #include "kernel-manager/execution/execution.hpp"
-#include "protocol/support/completion.hpp"
 #include "protocol/raw_json.hpp"
+#include "protocol/support/completion.hpp"
 #include "protocol/text_pieces.hpp"
 
 #include <boost/asio/awaitable.hpp>
