@@ -5,7 +5,6 @@
 
 #include <signal.h>
 
-#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -58,8 +57,6 @@ AfterWrite OutputBuffer::write(StreamName name, std::string_view text) {
     const Clock::time_point now = was_empty || ends_line ? Clock::now() : Clock::time_point();
     if (was_empty) {
         first_write_ = now;
-        bytes_seen_ = text.size();
-        look_at_ = now + std::min(delays_.quiet, delays_.most);
     }
     if (was_empty || segments_.back().name != name) {
         segments_.push_back({name, std::string(text)});
@@ -67,7 +64,7 @@ AfterWrite OutputBuffer::write(StreamName name, std::string_view text) {
         segments_.back().text.append(text);
     }
     bytes_ += text.size();
-    if (bytes_ >= kOutputBytes || (ends_line && now - quiet_since_ >= delays_.quiet)) {
+    if (bytes_ >= kOutputBytes || (ends_line && now - last_sent_ >= kOutputDelay)) {
         return AfterWrite::kFlush;
     }
     if (!cell_runs_) {
@@ -91,7 +88,7 @@ void OutputBuffer::flush() {
         taken.swap(segments_);
         bytes_ = 0;
         if (!taken.empty()) {
-            quiet_since_ = Clock::now();
+            last_sent_ = Clock::now();
         }
     }
     for (const Segment& segment : taken) {
@@ -118,7 +115,6 @@ void OutputBuffer::begin_cell() {
     const std::lock_guard lock(mutex_);
     cell_runs_ = true;
     stop_ = false;
-    quiet_since_ = Clock::now();  // most cells end soon, and what they print is one output then
 }
 
 void OutputBuffer::end_cell() {
@@ -149,15 +145,6 @@ void OutputBuffer::start_thread() {
     }
 }
 
-bool OutputBuffer::is_due(Clock::time_point now) {
-    // Counting bytes instead of asking for the time in each write.
-    const bool quiet = bytes_ == bytes_seen_;
-    bytes_seen_ = bytes_;
-    const Clock::time_point latest = first_write_ + delays_.most;
-    look_at_ = std::min(now + delays_.quiet, latest);
-    return quiet || now >= latest;
-}
-
 void OutputBuffer::keep_delay() {
     std::unique_lock lock(mutex_);
     while (!stop_) {
@@ -165,17 +152,14 @@ void OutputBuffer::keep_delay() {
             wake_.wait(lock);
             continue;
         }
-        const Clock::time_point now = Clock::now();
-        if (now < look_at_) {
-            const Clock::time_point until = look_at_;
-            (void)wake_.wait_until(lock, until);
+        const Clock::time_point due = first_write_ + kOutputDelay;
+        if (Clock::now() < due) {
+            (void)wake_.wait_until(lock, due);
             continue;
         }
-        if (is_due(now)) {
-            lock.unlock();
-            flush();
-            lock.lock();
-        }
+        lock.unlock();
+        flush();
+        lock.lock();
     }
 }
 

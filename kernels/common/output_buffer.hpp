@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Joins small writes to stdout and stderr into few stream messages, in the order of the writes.
-// Text is sent at once when it ends a line, the cell has run for a while and nothing was sent for
-// a while (OutputDelays::quiet): a program that reports now and then is not held up. Else it is
-// sent together: when nothing has been added for that while, OutputDelays::most after the first
-// byte, when kOutputBytes have gathered, before any other message, and at the end of the cell. So
-// the lines of a short loop are one output in a notebook, as with ipykernel, which sends every 200
-// ms. The delays are kept by a thread that lives only while a cell runs (started by the first write
-// that needs it, joined by end_cell; if it cannot start, writers flush), so that an idle kernel can
-// fork. The thread blocks all signals: SIGINT is for the interpreter's thread. write() and flush()
-// may be called from any thread; begin_cell() and end_cell() from the main one.
+// Text is sent at once when it ends a line and nothing was sent for kOutputDelay; else together,
+// when kOutputBytes have gathered, kOutputDelay after the first byte, before any other message, and
+// at the end of the cell. The delay is kept by a thread that lives only while a cell runs (started
+// by the first write that needs it, joined by end_cell; if it cannot start, writers flush), so that
+// an idle kernel can fork. The thread blocks all signals: SIGINT is for the interpreter's thread.
+// write() and flush() may be called from any thread; begin_cell() and end_cell() from the main one.
 #pragma once
 
 #include "kernels/common/outbox.hpp"
@@ -28,11 +25,7 @@ namespace cellkeep::kernels {
 inline constexpr std::size_t kOutputBytes = 32ULL << 10U;
 /// Longer text of one write becomes several messages.
 inline constexpr std::size_t kStreamTextBytesMax = 1ULL << 20U;
-
-struct OutputDelays {
-    std::chrono::milliseconds quiet{10};
-    std::chrono::milliseconds most{200};
-};
+inline constexpr std::chrono::milliseconds kOutputDelay{10};
 
 enum class StreamName { kStdout, kStderr };
 
@@ -46,8 +39,7 @@ enum class AfterWrite {
 
 class OutputBuffer {
  public:
-    explicit OutputBuffer(Outbox& outbox, OutputDelays delays = {})
-        : outbox_(outbox), delays_(delays) {}
+    explicit OutputBuffer(Outbox& outbox) : outbox_(outbox) {}
     ~OutputBuffer() { end_cell(); }
     OutputBuffer(const OutputBuffer&) = delete;
     OutputBuffer& operator=(const OutputBuffer&) = delete;
@@ -72,22 +64,15 @@ class OutputBuffer {
     void send(StreamName name, std::string_view text);
     void start_thread();  // Precondition: mutex_ is held.
     void keep_delay();
-    /// Whether the thread sends now what is held; else it looks again at `look_at_`. Precondition:
-    /// mutex_ is held.
-    bool is_due(Clock::time_point now);
 
     Outbox& outbox_;
-    const OutputDelays delays_;
     std::mutex flush_mutex_;  // Keeps the order of concurrent flushes. Taken before mutex_.
     std::mutex mutex_;
     std::condition_variable wake_;
     std::vector<Segment> segments_;
     std::size_t bytes_ = 0;
     Clock::time_point first_write_;
-    Clock::time_point quiet_since_;  // nothing was sent since, and no cell has begun
-    // The thread's last look: bytes then held, and when it looks again.
-    std::size_t bytes_seen_ = 0;
-    Clock::time_point look_at_;
+    Clock::time_point last_sent_;
     bool cell_runs_ = false;
     bool stop_ = false;
     std::thread thread_;

@@ -108,21 +108,6 @@ def test_answers_wait_for_a_client_that_comes_back(session: Session) -> None:
         assert types(messages).count("error") == 1
 
 
-def test_what_was_read_before_a_reset_does_not_come_again(session: Session) -> None:
-    client = ChannelsClient(session).connect()
-    request = client.execute("for number in range(3000): print(number, flush=True)")
-    messages = [client.receive() for _ in range(300)]
-    # Closing it so sends RST at once (socket(7), SO_LINGER), while the server is writing.
-    client.socket.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    client.socket.shutdown()
-    with client.connect():
-        messages += client.receive_until_idle(request)
-    ids = [message["header"]["msg_id"] for message in messages]
-    assert len(ids) == len(set(ids))
-    text = "".join(m["content"]["text"] for m in messages if m["header"]["msg_type"] == "stream")
-    assert text.split() == [str(number) for number in range(3000)]
-
-
 def test_a_client_that_lost_its_state_is_asked_again(session: Session) -> None:
     client = ChannelsClient(session).connect()
     request = client.execute("print('got', input('name? '))")

@@ -7,14 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 
 namespace cellkeep::kernels {
 
 using nlohmann::json;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -53,50 +51,15 @@ int write_without_threads(OutputBuffer& output) {
 
 }  // namespace
 
-TEST_CASE("a line after a while of quiet is due at once", "[kernels][output]") {
+TEST_CASE("a line is due at once, the next one within the delay is not", "[kernels][output]") {
     LinkPair pair;
-    OutputBuffer output(pair.outbox, {.quiet = 0ms, .most = 1h});
+    OutputBuffer output(pair.outbox);
     output.begin_cell();
     CHECK(output.write(StreamName::kStdout, "") == AfterWrite::kNothing);
     CHECK(output.write(StreamName::kStdout, "a") == AfterWrite::kNothing);
     CHECK(output.write(StreamName::kStdout, "\n") == AfterWrite::kFlush);
-    output.end_cell();
-}
-
-TEST_CASE("the lines of a cell that has just begun are one message", "[kernels][output]") {
-    LinkPair pair;
-    OutputBuffer output(pair.outbox, {.quiet = 1h, .most = 2h});
-    for (int cell = 0; cell < 2; ++cell) {  // what the cell before sent does not count
-        output.begin_cell();
-        for (const char* text : {"a", "\n", "b", "\n", "c\n"}) {
-            CHECK(output.write(StreamName::kStdout, text) == AfterWrite::kNothing);
-        }
-        output.end_cell();
-        CHECK(pair.sent_content() == stream("stdout", "a\nb\nc\n"));
-    }
-}
-
-TEST_CASE("lines that follow one that was just sent are one message", "[kernels][output]") {
-    LinkPair pair;
-    OutputBuffer output(pair.outbox, {.quiet = 1h, .most = 2h});
-    output.begin_cell();
-    (void)output.write(StreamName::kStdout, "a\n");
     output.flush();
     CHECK(pair.sent_content() == stream("stdout", "a\n"));
-    CHECK(output.write(StreamName::kStdout, "b\n") == AfterWrite::kNothing);
-    CHECK(output.write(StreamName::kStdout, "c\n") == AfterWrite::kNothing);
-    output.end_cell();
-    CHECK(pair.sent_content() == stream("stdout", "b\nc\n"));
-}
-
-TEST_CASE("text that keeps coming is sent after OutputDelays::most", "[kernels][output]") {
-    LinkPair pair;
-    OutputBuffer output(pair.outbox, {.quiet = 1h, .most = 1ms});
-    output.begin_cell();
-    CHECK(output.write(StreamName::kStdout, "a") == AfterWrite::kNothing);
-    CHECK(output.write(StreamName::kStdout, "b") == AfterWrite::kNothing);
-    const auto text = pair.sent_content()["text"].get<std::string>();  // Blocks until it comes.
-    CHECK(text.front() == 'a');
     output.end_cell();
 }
 
