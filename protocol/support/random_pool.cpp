@@ -40,6 +40,9 @@ RandomPool::~RandomPool() {
 
 Status RandomPool::fill(std::span<unsigned char> target) {
     CELLKEEP_CHECK(target.size() <= kBytesMax);
+    if (target.empty()) {
+        return ok();  // Its pointer may be null, which memcpy forbids even for no bytes.
+    }
     if (page_ == nullptr) {
         return fill_random(target);
     }

@@ -99,7 +99,7 @@ def test_what_the_server_may_answer_with_stands_in_the_document() -> None:
     description = document["components"]["schemas"]["Problem"]["properties"]["type"]["description"]
     text = "".join(
         path.read_text(encoding="utf-8")
-        for folder in ("http", "agent")
+        for folder in ("http", "api")
         for path in sorted((SOURCES / folder).glob("*.cpp"))
     )
     named = re.findall(r'make_problem\(\s*(\d{3}),\s*"([a-z-]+)",', text)

@@ -1810,6 +1810,13 @@ export interface operations {
                      *       "languages": [
                      *         "python"
                      *       ],
+                     *       "not_offered": [
+                     *         {
+                     *           "language": "javascript",
+                     *           "reason": "it needs the program node, which is not on PATH",
+                     *           "hint": "Install the Debian packages nodejs, then start the server again."
+                     *         }
+                     *       ],
                      *       "links": {
                      *         "sessions": "/v1/sessions"
                      *       }
@@ -1819,6 +1826,13 @@ export interface operations {
                         name: string;
                         version: string;
                         languages: string[];
+                        /** @description Languages that this server could have and does not */
+                        not_offered: {
+                            language: string;
+                            reason: string;
+                            /** @description What gives the language; may be empty */
+                            hint: string;
+                        }[];
                         links: {
                             [key: string]: string;
                         };

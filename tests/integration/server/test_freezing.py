@@ -48,8 +48,7 @@ def wait_for_freeze(session: Session) -> None:
 
 
 def kernel_of(session: Session) -> psutil.Process:
-    """The interpreter, as the host sees it: of the session's processes the one that none of them
-    has started."""
+    """The interpreter, as the host sees it: the session's process that no other of them started."""
     own = {"CELLKEEP_SESSION_ID": session.info["id"]}.items()
     found = {}
     for each in psutil.Process(session.server.process.pid).children(recursive=True):
