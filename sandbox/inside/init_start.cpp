@@ -146,6 +146,7 @@ int start_worker(
         const Newborn newborn{
             std::span(init.request.fds).first(worker_fds),
             own_cgroup ? init.request.fds[worker_fds] : init.child->worker_cgroup_fd,
+            init.child->plan->worker_open_files,
             failure[1],
             init.child->entry};
         become_worker(newborn, start);

@@ -192,18 +192,22 @@ int join_new_session_keyring() {
     return rc < 0 && errno != ENOSYS ? errno : 0;
 }
 
+int lower_rlimit(std::uint32_t resource, std::uint64_t value) {
+    const auto which = static_cast<__rlimit_resource>(resource);
+    rlimit current{};
+    if (::getrlimit(which, &current) < 0) {
+        return errno;
+    }
+    // Lower only: raising a hard limit takes a capability of the host (setrlimit(2)).
+    const rlim_t most = value < current.rlim_max ? value : current.rlim_max;
+    const rlimit wanted{most, most};
+    return ::setrlimit(which, &wanted) < 0 ? errno : 0;
+}
+
 int set_rlimits(const Plan& plan) {
     for (const PlanRlimit& limit : plan.rlimits) {
-        const auto resource = static_cast<__rlimit_resource>(limit.resource);
-        rlimit current{};
-        if (::getrlimit(resource, &current) < 0) {
-            return errno;
-        }
-        // Lower only: raising a hard limit takes a capability of the host (setrlimit(2)).
-        const rlim_t value = limit.value < current.rlim_max ? limit.value : current.rlim_max;
-        const rlimit wanted{value, value};
-        if (::setrlimit(resource, &wanted) < 0) {
-            return errno;
+        if (const int error = lower_rlimit(limit.resource, limit.value); error != 0) {
+            return error;
         }
     }
     return 0;

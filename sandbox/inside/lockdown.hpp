@@ -14,6 +14,10 @@ int disable_user_namespaces(const ChildState& state);
 
 int join_new_session_keyring();
 int set_rlimits(const Plan& plan);
+
+/// Soft and hard limit of this process and its children: at most the hard limit of before. 0, or an
+/// errno. `resource` is an RLIMIT_* number.
+int lower_rlimit(std::uint32_t resource, std::uint64_t value);
 int drop_capabilities();
 
 /// For a zygote alone. Capabilities (of its own user namespace) that survive an exec as they are.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/inside/worker_birth.hpp"
 
+#include "sandbox/inside/lockdown.hpp"
 #include "sandbox/inside/signal_table.hpp"
 #include "sandbox/shared/layer_switch.hpp"
 #include "sandbox/shared/messages.hpp"
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -108,6 +110,11 @@ void become_worker(Newborn newborn, const Start& start) noexcept {
     }
     if (const int error = arrange_worker_table(newborn.received, newborn.failure_fd); error != 0) {
         fail_worker(newborn.failure_fd, SetupStep::kWorkerDescriptors, error);
+    }
+    if (const int error =
+            layer_removed("rlimits") ? 0 : lower_rlimit(RLIMIT_NOFILE, newborn.open_files);
+        error != 0) {
+        fail_worker(newborn.failure_fd, SetupStep::kWorkerLimits, error);
     }
     if (const int error = enter_directory(start.directory); error != 0) {
         fail_worker(newborn.failure_fd, SetupStep::kWorkerDirectory, error);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From the fork of pid 1 to the worker's program: its cgroup, its process session, its descriptors,
-// asserted, its directory. Everything else of the wall is inherited from pid 1. Rules of
-// child_setup.hpp apply.
+// asserted, its limit of open files, its directory. Everything else of the wall is inherited from
+// pid 1. Rules of child_setup.hpp apply.
 #pragma once
 
 #include "sandbox/inside/child_setup.hpp"
 #include "sandbox/inside/start_request.hpp"
 
+#include <cstdint>
 #include <span>
 
 namespace cellkeep::sandbox {
@@ -16,6 +17,7 @@ namespace cellkeep::sandbox {
 struct Newborn {
     std::span<const int> received;  // become descriptors 1 and up; each above what it becomes
     int cgroup_fd = -1;             // the workers' cgroup.procs, or -1
+    std::uint64_t open_files = 0;   // RLIMIT_NOFILE
     int failure_fd = -1;            // takes a WorkerFailure if there is no program in the end
     WarmEntry entry = nullptr;      // for a warm start
 };

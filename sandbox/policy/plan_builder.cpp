@@ -145,7 +145,6 @@ void drop_provided(std::vector<Item>& items, const std::vector<ReadOnlyPath>& pr
 std::vector<PlanRlimit> rlimits_for(const ResourceLimits& limits, const PlanInputs& inputs) {
     std::vector<PlanRlimit> rlimits{
         {RLIMIT_CORE, 0},
-        {RLIMIT_NOFILE, limits.open_files},
         {RLIMIT_FSIZE, limits.file_bytes},
         // Processes of this user namespace (since Linux 5.14); pid 1 is one of them. One more than
         // the cgroup lets in, which counts what it refuses and the rlimit does not.
@@ -264,6 +263,7 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     plan.files = synthesize_etc(policy.hostname);
     drop_provided(plan.files, policy.read_only);
     plan.rlimits = rlimits_for(limits, inputs);
+    plan.worker_open_files = limits.open_files;
     plan.seccomp = inputs.seccomp;
     return plan;
 }

@@ -143,6 +143,7 @@ void walk(Archive& archive, PlanType& plan) {
         a.number(limit.resource);
         a.number(limit.value);
     });
+    archive.number(plan.worker_open_files);
     archive.blob(plan.seccomp);
 }
 

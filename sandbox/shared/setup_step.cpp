@@ -63,6 +63,7 @@ constexpr std::array<StepText, static_cast<std::size_t>(SetupStep::kCount)> kSte
     {SetupStep::kWorkerCgroup, "place the worker in its cgroup", ""},
     {SetupStep::kWorkerSession, "start the worker's process session", ""},
     {SetupStep::kWorkerDescriptors, "arrange the worker's descriptors", ""},
+    {SetupStep::kWorkerLimits, "limit the worker's open files", "rlimits"},
     {SetupStep::kWorkerDirectory, "enter the working directory", ""},
     {SetupStep::kExec, "exec", ""},
 }};

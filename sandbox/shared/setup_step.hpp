@@ -57,6 +57,7 @@ enum class SetupStep : std::uint32_t {
     kWorkerCgroup,
     kWorkerSession,
     kWorkerDescriptors,
+    kWorkerLimits,
     kWorkerDirectory,
     kExec,
     kCount,

@@ -200,6 +200,33 @@ for change in (lambda: os.utime("/shared"), lambda: os.chmod("/shared", 0o777),
     REQUIRE(std::filesystem::remove(file));
 }
 
+TEST_CASE("descriptors that a session leaves in flight keep no neighbour from starting workers") {
+    Pair pair;
+    // sendmsg(2) fails with ETOOMANYREFS once the user has more descriptors in flight than the
+    // sender may have open (unix(7)).
+    const std::string send = R"(
+import array, errno, os, socket
+null = os.open("/dev/null", os.O_RDONLY)
+pairs = []
+def send(count):
+    pairs.append(socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+    rights = array.array("i", [null] * count)
+    try: pairs[-1][0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]); return "sent"
+    except OSError as error: return errno.errorcode[error.errno]
+)";
+    CHECK(run_python(pair.two, send + "print(send(1))").out == "sent\n");
+    const Resident greedy(
+        pair.one, send + "while (answer := send(250)) == 'sent': pass\nprint(answer, flush=True)");
+    REQUIRE(greedy.line == "ETOOMANYREFS");
+    // The positive control: the user's counter is used up, for whoever has a session's limit.
+    CHECK(run_python(pair.two, send + "print(send(1))").out == "ETOOMANYREFS\n");
+    Sandbox third = make_sandbox();
+    CHECK(run_python(third, "print(1)").out == "1\n");
+    CHECK(run_python(pair.one, "print(1)").out == "1\n");
+    require_ok(third.destroy());
+    pair.end();
+}
+
 TEST_CASE("what a neighbour changes of its own machine is not seen") {
     Pair pair;
     const std::string look = "import os\nprint(os.uname().nodename, os.nice(0))";

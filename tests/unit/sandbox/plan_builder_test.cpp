@@ -262,6 +262,16 @@ TEST_CASE("memory is bounded per process only when there is no cgroup for it") {
     CHECK(has_data_limit(build_plan(good_policy(), inputs)));
 }
 
+TEST_CASE("open files are a limit of workers; pid 1 keeps the server's") {
+    Policy policy = good_policy();
+    policy.limits.open_files = 77;
+    const Plan plan = build_plan(policy, {});
+    CHECK(plan.worker_open_files == 77);
+    CHECK(std::none_of(plan.rlimits.begin(), plan.rlimits.end(), [](const PlanRlimit& limit) {
+        return limit.resource == RLIMIT_NOFILE;
+    }));
+}
+
 TEST_CASE("only waivable controls become waived bits") {
     CHECK(waived_bits({}) == 0);
     CHECK(waived_bits({"landlock"}) == control_bit(ChildControl::kLandlock));

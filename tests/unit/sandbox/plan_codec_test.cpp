@@ -32,6 +32,7 @@ Plan sample_plan() {
     plan.links = {{"/bin", "usr/bin"}};
     plan.files = {{"/etc/passwd", std::string("a\0b", 3)}};
     plan.rlimits = {{4, ~0ULL}};
+    plan.worker_open_files = 1024;
     plan.seccomp = std::string(16, '\x80');
     return plan;
 }
