@@ -15,7 +15,7 @@ namespace {
 
 /// What is read ahead for one decision. With it the whole stays linear, whatever the text.
 constexpr std::size_t kRedactionLookAhead = 512;
-/// Nesting of a document; deeper values are dropped, for nothing that we log is so deep.
+/// Deepest nesting of a document. Deeper values are dropped; the server logs none that deep.
 constexpr int kDepthMax = 64;
 constexpr std::string_view kMark = "[redacted:";
 

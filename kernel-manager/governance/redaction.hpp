@@ -5,8 +5,8 @@
 // random-looking values that are assigned to names such as API_KEY. Time is linear in the text,
 // memory is that of the result. Pure; any thread.
 //
-// A second line of defence, not a promise: what does not look like a secret stays. Whoever handles
-// a secret must still not log it.
+// A second line of defence, not a promise: a secret that does not look like one stays in the text.
+// Code that handles a secret must still not log it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -42,7 +42,7 @@ enum class NameKind {
 };
 NameKind kind_of_name(std::string_view name);
 
-/// Long and irregular enough to be nothing that a person wrote as text.
+/// Whether the value is so long and irregular that no person wrote it as text.
 bool looks_random(std::string_view value);
 /// The same, with more evidence, where code is as likely as a value.
 bool looks_very_random(std::string_view value);

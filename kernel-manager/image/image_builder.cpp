@@ -30,7 +30,7 @@ namespace {
 constexpr const char* kTool = "mkfs.erofs";
 constexpr std::size_t kToolOutputBytesMax = 1ULL << 20U;
 constexpr std::size_t kToolTailBytes = 400;
-/// A sign of life for whoever waits, some six of them for an environment.
+/// Progress is reported after each of these many bytes: about six times for an environment.
 constexpr std::uint64_t kToldBytes = 256ULL << 20U;
 
 /// In PATH or where Debian puts what administrators run; "" if it is not installed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mounts an image file for this process alone: in a mount namespace of the server's own, so that
-// nothing shows on the host and the kernel unmounts it when the server ends, however it ends.
+// Mounts an image file for this process alone, in a mount namespace of the server's own. The host
+// does not see the mount, and the kernel unmounts it when the server ends, however it ends.
 #pragma once
 
 #include "protocol/support/result.hpp"

@@ -65,8 +65,8 @@ bool is_wanted(std::string_view path) {
 void add_stat(Sha256& digest, const std::string& path) {
     struct stat info {};
     digest.update_field(path);
-    // Of a folder its name is enough: what is in it has a line of its own, and a file that came and
-    // went again has changed nothing.
+    // A folder needs only its name: its entries have lines of their own, and a file that was
+    // created and removed again leaves the recipe as it was.
     if (::lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) {
         digest.update_field(
             std::to_string(info.st_size) + "," + std::to_string(info.st_mtim.tv_sec) + "," +

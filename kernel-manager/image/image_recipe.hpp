@@ -46,8 +46,8 @@ struct EnvironmentSources {
     std::vector<Addition> additions = {};  // programs and packages of languages
 };
 
-/// What a session has of a Debian system unless told otherwise: a shell and its tools, Python, C
-/// and C++ compilers, git, curl, certificates, fonts.
+/// The Debian packages of a session by default: a shell and its tools, Python, C and C++ compilers,
+/// git, curl, certificates, fonts.
 const std::vector<std::string>& default_packages();
 
 /// By package where dpkg knows them; on other systems all of /usr/bin, /usr/lib and some data.

@@ -12,11 +12,11 @@
 
 namespace cellkeep::image {
 
-/// How many images of a kind stay, those used last; what is in use stays besides.
+/// How many images of a kind stay: those that were used last. Images in use stay in addition.
 inline constexpr std::size_t kEnvironmentImagesKept = 2;
 inline constexpr std::size_t kProgramImagesKept = 6;
-/// So does what was used this recently, as long as all that stays takes no more than so many bytes:
-/// several builds of one user that take turns do not remove each other's images.
+/// Images that were used this recently stay, too, as long as all images that stay have at most
+/// kRecentBytesMax bytes. So several builds of one user do not remove each other's images.
 inline constexpr std::chrono::hours kRecentUse{7 * 24};
 inline constexpr std::uint64_t kRecentBytesMax = 16ULL << 30U;
 

@@ -43,7 +43,7 @@ Status remove_tree(const std::string& path) {
     return error ? Error::from_errno(error.value(), "remove(" + path + ")") : Status(ok());
 }
 
-/// Its lock, or nothing while somebody uses the image in that directory.
+/// Returns the lock of the image in that directory, or nullopt while a process uses the image.
 Result<std::optional<UniqueFd>> claim_unused(const std::string& directory) {
     BOOST_OUTCOME_TRY(UniqueFd use, open_lock(directory + "/" + kUseName));
     BOOST_OUTCOME_TRY(const bool is_free, lock_file(use.get(), LOCK_EX | LOCK_NB));
@@ -248,8 +248,8 @@ Result<ImageInUse> Store::use(const ImageRecord& record) {
     if (verified.has_error()) {
         lease.reset();
         if (remove(record).has_error()) {
-            // Another server uses it still; nobody shall start to. Ignored: whoever does finds
-            // this.
+            // Another server still uses it, and no other may begin to. Ignored: the next one that
+            // opens the image finds the same damage.
             (void)::rename(
                 (directory + "/" + kRecordName).c_str(),
                 (directory + "/" + kDamagedRecord).c_str());

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The images of one user on one host, in a private directory (0700). An image appears there by one
-// rename, whole; it is removed only while nobody uses it. Safe between processes: a short lock for
-// the list, another for who builds, one on each image for who uses it (flock(2), so the kernel lets
-// go when a process dies). What a build left behind that was killed, the next one removes.
+// The images of one user on one host, in a private directory (0700). One rename makes a complete
+// image appear there. An image is removed only while no process uses it. Several processes may use
+// the store: there is a short lock on the list, one for the build, and one on each image for its
+// users (flock(2), so the kernel releases them when a process dies). The next build removes what a
+// killed build left behind.
 #pragma once
 
 #include "kernel-manager/image/image_builder.hpp"
@@ -36,7 +37,7 @@ class Store {
     /// Last used first. What is not whole is left out.
     Result<std::vector<StoredImage>> list() const;
 
-    /// The newest image of this recipe and format, or nothing.
+    /// The newest image of this recipe and format, or nullopt.
     Result<std::optional<ImageRecord>> find(const Recipe& recipe, Format format) const;
     /// kNotFound if there is none; digest may be the beginning of one, with or without "sha256:",
     /// if only one image has it (kConflict else).

@@ -13,7 +13,7 @@ Format environment_format() {
     return can_build_erofs() ? Format::kErofs : Format::kTree;
 }
 
-/// A damaged image is told, removed and made again.
+/// Reports a damaged image, removes it and returns nullopt, so that it is built again.
 Result<std::optional<ImageInUse>> use_if_there(
     Store& store, const Recipe& recipe, Format format, const Progress& progress) {
     BOOST_OUTCOME_TRY(const auto found, store.find(recipe, format));

@@ -40,7 +40,7 @@ Result<Prepared> prepare(
     const std::optional<std::string>& environment_digest,
     const Progress& progress);
 
-/// As prepare(), but makes nothing: kNotFound if there is none yet.
+/// As prepare(), but builds no image: kNotFound if there is none yet.
 Result<Prepared> find_prepared(Store& store, const Sources& sources);
 
 /// Makes the environment's image, though there may be one.

@@ -66,9 +66,9 @@ Result<TreeWriter> TreeWriter::create(const std::string& directory) {
 
 Status TreeWriter::note(const std::string& target, Entry entry) {
     bytes_ += entry.bytes;
-    if (tell_ && bytes_ - told_ >= tell_step_) {
+    if (report_ && bytes_ - told_ >= report_step_) {
         told_ = bytes_;
-        tell_(bytes_);
+        report_(bytes_);
     }
     manifest_.entries.emplace(target, std::move(entry));
     if (manifest_.entries.size() > kImageEntriesMax || bytes_ > kImageBytesMax) {
@@ -98,10 +98,10 @@ Result<bool> TreeWriter::make_parents(const std::string& target) {
     return true;
 }
 
-void TreeWriter::watch(std::uint64_t step, std::function<void(std::uint64_t bytes)> tell) {
-    tell_step_ = step;
+void TreeWriter::watch(std::uint64_t step, std::function<void(std::uint64_t bytes)> report) {
+    report_step_ = step;
     told_ = bytes_;
-    tell_ = std::move(tell);
+    report_ = std::move(report);
 }
 
 Status TreeWriter::copy_file(const std::string& source, const std::string& target) {

@@ -20,7 +20,7 @@ namespace cellkeep::image {
 
 class TreeWriter {
  public:
-    /// directory exists, is empty and is nobody else's.
+    /// The directory must exist, be empty and be used by no one else.
     static Result<TreeWriter> create(const std::string& directory);
 
     /// One file or link as it is; a directory without what is in it. What does not exist (any more)
@@ -31,9 +31,9 @@ class TreeWriter {
     /// A directory and all in it, links as they are.
     Status add_tree(const std::string& source, const std::string& target);
 
-    /// From now on `tell` hears how many bytes of files have been written whenever at least `step`
-    /// more have.
-    void watch(std::uint64_t step, std::function<void(std::uint64_t bytes)> tell);
+    /// From now on calls `report` with the bytes of files written so far, each time that `step`
+    /// more were written.
+    void watch(std::uint64_t step, std::function<void(std::uint64_t bytes)> report);
 
     bool holds(const std::string& target) const { return manifest_.entries.contains(target); }
     const Manifest& manifest() const { return manifest_; }
@@ -50,8 +50,8 @@ class TreeWriter {
     UniqueFd root_;
     Manifest manifest_;
     std::uint64_t bytes_ = 0;
-    std::function<void(std::uint64_t)> tell_;
-    std::uint64_t tell_step_ = 0;
+    std::function<void(std::uint64_t)> report_;
+    std::uint64_t report_step_ = 0;
     std::uint64_t told_ = 0;  // at how many bytes last
 };
 

@@ -145,8 +145,8 @@ std::optional<fs::path> python_library(const fs::path& program) {
     return std::nullopt;
 }
 
-/// Whether a directory holds what `make install` makes and nothing else: /usr/local and a home hold
-/// more, or may.
+/// Whether a directory has only the folders that `make install` creates. /usr/local and home
+/// folders may hold other things.
 bool is_installation(const fs::path& prefix) {
     static const std::set<std::string> kParts{
         "bin", "etc", "include", "lib", "lib64", "libexec", "man", "share", "ssl"};
@@ -160,8 +160,8 @@ bool is_installation(const fs::path& prefix) {
     return !error && prefix != "/usr/local";
 }
 
-/// The tree that a program is a part of, if it is certain to be made for nothing else: a virtual or
-/// Conda environment, or an interpreter's own installation. Never somebody's home or /usr/local.
+/// The directory tree that belongs to a program alone: a virtual or Conda environment, or an
+/// interpreter's own installation. Never a home folder or /usr/local.
 std::optional<fs::path> own_tree(const fs::path& program) {
     const fs::path prefix = program.parent_path().parent_path();
     if (program.parent_path().filename() != "bin" || prefix == prefix.root_path()) {
@@ -177,7 +177,7 @@ std::optional<fs::path> own_tree(const fs::path& program) {
     return owned ? std::optional(prefix) : std::nullopt;
 }
 
-/// What `#!` names; nothing of a program that is no script (execve(2)).
+/// The interpreter that `#!` names (execve(2)), or nullopt if the program is no script.
 std::optional<fs::path> script_interpreter(const std::string& program) {
     std::ifstream file(program);
     std::string line(kShebangBytesMax, '\0');
@@ -321,7 +321,7 @@ Result<ForeignKernel> make_kernel(Spec spec, std::string_view path, const std::s
         if (!fs::exists(needed, error)) {
             return Error(ErrorCode::kUnavailable, "it needs " + needed + ", which is not there");
         }
-        // Whoever removes it later breaks this kernel, not every session.
+        // If it is removed later, this kernel fails, and not every session.
         kernel.shared.push_back(
             {.source = needed, .target = needed, .optional = true, .shared = true});
     }

@@ -18,7 +18,7 @@ constexpr const char* kInsidePackages = "/opt/cellkeep/packages/foreign";
 constexpr const char* kForeignDriver = "/opt/cellkeep/bin/cellkeep-kernel-driver";
 constexpr const char* kInsidePython = "/opt/cellkeep/environment/bin/python";
 
-/// Of which an image has what the packages hold, and nothing else is shown.
+/// An image has only the files of its packages from here, and a session sees no others.
 constexpr std::string_view kSystem = "/usr/";
 
 /// By lstat(2): a link may lead to what is only there inside.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Languages that are folders (kernels/driver/README.md): found, read, and what they need of the
-// host looked for. What is missing is told and does not keep the others from being offered.
+// Languages that are folders (kernels/driver/README.md). Finds and reads them, and checks what they
+// need of the host. A language with something missing is reported; the others are offered.
 #pragma once
 
 #include "kernel-manager/languages/not_offered.hpp"

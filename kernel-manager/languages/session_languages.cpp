@@ -11,7 +11,7 @@ namespace {
 
 using sandbox::ReadOnlyPath;
 
-/// There already, as far as a guest can tell.
+/// Whether a guest already sees the same file there.
 bool is_there(const std::vector<ReadOnlyPath>& paths, const ReadOnlyPath& wanted) {
     return std::any_of(paths.begin(), paths.end(), [&](const ReadOnlyPath& path) {
         return path.target == wanted.target && path.source == wanted.source &&
@@ -19,14 +19,14 @@ bool is_there(const std::vector<ReadOnlyPath>& paths, const ReadOnlyPath& wanted
     });
 }
 
-/// Would be mounted over something else.
+/// Whether the mount would hide another one.
 bool covers_another(const std::vector<ReadOnlyPath>& paths, const ReadOnlyPath& wanted) {
     return std::any_of(paths.begin(), paths.end(), [&](const ReadOnlyPath& path) {
         return path.target == wanted.target || path.target.starts_with(wanted.target + "/");
     });
 }
 
-/// A failure says why the language does not fit, and nothing has changed.
+/// An error says why the language does not fit; `languages` is unchanged then.
 Status add_paths(SessionLanguages& languages, const KernelSpec& spec) {
     std::vector<ReadOnlyPath> missing;
     for (const ReadOnlyPath& path : spec.read_only) {

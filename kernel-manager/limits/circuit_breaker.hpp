@@ -27,7 +27,8 @@ struct CircuitInfo {
     std::optional<std::chrono::milliseconds> retry_after;  // while open
 };
 
-/// What an execution's end says to the breaker. Interrupted ones say nothing: somebody wanted it.
+/// How an execution's end counts for the breaker. An interrupted one does not: a client asked for
+/// it.
 enum class CircuitVote { kSuccess, kFailure, kNone };
 CircuitVote vote_of(ExecutionStatus status);
 

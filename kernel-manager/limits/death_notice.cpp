@@ -20,7 +20,7 @@ std::string describe_cause(const Death& death, const SessionLimits& limits) {
             return death.detail == kCulledForAge
                        ? "The session reached its greatest age of " +
                              describe_duration(limits.lifetime) + "."
-                       : "Nobody used the session for " + describe_duration(limits.idle) + ".";
+                       : "No client used the session for " + describe_duration(limits.idle) + ".";
         case Death::Kind::kRequested:
             return death.detail == kServerShutdown ? "The server is shutting down."
                                                    : describe(death);

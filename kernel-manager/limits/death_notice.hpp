@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What people are told when an interpreter dies, a deadline strikes or a session ends: sentences
-// with the limit that was reached and what is left. Pure functions.
+// The sentences that people read when an interpreter dies, a deadline passes or a session ends.
+// They name the limit that was reached and what is left. Pure functions.
 #pragma once
 
 #include "kernel-manager/execution/death.hpp"
@@ -14,7 +14,7 @@ namespace cellkeep::session {
 
 /// Death::detail of a kCulled session: it was idle, or (this) as old as a session may become.
 inline constexpr int kCulledForAge = 1;
-/// Death::detail of a kRequested end: somebody asked for it, or (this) the server shuts down.
+/// Death::detail of a kRequested end: a client asked for it, or (this) the server shuts down.
 inline constexpr int kServerShutdown = 1;
 
 /// What becomes of the session.
@@ -24,14 +24,14 @@ enum class Aftermath {
     kEnded,      // the session is over
 };
 
-/// Two sentences: what happened, with the limit's value, and what is left. For a requested death
-/// too, though whoever asked need not be told.
+/// Two sentences: what happened, with the limit's value, and what is left. Also describes a death
+/// that a client requested; is_news() says that it needs no notice.
 std::string describe(const Death& death, const SessionLimits& limits, Aftermath aftermath);
 
-/// Whether people are told without having asked: not of an end that somebody asked for.
+/// Whether clients get a notice of this death. They get none of an end that a client asked for.
 bool is_news(const Death& death);
 
-/// What a cell's owner is told when its deadline interrupts it.
+/// The text under a cell that its deadline interrupts.
 std::string describe_wall_deadline(std::chrono::milliseconds limit);
 std::string describe_cpu_deadline(std::chrono::milliseconds limit);
 

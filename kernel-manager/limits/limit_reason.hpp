@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which limit of its session a run ran into, by name, and what to say about it: one reason for the
-// answer of an execution, the log and the text under a Jupyter client's cell. Pure functions of
-// what the server measured and what the interpreter said of its error. What the interpreter says
-// decides about its own answer only: code that lies about itself is told about itself.
+// Finds the limit of its session that an execution reached, and describes it. The answer of the
+// execution, the log and the text under a Jupyter client's cell name the same reason. These are
+// pure functions of what the server measured and of what the interpreter reported. The
+// interpreter's report affects only its own execution's answer, so a false report deceives only its
+// author.
 #pragma once
 
 #include "kernel-manager/execution/death.hpp"
@@ -56,7 +57,7 @@ struct ErrorFacts {
     std::string full;           // "/tmp" of a file system that is full
     bool inodes = false;        // of files, not of bytes
 };
-/// Nothing if the reply says that the code succeeded, or makes no sense.
+/// Returns nullopt if the reply reports success or is malformed.
 std::optional<ErrorFacts> read_error(const protocol::Message& reply);
 
 /// What the sandbox counted and refused while the run lasted.
@@ -70,11 +71,11 @@ struct RunCounts {
 std::optional<LimitHit> find_limit(
     const ErrorFacts& error, const RunCounts& counts, const SessionLimits& limits);
 
-/// A limit's: not nothing, and not what somebody asked for.
+/// Whether a limit cut the execution, not a client.
 bool is_limit(Cut cut);
 /// What an interpreter died of that did not stop when it was cut.
 Death::Kind death_after(Cut cut);
-/// Whether a death is the code's doing and not somebody's or the server's.
+/// Whether the code caused the death, not a client or the server.
 bool is_own_fault(const Death& death);
 
 /// How the server cut a run short.
@@ -89,7 +90,7 @@ struct CutFacts {
     std::uint64_t messages = 0;
     bool by_messages = false;
 };
-/// Nothing for an interrupt that somebody asked for, and for no cut.
+/// Returns nullopt if nothing cut the execution, or a client interrupted it.
 std::optional<LimitHit> find_limit(const CutFacts& cut, const SessionLimits& limits);
 
 /// The limit that an interpreter died of, if it was one.

@@ -20,23 +20,24 @@ struct SessionLimits {
     std::uint64_t memory_mb = 512;
     std::uint64_t disk_mb = 200;   // /workspace
     std::uint32_t processes = 64;  // processes and threads
-    /// Per execution, whoever asked for it. A request may ask for less, never for more.
+    /// Per execution. A request may ask for less, never for more.
     std::chrono::milliseconds wall{30'000};
     std::chrono::milliseconds cpu{30'000};
     /// Text of one execution's answer, stdout and stderr each. More is cut in the middle and saved.
     std::uint64_t output_bytes = 1'000'000;
     /// Of the files that one execution made or changed: what is read for their digests.
     std::uint64_t artifact_bytes = 5'000'000;
-    /// Budgets of the session's life, all clients together; nothing: none. total_cpu is all that
-    /// the session's processes use, from its hand-out on; total_wall the time that its runs take;
-    /// total_output_bytes all that they say; total_artifact_bytes the files that executions report.
+    /// Budgets of the session's life, for all clients together. Without a value there is no budget.
+    /// total_cpu: CPU time of all processes of the session since a client got it. total_wall: the
+    /// time that its executions took. total_output_bytes: all their output. total_artifact_bytes:
+    /// the size of the files that executions reported.
     std::optional<std::uint64_t> executions;
     std::optional<std::chrono::milliseconds> total_wall;
     std::optional<std::chrono::milliseconds> total_cpu;
     std::optional<std::uint64_t> total_output_bytes;
     std::optional<std::uint64_t> total_artifact_bytes;
-    /// The circuit breaker opens after so many failing executions in a row (circuit_breaker.hpp);
-    /// 0: never; nothing: as many as the server's default.
+    /// The circuit breaker opens after this many failed executions in a row (circuit_breaker.hpp).
+    /// 0: never. Without a value the server's default applies.
     std::optional<std::uint32_t> consecutive_failures;
     std::chrono::seconds idle{1800};        // without activity: culled; 0: never
     std::chrono::seconds lifetime{86'400};  // since creation: culled; 0: never

@@ -18,7 +18,7 @@ struct Refusal {
     std::string budget;
     std::uint64_t used = 0;  // in the unit of its name
     std::uint64_t limit = 0;
-    /// When to try again; nothing: it would not help.
+    /// When to try again. Without a value another try does not help.
     std::optional<std::chrono::milliseconds> retry_after;
     /// One sentence what, and one what to do.
     std::string message;

@@ -24,11 +24,11 @@ class SessionAccount {
 
     explicit SessionAccount(std::uint32_t consecutive_failures) : breaker_(consecutive_failures) {}
 
-    /// From now on the session is somebody's: CPU time counts from here.
+    /// A client has the session from now on: CPU time counts from here.
     void hand_out(const sandbox::Usage& usage) { cpu_before_ = usage.cpu_time; }
     void see(const sandbox::Usage& usage);
 
-    /// A budget that is used up: nobody runs code any more.
+    /// The budget that is used up, after which no code runs.
     std::optional<Refusal> find_exhausted(const SessionLimits& limits) const {
         return budgets_.find_exhausted(limits);
     }

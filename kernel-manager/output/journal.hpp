@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bounded, sequence-numbered record of one session's iopub messages. Whoever was away asks for
-// "since N" and gets what is kept, in order, and how many entries it can no longer get: a drop is
-// counted, never silent. Stream text is already coalesced by the kernel's side of the link and by
-// the pipe reader. Not thread-safe.
+// The bounded, sequence-numbered record of one session's iopub messages. A client that was away
+// asks for "since N". It gets the entries that are kept, in order, and the number of those that
+// were dropped. The kernel's side of the link and the pipe reader have coalesced stream text
+// before. Not thread-safe.
 #pragma once
 
 #include "protocol/message.hpp"

@@ -26,7 +26,7 @@ class OutputFanout {
     void subscribe(OutputObserver* observer) { observers_.push_back(observer); }
     void unsubscribe(OutputObserver* observer);
 
-    /// Returns whether an observer is congested: then nothing more should be read until
+    /// Returns whether an observer is congested. The caller then reads no further messages until
     /// is_congested() returns false.
     bool show(protocol::Message message);
     bool is_congested() const;

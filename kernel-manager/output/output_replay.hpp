@@ -32,7 +32,7 @@ enum class RequestPlace { kNotHere, kWaiting, kRunning };
 
 struct Replay {
     std::string content;    // of the reply, as JSON text
-    bool complete = false;  // nothing is left for a further question
+    bool complete = false;  // no messages are left for another request
 };
 
 /// The messages, spliced as they came: about limits::kReplayBytesMax at most, but at least one, and

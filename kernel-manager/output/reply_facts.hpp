@@ -17,11 +17,11 @@ namespace cellkeep::session {
 /// Whether the member is this string.
 bool says(const protocol::Message& message, protocol::Member member, std::string_view text);
 
-/// A JSON number without fraction and exponent that fits; nothing for any other text.
+/// The JSON number, or nullopt if the text is none, has a fraction or exponent, or does not fit.
 std::optional<std::int64_t> read_integer(std::string_view json_text);
 
-/// The metadata of a reply, for what our kernels tell there about errors and exit codes; {} if it
-/// is no object or longer than limits::kReplyMetadataBytesMax.
+/// The metadata of a reply, in which our kernels report errors and exit codes; {} if it is no
+/// object or longer than limits::kReplyMetadataBytesMax.
 nlohmann::json reply_details(const protocol::Message& reply);
 
 }  // namespace cellkeep::session

@@ -40,7 +40,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET ended_at = excluded.
     reason = excluded.reason, metadata = excluded.metadata
 )";
 
-/// What has ended stays ended, whoever notes its beginning again.
+/// An execution that has ended stays ended, even if its beginning is written again.
 constexpr const char* kPutExecution = R"(
 INSERT INTO executions (id, session_id, owner, status, created_at, started_at, finished_at,
     code_sha256, reasoning, metadata, error_kind, error_name, error_message, wall_ms, cpu_ms,
@@ -131,7 +131,7 @@ struct Database::Handle {
     // Compiled once; each execution is written twice. They go before the database does.
     std::optional<SQLite::Statement> put_session;
     std::optional<SQLite::Statement> put_execution;
-    // Since what is past the retention was forgotten; nothing has been in this process.
+    // Counted since the last deletion of old records; without a value this process made none yet.
     std::optional<std::size_t> sessions_written;
     std::optional<std::size_t> executions_written;
 

@@ -36,8 +36,9 @@ class Database {
     Database& operator=(const Database&) = delete;
     ~Database();
 
-    /// Everything or nothing: inserts, and replaces what has the same id, but never the end of an
-    /// execution with its beginning. Then forgets the oldest past the retention.
+    /// Writes all records in one transaction. A record replaces one with the same id, except that
+    /// an execution's beginning never replaces its end. Then deletes the oldest beyond the
+    /// retention.
     Status write(const std::vector<Record>& records, const Retention& retention);
     /// What had not ended is said to have ended with the server, now.
     Status mark_server_death(const std::string& now);

@@ -87,7 +87,8 @@ TEST_CASE("a connected client keeps an idle session, and is told when nothing do
     CHECK(fixture.service.find(kept->id()) != nullptr);
     REQUIRE(client->of_type("stream").size() == 1);
     const json told = client->of_type("stream")[0].parse_content().value();
-    CHECK_THAT(told["text"].get<std::string>(), Catch::Contains("Nobody used the session for 1 s"));
+    CHECK_THAT(
+        told["text"].get<std::string>(), Catch::Contains("No client used the session for 1 s"));
     const json dead = client->of_type("status").back().parse_content().value();
     CHECK(dead["execution_state"] == "dead");
     CHECK(dead["reason"] == "culled");
@@ -130,7 +131,7 @@ TEST_CASE("busy sessions are culled where the rules say so", "[session]") {
     const Message cell = execute_request("import time; time.sleep(25)");
     session->submit(cell, client);
     const json reply = fixture.answer(*client, cell);
-    CHECK_THAT(reply["evalue"].get<std::string>(), Catch::Contains("Nobody used the session"));
+    CHECK_THAT(reply["evalue"].get<std::string>(), Catch::Contains("No client used the session"));
     fixture.run_until([&] { return fixture.service.find(session->id()) == nullptr; });
 }
 

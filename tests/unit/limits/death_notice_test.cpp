@@ -33,7 +33,8 @@ TEST_CASE("a death is told with the limit and with what is left", "[session][not
         Catch::Contains("CPU-time limit of 30 s"));
     CHECK_THAT(
         describe({Death::Kind::kCulled, 0}, limits, Aftermath::kEnded),
-        Catch::Contains("Nobody used the session for 30 min") && Catch::Contains("files are gone"));
+        Catch::Contains("No client used the session for 30 min") &&
+            Catch::Contains("files are gone"));
     CHECK_THAT(
         describe({Death::Kind::kCulled, kCulledForAge}, limits, Aftermath::kEnded),
         Catch::Contains("greatest age of 1 d"));
