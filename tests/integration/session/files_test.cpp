@@ -149,7 +149,7 @@ TEST_CASE("a session's new time limit is that of what waits", "[session]") {
     REQUIRE(session->workspace().value().write_file("go", "").has_value());
     CHECK(wait_for(fixture, first).status == ExecutionStatus::kOk);
     CHECK(wait_for(fixture, second).status == ExecutionStatus::kTimeout);
-    CHECK(second->result()->metrics.wall < std::chrono::seconds(20));
+    CHECK(second->result()->metrics.wall < endless.timeout.value());
     // The same request again is the same execution, though its time is above the limit now.
     CHECK(session->begin(endless).value() == second);
     endless.idempotency_key = "another";

