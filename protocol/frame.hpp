@@ -57,6 +57,8 @@ class LinkDecoder {
     std::size_t pending() const {
         return buffer_.size() - start_ + (awaited_ > 0 ? kLinkPrefixBytes : 0);
     }
+    /// Length of the large frame that is arriving, without its prefix; 0 if there is none.
+    std::size_t awaited() const { return awaited_; }
     /// Bytes of memory held for them and for what comes next.
     std::size_t capacity() const { return buffer_.capacity(); }
 

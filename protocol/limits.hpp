@@ -83,6 +83,15 @@ inline constexpr std::size_t kStreamMessageBytesMax = 256ULL << 10U;
 /// A frame that is still to be looked at when its process has ended is passed on as it came if it
 /// is longer.
 inline constexpr std::size_t kLinkDrainFrameBytesMax = 16ULL << 20U;
+/// How long a link waits, in all, for the rest of a frame that has begun, and as much longer as
+/// what has arrived takes at kLinkFrameBytesPerSecond. Then the link is broken.
+inline constexpr std::chrono::milliseconds kLinkFrameWaitMax{10'000};
+inline constexpr std::size_t kLinkFrameBytesPerSecond = 8ULL << 20U;
+/// Bytes of the larger frames that are arriving or are looked at, of all sessions together. The
+/// next such frame is not read before they fit. Frames of up to kLinkFrameUnclaimedBytesMax are not
+/// counted there.
+inline constexpr std::size_t kLinkFramesBytesMax = 512ULL << 20U;
+inline constexpr std::size_t kLinkFrameUnclaimedBytesMax = 1ULL << 20U;
 /// An empty receive buffer of up to this is kept for the next frame; a larger one is given back.
 inline constexpr std::size_t kLinkBufferKeptBytesMax = 1ULL << 20U;
 /// Output messages that one session's journal keeps.

@@ -34,8 +34,8 @@ char* read_buffer() {
 }  // namespace
 
 Result<std::shared_ptr<KernelLink>> KernelLink::create(
-    boost::asio::io_context& io, UniqueFd socket, Events events) {
-    std::shared_ptr<KernelLink> link(new KernelLink(io, std::move(events)));
+    boost::asio::io_context& io, UniqueFd socket, Events events, FrameBounds bounds) {
+    std::shared_ptr<KernelLink> link(new KernelLink(io, std::move(events), bounds));
     boost::system::error_code error;
     link->socket_.assign(socket.get(), error);
     if (error) {
@@ -45,8 +45,25 @@ Result<std::shared_ptr<KernelLink>> KernelLink::create(
     return link;
 }
 
-KernelLink::KernelLink(boost::asio::io_context& io, Events events)
-    : socket_(io), events_(std::move(events)) {}
+KernelLink::KernelLink(boost::asio::io_context& io, Events events, FrameBounds bounds)
+    : socket_(io),
+      events_(std::move(events)),
+      frame_(
+          io,
+          bounds,
+          {.on_memory =
+               [this] {
+                   boost::asio::post(socket_.get_executor(), [link = weak_from_this()] {
+                       if (const auto self = link.lock()) {
+                           self->wait_readable();
+                       }
+                   });
+               },
+           .on_late =
+               [this] {
+                   fail(
+                       Error(ErrorCode::kTimeout, "kernel link: the rest of a frame did not come"));
+               }}) {}
 
 void KernelLink::start() {
     wait_readable();
@@ -123,19 +140,22 @@ void KernelLink::close() {
     boost::system::error_code ignored;  // closing a descriptor that we own cannot fail usefully
     socket_.close(ignored);
     intake_.clear();
+    frame_.finish();
     writes_.clear();
     write_bytes_ = 0;
 }
 
 void KernelLink::wait_readable() {
-    if (waiting_readable_ || closed_ || paused_ || going_on_) {
+    if (waiting_readable_ || closed_ || paused_ || going_on_ || frame_.waits_for_memory()) {
         return;
     }
     waiting_readable_ = true;
+    frame_.begin_wait();
     socket_.async_wait(
         boost::asio::posix::stream_descriptor::wait_read,
         [self = shared_from_this()](const boost::system::error_code& error) {
             self->waiting_readable_ = false;
+            self->frame_.end_wait();
             if (error || self->closed_ || self->paused_ || self->going_on_) {
                 return;
             }
@@ -180,6 +200,7 @@ bool KernelLink::hand_out(Turn turn) {
         if (message.value().has_value()) {
             events_.on_message(*std::move(message).value());
         } else if (!intake_.busy()) {
+            (void)frame_.update(decoder_.pending(), decoder_.awaited());
             break;  // no whole frame is there
         }
     }
@@ -189,10 +210,14 @@ bool KernelLink::hand_out(Turn turn) {
 /// Nothing: more is to be done in a later turn if a frame is in work, else more is to be read.
 Result<std::optional<Message>> KernelLink::next_message(Turn& turn) {
     if (!intake_.busy()) {
+        if (std::exchange(frame_taken_, false)) {
+            frame_.finish();
+        }
         BOOST_OUTCOME_TRY(auto frame, decoder_.next());
         if (!frame.has_value()) {
             return std::optional<Message>();
         }
+        frame_taken_ = true;
         BOOST_OUTCOME_TRY(intake_.begin(*std::move(frame)));
     }
     if (turn.draining && intake_.unscanned() > limits::kLinkDrainFrameBytesMax) {

@@ -5,10 +5,12 @@
 // frame closes the link. Reading can be paused, which is the back-pressure a flooding kernel feels;
 // writes are queued up to limits::kLinkWriteQueueBytesMax. A kernel that says much gets one turn of
 // the loop after another, each within limits::kLinkTurnBytesMax and kLinkTurnTimeMax, and every
-// other session its own in between. io_context thread only.
+// other session its own in between. A frame that has begun must arrive in time, and a large one
+// waits for memory (unfinished_frame.hpp). io_context thread only.
 #pragma once
 
 #include "kernel-manager/kernel/message_intake.hpp"
+#include "kernel-manager/kernel/unfinished_frame.hpp"
 #include "protocol/frame.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
@@ -41,7 +43,7 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
 
     /// The socket must be non-blocking. Call start() to begin reading.
     static Result<std::shared_ptr<KernelLink>> create(
-        boost::asio::io_context& io, UniqueFd socket, Events events);
+        boost::asio::io_context& io, UniqueFd socket, Events events, FrameBounds bounds = {});
 
     KernelLink(const KernelLink&) = delete;
     KernelLink& operator=(const KernelLink&) = delete;
@@ -70,7 +72,7 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
         std::span<const iovec> left(std::size_t offset, std::array<iovec, 2>& pieces) const;
     };
 
-    KernelLink(boost::asio::io_context& io, Events events);
+    KernelLink(boost::asio::io_context& io, Events events, FrameBounds bounds);
     void wait_readable();
     /// What may still be done in this turn of the loop.
     struct Turn {
@@ -94,6 +96,8 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     Events events_;
     protocol::LinkDecoder decoder_;
     MessageIntake intake_;
+    UnfinishedFrame frame_;
+    bool frame_taken_ = false;  // from the decoder: it is in the intake, or was
     std::deque<Write> writes_;  // the first may be partly written
     std::size_t write_offset_ = 0;
     std::size_t write_bytes_ = 0;

@@ -35,6 +35,7 @@ KEPT_BYTES_MAX = 100 << 20
 class Attack:
     name: str
     code: str
+    sessions: int = 1  # that run it at the same time
 
 
 def attacks(size: float) -> list[Attack]:
@@ -66,6 +67,23 @@ def attacks(size: float) -> list[Attack]:
             "many small displays",
             "from IPython.display import display\n"
             f"for i in range({int(100_000 * size)}): display(i)",
+        ),
+        # The kernel's link is descriptor 3; a frame follows its length (protocol/PROTOCOL.md).
+        Attack(
+            "four frames that never end",
+            "import os, time\n"
+            f"announced = {int(127_000_000 * size)}\n"
+            "left = memoryview(announced.to_bytes(4, 'little') + bytes(announced - 1))\n"
+            "while left: left = left[os.write(3, left[:1 << 16]) :]\n"
+            "time.sleep(100)",
+            sessions=4,
+        ),
+        Attack(
+            "four displays of many small dicts",
+            "from IPython.display import display\n"
+            "row = {'text': 'x' * 38}\n"
+            f"display({{'application/json': [row] * {int(900_000 * size)}}}, raw=True)",
+            sessions=4,
         ),
     ]
 
@@ -153,20 +171,27 @@ class Fairness:
 
     def run(self, table: Table, attack: Attack, quiet: float, timed: bool) -> None:
         began = time.monotonic()
-        session = self.create()
+        sessions = [self.create() for _ in range(attack.sessions)]
         before = resident_bytes(self.server.process.pid)
-        path = f"/v1/sessions/{session}/executions"
+
+        def ask(session: str) -> subprocess.Popen[str]:
+            path = f"/v1/sessions/{session}/executions"
+            asked = [self.host, path, TOKEN, json.dumps({"code": attack.code})]
+            return subprocess.Popen(
+                [sys.executable, "-c", ASK, *asked],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
 
         def work() -> str:
-            asked = [self.host, path, TOKEN, json.dumps({"code": attack.code})]
-            done = subprocess.run(
-                [sys.executable, "-c", ASK, *asked], capture_output=True, text=True, check=False
-            )
-            return done.stdout.strip() or done.stderr.strip()[-200:]
+            said = [one.communicate() for one in [ask(session) for session in sessions]]
+            return ", ".join(out.strip() or error.strip()[-200:] for out, error in said)
 
         health, one, said = self.measure(work)
         live = resident_bytes(self.server.process.pid)
-        self.server.request("DELETE", f"/v1/sessions/{session}")
+        for session in sessions:
+            self.server.request("DELETE", f"/v1/sessions/{session}")
         kept = resident_bytes(self.server.process.pid)
         worst = max(health.seconds)
         p50, p99 = percentile(one.seconds, 0.5), percentile(one.seconds, 0.99)
@@ -178,7 +203,7 @@ class Fairness:
             f"answered {said}",
             not health.wrong
             and not one.wrong
-            and said.startswith("200 ")
+            and all(one.startswith("200 ") for one in said.split(", "))
             and (
                 not timed
                 or (

@@ -27,6 +27,8 @@ using cellkeep::write_all;
 using cellkeep::protocol::Channel;
 using cellkeep::protocol::make_header;
 using cellkeep::protocol::Message;
+using cellkeep::session::FrameBounds;
+using cellkeep::session::FrameMemory;
 using cellkeep::session::KernelLink;
 
 namespace {
@@ -50,7 +52,9 @@ struct LinkHarness {
     std::vector<std::string> closings;
     std::shared_ptr<KernelLink> link;
 
-    LinkHarness() {
+    explicit LinkHarness(
+        FrameBounds bounds = {}, std::size_t memory = cellkeep::limits::kLinkFramesBytesMax) {
+        boost::asio::make_service<FrameMemory>(io, memory);
         auto pair = cellkeep::make_socket_pair(SOCK_STREAM).value();
         REQUIRE(cellkeep::set_nonblocking(pair.first.get()).has_value());
         peer = std::move(pair.second);
@@ -59,7 +63,8 @@ struct LinkHarness {
                 io,
                 std::move(pair.first),
                 {.on_message = [this](Message one) { received.push_back(std::move(one)); },
-                 .on_closed = [this](const Error& error) { closings.push_back(error.message()); }})
+                 .on_closed = [this](const Error& error) { closings.push_back(error.message()); }},
+                bounds)
                 .value();
         link->start();
     }
@@ -124,6 +129,91 @@ TEST_CASE("a kernel that closes in the middle of a frame is a closed link", "[se
     harness.peer.reset();
     harness.run_to_close();
     CHECK(harness.received.empty());
+}
+
+TEST_CASE(
+    "limits::kLinkFrameWaitMax: a frame whose rest does not come breaks the link",
+    "[session][link][limits]") {
+    const std::string wire = on_wire(message("x"));
+    const std::size_t begun = GENERATE(as<std::size_t>(), 1, 4, 20);
+    LinkHarness harness({.wait = std::chrono::milliseconds(0)});
+    // The positive control: whole frames, and the time between them, have no deadline.
+    harness.say(wire);
+    harness.io.poll();
+    harness.say(wire);
+    harness.io.poll();
+    CHECK(harness.received.size() == 2);
+    CHECK(harness.closings.empty());
+    harness.say(wire.substr(0, begun));
+    harness.run_to_close();
+    CHECK_THAT(harness.closings[0], Catch::Contains("the rest of a frame did not come"));
+    CHECK(harness.received.size() == 2);
+}
+
+TEST_CASE(
+    "limits::kLinkFrameBytesPerSecond: what has arrived of a frame earns time for its rest",
+    "[session][link][limits]") {
+    LinkHarness harness({.wait = std::chrono::milliseconds(0), .bytes_per_second = 1});
+    const std::string wire = on_wire(message("x"));
+    harness.say(wire.substr(0, wire.size() - 1));
+    harness.io.poll();
+    CHECK(harness.closings.empty());
+    harness.say(wire.substr(wire.size() - 1));
+    while (harness.received.empty()) {
+        harness.io.run_one();
+    }
+    CHECK(harness.closings.empty());
+}
+
+TEST_CASE(
+    "limits::kLinkFrameUnclaimedBytesMax: a larger frame is read when there is memory for it",
+    "[session][link][limits]") {
+    constexpr std::size_t kUnclaimed = cellkeep::limits::kLinkFrameUnclaimedBytesMax;
+    LinkHarness harness({}, cellkeep::limits::kFrameBytesMax);
+    auto& memory = boost::asio::use_service<FrameMemory>(harness.io);
+    FrameMemory::Claim other(memory, [] {});
+    REQUIRE(other.take(cellkeep::limits::kFrameBytesMax));
+    const auto say_all = [&](std::size_t bytes) {
+        const std::string wire = on_wire(message(std::string(bytes, 'x')));
+        std::size_t said = 0;
+        while (said < wire.size() && memory.waiting() == 0) {
+            const ssize_t wrote = ::send(
+                harness.peer.get(),
+                wire.data() + said,
+                wire.size() - said,
+                MSG_DONTWAIT | MSG_NOSIGNAL);
+            said += wrote > 0 ? static_cast<std::size_t>(wrote) : 0;
+            harness.io.poll();
+            harness.io.restart();
+        }
+        return wire.substr(said);
+    };
+    // The positive control: a frame of this size does not ask.
+    CHECK(say_all(kUnclaimed - 1000).empty());
+    CHECK_FALSE(harness.received.empty());
+    harness.received.clear();
+    const std::string rest = say_all(kUnclaimed + 1);
+    REQUIRE(memory.waiting() == 1);
+    harness.io.poll();
+    CHECK(harness.received.empty());
+    other.release();
+    CHECK(memory.used() > kUnclaimed);
+    std::size_t said = 0;
+    while (said < rest.size() || harness.received.empty()) {
+        const ssize_t wrote = ::send(
+            harness.peer.get(),
+            rest.data() + said,
+            rest.size() - said,
+            MSG_DONTWAIT | MSG_NOSIGNAL);
+        said += wrote > 0 ? static_cast<std::size_t>(wrote) : 0;
+        harness.io.poll_one();
+        harness.io.restart();
+    }
+    while (memory.used() > 0) {  // until the last piece of its text has been handed out
+        harness.io.run_one();
+        harness.io.restart();
+    }
+    CHECK(harness.closings.empty());
 }
 
 TEST_CASE("a paused link reads nothing and loses nothing", "[session][link]") {
