@@ -23,7 +23,8 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 // kJsonDepthMax levels.
 class ValueBuilder {
  public:
-    explicit ValueBuilder(RepeatedKeys keys) : keys_(keys) {}
+    ValueBuilder(RepeatedKeys keys, std::size_t values_max)
+        : values_max_(values_max), keys_(keys) {}
 
     bool null() { return put(nullptr) != nullptr; }
     bool boolean(bool value) { return put(value) != nullptr; }
@@ -68,7 +69,7 @@ class ValueBuilder {
     /// Null if there are too many values.
     template <typename Value>
     json* put(Value&& value) {
-        if (values_ >= limits::kJsonValuesMax) {
+        if (values_ >= values_max_) {
             too_many_ = true;
             return nullptr;
         }
@@ -110,12 +111,14 @@ class ValueBuilder {
     bool too_deep_ = false;
     bool too_many_ = false;
     bool repeated_ = false;
+    std::size_t values_max_;
     RepeatedKeys keys_;
 };
 
 }  // namespace
 
-Result<json> parse_json(std::string_view text, std::string_view what, RepeatedKeys keys) {
+Result<json> parse_json(
+    std::string_view text, std::string_view what, RepeatedKeys keys, std::size_t values_max) {
     // nlohmann's lexer takes a NUL byte for the end of the text and would not look at the rest.
     const auto nul = text.starts_with(kByteOrderMark) ? 0 : text.find('\0');
     if (nul != std::string_view::npos) {
@@ -123,7 +126,7 @@ Result<json> parse_json(std::string_view text, std::string_view what, RepeatedKe
             ErrorCode::kProtocol,
             std::string(what) + ": not valid JSON at byte " + std::to_string(nul + 1));
     }
-    ValueBuilder builder(keys);
+    ValueBuilder builder(keys, values_max);
     if (!json::sax_parse(text, &builder)) {
         if (builder.repeated()) {
             return Error(
@@ -138,8 +141,7 @@ Result<json> parse_json(std::string_view text, std::string_view what, RepeatedKe
         if (builder.too_many()) {
             return Error(
                 ErrorCode::kLimitExceeded,
-                std::string(what) + ": more than " + std::to_string(limits::kJsonValuesMax) +
-                    " values");
+                std::string(what) + ": more than " + std::to_string(values_max) + " values");
         }
         return Error(
             ErrorCode::kProtocol,

@@ -5,10 +5,12 @@
 // Thread-safe: pure functions.
 #pragma once
 
+#include "protocol/limits.hpp"
 #include "protocol/support/result.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -18,11 +20,14 @@ namespace cellkeep::protocol {
 enum class RepeatedKeys { kLastCounts, kRefused };
 
 /// JSON text to a value (RFC 8259): strict, bounded depth (limits::kJsonDepthMax), never throws.
-/// kProtocol says what and at which byte; kLimitExceeded: more than limits::kJsonValuesMax values.
+/// kProtocol says what and at which byte; kLimitExceeded: more than values_max values.
 /// A byte order mark, invalid UTF-8, lone surrogates, NaN, numbers that do not fit a double and
 /// anything after the value are refused; a repeated key too if keys says so.
 Result<nlohmann::json> parse_json(
-    std::string_view text, std::string_view what, RepeatedKeys keys = RepeatedKeys::kLastCounts);
+    std::string_view text,
+    std::string_view what,
+    RepeatedKeys keys = RepeatedKeys::kLastCounts,
+    std::size_t values_max = limits::kJsonValuesMax);
 
 /// The same, and the value must be an object.
 Result<nlohmann::json> parse_json_object(std::string_view text, std::string_view what);

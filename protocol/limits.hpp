@@ -21,8 +21,11 @@ inline constexpr std::size_t kHeaderBytesMax = 64ULL << 10U;
 /// Nesting of a JSON document that we parse; deeper ones are refused before recursion can hurt.
 inline constexpr int kJsonDepthMax = 256;
 /// Values in a JSON document that we parse, containers included: text of kFrameBytesMax could
-/// otherwise become gigabytes of them.
+/// otherwise become gigabytes of them. On the event loop the two smaller bounds below hold.
 inline constexpr std::size_t kJsonValuesMax = 2'000'000;
+/// The same of a client's message over a WebSocket that does not stand on one line. (Of the others
+/// no values are built.)
+inline constexpr std::size_t kClientJsonValuesMax = 250'000;
 /// Each string field of a header: msg_id, session, username, date, msg_type, version, subshell_id.
 inline constexpr std::size_t kHeaderFieldBytesMax = 1024;
 
@@ -128,6 +131,9 @@ inline constexpr std::chrono::seconds kRestartWindow{60};
 inline constexpr std::size_t kHttpHeadBytesMax = 32ULL << 10U;
 /// A JSON request body.
 inline constexpr std::size_t kHttpBodyBytesMax = 32ULL << 20U;
+/// Values in a JSON request body, containers included: the largest that has a use names
+/// kFilesPerRequestMax files.
+inline constexpr std::size_t kHttpBodyJsonValuesMax = 20'000;
 /// The body of a request that needs none: read and ignored.
 inline constexpr std::size_t kHttpIgnoredBodyBytesMax = 1024;
 /// An uploaded file's bytes, per request (the workspace's own size bounds it again).

@@ -288,7 +288,11 @@ ParsedBody parse_body(const http::Request& request, EmptyBody empty) {
         return {
             nullptr, http::make_problem(415, "Send the body as Content-Type: application/json.")};
     }
-    auto value = protocol::parse_json(request.body, "the body");
+    auto value = protocol::parse_json(
+        request.body,
+        "the body",
+        protocol::RepeatedKeys::kLastCounts,
+        limits::kHttpBodyJsonValuesMax);
     if (value.has_error()) {
         return {
             nullptr,

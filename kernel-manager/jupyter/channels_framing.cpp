@@ -5,9 +5,12 @@
 #include "protocol/json.hpp"
 #include "protocol/json_scanner.hpp"
 #include "protocol/limits.hpp"
+#include "protocol/support/result.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -135,34 +138,90 @@ Result<DecodedRequest> decode_v1(std::string frame) {
     return DecodedRequest{std::move(message).value(), std::string()};
 }
 
-/// A member as text again; "" if it is missing or null.
-std::string member_text(const json& document, const char* name) {
-    const auto found = document.find(name);
-    return found == document.end() || found->is_null() ? std::string()
-                                                       : protocol::dump_json(*found);
+/// Finds the members of a message's object without building values of it: a content may have
+/// millions.
+class MessageMembers final : public protocol::JsonListener {
+ public:
+    /// Returns whether the text, which must outlive this, is an object on one line.
+    bool read(std::string_view text) {
+        text_ = text;
+        members_ = {};
+        protocol::JsonScanner scanner(this);
+        return scanner.advance(text, text.size()) == protocol::JsonScanner::State::kValid &&
+               !scanner.has_line_ends() && protocol::starts_json_object(text);
+    }
+
+    void on_key(std::size_t depth, protocol::JsonRange key) override {
+        if (depth == 1) {
+            key_ = text_.substr(key.begin + 1, key.end - key.begin - 2);
+        }
+    }
+    void on_value(std::size_t depth, protocol::JsonRange value) override {
+        if (depth == 1) {
+            const auto wanted = std::find(kNames.begin(), kNames.end(), key_);
+            if (wanted != kNames.end()) {
+                members_[static_cast<std::size_t>(wanted - kNames.begin())] =
+                    text_.substr(value.begin, value.end - value.begin);
+            }
+        }
+    }
+
+    /// A member's text; "" if it is missing or null. The last of a repeated name counts.
+    std::string_view get(std::string_view name) const {
+        const auto wanted = std::find(kNames.begin(), kNames.end(), name);
+        CELLKEEP_CHECK(wanted != kNames.end());
+        const std::string_view text = members_[static_cast<std::size_t>(wanted - kNames.begin())];
+        return text == "null" ? std::string_view() : text;
+    }
+
+ private:
+    static constexpr std::array<std::string_view, 5> kNames{
+        "channel", "header", "parent_header", "metadata", "content"};
+
+    std::string_view text_;
+    std::string_view key_;
+    std::array<std::string_view, kNames.size()> members_;
+};
+
+/// What is passed on stands on one line; such text is rare and parsed. An error says where it is.
+Result<std::string> rewrite_on_one_line(std::string_view text) {
+    BOOST_OUTCOME_TRY(
+        const json value,
+        protocol::parse_json(
+            text, "message", protocol::RepeatedKeys::kLastCounts, limits::kClientJsonValuesMax));
+    if (!value.is_object()) {
+        return Error(ErrorCode::kProtocol, "message: not a JSON object");
+    }
+    return protocol::dump_json(value);
+}
+
+/// A channel's name without its quotes; "?" if the member is no string.
+std::string_view channel_name(std::string_view member) {
+    if (member.empty()) {
+        return member;
+    }
+    return member.front() == '"' ? member.substr(1, member.size() - 2) : std::string_view("?");
 }
 
 Result<DecodedRequest> decode_legacy(std::string_view text, std::vector<std::string_view> buffers) {
-    const auto document = protocol::parse_json_object(text, "message");
-    if (document.has_error()) {
-        return bad_message(document.error().message());
+    MessageMembers members;
+    std::string rewritten;
+    if (!members.read(text)) {
+        auto one_line = rewrite_on_one_line(text);
+        if (one_line.has_error()) {
+            return bad_message(one_line.error().message());
+        }
+        rewritten = std::move(one_line).value();
+        if (!members.read(rewritten)) {
+            return bad_message("message: not a JSON object");
+        }
     }
-    const json& members = document.value();
-    const std::string header = member_text(members, "header");
-    const std::string parent_header = member_text(members, "parent_header");
-    const std::string metadata = member_text(members, "metadata");
-    const std::string content = member_text(members, "content");
     Request request;
-    const auto channel = members.find("channel");
-    if (channel != members.end() && channel->is_string()) {
-        request.channel = channel->get_ref<const std::string&>();
-    } else if (channel != members.end() && !channel->is_null()) {
-        request.channel = "?";
-    }
-    request.parts.header = header;
-    request.parts.parent_header = parent_header;
-    request.parts.metadata = metadata;
-    request.parts.content = content;
+    request.channel = channel_name(members.get("channel"));
+    request.parts.header = members.get("header");
+    request.parts.parent_header = members.get("parent_header");
+    request.parts.metadata = members.get("metadata");
+    request.parts.content = members.get("content");
     request.parts.buffers = std::move(buffers);
     request.complete();
     return request.build();

@@ -52,7 +52,8 @@ Result<std::optional<nlohmann::json>> parse_body(std::string_view body) {
     if (body.find_first_not_of(kBlank) == std::string_view::npos) {
         return std::optional<nlohmann::json>();
     }
-    auto value = protocol::parse_json(body, "the body");
+    auto value = protocol::parse_json(
+        body, "the body", protocol::RepeatedKeys::kLastCounts, limits::kHttpBodyJsonValuesMax);
     if (value.has_error()) {
         return bad_request("Invalid JSON in body of request: " + value.error().message());
     }

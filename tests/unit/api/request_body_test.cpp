@@ -352,5 +352,22 @@ TEST_CASE("a body must be JSON and say so", "[agent][body]") {
     }
 }
 
+TEST_CASE("limits::kHttpBodyJsonValuesMax bounds the values of a body", "[agent][body][limits]") {
+    http::Request request;
+    request.headers.add("Content-Type", "application/json");
+    request.body = "[1";  // two values
+    for (std::size_t values = 2; values < limits::kHttpBodyJsonValuesMax; ++values) {
+        request.body += ",1";
+    }
+    const std::string most = request.body;
+    request.body = most + "]";
+    CHECK_FALSE(parse_body(request, EmptyBody::kRefused).problem);
+    request.body = most + ",1]";
+    const auto body = parse_body(request, EmptyBody::kRefused);
+    REQUIRE(body.problem);
+    CHECK(body.problem->status == 400);
+    CHECK_THAT(body.problem->detail, Catch::Contains("more than 20000 values"));
+}
+
 }  // namespace
 }  // namespace cellkeep::agent

@@ -172,6 +172,35 @@ TEST_CASE("what real clients leave out of a legacy message is put in", "[channel
     CHECK(request.message.buffer_count() == 0);
 }
 
+TEST_CASE("legacy text may have line ends and repeated members", "[channels][framing]") {
+    const auto text = GENERATE(
+        as<std::string>(),
+        R"({"header":{"msg_id":"m","msg_type":"x_request"},"content":{"a":[1,2]},"channel":"control"})",
+        "{\n\"header\" : {\"msg_id\":\"m\",\r\n\"msg_type\":\"x_request\"},"
+        " \"content\":\n{ \"a\": [1,\n2]}, \"channel\":\"control\"\n}",
+        R"({"content":7,"channel":"shell","header":{"msg_id":"m","msg_type":"x_request"},)"
+        R"("content":{"a":[1,2]},"channel":"control"})");
+    CAPTURE(text);
+    const DecodedRequest request = accept(Framing::kLegacy, false, text);
+    CHECK(request.problem.empty());
+    CHECK(request.message.channel() == Channel::kControl);
+    CHECK(request.message.parse_content().value() == json{{"a", {1, 2}}});
+    CHECK(request.message.content_json().find_first_of("\r\n") == std::string_view::npos);
+}
+
+TEST_CASE(
+    "limits::kClientJsonValuesMax: only a message that is rewritten is bounded in values",
+    "[channels][framing][limits]") {
+    std::string values = "1";
+    while (values.size() < 2 * limits::kClientJsonValuesMax) {
+        values += ",1";
+    }
+    const std::string text =
+        R"({"header":{"msg_id":"m","msg_type":"x_request"},"content":{"a":[)" + values + "]}}";
+    CHECK(accept(Framing::kLegacy, false, text).problem.empty());
+    CHECK(refuse(Framing::kLegacy, false, text + "\n") == ErrorCode::kInvalidArgument);
+}
+
 TEST_CASE("legacy text that is no message is one bad message", "[channels][framing]") {
     for (const char* text :
          {"",

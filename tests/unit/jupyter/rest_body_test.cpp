@@ -43,6 +43,15 @@ TEST_CASE("a body that is not a JSON object is refused", "[rest][body]") {
     }
 }
 
+TEST_CASE("limits::kHttpBodyJsonValuesMax bounds the values of a body", "[rest][body][limits]") {
+    std::string text = R"({"a":[1)";  // three values
+    for (std::size_t values = 3; values < limits::kHttpBodyJsonValuesMax; ++values) {
+        text += ",1";
+    }
+    CHECK(parse_body(text + "]}").has_value());
+    CHECK(parse_body(text + ",1]}").has_error());
+}
+
 TEST_CASE("a missing or null field is empty", "[rest][body]") {
     CHECK(text_field({{"name", nullptr}}, "name").value().empty());
     CHECK(text_field(json::object(), "name").value().empty());
