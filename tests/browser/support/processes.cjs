@@ -54,6 +54,7 @@ class Program {
     // Starts the command; its output goes to a file that a failing test prints.
     constructor(name, command, options) {
         this.name = name;
+        this.stopSignal = options.stopSignal ?? 'SIGINT';
         this.log = path.join(options.folder, `${name}.log`);
         const log = fs.openSync(this.log, 'a');
         this.process = spawn(command[0], command.slice(1), {
@@ -94,7 +95,7 @@ class Program {
         }
     }
 
-    async stop(signal = 'SIGINT') {
+    async stop(signal = this.stopSignal) {
         if (!this.alive()) {
             return `${this.name} had ended by itself: ${await this.ended}`;
         }
@@ -208,7 +209,9 @@ async function startLab(folder, { gateway = null, dataPath = '', env = {} } = {}
         command.push(`--gateway-url=${gateway.url}`);
         environment.JUPYTER_GATEWAY_AUTH_TOKEN = gateway.token;
     }
-    const program = new Program('lab', command, { folder, env: environment });
+    // Without a terminal Jupyter Server leaves SIGINT to Python, whose KeyboardInterrupt is lost if it
+    // comes in a finalizer or a callback of C code. SIGTERM it handles itself.
+    const program = new Program('lab', command, { folder, env: environment, stopSignal: 'SIGTERM' });
     const url = `http://127.0.0.1:${port}`;
     await program.ready(() => answers(`${url}/api/status`, TOKEN));
     return { url, token: TOKEN, program, notebooks };
