@@ -17,7 +17,7 @@ struct RandomPool::Page {
     std::array<unsigned char, kSize - sizeof(std::size_t)> bytes;
 };
 
-RandomPool::RandomPool() : page_(nullptr) {
+RandomPool::RandomPool() {
     static_assert(sizeof(Page) == Page::kSize);
     void* memory =
         ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -29,7 +29,7 @@ class RandomPool {
 
  private:
     struct Page;
-    Page* page_;  // null: there is none
+    Page* page_ = nullptr;  // null: there is none
 };
 
 /// Fills the target with getrandom(2), whatever its size.
