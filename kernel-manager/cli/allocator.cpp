@@ -6,6 +6,7 @@
 // (docs/decisions/0012-memory-goes-back.md).
 #include <jemalloc/jemalloc.h>
 
-// Declared by the library, which looks for it by this name.
+// Declared by the library, which looks for it by this name, as a variable.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 const char* malloc_conf =
     "background_thread:true,max_background_threads:1,dirty_decay_ms:1000,muzzy_decay_ms:0";

@@ -77,7 +77,7 @@ std::optional<std::uint32_t> take_character(std::string_view& text) {
     if ((lead >= 0x80 && lead < 0xC2) || lead > 0xF4 || text.size() <= more) {
         return std::nullopt;
     }
-    std::uint32_t code = static_cast<std::uint32_t>(lead & kLeadBits[more]);
+    auto code = static_cast<std::uint32_t>(lead & kLeadBits[more]);
     for (std::size_t i = 1; i <= more; ++i) {
         const auto byte = static_cast<unsigned char>(text[i]);
         if ((byte & 0xC0U) != 0x80U) {

@@ -63,7 +63,7 @@ void ControlResponder::answer(const Message& request, const Sink& origin) {
     kernel_.repeat_busy();
 }
 
-void ControlResponder::answer_by_type(const Message& request, ReplySink& origin) {
+void ControlResponder::answer_by_type(const Message& request, ReplySink& origin) const {
     const std::string& type = request.header().msg_type;
     if (type == "kernel_info_request") {
         const std::optional<json>& info = kernel_.info();
@@ -89,7 +89,7 @@ void ControlResponder::answer_by_type(const Message& request, ReplySink& origin)
     }
 }
 
-void ControlResponder::answer_shutdown(const Message& request, ReplySink& origin) {
+void ControlResponder::answer_shutdown(const Message& request, ReplySink& origin) const {
     const auto content = request.parse_content();
     const bool restart = content.has_value() && content.value().contains("restart") &&
                          content.value()["restart"].is_boolean() &&

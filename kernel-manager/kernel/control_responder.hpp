@@ -69,8 +69,8 @@ class ControlResponder {
 
  private:
     void answer(const Request& request, const Sink& origin);
-    void answer_by_type(const Request& request, ReplySink& origin);
-    void answer_shutdown(const Request& request, ReplySink& origin);
+    void answer_by_type(const Request& request, ReplySink& origin) const;
+    void answer_shutdown(const Request& request, ReplySink& origin) const;
 
     Kernel kernel_;
     std::vector<std::pair<Request, Sink>> waiting_;

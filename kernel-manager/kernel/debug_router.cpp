@@ -21,7 +21,7 @@ Status DebugRouter::pass(const Message& request, const std::shared_ptr<ReplySink
     return sent;
 }
 
-void DebugRouter::refuse(const Message& request, ReplySink& origin, const std::string& text) {
+void DebugRouter::refuse(const Message& request, ReplySink& origin, const std::string& text) const {
     const auto content = request.parse_content();
     kernel_.publish(kernel_.messages().status("busy", &request));
     origin.deliver(kernel_.messages().reply(

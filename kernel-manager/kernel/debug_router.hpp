@@ -49,7 +49,7 @@ class DebugRouter {
 
  private:
     Status pass(const protocol::Message& request, const std::shared_ptr<ReplySink>& origin);
-    void refuse(const protocol::Message& request, ReplySink& origin, const std::string& text);
+    void refuse(const protocol::Message& request, ReplySink& origin, const std::string& text) const;
 
     Kernel kernel_;
     DebugRequests requests_;

@@ -148,12 +148,12 @@ std::optional<fs::path> python_library(const fs::path& program) {
 /// Whether a directory has only the folders that `make install` creates. /usr/local and home
 /// folders may hold other things.
 bool is_installation(const fs::path& prefix) {
-    static const std::set<std::string> kParts{
+    static const std::set<std::string> parts{
         "bin", "etc", "include", "lib", "lib64", "libexec", "man", "share", "ssl"};
     std::error_code error;
     fs::directory_iterator at(prefix, error);
     for (; !error && at != fs::directory_iterator(); at.increment(error)) {
-        if (!kParts.contains(at->path().filename().string())) {
+        if (!parts.contains(at->path().filename().string())) {
             return false;
         }
     }

@@ -77,7 +77,8 @@ int ask_for_stray_descriptor(bool as_worker) {
         const std::array<int, 2> outputs{
             ::fcntl(null, F_DUPFD_CLOEXEC, 10), ::fcntl(null, F_DUPFD_CLOEXEC, 10)};
         const int failure = ::fcntl(null, F_DUPFD_CLOEXEC, 10);
-        sandbox::become_worker({outputs, -1, failure}, start);
+        sandbox::become_worker(
+            {.received = outputs, .open_files = 1024, .failure_fd = failure}, start);
     }
     (void)::dup2(null, STDOUT_FILENO);
     (void)::execve(program, start.arguments.data(), start.environment.data());
