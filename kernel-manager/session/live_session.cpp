@@ -22,8 +22,8 @@ std::shared_ptr<LiveSession> LiveSession::create(
 
 LiveSession::LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox)
     : shared_(io, std::move(setup), std::move(sandbox)),
-      main_(std::make_unique<KernelLane>(
-          static_cast<LaneHost&>(*this), shared_, shared_.setup.spec, 0)),
+      starter_(io, shared_.sandbox, shared_.workspace, shared_.limits(), shared_.setup.id),
+      main_(make_kernel(shared_.setup.spec, 0)),
       sandbox_events_(io),
       inbox_([this] { return shared_.sandbox.next_event(); }),
       created_at_(system_clock::now()),
@@ -57,11 +57,11 @@ boost::asio::awaitable<Status> LiveSession::start() {
     }
     (void)events.release();
     watch_sandbox();
-    shared_.account.hand_out(shared_.counters());
+    shared_.account.hand_out(shared_.usage.counters());
     BOOST_OUTCOME_CO_TRY(main_->launch());
     Status ready = co_await main_->wait_ready();
     if (ready.has_value()) {
-        shared_.account.hand_out(shared_.counters());
+        shared_.account.hand_out(shared_.usage.counters());
         // Only now: until it is ready nobody could remove it.
         touch();
         watch_life();
@@ -135,10 +135,6 @@ void LiveSession::resume_output() {
     if (!shared_.output.is_congested()) {
         main_->resume_reading();
     }
-}
-
-void LiveSession::note_output(const protocol::Message& message, bool tracked_running) {
-    activity_.note_output(message.parent().msg_type, tracked_running, steady_clock::now());
 }
 
 json LiveSession::make_usage() {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Session that Service makes: a sandbox, a lane for each interpreter in it (kernel_lane.hpp),
-// an account over what it costs, a journal behind the one that front ends see. Sources:
-// live_session.cpp (the interface), live_session_lanes.cpp (languages and their lanes),
-// live_session_executions.cpp (executions of agents),
-// live_session_files.cpp (files it begins with), live_session_events.cpp (what its sandbox tells),
-// live_session_life.cpp (hand-out of a spare,
-// culling, the end), live_session_update.cpp (what may change), live_session_rest.cpp (when it is
-// frozen).
+// The Session that Service makes: a sandbox, the kernels in it (supervised_kernel.hpp), an account
+// over what it costs, a journal behind the one that front ends see. Sources: live_session.cpp (the
+// interface), live_session_lanes.cpp (languages and their lanes), live_session_executions.cpp
+// (executions of agents), live_session_files.cpp (files it begins with), live_session_events.cpp
+// (what its sandbox tells), live_session_life.cpp (hand-out of a spare, culling, the end),
+// live_session_update.cpp (what may change), live_session_rest.cpp (when it is frozen).
 #pragma once
 
 #include "kernel-manager/execution/death.hpp"
@@ -18,12 +16,14 @@
 #include "kernel-manager/session/activity.hpp"
 #include "kernel-manager/session/connected_clients.hpp"
 #include "kernel-manager/session/idle_freezer.hpp"
-#include "kernel-manager/session/kernel_lane.hpp"
+#include "kernel-manager/session/kernel_starter.hpp"
 #include "kernel-manager/session/sandbox_inbox.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_commons.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "kernel-manager/session/session_options.hpp"
+#include "kernel-manager/session/session_setup.hpp"
+#include "kernel-manager/session/supervised_kernel.hpp"
 #include "kernel-manager/session/usage_report.hpp"
 #include "sandbox/sandbox.hpp"
 
@@ -41,9 +41,7 @@
 
 namespace cellkeep::session {
 
-class LiveSession final : public Session,
-                          private LaneHost,
-                          public std::enable_shared_from_this<LiveSession> {
+class LiveSession final : public Session, public std::enable_shared_from_this<LiveSession> {
  public:
     using Setup = SessionSetup;
 
@@ -112,31 +110,32 @@ class LiveSession final : public Session,
  private:
     LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox);
 
-    // of LaneHost
-    std::shared_ptr<LaneHost> hold() override { return {weak_from_this().lock(), this}; }
-    void wake() override { freezer_.wake(); }
-    void note_use() override;
-    void note_output(const protocol::Message& message, bool tracked_running) override;
-    bool is_alone(const KernelLane& lane) const override;
-    bool show(protocol::Message message) override {
-        return shared_.output.show(std::move(message));
-    }
-    void review_life() override;
-    void on_left_dead(const Death& death) override;
-    void take_denials() override;
-    Status begin_sweep(KernelLane& lane) override;
-    bool postpones_launch(KernelLane& lane) override;
-    void complete(TrackedExecution& tracked, ExecutionResult result) override;
-    nlohmann::json make_usage() override;
+    // for its kernels
+    void note_use();
+    bool is_alone(const SupervisedKernel& lane) const;
+    void review_life();
+    void on_left_dead(const Death& death);
+    void take_denials();
+    Status begin_sweep(SupervisedKernel& lane);
+    bool postpones_launch(SupervisedKernel& lane);
+    void complete(TrackedExecution& tracked, ExecutionResult result);
+    nlohmann::json make_usage();
 
     // live_session_lanes.cpp
+    std::unique_ptr<SupervisedKernel> make_kernel(KernelSpec spec, sandbox::WorkerGroup group);
+    SupervisedKernel::Sandbox kernel_sandbox(sandbox::WorkerGroup group);
+    SupervisedKernel::Owner kernel_owner();
+    SupervisedKernel::Log kernel_log();
+    SupervisedKernel& kernel_of(sandbox::WorkerGroup group) const {
+        return group == 0 ? *main_ : *further_[group - 1];
+    }
     /// The lanes, the main one first. None ever goes before the session does.
-    std::vector<KernelLane*> lanes() const;
-    KernelLane* find_lane(const std::string& language) const;
-    Result<KernelLane*> lane_in_use(const std::string& language) const;
+    std::vector<SupervisedKernel*> lanes() const;
+    SupervisedKernel* find_lane(const std::string& language) const;
+    Result<SupervisedKernel*> lane_in_use(const std::string& language) const;
     Status check_language(const std::string& language) const;
     /// The language's lane, which is made if there is none; check_language() has looked.
-    KernelLane& open_lane(const std::string& language);
+    SupervisedKernel& open_lane(const std::string& language);
     void launch_lanes();
     std::vector<LanguageInfo> list_languages() const;
 
@@ -162,10 +161,11 @@ class LiveSession final : public Session,
     IdleFreezer::Hooks freezer_hooks();
 
     SessionCommons shared_;
-    const std::unique_ptr<KernelLane> main_;
-    std::vector<std::unique_ptr<KernelLane>> further_;
-    std::vector<KernelLane*> to_launch_;  // of further_: until nothing is in the way
-    bool sweeping_all_ = false;           // nothing can be started inside
+    KernelStarter starter_;
+    const std::unique_ptr<SupervisedKernel> main_;
+    std::vector<std::unique_ptr<SupervisedKernel>> further_;
+    std::vector<SupervisedKernel*> to_launch_;  // of further_: until nothing is in the way
+    bool sweeping_all_ = false;                 // nothing can be started inside
     boost::asio::posix::stream_descriptor sandbox_events_;
     SandboxInbox inbox_;
 

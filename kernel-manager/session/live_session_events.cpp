@@ -35,7 +35,7 @@ void LiveSession::take_sandbox_events() {
             case sandbox::SandboxEvent::Kind::kSandboxDied: {
                 boost::system::error_code ignored;  // our own duplicate descriptor
                 sandbox_events_.close(ignored);
-                for (KernelLane* lane : lanes()) {
+                for (SupervisedKernel* lane : lanes()) {
                     lane->on_sandbox_died();
                 }
                 return;
@@ -45,20 +45,20 @@ void LiveSession::take_sandbox_events() {
                 break;
             case sandbox::SandboxEvent::Kind::kSwept:
                 sweeping_all_ = false;
-                for (KernelLane* lane : lanes()) {
+                for (SupervisedKernel* lane : lanes()) {
                     lane->on_swept();
                 }
                 launch_lanes();
                 break;
             case sandbox::SandboxEvent::Kind::kGroupSwept:
-                for (KernelLane* lane : lanes()) {
+                for (SupervisedKernel* lane : lanes()) {
                     if (lane->group() == event->group) {
                         lane->on_swept();
                     }
                 }
                 break;
             case sandbox::SandboxEvent::Kind::kWorkerExited:
-                for (KernelLane* lane : lanes()) {
+                for (SupervisedKernel* lane : lanes()) {
                     lane->on_worker_exit(event->worker);
                 }
                 break;
@@ -68,7 +68,7 @@ void LiveSession::take_sandbox_events() {
 
 void LiveSession::tell_denial(const sandbox::Denial& denial) {
     // By which of them is not known.
-    for (KernelLane* lane : lanes()) {
+    for (SupervisedKernel* lane : lanes()) {
         lane->on_denied(denial);
     }
 }
@@ -84,11 +84,12 @@ void LiveSession::take_denials() {
     }
 }
 
-Status LiveSession::begin_sweep(KernelLane& lane) {
-    const std::vector<KernelLane*> all = lanes();
-    const bool others_live = std::any_of(all.begin(), all.end(), [&](const KernelLane* other) {
-        return other != &lane && other->has_process() && !other->has_ended();
-    });
+Status LiveSession::begin_sweep(SupervisedKernel& lane) {
+    const std::vector<SupervisedKernel*> all = lanes();
+    const bool others_live =
+        std::any_of(all.begin(), all.end(), [&](const SupervisedKernel* other) {
+            return other != &lane && other->has_process() && !other->has_ended();
+        });
     if (others_live) {
         return shared_.sandbox.begin_sweep(lane.group());
     }

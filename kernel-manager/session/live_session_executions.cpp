@@ -32,7 +32,7 @@ Result<std::shared_ptr<Execution>> LiveSession::begin(ExecutionRequest request) 
 }
 
 Status LiveSession::check_execution(const ExecutionRequest& request) const {
-    if (const KernelLane* lane = find_lane(request.language)) {
+    if (const SupervisedKernel* lane = find_lane(request.language)) {
         BOOST_OUTCOME_TRY(lane->check_alive());
     }
     BOOST_OUTCOME_TRY(check_language(request.language));
@@ -48,7 +48,7 @@ Status LiveSession::check_execution(const ExecutionRequest& request) const {
                 ", the session's limit wall_ms");
     }
     std::size_t waiting = 0;
-    for (const KernelLane* lane : lanes()) {
+    for (const SupervisedKernel* lane : lanes()) {
         waiting += lane->waiting();
     }
     if (waiting >= limits::kExecutionsQueuedMax) {
@@ -101,7 +101,7 @@ Result<std::shared_ptr<Execution>> LiveSession::enqueue(
          {"user_expressions", json::object()},
          {"allow_stdin", true},
          {"stop_on_error", false}});
-    KernelLane& lane = open_lane(request.language);
+    SupervisedKernel& lane = open_lane(request.language);
     BOOST_OUTCOME_TRY(
         lane.enqueue({std::move(message), nullptr, std::move(tracked), steady_clock::now()}));
     ++executions_;
@@ -109,7 +109,7 @@ Result<std::shared_ptr<Execution>> LiveSession::enqueue(
     book_.add(execution, request.idempotency_key, std::move(digest));
     touch();
     launch_lanes();
-    lane.dispatch_next();
+    lane.dispatch();
     if (execution->phase() == ExecutionPhase::kQueued) {
         execution->mark_queued();
     }
@@ -132,14 +132,12 @@ Status LiveSession::interrupt_execution(const std::string& execution_id) {
     if (execution->phase() == ExecutionPhase::kFinished) {
         return Error(ErrorCode::kConflict, "interrupt: " + execution_id + " has finished");
     }
-    Status done = ok();
-    // Not found: its code has ended, its answer is being put together.
-    for (KernelLane* lane : lanes()) {
-        if (lane->interrupt_execution(execution, done)) {
-            break;
+    for (SupervisedKernel* lane : lanes()) {
+        if (auto done = lane->interrupt_execution(execution)) {
+            return std::move(*done);
         }
     }
-    return done;
+    return ok();  // its code has ended, its answer is being put together
 }
 
 void LiveSession::complete(TrackedExecution& tracked, ExecutionResult result) {

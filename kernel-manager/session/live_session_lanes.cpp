@@ -13,17 +13,102 @@ namespace cellkeep::session {
 
 static_assert(kSessionLanguagesMax <= sandbox::kWorkerGroupsMax);
 
-std::vector<KernelLane*> LiveSession::lanes() const {
-    std::vector<KernelLane*> all{main_.get()};
+std::unique_ptr<SupervisedKernel> LiveSession::make_kernel(
+    KernelSpec spec, sandbox::WorkerGroup group) {
+    const SessionSetup& setup = shared_.setup;
+    return std::make_unique<SupervisedKernel>(
+        shared_.io,
+        SupervisedKernel::Identity{
+            .session_id = setup.id,
+            .spec = std::move(spec),
+            .group = group,
+            .start_timeout = setup.start_timeout,
+            .own = {setup.options.env, setup.options.working_directory},
+            .spare = setup.spare},
+        kernel_sandbox(group),
+        SupervisedKernel::Budget{
+            .limits = setup.options.limits,
+            .account = shared_.account,
+            .usage = shared_.usage,
+            .queued_bytes = shared_.queued_bytes},
+        ExecutionFiles::Places{
+            .workspace = shared_.workspace,
+            .saved_texts = shared_.saved_texts,
+            .work_thread = setup.work_thread,
+            .inputs_thread = setup.inputs_thread,
+            .inputs = setup.inputs},
+        SupervisedKernel::Audience{.activity = activity_, .front_ends = shared_.output},
+        kernel_owner(),
+        kernel_log(),
+        [this]() -> std::shared_ptr<const void> { return weak_from_this().lock(); });
+}
+
+SupervisedKernel::Sandbox LiveSession::kernel_sandbox(sandbox::WorkerGroup group) {
+    return {
+        .start =
+            [this](const KernelStarter::Order& order, Interpreter::Events events) {
+                return starter_.start(order, std::move(events));
+            },
+        .prepare_directory =
+            [this](const std::string& wanted) {
+                return prepare_working_directory(shared_.workspace, wanted);
+            },
+        .begin_sweep = [this, group] { return begin_sweep(kernel_of(group)); },
+        .postpones_launch = [this, group] { return postpones_launch(kernel_of(group)); },
+        .take_denials = [this] { take_denials(); },
+        .restart_memory_peak =
+            [this, group] {
+                return is_alone(kernel_of(group)) && shared_.sandbox.restart_memory_peak();
+            },
+        .memory_peak = [this]() -> std::optional<std::uint64_t> {
+            const auto peak = shared_.sandbox.memory_peak();
+            return peak.has_value() ? std::optional(peak.value()) : std::nullopt;
+        },
+        .wake = [this] { freezer_.wake(); }};
+}
+
+SupervisedKernel::Owner LiveSession::kernel_owner() {
+    return {
+        .complete = [this](
+                        TrackedExecution& tracked,
+                        ExecutionResult result) { complete(tracked, std::move(result)); },
+        .on_left_dead = [this](const Death& death) { on_left_dead(death); },
+        .note_use = [this] { note_use(); },
+        .review_life = [this] { review_life(); },
+        .end_session =
+            [this] {
+                shared_.setup.on_end_requested({Death::Kind::kRequested, 0});
+            },
+        .make_usage = [this] { return make_usage(); }};
+}
+
+SupervisedKernel::Log LiveSession::kernel_log() {
+    return {
+        .line =
+            [this](const std::string& what) {
+                if (shared_.setup.log) {
+                    shared_.setup.log("session " + shared_.setup.id + ": " + what);
+                }
+            },
+        .limit =
+            [this](const std::string& execution_id, const LimitHit& hit) {
+                if (shared_.setup.log_limit) {
+                    shared_.setup.log_limit(execution_id, hit);
+                }
+            }};
+}
+
+std::vector<SupervisedKernel*> LiveSession::lanes() const {
+    std::vector<SupervisedKernel*> all{main_.get()};
     for (const auto& lane : further_) {
         all.push_back(lane.get());
     }
     return all;
 }
 
-KernelLane* LiveSession::find_lane(const std::string& language) const {
-    const std::vector<KernelLane*> all = lanes();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const KernelLane* lane) {
+SupervisedKernel* LiveSession::find_lane(const std::string& language) const {
+    const std::vector<SupervisedKernel*> all = lanes();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const SupervisedKernel* lane) {
         return lane->spec().language == language;
     });
     return found == all.end() ? nullptr : *found;
@@ -46,8 +131,8 @@ Status LiveSession::check_language(const std::string& language) const {
     return ok();
 }
 
-Result<KernelLane*> LiveSession::lane_in_use(const std::string& language) const {
-    KernelLane* lane = find_lane(language);
+Result<SupervisedKernel*> LiveSession::lane_in_use(const std::string& language) const {
+    SupervisedKernel* lane = find_lane(language);
     if (lane == nullptr) {
         return shared_.setup.offers(language)
                    ? Error(ErrorCode::kConflict, "language: the session has not used " + language)
@@ -56,8 +141,8 @@ Result<KernelLane*> LiveSession::lane_in_use(const std::string& language) const 
     return lane;
 }
 
-KernelLane& LiveSession::open_lane(const std::string& language) {
-    if (KernelLane* lane = find_lane(language)) {
+SupervisedKernel& LiveSession::open_lane(const std::string& language) {
+    if (SupervisedKernel* lane = find_lane(language)) {
         return *lane;
     }
     KernelSpec spec = *shared_.setup.catalog->find(language);
@@ -65,13 +150,12 @@ KernelLane& LiveSession::open_lane(const std::string& language) {
     spec.env.insert(spec.env.end(), network.begin(), network.end());
     main_->count_own_cpu();
     const auto group = static_cast<sandbox::WorkerGroup>(1 + further_.size());
-    further_.push_back(std::make_unique<KernelLane>(
-        static_cast<LaneHost&>(*this), shared_, std::move(spec), group));
+    further_.push_back(make_kernel(std::move(spec), group));
     to_launch_.push_back(further_.back().get());
     return *further_.back();
 }
 
-bool LiveSession::postpones_launch(KernelLane& lane) {
+bool LiveSession::postpones_launch(SupervisedKernel& lane) {
     if (sweeping_all_ &&
         std::find(to_launch_.begin(), to_launch_.end(), &lane) == to_launch_.end()) {
         to_launch_.push_back(&lane);
@@ -84,14 +168,14 @@ void LiveSession::launch_lanes() {
         return;
     }
     freezer_.wake();
-    for (KernelLane* lane : std::exchange(to_launch_, {})) {
+    for (SupervisedKernel* lane : std::exchange(to_launch_, {})) {
         lane->launch_or_die();
     }
 }
 
 std::vector<LanguageInfo> LiveSession::list_languages() const {
     std::vector<LanguageInfo> all;
-    for (const KernelLane* lane : lanes()) {
+    for (const SupervisedKernel* lane : lanes()) {
         all.push_back({lane->spec().language, lane->state(), lane->death(), lane->restarts()});
     }
     if (shared_.setup.catalog) {
@@ -104,9 +188,9 @@ std::vector<LanguageInfo> LiveSession::list_languages() const {
     return all;
 }
 
-bool LiveSession::is_alone(const KernelLane& lane) const {
-    const std::vector<KernelLane*> all = lanes();
-    return std::none_of(all.begin(), all.end(), [&](const KernelLane* other) {
+bool LiveSession::is_alone(const SupervisedKernel& lane) const {
+    const std::vector<SupervisedKernel*> all = lanes();
+    return std::none_of(all.begin(), all.end(), [&](const SupervisedKernel* other) {
         return other != &lane && other->is_running();
     });
 }
@@ -121,7 +205,7 @@ Status LiveSession::interrupt() {
 }
 
 Status LiveSession::interrupt_language(const std::string& language) {
-    BOOST_OUTCOME_TRY(KernelLane * lane, lane_in_use(language));
+    BOOST_OUTCOME_TRY(SupervisedKernel * lane, lane_in_use(language));
     return lane->interrupt();
 }
 
@@ -134,7 +218,7 @@ boost::asio::awaitable<Status> LiveSession::restart_language(const std::string& 
     if (shared_.closed) {
         co_return Error(ErrorCode::kConflict, "restart: the session has ended");
     }
-    BOOST_OUTCOME_CO_TRY(KernelLane * lane, lane_in_use(language));
+    BOOST_OUTCOME_CO_TRY(SupervisedKernel * lane, lane_in_use(language));
     touch();
     co_return co_await lane->restart();
 }

@@ -29,12 +29,13 @@ boost::asio::awaitable<Status> LiveSession::adopt(std::string kernel_id, Session
     created_steady_ = steady_clock::now();
     activity_ = Activity(created_steady_);
     shared_.account = SessionAccount(shared_.limits().consecutive_failures.value_or(0));
-    shared_.account.hand_out(shared_.counters());
+    shared_.account.hand_out(shared_.usage.counters());
     BOOST_OUTCOME_CO_TRY(write_files(std::exchange(shared_.setup.options.files, {})));
     BOOST_OUTCOME_CO_TRY(with_context(
         shared_.workspace.make_directory(shared_.setup.options.working_directory),
         "working_directory"));
-    Status adopted = co_await main_->adopt();
+    Status adopted =
+        co_await main_->adopt({shared_.setup.options.env, shared_.setup.options.working_directory});
     BOOST_OUTCOME_CO_TRY(std::move(adopted));
     freezer_.note_use();
     watch_life();
@@ -68,10 +69,10 @@ void LiveSession::watch_life() {
     if (shared_.closed || shared_.setup.spare) {
         return;
     }
-    const std::vector<KernelLane*> all = lanes();
-    const bool busy =
-        std::any_of(all.begin(), all.end(), [](const KernelLane* lane) { return lane->is_busy(); });
-    const bool dead = std::all_of(all.begin(), all.end(), [](const KernelLane* lane) {
+    const std::vector<SupervisedKernel*> all = lanes();
+    const bool busy = std::any_of(
+        all.begin(), all.end(), [](const SupervisedKernel* lane) { return lane->is_busy(); });
+    const bool dead = std::all_of(all.begin(), all.end(), [](const SupervisedKernel* lane) {
         return lane->state() == KernelState::kDead;
     });
     const bool connected = clients_.count() > 0;
@@ -116,8 +117,8 @@ void LiveSession::end_conversation(const Death& reason) {
         shared_.setup.proxy->close();
     }
     to_launch_.clear();
-    for (KernelLane* lane : lanes()) {
-        lane->close_artifacts();
+    for (SupervisedKernel* lane : lanes()) {
+        lane->close();
     }
     boost::system::error_code ignored;  // our own duplicate descriptor
     sandbox_events_.close(ignored);

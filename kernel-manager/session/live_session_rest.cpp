@@ -29,11 +29,11 @@ std::chrono::seconds LiveSession::freeze_after() const {
 }
 
 bool LiveSession::is_at_work() const {
-    const std::vector<KernelLane*> all = lanes();
+    const std::vector<SupervisedKernel*> all = lanes();
     // One that is dead for good is as if it had never been, unless it is the last.
     const bool lives = std::any_of(
-        all.begin(), all.end(), [](const KernelLane* lane) { return lane->has_process(); });
-    const bool works = std::any_of(all.begin(), all.end(), [](const KernelLane* lane) {
+        all.begin(), all.end(), [](const SupervisedKernel* lane) { return lane->has_process(); });
+    const bool works = std::any_of(all.begin(), all.end(), [](const SupervisedKernel* lane) {
         return lane->is_at_work() && lane->state() != KernelState::kDead;
     });
     return shared_.closed || shared_.setup.spare || !lives || works ||
