@@ -10,8 +10,11 @@
 
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/execution_book.hpp"
+#include "kernel-manager/execution/saved_texts.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/limits/session_account.hpp"
+#include "kernel-manager/output/output_fanout.hpp"
 #include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/session/activity.hpp"
 #include "kernel-manager/session/connected_clients.hpp"
@@ -19,13 +22,14 @@
 #include "kernel-manager/session/kernel_starter.hpp"
 #include "kernel-manager/session/sandbox_inbox.hpp"
 #include "kernel-manager/session/session.hpp"
-#include "kernel-manager/session/session_commons.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "kernel-manager/session/session_setup.hpp"
 #include "kernel-manager/session/supervised_kernel.hpp"
+#include "kernel-manager/session/usage_meter.hpp"
 #include "kernel-manager/session/usage_report.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/workspace/workspace.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -60,32 +64,32 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     boost::asio::awaitable<Status> adopt(std::string kernel_id, SessionOptions options);
     /// Whose end is announced from now on.
     void set_on_end_requested(std::function<void(Death)> callback) {
-        shared_.setup.on_end_requested = std::move(callback);
+        setup_.on_end_requested = std::move(callback);
     }
-    const SessionOptions& options() const { return shared_.setup.options; }
+    const SessionOptions& options() const { return setup_.options; }
     /// Which made its sandbox; null: none did.
-    std::shared_ptr<sandbox::Zygote> zygote() const { return shared_.sandbox.zygote(); }
+    std::shared_ptr<sandbox::Zygote> zygote() const { return sandbox_.zygote(); }
     /// The first half of close(): everything is answered and told, nothing is torn down yet.
     void end_conversation(const Death& reason);
     /// Ends everything inside without waiting; close() does the rest.
-    void kill_inside() { shared_.sandbox.begin_destroy(); }
+    void kill_inside() { sandbox_.begin_destroy(); }
     /// What close() would do, after end_conversation(), for somebody else to do.
-    sandbox::Sandbox release_sandbox() { return shared_.sandbox.release(); }
+    sandbox::Sandbox release_sandbox() { return sandbox_.release(); }
     /// After close(): removes what the host has not let go of yet, if anything. Blocks as
     /// sandbox::Sandbox::destroy does.
     Status remove_leftovers(std::chrono::milliseconds patience) {
-        return shared_.sandbox.destroy(patience);
+        return sandbox_.destroy(patience);
     }
 
-    const std::string& id() const override { return shared_.setup.id; }
-    const std::string& kernel_id() const { return shared_.setup.kernel_id; }
+    const std::string& id() const override { return setup_.id; }
+    const std::string& kernel_id() const { return setup_.kernel_id; }
     SessionInfo info() const override;
     KernelState state() const override { return main_->state(); }
     void submit(protocol::Message request, std::shared_ptr<ReplySink> origin) override;
-    void subscribe(OutputObserver* observer) override { shared_.output.subscribe(observer); }
+    void subscribe(OutputObserver* observer) override { output_.subscribe(observer); }
     void unsubscribe(OutputObserver* observer) override;
     void resume_output() override;
-    const OutputJournal& journal() const override { return shared_.output.journal(); }
+    const OutputJournal& journal() const override { return output_.journal(); }
     std::shared_ptr<void> connect_client() override { return clients_.add(); }
     std::optional<protocol::Message> question() const override { return main_->question(); }
     void set_connection_file(std::string path) override { connection_file_ = std::move(path); }
@@ -99,16 +103,18 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     boost::asio::awaitable<Status> restart_language(const std::string& language) override;
     Status update(const SessionUpdate& wanted) override;
     std::optional<Refusal> refusal() const override {
-        return shared_.account.refuse_agent(shared_.limits(), std::chrono::steady_clock::now());
+        return account_.refuse_agent(session_limits(), std::chrono::steady_clock::now());
     }
     Result<sandbox::Workspace> workspace() override;
-    const Inputs& inputs() const override { return shared_.setup.mounted; }
+    const Inputs& inputs() const override { return setup_.mounted; }
     Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
     void touch() override;
     void close(Death reason) override;
 
  private:
     LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox);
+
+    const SessionLimits& session_limits() const { return setup_.options.limits; }
 
     // for its kernels
     void note_use();
@@ -160,7 +166,16 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     bool is_at_work() const;
     IdleFreezer::Hooks freezer_hooks();
 
-    SessionCommons shared_;
+    boost::asio::io_context& io_;
+    SessionSetup setup_;
+    sandbox::Sandbox sandbox_;
+    const sandbox::Workspace workspace_;  // a view of sandbox_
+    SessionAccount account_;
+    OutputFanout output_;  // what front ends see: the output of the main kernel
+    SavedTexts saved_texts_;
+    UsageMeter usage_;
+    std::size_t queued_bytes_ = 0;  // of the requests that wait, whatever their language
+    bool closed_ = false;
     KernelStarter starter_;
     const std::unique_ptr<SupervisedKernel> main_;
     std::vector<std::unique_ptr<SupervisedKernel>> further_;

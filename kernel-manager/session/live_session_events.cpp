@@ -15,18 +15,18 @@ void LiveSession::watch_sandbox() {
         boost::asio::posix::stream_descriptor::wait_read,
         [weak = weak_from_this()](const boost::system::error_code& error) {
             const auto self = weak.lock();
-            if (error || !self || self->shared_.closed) {
+            if (error || !self || self->closed_) {
                 return;
             }
             self->take_sandbox_events();
-            if (!self->shared_.closed && self->sandbox_events_.is_open()) {
+            if (!self->closed_ && self->sandbox_events_.is_open()) {
                 self->watch_sandbox();
             }
         });
 }
 
 void LiveSession::take_sandbox_events() {
-    while (!shared_.closed) {
+    while (!closed_) {
         const std::optional<sandbox::SandboxEvent> event = inbox_.next();
         if (!event.has_value()) {
             return;
@@ -80,7 +80,7 @@ void LiveSession::take_denials() {
         tell_denial(denial);
     }
     if (taken.must_continue) {
-        boost::asio::post(shared_.io, [self = shared_from_this()] { self->take_sandbox_events(); });
+        boost::asio::post(io_, [self = shared_from_this()] { self->take_sandbox_events(); });
     }
 }
 
@@ -91,10 +91,10 @@ Status LiveSession::begin_sweep(SupervisedKernel& lane) {
             return other != &lane && other->has_process() && !other->has_ended();
         });
     if (others_live) {
-        return shared_.sandbox.begin_sweep(lane.group());
+        return sandbox_.begin_sweep(lane.group());
     }
     // Also what has got away from its group, where that can be.
-    Status begun = shared_.sandbox.begin_sweep();
+    Status begun = sandbox_.begin_sweep();
     sweeping_all_ = begun.has_value();
     return begun;
 }

@@ -15,9 +15,9 @@ static_assert(kSessionLanguagesMax <= sandbox::kWorkerGroupsMax);
 
 std::unique_ptr<SupervisedKernel> LiveSession::make_kernel(
     KernelSpec spec, sandbox::WorkerGroup group) {
-    const SessionSetup& setup = shared_.setup;
+    const SessionSetup& setup = setup_;
     return std::make_unique<SupervisedKernel>(
-        shared_.io,
+        io_,
         SupervisedKernel::Identity{
             .session_id = setup.id,
             .spec = std::move(spec),
@@ -28,16 +28,16 @@ std::unique_ptr<SupervisedKernel> LiveSession::make_kernel(
         kernel_sandbox(group),
         SupervisedKernel::Budget{
             .limits = setup.options.limits,
-            .account = shared_.account,
-            .usage = shared_.usage,
-            .queued_bytes = shared_.queued_bytes},
+            .account = account_,
+            .usage = usage_,
+            .queued_bytes = queued_bytes_},
         ExecutionFiles::Places{
-            .workspace = shared_.workspace,
-            .saved_texts = shared_.saved_texts,
+            .workspace = workspace_,
+            .saved_texts = saved_texts_,
             .work_thread = setup.work_thread,
             .inputs_thread = setup.inputs_thread,
             .inputs = setup.inputs},
-        SupervisedKernel::Audience{.activity = activity_, .front_ends = shared_.output},
+        SupervisedKernel::Audience{.activity = activity_, .front_ends = output_},
         kernel_owner(),
         kernel_log(),
         [this]() -> std::shared_ptr<const void> { return weak_from_this().lock(); });
@@ -51,17 +51,15 @@ SupervisedKernel::Sandbox LiveSession::kernel_sandbox(sandbox::WorkerGroup group
             },
         .prepare_directory =
             [this](const std::string& wanted) {
-                return prepare_working_directory(shared_.workspace, wanted);
+                return prepare_working_directory(workspace_, wanted);
             },
         .begin_sweep = [this, group] { return begin_sweep(kernel_of(group)); },
         .postpones_launch = [this, group] { return postpones_launch(kernel_of(group)); },
         .take_denials = [this] { take_denials(); },
         .restart_memory_peak =
-            [this, group] {
-                return is_alone(kernel_of(group)) && shared_.sandbox.restart_memory_peak();
-            },
+            [this, group] { return is_alone(kernel_of(group)) && sandbox_.restart_memory_peak(); },
         .memory_peak = [this]() -> std::optional<std::uint64_t> {
-            const auto peak = shared_.sandbox.memory_peak();
+            const auto peak = sandbox_.memory_peak();
             return peak.has_value() ? std::optional(peak.value()) : std::nullopt;
         },
         .wake = [this] { freezer_.wake(); }};
@@ -77,7 +75,7 @@ SupervisedKernel::Owner LiveSession::kernel_owner() {
         .review_life = [this] { review_life(); },
         .end_session =
             [this] {
-                shared_.setup.on_end_requested({Death::Kind::kRequested, 0});
+                setup_.on_end_requested({Death::Kind::kRequested, 0});
             },
         .make_usage = [this] { return make_usage(); }};
 }
@@ -86,14 +84,14 @@ SupervisedKernel::Log LiveSession::kernel_log() {
     return {
         .line =
             [this](const std::string& what) {
-                if (shared_.setup.log) {
-                    shared_.setup.log("session " + shared_.setup.id + ": " + what);
+                if (setup_.log) {
+                    setup_.log("session " + setup_.id + ": " + what);
                 }
             },
         .limit =
             [this](const std::string& execution_id, const LimitHit& hit) {
-                if (shared_.setup.log_limit) {
-                    shared_.setup.log_limit(execution_id, hit);
+                if (setup_.log_limit) {
+                    setup_.log_limit(execution_id, hit);
                 }
             }};
 }
@@ -118,8 +116,8 @@ Status LiveSession::check_language(const std::string& language) const {
     if (find_lane(language) != nullptr) {
         return ok();
     }
-    if (!shared_.setup.offers(language)) {
-        return shared_.setup.refuse(language);
+    if (!setup_.offers(language)) {
+        return setup_.refuse(language);
     }
     if (1 + further_.size() >= kSessionLanguagesMax) {
         return Error(
@@ -134,9 +132,9 @@ Status LiveSession::check_language(const std::string& language) const {
 Result<SupervisedKernel*> LiveSession::lane_in_use(const std::string& language) const {
     SupervisedKernel* lane = find_lane(language);
     if (lane == nullptr) {
-        return shared_.setup.offers(language)
+        return setup_.offers(language)
                    ? Error(ErrorCode::kConflict, "language: the session has not used " + language)
-                   : shared_.setup.refuse(language);
+                   : setup_.refuse(language);
     }
     return lane;
 }
@@ -145,8 +143,8 @@ SupervisedKernel& LiveSession::open_lane(const std::string& language) {
     if (SupervisedKernel* lane = find_lane(language)) {
         return *lane;
     }
-    KernelSpec spec = *shared_.setup.catalog->find(language);
-    const auto& network = shared_.setup.network_env;
+    KernelSpec spec = *setup_.catalog->find(language);
+    const auto& network = setup_.network_env;
     spec.env.insert(spec.env.end(), network.begin(), network.end());
     main_->count_own_cpu();
     const auto group = static_cast<sandbox::WorkerGroup>(1 + further_.size());
@@ -164,7 +162,7 @@ bool LiveSession::postpones_launch(SupervisedKernel& lane) {
 }
 
 void LiveSession::launch_lanes() {
-    if (sweeping_all_ || to_launch_.empty() || shared_.closed) {
+    if (sweeping_all_ || to_launch_.empty() || closed_) {
         return;
     }
     freezer_.wake();
@@ -178,8 +176,8 @@ std::vector<LanguageInfo> LiveSession::list_languages() const {
     for (const SupervisedKernel* lane : lanes()) {
         all.push_back({lane->spec().language, lane->state(), lane->death(), lane->restarts()});
     }
-    if (shared_.setup.catalog) {
-        for (const std::string& language : shared_.setup.catalog->languages()) {
+    if (setup_.catalog) {
+        for (const std::string& language : setup_.catalog->languages()) {
             if (find_lane(language) == nullptr) {
                 all.push_back({language, std::nullopt, std::nullopt, 0});
             }
@@ -215,7 +213,7 @@ boost::asio::awaitable<Status> LiveSession::restart() {
 
 boost::asio::awaitable<Status> LiveSession::restart_language(const std::string& language) {
     const auto self = shared_from_this();
-    if (shared_.closed) {
+    if (closed_) {
         co_return Error(ErrorCode::kConflict, "restart: the session has ended");
     }
     BOOST_OUTCOME_CO_TRY(SupervisedKernel * lane, lane_in_use(language));
