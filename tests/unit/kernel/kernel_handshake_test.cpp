@@ -46,15 +46,18 @@ TEST_CASE("only the answer to the first question makes a process ready", "[sessi
     HandshakeFixture fixture;
     fixture.handshake.begin();
     const Message question = fixture.handshake.ask(fixture.messages);
-    const Message other = fixture.messages.request(Channel::kShell, "kernel_info_request", {});
+    const Message other =
+        fixture.messages.request(Channel::kShell, "kernel_info_request", nlohmann::json::object());
     CHECK(fixture.handshake.take(info_reply(other)) == KernelHandshake::Taken::kNot);
     CHECK(fixture.handshake.take(status_of(other, "busy")) == KernelHandshake::Taken::kNot);
     CHECK(fixture.handshake.take(status_of(question, "busy")) == KernelHandshake::Taken::kDone);
     CHECK(
-        fixture.handshake.take(answer(question, Channel::kStdin, "input_request", {})) ==
+        fixture.handshake.take(
+            answer(question, Channel::kStdin, "input_request", nlohmann::json::object())) ==
         KernelHandshake::Taken::kNot);
     CHECK(
-        fixture.handshake.take(answer(question, Channel::kIopub, "stream", {})) ==
+        fixture.handshake.take(
+            answer(question, Channel::kIopub, "stream", nlohmann::json::object())) ==
         KernelHandshake::Taken::kNot);
     CHECK_FALSE(fixture.handshake.info().has_value());
     CHECK(fixture.handshake.take(info_reply(question)) == KernelHandshake::Taken::kReady);
@@ -96,15 +99,17 @@ TEST_CASE("an adoption ends with its own answer", "[session][handshake]") {
     HandshakeFixture fixture;
     CHECK_FALSE(fixture.handshake.is_adopting());
     fixture.handshake.fail_adoption("there is none");
-    const Message request = fixture.handshake.ask_adoption(fixture.messages, {{"env", {}}});
+    const Message request =
+        fixture.handshake.ask_adoption(fixture.messages, {{"env", nlohmann::json::object()}});
     CHECK(request.channel() == Channel::kControl);
     CHECK(request.header().msg_type == protocol::kAdoptRequest);
     CHECK(fixture.handshake.is_adopting());
     Waited adopted;
     fixture.wait(fixture.handshake.wait_adopted(std::chrono::hours(1)), adopted);
-    const Message other = fixture.messages.request(Channel::kControl, "debug_request", {});
+    const Message other =
+        fixture.messages.request(Channel::kControl, "debug_request", nlohmann::json::object());
     CHECK(
-        fixture.handshake.take(answer(other, Channel::kControl, "x", {})) ==
+        fixture.handshake.take(answer(other, Channel::kControl, "x", nlohmann::json::object())) ==
         KernelHandshake::Taken::kNot);
     CHECK_FALSE(adopted.has_value());
     const Message done = answer(request, Channel::kControl, "x", {{"status", "ok"}});

@@ -83,7 +83,7 @@ TEST_CASE("a crashed process is swept before the next one starts", "[session][pr
     CHECK(fixture.calls.empty());
     fixture.process().left = {
         status_of(fixture.process().sent[0], "idle"),
-        answer(fixture.process().sent[0], Channel::kIopub, "stream", {})};
+        answer(fixture.process().sent[0], Channel::kIopub, "stream", nlohmann::json::object())};
     fixture.supervisor.on_swept();
     CHECK(
         fixture.take_calls() == Calls{
@@ -136,7 +136,7 @@ TEST_CASE("a process that is gone says nothing any more", "[session][process]") 
     const auto first = fixture.starts.processes[0];
     fixture.crash();
     fixture.take_calls();
-    first->say(answer(first->sent[0], Channel::kIopub, "stream", {}));
+    first->say(answer(first->sent[0], Channel::kIopub, "stream", nlohmann::json::object()));
     first->events.on_text(OutputStream::kStdout, "text");
     first->events.on_link_closed(Error(ErrorCode::kProtocol, "closed"));
     CHECK(fixture.take_calls().empty());
@@ -157,7 +157,8 @@ TEST_CASE("a session may end while the last output of its process is taken", "[s
         fixture.supervisor.close();
         fixture.supervisor.end({Death::Kind::kRequested, 0});
     };
-    const Message stream = answer(fixture.process().sent[0], Channel::kIopub, "stream", {});
+    const Message stream =
+        answer(fixture.process().sent[0], Channel::kIopub, "stream", nlohmann::json::object());
     fixture.process().left = {stream, stream};
     fixture.crash();
     CHECK(fixture.take_calls() == Calls{"message stream", "+died", "lost: requested"});
@@ -189,7 +190,8 @@ TEST_CASE("the back-pressure of an ended process is lifted", "[session][process]
     fixture.supervisor.resume_reading();
     CHECK_FALSE(fixture.process().paused);
     fixture.on_message = [&fixture](const Message&) { fixture.supervisor.pause_reading(); };
-    fixture.process().left = {answer(fixture.process().sent[0], Channel::kIopub, "stream", {})};
+    fixture.process().left = {
+        answer(fixture.process().sent[0], Channel::kIopub, "stream", nlohmann::json::object())};
     fixture.crash();
     CHECK_FALSE(fixture.starts.processes[0]->paused);
 }

@@ -204,7 +204,9 @@ TEST_CASE(
     fixture.limits.wall = 0ms;
     fixture.limits.cpu = 1h;
     fixture.on_cut = [&fixture] {
-        fixture.on_cut = [] {};
+        if (fixture.cuts.size() > 1) {
+            return;
+        }
         (void)fixture.watch.settle(std::nullopt);
         fixture.watch.forget();
         fixture.limits.wall = 1h;
