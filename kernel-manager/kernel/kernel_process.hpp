@@ -5,6 +5,7 @@
 // io_context thread only.
 #pragma once
 
+#include "kernel-manager/kernel/interpreter.hpp"
 #include "kernel-manager/kernel/kernel_link.hpp"
 #include "kernel-manager/output/output_pipe.hpp"
 #include "protocol/message.hpp"
@@ -14,24 +15,14 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace cellkeep::session {
 
-enum class OutputStream { kStdout, kStderr };
-
-class KernelProcess {
+class KernelProcess final : public Interpreter {
  public:
-    struct Events {
-        std::function<void(protocol::Message)> on_message;
-        std::function<void(OutputStream, std::string_view)> on_text;
-        std::function<void(const Error&)> on_link_closed;
-    };
-
     static Result<std::unique_ptr<KernelProcess>> start(
         boost::asio::io_context& io,
         sandbox::Sandbox& sandbox,
@@ -44,20 +35,17 @@ class KernelProcess {
 
     KernelProcess(const KernelProcess&) = delete;
     KernelProcess& operator=(const KernelProcess&) = delete;
-    /// Closes the channels without further events; the process is the sandbox's to kill.
-    ~KernelProcess();
+    ~KernelProcess() override;
 
-    sandbox::WorkerId id() const { return id_; }
-    Status send(const protocol::Message& message) { return link_->send(message); }
-    /// pidfd_send_signal(2): cannot hit another process.
-    Status send_signal(int number) const;
+    sandbox::WorkerId id() const override { return id_; }
+    Status send(const protocol::Message& message) override { return link_->send(message); }
+    /// pidfd_send_signal(2).
+    Status send_signal(int number) const override;
 
-    /// Hands out what is in the output pipes now: called before a cell's idle is passed on.
-    void drain_pipes();
-    /// Hands out everything that is left, after the process has ended.
-    void drain_all();
-    void pause_reading();
-    void resume_reading();
+    void drain_pipes() override;
+    void drain_all() override;
+    void pause_reading() override;
+    void resume_reading() override;
 
  private:
     KernelProcess(sandbox::WorkerId id, UniqueFd pidfd);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What limits and budgets see of one interpreter's runs: how long one may take, how much it has
-// said, what the sandbox refused to it, and which limit it ended with. KernelLane tells it what
+// said, what the sandbox refused to it, and which limit it ended with. RunWatch tells it what
 // happens and does what it says. Knows no clock and no sandbox. Not thread-safe.
 #pragma once
 

@@ -21,11 +21,22 @@ std::shared_ptr<LiveSession> LiveSession::create(
 }
 
 LiveSession::LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox)
-    : shared_(io, std::move(setup), std::move(sandbox)),
-      main_(std::make_unique<KernelLane>(
-          static_cast<LaneHost&>(*this), shared_, shared_.setup.spec, 0)),
+    : io_(io),
+      setup_(std::move(setup)),
+      sandbox_(std::move(sandbox)),
+      workspace_(sandbox_),
+      account_(session_limits().consecutive_failures.value_or(0)),
+      output_(limits::kJournalMessagesMax, limits::kJournalBytesMax),
+      usage_(
+          {.counters = [this] { return sandbox_.counters(); },
+           .cpu_time = [this](sandbox::WorkerGroup group) { return sandbox_.cpu_time(group); }},
+          account_,
+          session_limits(),
+          kernel_log().line),
+      starter_(io, sandbox_, workspace_, session_limits(), setup_.id),
+      main_(make_kernel(setup_.spec, 0)),
       sandbox_events_(io),
-      inbox_([this] { return shared_.sandbox.next_event(); }),
+      inbox_([this] { return sandbox_.next_event(); }),
       created_at_(system_clock::now()),
       created_steady_(steady_clock::now()),
       activity_(created_steady_),
@@ -40,13 +51,12 @@ LiveSession::~LiveSession() {
 
 boost::asio::awaitable<Status> LiveSession::start() {
     const auto self = shared_from_this();
-    BOOST_OUTCOME_CO_TRY(write_files(std::exchange(shared_.setup.options.files, {})));
+    BOOST_OUTCOME_CO_TRY(write_files(std::exchange(setup_.options.files, {})));
     BOOST_OUTCOME_CO_TRY(with_context(
-        shared_.workspace.make_directory(shared_.setup.options.working_directory),
-        "working_directory"));
+        workspace_.make_directory(setup_.options.working_directory), "working_directory"));
 
     // A duplicate, because the sandbox keeps and closes its own.
-    UniqueFd events(::fcntl(shared_.sandbox.event_fd(), F_DUPFD_CLOEXEC, 0));
+    UniqueFd events(::fcntl(sandbox_.event_fd(), F_DUPFD_CLOEXEC, 0));
     if (!events) {
         co_return Error::from_errno(errno, "fcntl(F_DUPFD_CLOEXEC)");
     }
@@ -57,11 +67,11 @@ boost::asio::awaitable<Status> LiveSession::start() {
     }
     (void)events.release();
     watch_sandbox();
-    shared_.account.hand_out(shared_.counters());
+    account_.hand_out(usage_.counters());
     BOOST_OUTCOME_CO_TRY(main_->launch());
     Status ready = co_await main_->wait_ready();
     if (ready.has_value()) {
-        shared_.account.hand_out(shared_.counters());
+        account_.hand_out(usage_.counters());
         // Only now: until it is ready nobody could remove it.
         touch();
         watch_life();
@@ -71,25 +81,25 @@ boost::asio::awaitable<Status> LiveSession::start() {
 
 SessionInfo LiveSession::info() const {
     SessionInfo info;
-    info.id = shared_.setup.id;
-    info.kernel_id = shared_.setup.kernel_id;
-    info.language = shared_.setup.options.language;
+    info.id = setup_.id;
+    info.kernel_id = setup_.kernel_id;
+    info.language = setup_.options.language;
     info.languages = list_languages();
-    if (const auto& catalog = shared_.setup.catalog) {
+    if (const auto& catalog = setup_.catalog) {
         info.not_offered = {catalog, &catalog->not_offered()};
     }
     info.state = main_->state();
     info.frozen = freezer_.frozen();
     info.death = main_->death();
-    info.limits = shared_.limits();
-    if (shared_.setup.proxy) {
-        info.network = shared_.setup.proxy->policy();
-        info.traffic = shared_.setup.proxy->traffic();
+    info.limits = session_limits();
+    if (setup_.proxy) {
+        info.network = setup_.proxy->policy();
+        info.traffic = setup_.proxy->traffic();
     }
-    info.environment = shared_.setup.spec.environment;
-    info.isolation = shared_.sandbox.isolation();
-    info.metadata = shared_.setup.options.metadata;
-    info.owner = shared_.setup.options.owner;
+    info.environment = setup_.spec.environment;
+    info.isolation = sandbox_.isolation();
+    info.metadata = setup_.options.metadata;
+    info.owner = setup_.options.owner;
     info.created_at = created_at_;
     info.last_activity = created_at_ + std::chrono::duration_cast<system_clock::duration>(
                                            activity_.last() - created_steady_);
@@ -99,14 +109,14 @@ SessionInfo LiveSession::info() const {
     }
     info.connections = clients_.count();
     info.connection_file = connection_file_;
-    info.output_dropped = shared_.output.journal().dropped();
-    info.used = shared_.account.used();
-    info.circuit = shared_.account.circuit(steady_clock::now());
+    info.output_dropped = output_.journal().dropped();
+    info.used = account_.used();
+    info.circuit = account_.circuit(steady_clock::now());
     return info;
 }
 
 void LiveSession::submit(protocol::Message request, std::shared_ptr<ReplySink> origin) {
-    if (shared_.closed) {
+    if (closed_) {
         main_->refuse(
             std::move(request), std::move(origin), "SessionClosed", "The session has ended.");
         return;
@@ -127,33 +137,29 @@ void LiveSession::submit(protocol::Message request, std::shared_ptr<ReplySink> o
 }
 
 void LiveSession::unsubscribe(OutputObserver* observer) {
-    shared_.output.unsubscribe(observer);
+    output_.unsubscribe(observer);
     resume_output();
 }
 
 void LiveSession::resume_output() {
-    if (!shared_.output.is_congested()) {
+    if (!output_.is_congested()) {
         main_->resume_reading();
     }
 }
 
-void LiveSession::note_output(const protocol::Message& message, bool tracked_running) {
-    activity_.note_output(message.parent().msg_type, tracked_running, steady_clock::now());
-}
-
 json LiveSession::make_usage() {
-    auto usage = shared_.sandbox.usage();
+    auto usage = sandbox_.usage();
     return usage_report_.make(
-        shared_.limits(),
+        session_limits(),
         usage.has_value() ? std::optional<sandbox::Usage>(usage.value()) : std::nullopt,
         steady_clock::now());
 }
 
 Result<sandbox::Workspace> LiveSession::workspace() {
-    if (shared_.closed) {
+    if (closed_) {
         return Error(ErrorCode::kConflict, "files: the session has ended");
     }
-    return shared_.workspace;
+    return workspace_;
 }
 
 }  // namespace cellkeep::session

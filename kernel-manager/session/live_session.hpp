@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Session that Service makes: a sandbox, a lane for each interpreter in it (kernel_lane.hpp),
-// an account over what it costs, a journal behind the one that front ends see. Sources:
-// live_session.cpp (the interface), live_session_lanes.cpp (languages and their lanes),
-// live_session_executions.cpp (executions of agents),
-// live_session_files.cpp (files it begins with), live_session_events.cpp (what its sandbox tells),
-// live_session_life.cpp (hand-out of a spare,
-// culling, the end), live_session_update.cpp (what may change), live_session_rest.cpp (when it is
-// frozen).
+// The Session that Service makes: a sandbox, the kernels in it (supervised_kernel.hpp), an account
+// over what it costs, a journal behind the one that front ends see. Sources: live_session.cpp (the
+// interface), live_session_lanes.cpp (languages and their lanes), live_session_executions.cpp
+// (executions of agents), live_session_files.cpp (files it begins with), live_session_events.cpp
+// (what its sandbox tells), live_session_life.cpp (hand-out of a spare, culling, the end),
+// live_session_update.cpp (what may change), live_session_rest.cpp (when it is frozen).
 #pragma once
 
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/execution_book.hpp"
+#include "kernel-manager/execution/saved_texts.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/limits/session_account.hpp"
+#include "kernel-manager/output/output_fanout.hpp"
 #include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/session/activity.hpp"
 #include "kernel-manager/session/connected_clients.hpp"
 #include "kernel-manager/session/idle_freezer.hpp"
-#include "kernel-manager/session/kernel_lane.hpp"
+#include "kernel-manager/session/kernel_starter.hpp"
 #include "kernel-manager/session/sandbox_inbox.hpp"
 #include "kernel-manager/session/session.hpp"
-#include "kernel-manager/session/session_commons.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "kernel-manager/session/session_options.hpp"
+#include "kernel-manager/session/session_setup.hpp"
+#include "kernel-manager/session/supervised_kernel.hpp"
+#include "kernel-manager/session/usage_meter.hpp"
 #include "kernel-manager/session/usage_report.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/workspace/workspace.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -41,9 +45,7 @@
 
 namespace cellkeep::session {
 
-class LiveSession final : public Session,
-                          private LaneHost,
-                          public std::enable_shared_from_this<LiveSession> {
+class LiveSession final : public Session, public std::enable_shared_from_this<LiveSession> {
  public:
     using Setup = SessionSetup;
 
@@ -62,32 +64,32 @@ class LiveSession final : public Session,
     boost::asio::awaitable<Status> adopt(std::string kernel_id, SessionOptions options);
     /// Whose end is announced from now on.
     void set_on_end_requested(std::function<void(Death)> callback) {
-        shared_.setup.on_end_requested = std::move(callback);
+        setup_.on_end_requested = std::move(callback);
     }
-    const SessionOptions& options() const { return shared_.setup.options; }
+    const SessionOptions& options() const { return setup_.options; }
     /// Which made its sandbox; null: none did.
-    std::shared_ptr<sandbox::Zygote> zygote() const { return shared_.sandbox.zygote(); }
+    std::shared_ptr<sandbox::Zygote> zygote() const { return sandbox_.zygote(); }
     /// The first half of close(): everything is answered and told, nothing is torn down yet.
     void end_conversation(const Death& reason);
     /// Ends everything inside without waiting; close() does the rest.
-    void kill_inside() { shared_.sandbox.begin_destroy(); }
+    void kill_inside() { sandbox_.begin_destroy(); }
     /// What close() would do, after end_conversation(), for somebody else to do.
-    sandbox::Sandbox release_sandbox() { return shared_.sandbox.release(); }
+    sandbox::Sandbox release_sandbox() { return sandbox_.release(); }
     /// After close(): removes what the host has not let go of yet, if anything. Blocks as
     /// sandbox::Sandbox::destroy does.
     Status remove_leftovers(std::chrono::milliseconds patience) {
-        return shared_.sandbox.destroy(patience);
+        return sandbox_.destroy(patience);
     }
 
-    const std::string& id() const override { return shared_.setup.id; }
-    const std::string& kernel_id() const { return shared_.setup.kernel_id; }
+    const std::string& id() const override { return setup_.id; }
+    const std::string& kernel_id() const { return setup_.kernel_id; }
     SessionInfo info() const override;
     KernelState state() const override { return main_->state(); }
     void submit(protocol::Message request, std::shared_ptr<ReplySink> origin) override;
-    void subscribe(OutputObserver* observer) override { shared_.output.subscribe(observer); }
+    void subscribe(OutputObserver* observer) override { output_.subscribe(observer); }
     void unsubscribe(OutputObserver* observer) override;
     void resume_output() override;
-    const OutputJournal& journal() const override { return shared_.output.journal(); }
+    const OutputJournal& journal() const override { return output_.journal(); }
     std::shared_ptr<void> connect_client() override { return clients_.add(); }
     std::optional<protocol::Message> question() const override { return main_->question(); }
     void set_connection_file(std::string path) override { connection_file_ = std::move(path); }
@@ -101,10 +103,10 @@ class LiveSession final : public Session,
     boost::asio::awaitable<Status> restart_language(const std::string& language) override;
     Status update(const SessionUpdate& wanted) override;
     std::optional<Refusal> refusal() const override {
-        return shared_.account.refuse_agent(shared_.limits(), std::chrono::steady_clock::now());
+        return account_.refuse_agent(session_limits(), std::chrono::steady_clock::now());
     }
     Result<sandbox::Workspace> workspace() override;
-    const Inputs& inputs() const override { return shared_.setup.mounted; }
+    const Inputs& inputs() const override { return setup_.mounted; }
     Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
     void touch() override;
     void close(Death reason) override;
@@ -112,31 +114,34 @@ class LiveSession final : public Session,
  private:
     LiveSession(boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox);
 
-    // of LaneHost
-    std::shared_ptr<LaneHost> hold() override { return {weak_from_this().lock(), this}; }
-    void wake() override { freezer_.wake(); }
-    void note_use() override;
-    void note_output(const protocol::Message& message, bool tracked_running) override;
-    bool is_alone(const KernelLane& lane) const override;
-    bool show(protocol::Message message) override {
-        return shared_.output.show(std::move(message));
-    }
-    void review_life() override;
-    void on_left_dead(const Death& death) override;
-    void take_denials() override;
-    Status begin_sweep(KernelLane& lane) override;
-    bool postpones_launch(KernelLane& lane) override;
-    void complete(TrackedExecution& tracked, ExecutionResult result) override;
-    nlohmann::json make_usage() override;
+    const SessionLimits& session_limits() const { return setup_.options.limits; }
+
+    // for its kernels
+    void note_use();
+    bool is_alone(const SupervisedKernel& lane) const;
+    void review_life();
+    void on_left_dead(const Death& death);
+    void take_denials();
+    Status begin_sweep(SupervisedKernel& lane);
+    bool postpones_launch(SupervisedKernel& lane);
+    void complete(TrackedExecution& tracked, ExecutionResult result);
+    nlohmann::json make_usage();
 
     // live_session_lanes.cpp
+    std::unique_ptr<SupervisedKernel> make_kernel(KernelSpec spec, sandbox::WorkerGroup group);
+    SupervisedKernel::Sandbox kernel_sandbox(sandbox::WorkerGroup group);
+    SupervisedKernel::Owner kernel_owner();
+    SupervisedKernel::Log kernel_log();
+    SupervisedKernel& kernel_of(sandbox::WorkerGroup group) const {
+        return group == 0 ? *main_ : *further_[group - 1];
+    }
     /// The lanes, the main one first. None ever goes before the session does.
-    std::vector<KernelLane*> lanes() const;
-    KernelLane* find_lane(const std::string& language) const;
-    Result<KernelLane*> lane_in_use(const std::string& language) const;
+    std::vector<SupervisedKernel*> lanes() const;
+    SupervisedKernel* find_lane(const std::string& language) const;
+    Result<SupervisedKernel*> lane_in_use(const std::string& language) const;
     Status check_language(const std::string& language) const;
     /// The language's lane, which is made if there is none; check_language() has looked.
-    KernelLane& open_lane(const std::string& language);
+    SupervisedKernel& open_lane(const std::string& language);
     void launch_lanes();
     std::vector<LanguageInfo> list_languages() const;
 
@@ -161,11 +166,21 @@ class LiveSession final : public Session,
     bool is_at_work() const;
     IdleFreezer::Hooks freezer_hooks();
 
-    SessionCommons shared_;
-    const std::unique_ptr<KernelLane> main_;
-    std::vector<std::unique_ptr<KernelLane>> further_;
-    std::vector<KernelLane*> to_launch_;  // of further_: until nothing is in the way
-    bool sweeping_all_ = false;           // nothing can be started inside
+    boost::asio::io_context& io_;
+    SessionSetup setup_;
+    sandbox::Sandbox sandbox_;
+    const sandbox::Workspace workspace_;  // a view of sandbox_
+    SessionAccount account_;
+    OutputFanout output_;  // what front ends see: the output of the main kernel
+    SavedTexts saved_texts_;
+    UsageMeter usage_;
+    std::size_t queued_bytes_ = 0;  // of the requests that wait, whatever their language
+    bool closed_ = false;
+    KernelStarter starter_;
+    const std::unique_ptr<SupervisedKernel> main_;
+    std::vector<std::unique_ptr<SupervisedKernel>> further_;
+    std::vector<SupervisedKernel*> to_launch_;  // of further_: until nothing is in the way
+    bool sweeping_all_ = false;                 // nothing can be started inside
     boost::asio::posix::stream_descriptor sandbox_events_;
     SandboxInbox inbox_;
 

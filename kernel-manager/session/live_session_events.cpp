@@ -15,18 +15,18 @@ void LiveSession::watch_sandbox() {
         boost::asio::posix::stream_descriptor::wait_read,
         [weak = weak_from_this()](const boost::system::error_code& error) {
             const auto self = weak.lock();
-            if (error || !self || self->shared_.closed) {
+            if (error || !self || self->closed_) {
                 return;
             }
             self->take_sandbox_events();
-            if (!self->shared_.closed && self->sandbox_events_.is_open()) {
+            if (!self->closed_ && self->sandbox_events_.is_open()) {
                 self->watch_sandbox();
             }
         });
 }
 
 void LiveSession::take_sandbox_events() {
-    while (!shared_.closed) {
+    while (!closed_) {
         const std::optional<sandbox::SandboxEvent> event = inbox_.next();
         if (!event.has_value()) {
             return;
@@ -35,7 +35,7 @@ void LiveSession::take_sandbox_events() {
             case sandbox::SandboxEvent::Kind::kSandboxDied: {
                 boost::system::error_code ignored;  // our own duplicate descriptor
                 sandbox_events_.close(ignored);
-                for (KernelLane* lane : lanes()) {
+                for (SupervisedKernel* lane : lanes()) {
                     lane->on_sandbox_died();
                 }
                 return;
@@ -45,20 +45,20 @@ void LiveSession::take_sandbox_events() {
                 break;
             case sandbox::SandboxEvent::Kind::kSwept:
                 sweeping_all_ = false;
-                for (KernelLane* lane : lanes()) {
+                for (SupervisedKernel* lane : lanes()) {
                     lane->on_swept();
                 }
                 launch_lanes();
                 break;
             case sandbox::SandboxEvent::Kind::kGroupSwept:
-                for (KernelLane* lane : lanes()) {
+                for (SupervisedKernel* lane : lanes()) {
                     if (lane->group() == event->group) {
                         lane->on_swept();
                     }
                 }
                 break;
             case sandbox::SandboxEvent::Kind::kWorkerExited:
-                for (KernelLane* lane : lanes()) {
+                for (SupervisedKernel* lane : lanes()) {
                     lane->on_worker_exit(event->worker);
                 }
                 break;
@@ -68,7 +68,7 @@ void LiveSession::take_sandbox_events() {
 
 void LiveSession::tell_denial(const sandbox::Denial& denial) {
     // By which of them is not known.
-    for (KernelLane* lane : lanes()) {
+    for (SupervisedKernel* lane : lanes()) {
         lane->on_denied(denial);
     }
 }
@@ -80,20 +80,21 @@ void LiveSession::take_denials() {
         tell_denial(denial);
     }
     if (taken.must_continue) {
-        boost::asio::post(shared_.io, [self = shared_from_this()] { self->take_sandbox_events(); });
+        boost::asio::post(io_, [self = shared_from_this()] { self->take_sandbox_events(); });
     }
 }
 
-Status LiveSession::begin_sweep(KernelLane& lane) {
-    const std::vector<KernelLane*> all = lanes();
-    const bool others_live = std::any_of(all.begin(), all.end(), [&](const KernelLane* other) {
-        return other != &lane && other->has_process() && !other->has_ended();
-    });
+Status LiveSession::begin_sweep(SupervisedKernel& lane) {
+    const std::vector<SupervisedKernel*> all = lanes();
+    const bool others_live =
+        std::any_of(all.begin(), all.end(), [&](const SupervisedKernel* other) {
+            return other != &lane && other->has_process() && !other->has_ended();
+        });
     if (others_live) {
-        return shared_.sandbox.begin_sweep(lane.group());
+        return sandbox_.begin_sweep(lane.group());
     }
     // Also what has got away from its group, where that can be.
-    Status begun = shared_.sandbox.begin_sweep();
+    Status begun = sandbox_.begin_sweep();
     sweeping_all_ = begun.has_value();
     return begun;
 }

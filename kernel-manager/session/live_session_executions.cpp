@@ -16,7 +16,7 @@ using protocol::Message;
 using std::chrono::steady_clock;
 
 Result<std::shared_ptr<Execution>> LiveSession::begin(ExecutionRequest request) {
-    if (shared_.closed) {
+    if (closed_) {
         return Error(ErrorCode::kConflict, "execute: the session has ended");
     }
     if (request.language.empty()) {
@@ -32,23 +32,23 @@ Result<std::shared_ptr<Execution>> LiveSession::begin(ExecutionRequest request) 
 }
 
 Status LiveSession::check_execution(const ExecutionRequest& request) const {
-    if (const KernelLane* lane = find_lane(request.language)) {
+    if (const SupervisedKernel* lane = find_lane(request.language)) {
         BOOST_OUTCOME_TRY(lane->check_alive());
     }
     BOOST_OUTCOME_TRY(check_language(request.language));
-    const SessionLimits& session_limits = shared_.limits();
+    const SessionLimits& most = session_limits();
     if (const auto refused = refusal()) {
         return Error(ErrorCode::kLimitExceeded, "execute: " + refused->message, refused->hint);
     }
-    if (request.timeout.has_value() && *request.timeout > session_limits.wall) {
+    if (request.timeout.has_value() && *request.timeout > most.wall) {
         return Error::in_field(
             ErrorCode::kInvalidArgument,
             "timeout_ms",
-            "must be at most " + std::to_string(session_limits.wall.count()) +
+            "must be at most " + std::to_string(most.wall.count()) +
                 ", the session's limit wall_ms");
     }
     std::size_t waiting = 0;
-    for (const KernelLane* lane : lanes()) {
+    for (const SupervisedKernel* lane : lanes()) {
         waiting += lane->waiting();
     }
     if (waiting >= limits::kExecutionsQueuedMax) {
@@ -58,7 +58,7 @@ Status LiveSession::check_execution(const ExecutionRequest& request) const {
                 " requests wait in this session already");
     }
     for (const InputFile& file : request.files) {
-        if (shared_.setup.mounted.contains(file.path)) {
+        if (setup_.mounted.contains(file.path)) {
             // Not even from the same input: a copy in its place would take the mount away.
             return Error::in_field(
                 ErrorCode::kInvalidArgument,
@@ -66,17 +66,17 @@ Status LiveSession::check_execution(const ExecutionRequest& request) const {
                 "a read-only input is mounted there");
         }
     }
-    return check_files(request.files, shared_.setup.inputs.get());
+    return check_files(request.files, setup_.inputs.get());
 }
 
 Result<std::shared_ptr<Execution>> LiveSession::enqueue(
     ExecutionRequest request, std::string digest) {
     BOOST_OUTCOME_TRY(const auto random, random_hex(12));
     const auto execution = std::make_shared<Execution>(
-        shared_.io,
+        io_,
         Execution::Order{
             .id = "exe_" + random,
-            .session_id = shared_.setup.id,
+            .session_id = setup_.id,
             .language = request.language,
             .code_sha256 = protocol::sha256_hex(request.code),
             .reasoning = std::move(request.reasoning),
@@ -85,15 +85,15 @@ Result<std::shared_ptr<Execution>> LiveSession::enqueue(
         execution,
         ExecutionRecorder(
             execution->id(),
-            shared_.setup.id,
+            setup_.id,
             std::move(request.stdin_text),
-            shared_.limits().output_bytes,
-            shared_.setup.proxy != nullptr),
+            session_limits().output_bytes,
+            setup_.proxy != nullptr),
         request.timeout,
         std::move(request.files)});
     Message message = Message::make(
         Channel::kShell,
-        protocol::make_header("execute_request", "api-" + shared_.setup.id, "cellkeep"),
+        protocol::make_header("execute_request", "api-" + setup_.id, "cellkeep"),
         json::object(),
         {{"code", request.code},
          {"silent", false},
@@ -101,15 +101,15 @@ Result<std::shared_ptr<Execution>> LiveSession::enqueue(
          {"user_expressions", json::object()},
          {"allow_stdin", true},
          {"stop_on_error", false}});
-    KernelLane& lane = open_lane(request.language);
+    SupervisedKernel& lane = open_lane(request.language);
     BOOST_OUTCOME_TRY(
         lane.enqueue({std::move(message), nullptr, std::move(tracked), steady_clock::now()}));
     ++executions_;
-    shared_.account.accept_agent();
+    account_.accept_agent();
     book_.add(execution, request.idempotency_key, std::move(digest));
     touch();
     launch_lanes();
-    lane.dispatch_next();
+    lane.dispatch();
     if (execution->phase() == ExecutionPhase::kQueued) {
         execution->mark_queued();
     }
@@ -132,14 +132,12 @@ Status LiveSession::interrupt_execution(const std::string& execution_id) {
     if (execution->phase() == ExecutionPhase::kFinished) {
         return Error(ErrorCode::kConflict, "interrupt: " + execution_id + " has finished");
     }
-    Status done = ok();
-    // Not found: its code has ended, its answer is being put together.
-    for (KernelLane* lane : lanes()) {
-        if (lane->interrupt_execution(execution, done)) {
-            break;
+    for (SupervisedKernel* lane : lanes()) {
+        if (auto done = lane->interrupt_execution(execution)) {
+            return std::move(*done);
         }
     }
-    return done;
+    return ok();  // its code has ended, its answer is being put together
 }
 
 void LiveSession::complete(TrackedExecution& tracked, ExecutionResult result) {
@@ -149,7 +147,7 @@ void LiveSession::complete(TrackedExecution& tracked, ExecutionResult result) {
     // What never ran, and what somebody ended, says nothing about the code.
     const bool ran = execution->phase() == ExecutionPhase::kRunning;
     const bool ended_by_others = result.death.has_value() && !is_own_fault(*result.death);
-    shared_.account.end_agent(
+    account_.end_agent(
         ran && !ended_by_others ? vote_of(result.status) : CircuitVote::kNone, steady_clock::now());
     execution->finish(std::move(result));
     book_.settle();

@@ -12,9 +12,7 @@ namespace cellkeep::session {
 
 Status LiveSession::write_files(std::vector<InputFile> files) {
     BOOST_OUTCOME_TRY(check_places(files));
-    return FileWriting(
-               shared_.workspace, std::move(files), shared_.setup.inputs, References::kMounted)
-        .run();
+    return FileWriting(workspace_, std::move(files), setup_.inputs, References::kMounted).run();
 }
 
 Status LiveSession::check_places(const std::vector<InputFile>& files) const {
@@ -23,9 +21,9 @@ Status LiveSession::check_places(const std::vector<InputFile>& files) const {
         if (path.has_error()) {
             return std::move(path).error().within_field("files/" + std::to_string(i) + "/path");
         }
-        const auto mounted = shared_.setup.mounted.find(files[i].path);
+        const auto mounted = setup_.mounted.find(files[i].path);
         // The mount itself is in the list that the session was made with.
-        if (mounted != shared_.setup.mounted.end() && files[i].from != mounted->second) {
+        if (mounted != setup_.mounted.end() && files[i].from != mounted->second) {
             return Error::in_field(
                 ErrorCode::kInvalidArgument,
                 "files/" + std::to_string(i) + "/path",
@@ -36,11 +34,11 @@ Status LiveSession::check_places(const std::vector<InputFile>& files) const {
 }
 
 Result<sandbox::Workspace::OpenedFile> LiveSession::open_input(const std::string& path) const {
-    const auto mounted = shared_.setup.mounted.find(path);
-    if (mounted == shared_.setup.mounted.end() || !shared_.setup.inputs) {
+    const auto mounted = setup_.mounted.find(path);
+    if (mounted == setup_.mounted.end() || !setup_.inputs) {
         return Session::open_input(path);
     }
-    BOOST_OUTCOME_TRY(auto input, shared_.setup.inputs->open_file(mounted->second));
+    BOOST_OUTCOME_TRY(auto input, setup_.inputs->open_file(mounted->second));
     sandbox::Workspace::OpenedFile file;
     file.fd = std::move(input.fd);
     file.bytes = input.state.bytes;

@@ -19,22 +19,22 @@ using std::chrono::system_clock;
 
 boost::asio::awaitable<Status> LiveSession::adopt(std::string kernel_id, SessionOptions options) {
     const auto self = shared_from_this();
-    if (shared_.closed || !main_->is_ready()) {
+    if (closed_ || !main_->is_ready()) {
         co_return Error(ErrorCode::kConflict, "hand out: the spare is not ready");
     }
-    shared_.setup.spare = false;
-    shared_.setup.kernel_id = std::move(kernel_id);
-    shared_.setup.options = std::move(options);
+    setup_.spare = false;
+    setup_.kernel_id = std::move(kernel_id);
+    setup_.options = std::move(options);
     created_at_ = system_clock::now();
     created_steady_ = steady_clock::now();
     activity_ = Activity(created_steady_);
-    shared_.account = SessionAccount(shared_.limits().consecutive_failures.value_or(0));
-    shared_.account.hand_out(shared_.counters());
-    BOOST_OUTCOME_CO_TRY(write_files(std::exchange(shared_.setup.options.files, {})));
+    account_ = SessionAccount(session_limits().consecutive_failures.value_or(0));
+    account_.hand_out(usage_.counters());
+    BOOST_OUTCOME_CO_TRY(write_files(std::exchange(setup_.options.files, {})));
     BOOST_OUTCOME_CO_TRY(with_context(
-        shared_.workspace.make_directory(shared_.setup.options.working_directory),
-        "working_directory"));
-    Status adopted = co_await main_->adopt();
+        workspace_.make_directory(setup_.options.working_directory), "working_directory"));
+    OwnStart own{setup_.options.env, setup_.options.working_directory};
+    Status adopted = co_await main_->adopt(std::move(own));
     BOOST_OUTCOME_CO_TRY(std::move(adopted));
     freezer_.note_use();
     watch_life();
@@ -46,7 +46,7 @@ void LiveSession::touch() {
 }
 
 void LiveSession::note_use() {
-    if (!shared_.setup.spare) {
+    if (!setup_.spare) {
         freezer_.note_use();
     }
 }
@@ -59,19 +59,19 @@ void LiveSession::review_life() {
 
 void LiveSession::on_left_dead(const Death& death) {
     watch_life();
-    if (shared_.setup.spare) {
-        shared_.setup.on_end_requested(death);
+    if (setup_.spare) {
+        setup_.on_end_requested(death);
     }
 }
 
 void LiveSession::watch_life() {
-    if (shared_.closed || shared_.setup.spare) {
+    if (closed_ || setup_.spare) {
         return;
     }
-    const std::vector<KernelLane*> all = lanes();
-    const bool busy =
-        std::any_of(all.begin(), all.end(), [](const KernelLane* lane) { return lane->is_busy(); });
-    const bool dead = std::all_of(all.begin(), all.end(), [](const KernelLane* lane) {
+    const std::vector<SupervisedKernel*> all = lanes();
+    const bool busy = std::any_of(
+        all.begin(), all.end(), [](const SupervisedKernel* lane) { return lane->is_busy(); });
+    const bool dead = std::all_of(all.begin(), all.end(), [](const SupervisedKernel* lane) {
         return lane->state() == KernelState::kDead;
     });
     const bool connected = clients_.count() > 0;
@@ -79,17 +79,17 @@ void LiveSession::watch_life() {
         {.created_at = created_steady_,
          .last_activity = activity_.last(),
          .client_left_at = clients_.left_at(),
-         .idle = shared_.limits().idle,
-         .lifetime = shared_.limits().lifetime,
-         .cull_connected = shared_.setup.options.cull.connected,
-         .cull_busy = shared_.setup.options.cull.busy,
+         .idle = session_limits().idle,
+         .lifetime = session_limits().lifetime,
+         .cull_connected = setup_.options.cull.connected,
+         .cull_busy = setup_.options.cull.busy,
          .connected = connected,
          .busy = busy,
          .dead = dead},
         steady_clock::now());
     if (decision.verdict != CullDecision::Verdict::kStay) {
         const bool old = decision.verdict == CullDecision::Verdict::kOld;
-        shared_.setup.on_end_requested({Death::Kind::kCulled, old ? kCulledForAge : 0});
+        setup_.on_end_requested({Death::Kind::kCulled, old ? kCulledForAge : 0});
         return;
     }
     // A client that leaves calls again by itself.
@@ -107,17 +107,17 @@ void LiveSession::watch_life() {
 }
 
 void LiveSession::end_conversation(const Death& reason) {
-    if (std::exchange(shared_.closed, true)) {
+    if (std::exchange(closed_, true)) {
         return;
     }
     life_timer_.cancel();
     freezer_.stop();
-    if (shared_.setup.proxy) {
-        shared_.setup.proxy->close();
+    if (setup_.proxy) {
+        setup_.proxy->close();
     }
     to_launch_.clear();
-    for (KernelLane* lane : lanes()) {
-        lane->close_artifacts();
+    for (SupervisedKernel* lane : lanes()) {
+        lane->close();
     }
     boost::system::error_code ignored;  // our own duplicate descriptor
     sandbox_events_.close(ignored);
@@ -133,7 +133,7 @@ void LiveSession::end_conversation(const Death& reason) {
 void LiveSession::close(Death reason) {
     end_conversation(reason);
     // A failure leaves nothing running or is tried again by the Service (remove_leftovers).
-    (void)shared_.sandbox.destroy();
+    (void)sandbox_.destroy();
 }
 
 }  // namespace cellkeep::session

@@ -7,33 +7,31 @@
 namespace cellkeep::session {
 
 Status LiveSession::update(const SessionUpdate& wanted) {
-    if (shared_.closed) {
+    if (closed_) {
         return Error(ErrorCode::kConflict, "update: the session has ended");
     }
     if (wanted.limits) {
-        BOOST_OUTCOME_TRY(check_lowering(shared_.limits(), *wanted.limits));
+        BOOST_OUTCOME_TRY(check_lowering(session_limits(), *wanted.limits));
     }
-    const auto before =
-        shared_.setup.proxy ? shared_.setup.proxy->policy() : egress::NetworkPolicy();
+    const auto before = setup_.proxy ? setup_.proxy->policy() : egress::NetworkPolicy();
     if (wanted.network) {
-        BOOST_OUTCOME_TRY(update_network(
-            shared_.setup.gateway.get(), shared_.setup.proxy.get(), *wanted.network));
+        BOOST_OUTCOME_TRY(
+            update_network(setup_.gateway.get(), setup_.proxy.get(), *wanted.network));
     }
     if (wanted.limits) {
         Status lowered = lower_sandbox_limits(
-            shared_.limits(), *wanted.limits, [this](const sandbox::LimitsChange& change) {
-                return shared_.sandbox.change_limits(change);
+            session_limits(), *wanted.limits, [this](const sandbox::LimitsChange& change) {
+                return sandbox_.change_limits(change);
             });
         if (lowered.has_error()) {
             // All or nothing. What was in force a moment ago is allowed.
-            (void)update_network(shared_.setup.gateway.get(), shared_.setup.proxy.get(), before)
-                .has_value();
+            (void)update_network(setup_.gateway.get(), setup_.proxy.get(), before).has_value();
             return lowered;
         }
-        shared_.setup.options.limits = *wanted.limits;
+        setup_.options.limits = *wanted.limits;
     }
     if (wanted.metadata) {
-        shared_.setup.options.metadata = *wanted.metadata;
+        setup_.options.metadata = *wanted.metadata;
     }
     touch();
     watch_life();

@@ -22,7 +22,6 @@ KNOWN: dict[str, int] = {
     "kernel-manager/http/Connection": 3,
     "kernel-manager/jupyter/RestApi": 3,
     "kernel-manager/service/ServiceState": 4,
-    "kernel-manager/session/KernelLane": 7,
     "kernel-manager/session/LiveSession": 8,
     "kernels/driver/DriverInterpreter": 3,
     "sandbox/cgroup/SessionCgroup": 4,

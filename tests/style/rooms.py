@@ -70,7 +70,11 @@ ROOMS = (
         (MANAGER + "output", "sandbox/workspace"),
     ),
     Room(MANAGER + "limits", "limits, budgets, circuit breaker, the reasons that they give", (MANAGER + "execution",)),
-    Room(MANAGER + "kernel", "one interpreter: link, process, state machine, request queue", (MANAGER + "limits",)),
+    Room(
+        MANAGER + "kernel",
+        "one interpreter: link, process, death and restart, the request queue and the run",
+        (MANAGER + "limits",),
+    ),
     Room(
         MANAGER + "languages",
         "catalog, language folders, foreign kernels, environments",

@@ -3,7 +3,7 @@
 // A run is over when its kernel says so, and code inside can say it in the kernel's place and go
 // on. So the run's deadline stays: a kernel that takes no request by then is asked one, and if it
 // does not answer in time, the code that holds it is interrupted, and after a grace its interpreter
-// is killed. Owned by one lane. io_context thread only.
+// is killed. Owned by one kernel. io_context thread only.
 #pragma once
 
 #include "protocol/limits.hpp"

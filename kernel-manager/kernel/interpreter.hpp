@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A running interpreter as its supervisor sees it: what it can be sent, and what it says. What it
+// runs in is behind this interface (KernelProcess; a fake in tests). io_context thread only.
+#pragma once
+
+#include "protocol/message.hpp"
+#include "protocol/support/result.hpp"
+#include "sandbox/sandbox.hpp"
+
+#include <functional>
+#include <string_view>
+
+namespace cellkeep::session {
+
+enum class OutputStream { kStdout, kStderr };
+
+class Interpreter {
+ public:
+    /// What it says. None is called after the end of the Interpreter, nor from inside its start.
+    struct Events {
+        std::function<void(protocol::Message)> on_message;
+        /// Text that C code or a subprocess wrote to a pipe.
+        std::function<void(OutputStream, std::string_view)> on_text;
+        /// Once. Mostly the first sign of its end.
+        std::function<void(const Error&)> on_link_closed;
+    };
+
+    Interpreter() = default;
+    Interpreter(const Interpreter&) = delete;
+    Interpreter& operator=(const Interpreter&) = delete;
+    /// Without further events; the process itself is its sandbox's to kill.
+    virtual ~Interpreter() = default;
+
+    virtual sandbox::WorkerId id() const = 0;
+    /// kLimitExceeded if too much waits to be sent; kConflict if it has closed its end.
+    virtual Status send(const protocol::Message& message) = 0;
+    /// kSystem if the process has ended. Cannot hit another process.
+    virtual Status send_signal(int number) const = 0;
+
+    /// Hands out the text that is in the pipes now.
+    virtual void drain_pipes() = 0;
+    /// Hands out everything that is left, after the process has ended.
+    virtual void drain_all() = 0;
+    /// The back-pressure that a flooding interpreter feels.
+    virtual void pause_reading() = 0;
+    virtual void resume_reading() = 0;
+};
+
+}  // namespace cellkeep::session

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/kernel/kernel_output.hpp"
+
+#include "kernel-manager/execution/execution_events.hpp"
+#include "protocol/limits.hpp"
+
+#include <utility>
+
+namespace cellkeep::session {
+
+KernelOutput::KernelOutput(
+    boost::asio::io_context& io,
+    OutputFanout* fanout,
+    const sandbox::Workspace& workspace,
+    Hooks hooks,
+    KeepAlive keep_alive)
+    : fanout_(fanout),
+      workspace_(workspace),
+      hooks_(std::move(hooks)),
+      restore_alarm_(io, std::move(keep_alive)) {}
+
+void KernelOutput::publish(protocol::Message message) {
+    hooks_.note(message, run_ != nullptr ? &run_->message() : nullptr);
+    if (run_ != nullptr && run_->execution() && run_->is_parent_of(message)) {
+        run_->execution()->recorder.on_output(message, &workspace_);
+        add_output_event(*run_->execution()->execution, message);
+    }
+    const bool congested = fanout_ != nullptr && fanout_->show(std::move(message));
+    if (congested && !pressure_lifted_) {
+        hooks_.pause_reading();
+    }
+}
+
+void KernelOutput::lift_pressure() {
+    pressure_lifted_ = true;
+    hooks_.resume_reading();
+}
+
+void KernelOutput::restore_pressure() {
+    pressure_lifted_ = false;
+    restore_alarm_.cancel();
+}
+
+void KernelOutput::restore_pressure_soon() {
+    restore_alarm_.set_after(limits::kInterruptGrace, [this] {
+        if (run_ != nullptr && run_->cut() == Cut::kInterrupt) {
+            pressure_lifted_ = false;
+        }
+    });
+}
+
+}  // namespace cellkeep::session

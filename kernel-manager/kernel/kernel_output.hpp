@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is said of one kernel on its way out: by the kernel itself, and by the server in its place.
+// Notes it as activity, records it for the execution that runs, shows it to front ends, and makes
+// the kernel wait while they cannot take more. io_context thread only.
+#pragma once
+
+#include "kernel-manager/kernel/running_request.hpp"
+#include "kernel-manager/output/output_fanout.hpp"
+#include "protocol/message.hpp"
+#include "protocol/support/alarm.hpp"
+#include "sandbox/workspace/workspace.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <functional>
+#include <string>
+
+namespace cellkeep::session {
+
+class KernelOutput {
+ public:
+    /// None is empty.
+    struct Hooks {
+        /// Every message, before it goes out. running: the request that is with the kernel; null if
+        /// there is none.
+        std::function<void(const protocol::Message&, const protocol::Message* running)> note;
+        /// Stops and continues reading what the kernel says. Both may be called at any time.
+        std::function<void()> pause_reading;
+        std::function<void()> resume_reading;
+    };
+
+    /// fanout: where front ends watch; null if they watch another kernel of the session. The
+    /// workspace gets texts that are too long for an answer. Both live longer.
+    KernelOutput(
+        boost::asio::io_context& io,
+        OutputFanout* fanout,
+        const sandbox::Workspace& workspace,
+        Hooks hooks,
+        KeepAlive keep_alive);
+    KernelOutput(const KernelOutput&) = delete;
+    KernelOutput& operator=(const KernelOutput&) = delete;
+    ~KernelOutput() = default;
+
+    /// A message on iopub. May end the session: front ends are called.
+    void publish(protocol::Message message);
+
+    // --- the run whose output it is
+    /// The run must stay where it is until end_run().
+    void begin_run(const RunningRequest& run) { run_ = &run; }
+    void end_run() { run_ = nullptr; }
+    /// Text from the kernel's pipes follows from the request that was begun last.
+    void set_text_parent(std::string header_json) { text_parent_ = std::move(header_json); }
+    /// JSON text; "{}" if it follows from no request.
+    const std::string& text_parent() const { return text_parent_; }
+
+    // --- back-pressure
+    /// A deadline or an interrupt must get through, also if a front end cannot take more.
+    void lift_pressure();
+    void restore_pressure();
+    /// The same after limits::kInterruptGrace, unless the run has passed a limit by then: code that
+    /// survives an interrupt feels a slow client again.
+    void restore_pressure_soon();
+    /// The kernel has ended: until its last output has been taken, the pressure stays as it is.
+    void keep_pressure() { restore_alarm_.cancel(); }
+
+ private:
+    OutputFanout* fanout_;
+    const sandbox::Workspace& workspace_;
+    const Hooks hooks_;
+    const RunningRequest* run_ = nullptr;
+    std::string text_parent_ = "{}";
+    bool pressure_lifted_ = false;
+    Alarm restore_alarm_;
+};
+
+}  // namespace cellkeep::session

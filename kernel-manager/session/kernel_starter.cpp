@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/kernel_starter.hpp"
+
+#include "kernel-manager/kernel/kernel_process.hpp"
+#include "kernel-manager/kernel/start_variables.hpp"
+#include "sandbox/policy/policy.hpp"
+
+#include <utility>
+
+namespace cellkeep::session {
+
+std::vector<std::string> make_environment(
+    const KernelSpec& spec,
+    const std::map<std::string, std::string>& own,
+    const std::string& session_id,
+    const SessionLimits& limits,
+    bool rehearses) {
+    std::vector<std::string> env;
+    for (const std::string& entry : spec.env) {
+        if (!own.contains(entry.substr(0, entry.find('=')))) {
+            env.push_back(entry);
+        }
+    }
+    for (const auto& [name, value] : own) {
+        env.push_back(name + "=" + value);
+    }
+    env.push_back("CELLKEEP_SESSION_ID=" + session_id);
+    // No cgroup is visible inside: what sizes its pools by the machine (DuckDB) reads these.
+    env.push_back("CELLKEEP_MEMORY_BYTES=" + std::to_string(limits.memory_mb << 20U));
+    env.push_back("CELLKEEP_CPU_CORES=" + std::to_string(limits.cpu_cores));
+    if (rehearses) {
+        env.emplace_back("CELLKEEP_REHEARSE=1");
+    }
+    return env;
+}
+
+std::string prepare_working_directory(
+    const sandbox::Workspace& workspace, const std::string& wanted) {
+    if (wanted.empty() || workspace.make_directory(wanted).has_error()) {
+        return sandbox::kWorkspacePath;
+    }
+    return std::string(sandbox::kWorkspacePath) + "/" + wanted;
+}
+
+KernelStarter::KernelStarter(
+    boost::asio::io_context& io,
+    sandbox::Sandbox& sandbox,
+    const sandbox::Workspace& workspace,
+    const SessionLimits& limits,
+    std::string session_id)
+    : io_(io),
+      sandbox_(sandbox),
+      workspace_(workspace),
+      limits_(limits),
+      session_id_(std::move(session_id)) {}
+
+Result<std::unique_ptr<Interpreter>> KernelStarter::start(
+    const Order& order, Interpreter::Events events) {
+    // A zygote is of the session's own language.
+    const bool warm = order.group == 0 && sandbox_.is_warm() && !has_start_variables(order.own.env);
+    BOOST_OUTCOME_TRY(
+        auto process,
+        KernelProcess::start(
+            io_,
+            sandbox_,
+            order.spec.argv,
+            make_environment(order.spec, order.own.env, session_id_, limits_, warm && order.spare),
+            prepare_working_directory(workspace_, order.own.working_directory),
+            warm,
+            order.group,
+            std::move(events)));
+    return std::unique_ptr<Interpreter>(std::move(process));
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starts the interpreters of one session in its sandbox: each with its language's command, in the
+// session's directory, with the session's environment. Owned by the session; what it starts is its
+// caller's. io_context thread only.
+#pragma once
+
+#include "kernel-manager/kernel/interpreter.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/limits/limits.hpp"
+#include "protocol/support/result.hpp"
+#include "sandbox/sandbox.hpp"
+#include "sandbox/workspace/workspace.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session {
+
+/// What is the session's own about its interpreters; a spare gets it when it is handed out.
+struct OwnStart {
+    std::map<std::string, std::string> env;
+    /// Relative to the workspace; empty: the workspace.
+    std::string working_directory;
+};
+
+/// The whole environment of an interpreter, as "NAME=value": the language's, then the session's,
+/// which replaces it, then what the server says itself. rehearses: there is time to warm up
+/// (kernels/python/cellkeep_kernel/rehearsal.py).
+std::vector<std::string> make_environment(
+    const KernelSpec& spec,
+    const std::map<std::string, std::string>& own,
+    const std::string& session_id,
+    const SessionLimits& limits,
+    bool rehearses);
+
+/// The directory of the session's interpreters, absolute and inside; made if it is missing. The
+/// workspace, if there is none or the guest has put something else in its place: better than no
+/// interpreter.
+std::string prepare_working_directory(
+    const sandbox::Workspace& workspace, const std::string& wanted);
+
+class KernelStarter {
+ public:
+    /// Sandbox, workspace and limits stay where they are; the limits may change.
+    KernelStarter(
+        boost::asio::io_context& io,
+        sandbox::Sandbox& sandbox,
+        const sandbox::Workspace& workspace,
+        const SessionLimits& limits,
+        std::string session_id);
+    KernelStarter(const KernelStarter&) = delete;
+    KernelStarter& operator=(const KernelStarter&) = delete;
+    ~KernelStarter() = default;
+
+    struct Order {
+        const KernelSpec& spec;
+        const OwnStart& own;
+        sandbox::WorkerGroup group = 0;  // 0: the session's own language, which a zygote may have
+        bool spare = false;              // it has time to warm up before a client has it
+    };
+    /// Errors are those of sandbox::Sandbox::start() and of making sockets and pipes.
+    Result<std::unique_ptr<Interpreter>> start(const Order& order, Interpreter::Events events);
+
+ private:
+    boost::asio::io_context& io_;
+    sandbox::Sandbox& sandbox_;
+    const sandbox::Workspace& workspace_;
+    const SessionLimits& limits_;
+    const std::string session_id_;
+};
+
+}  // namespace cellkeep::session

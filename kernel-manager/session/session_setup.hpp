@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a session is made: what its Service gives to it. Values, and callbacks of the Service's.
+#pragma once
+
+#include "kernel-manager/egress/gateway.hpp"
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/inputs_directory.hpp"
+#include "kernel-manager/execution/work_thread.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
+#include "kernel-manager/limits/limit_reason.hpp"
+#include "kernel-manager/session/session.hpp"
+#include "kernel-manager/session/session_options.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session {
+
+/// How a session is made.
+struct SessionSetup {
+    std::string id;
+    std::string kernel_id;
+    SessionOptions options;
+    KernelSpec spec;  // of its main kernel
+    /// What else may run in its sandbox; null: nothing.
+    std::shared_ptr<const KernelCatalog> catalog = nullptr;
+    std::vector<std::string> network_env = {};    // "NAME=value", for every kernel
+    std::shared_ptr<egress::Gateway> gateway;     // null: the server gives no network
+    std::shared_ptr<egress::SessionProxy> proxy;  // null: this session has none
+    std::chrono::milliseconds start_timeout{0};
+    /// At rest for so long, the sandbox is frozen until it is needed; 0: never.
+    std::chrono::seconds freeze_after{0};
+    std::function<void(bool frozen)> log_frozen;  // may be empty
+    /// A client asked for shutdown, the session is idle or old, or it is a spare that died: the
+    /// Service removes it.
+    std::function<void(Death)> on_end_requested;
+    /// One line for the server's log.
+    std::function<void(const std::string&)> log;
+    /// A run ended with a limit; the execution's id is empty for a Jupyter client's.
+    std::function<void(const std::string& execution_id, const LimitHit&)> log_limit;
+    /// Reads what executions leave.
+    std::shared_ptr<WorkThread> work_thread;
+    /// Reads the operator's inputs, whose disk may stall: nothing else waits for it.
+    std::shared_ptr<WorkThread> inputs_thread;
+    std::shared_ptr<const InputsDirectory> inputs;  // null: there is none
+    Session::Inputs mounted;                        // of them, in this sandbox
+    /// Made in advance, for nobody: neither culled nor restarted until it is handed out.
+    bool spare = false;
+
+    /// Whether code of that language may run in its sandbox beside its own.
+    bool offers(const std::string& language) const {
+        return catalog && catalog->find(language) != nullptr;
+    }
+    /// Of a language that it does not offer (refuse_language()).
+    Error refuse(const std::string& language) const {
+        return catalog ? catalog->refuse(language) : refuse_language(language, {});
+    }
+};
+
+}  // namespace cellkeep::session

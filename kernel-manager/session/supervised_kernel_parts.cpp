@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the parts of a kernel are connected: what each asks for, and which of the others has it.
+#include "kernel-manager/session/supervised_kernel.hpp"
+#include "protocol/json.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace cellkeep::session {
+
+using protocol::Message;
+using std::chrono::steady_clock;
+
+ProcessSupervisor::Settings SupervisedKernel::process_settings() const {
+    const std::string name = "cellkeep-" + identity_.session_id;
+    return {
+        .name = is_main() ? name : name + "-" + spec().language,
+        .start_timeout = identity_.start_timeout,
+        .first_inside = is_main(),
+        .spare = identity_.spare};
+}
+
+ProcessSupervisor::Sandbox SupervisedKernel::process_sandbox(UsageMeter& usage) {
+    return {
+        .start =
+            [this](Interpreter::Events events) {
+                return sandbox_.start(
+                    {.spec = identity_.spec,
+                     .own = identity_.own,
+                     .group = identity_.group,
+                     .spare = process_.is_spare()},
+                    std::move(events));
+            },
+        .begin_sweep = sandbox_.begin_sweep,
+        .postpones_launch = sandbox_.postpones_launch,
+        .wake = sandbox_.wake,
+        .oom_kills = [&usage] { return usage.counters().oom_kills; }};
+}
+
+ProcessSupervisor::Listener SupervisedKernel::process_listener() {
+    return {
+        .change = [this](KernelEvent event) { change(event); },
+        .publish = [this](Message message) { publish(std::move(message)); },
+        .on_message = [this](Message message) { on_message(std::move(message)); },
+        .on_text = [this](
+                       OutputStream stream, std::string_view text) { run_.on_text(stream, text); },
+        .on_started =
+            [this] {
+                output_.set_text_parent("{}");
+                if (!is_main()) {
+                    watch_.count_own_cpu();
+                }
+            },
+        .on_ready = [this] { on_ready(); },
+        .running = [this] { return run_.message(); },
+        .fail_running =
+            [this](const Death& death, const std::string& text) { (void)run_.fail(death, text); },
+        .fail_waiting =
+            [this](const Death& death, const std::string& text) { waiting_.fail_all(death, text); },
+        .on_lost = [this](const ProcessSupervisor::Loss& loss) { return on_lost(loss); },
+        .on_left_dead =
+            [this](const Death& death) {
+                answer_waiting_for_info();
+                owner_.on_left_dead(death);
+            }};
+}
+
+KernelOutput::Hooks SupervisedKernel::output_hooks(Activity& activity) {
+    return {
+        .note =
+            [&activity](const Message& message, const Message* running) {
+                activity.note_output(
+                    message.parent().msg_type,
+                    running != nullptr && is_tracked(running->header().msg_type),
+                    steady_clock::now());
+            },
+        .pause_reading = [this] { process_.pause_reading(); },
+        .resume_reading = [this] { process_.resume_reading(); }};
+}
+
+RunWatch::Counters SupervisedKernel::run_counters(UsageMeter& usage) const {
+    return {
+        .session = [&usage] { return usage.counters(); },
+        .own_cpu = [&usage, group = group()] { return usage.cpu_time(group); }};
+}
+
+RunWatch::Owner SupervisedKernel::watch_owner() {
+    return {
+        .cut = [this](Cut limit) { run_.cut(limit); },
+        .kill = [this](const Death& why) { process_.kill(why); }};
+}
+
+ExecutionFiles::Owner SupervisedKernel::files_owner() {
+    return {.complete = owner_.complete, .on_free = [this] {
+                dispatch();
+                owner_.review_life();
+            }};
+}
+
+CurrentRun::Owner SupervisedKernel::run_owner(Activity& activity) {
+    return {
+        .complete = owner_.complete,
+        .on_failed = [this](const Message& request) { waiting_.abort_followers(request); },
+        .on_over =
+            [this, &activity](const std::string& type) {
+                if (is_tracked(type)) {
+                    activity.touch(steady_clock::now());  // idle counts from its end
+                }
+                owner_.note_use();
+                dispatch();
+                owner_.review_life();
+            },
+        .change = [this](KernelEvent event) { change(event); },
+        .wake = sandbox_.wake,
+        .take_denials = sandbox_.take_denials,
+        .restart_memory_peak = sandbox_.restart_memory_peak,
+        .memory_peak = sandbox_.memory_peak,
+        .log_limit = log_.limit};
+}
+
+RequestDispatcher::Kernel SupervisedKernel::dispatcher_kernel() {
+    return {
+        .begin = [this](PendingRequest request) { run_.begin(std::move(request)); },
+        .publish = [this](Message message) { publish(std::move(message)); },
+        .complete = owner_.complete,
+        .is_free =
+            [this] { return !run_.is_running() && process_.takes_requests() && !files_.busy(); },
+        .messages = [this]() -> const ServerMessages& { return process_.messages(); }};
+}
+
+ControlResponder::Kernel SupervisedKernel::control_hooks() {
+    return {
+        .messages = [this]() -> const ServerMessages& { return process_.messages(); },
+        .publish = [this](Message message) { publish(std::move(message)); },
+        .repeat_busy = [this] { run_.repeat_busy(); },
+        .info = [this]() -> const std::optional<nlohmann::json>& { return process_.info(); },
+        .is_dead = [this] { return state_ == KernelState::kDead; },
+        .interrupt = [this] { return interrupt(); },
+        .restart = [this] { process_.begin_restart(); },
+        .end_session = owner_.end_session,
+        .usage = owner_.make_usage,
+        .replay =
+            [this](const Message& request, ReplySink& origin) { answer_replay(request, origin); },
+        .debug =
+            [this](const Message& request, const std::shared_ptr<ReplySink>& origin) {
+                debugger_.submit(request, origin);
+            },
+        .log_unknown =
+            [this](const std::string& type) {
+                log_.line("ignored a control message of unknown type " + protocol::dump_json(type));
+            }};
+}
+
+DebugRouter::Kernel SupervisedKernel::debug_hooks() {
+    return {
+        .messages = [this]() -> const ServerMessages& { return process_.messages(); },
+        .publish = [this](Message message) { publish(std::move(message)); },
+        .repeat_busy = [this] { run_.repeat_busy(); },
+        .check_debugger = [this] { return check_debugger(); },
+        .send = [this](const Message& request) { return process_.send(request); }};
+}
+
+}  // namespace cellkeep::session
