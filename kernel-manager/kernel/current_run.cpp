@@ -147,6 +147,10 @@ void CurrentRun::on_iopub(Message message) {
     if (!is_status && is_of_flood() && message.header().msg_type != "error") {
         return;
     }
+    if (message.header().msg_type == "error" && current_.has_value() &&
+        current_->is_parent_of(message)) {
+        current_->on_error_shown(steady_clock::now());
+    }
     const bool ends_debug_request =
         is_status && !idle && message.parent().msg_type == "debug_request";
     output_.publish(std::move(message));
@@ -197,7 +201,7 @@ void CurrentRun::on_reply(const Message& reply) {
     }
     watch_.on_reply(reply);
     if (current_.has_value() && says(reply, protocol::Member::kStatus, "error")) {
-        owner_.on_failed(current_->message());
+        owner_.on_failed(current_->message(), current_->error_shown_at(steady_clock::now()));
     }
 }
 

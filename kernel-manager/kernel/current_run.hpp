@@ -21,6 +21,7 @@
 #include "protocol/support/alarm.hpp"
 #include "protocol/support/result.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -44,8 +45,10 @@ class CurrentRun {
     struct Owner {
         /// An execution's one answer, if its code left nothing to look for.
         std::function<void(TrackedExecution&, ExecutionResult)> complete;
-        /// The code of this request failed.
-        std::function<void(const protocol::Message& request)> on_failed;
+        /// The code of this request failed, and clients saw its error then.
+        std::function<void(
+            const protocol::Message& request, std::chrono::steady_clock::time_point shown_at)>
+            on_failed;
         /// The run of such a request is over, and answered or about to be.
         std::function<void(const std::string& request_type)> on_over;
 

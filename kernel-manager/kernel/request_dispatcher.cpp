@@ -12,6 +12,13 @@ namespace cellkeep::session {
 
 using protocol::Message;
 
+namespace {
+
+constexpr const char* kAborted = "ExecutionAborted";
+constexpr const char* kAbortedText = "An earlier cell of this client failed.";
+
+}  // namespace
+
 RequestDispatcher::RequestDispatcher(
     boost::asio::io_context& io, std::size_t& queued_bytes, Kernel kernel, KeepAlive keep_alive)
     : io_(io),
@@ -67,21 +74,24 @@ void RequestDispatcher::fail_all(const Death& death, const std::string& text) {
     }
 }
 
-void RequestDispatcher::abort_followers(const Message& failed) {
+void RequestDispatcher::abort_followers(
+    const Message& failed, std::chrono::steady_clock::time_point shown_at) {
     const std::string_view stop =
         failed.outline().find(protocol::Member::kStopOnError, failed.content_json());
     if (!failed.outline().valid || (!stop.empty() && stop != "true")) {
         return;
     }
     // Only what the same client queued behind: another client's work does not depend on it.
-    for (PendingRequest& request : queue_.take_executions_of(failed.header().session)) {
+    for (PendingRequest& request : queue_.take_executions_of(failed.header().session, shown_at)) {
         enclose(request.message, [&] {
             if (request.execution) {
                 kernel_.complete(
                     *request.execution, request.execution->recorder.finish(Cut::kInterrupt));
             } else {
-                request.origin->deliver(kernel_.messages().error_reply(
-                    request.message, "ExecutionAborted", "An earlier cell of this client failed."));
+                const ServerMessages& messages = kernel_.messages();
+                kernel_.publish(messages.error(request.message, kAborted, kAbortedText));
+                request.origin->deliver(
+                    messages.error_reply(request.message, kAborted, kAbortedText));
             }
         });
     }

@@ -15,6 +15,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -65,8 +66,10 @@ class RequestDispatcher {
     /// The kernel has died: answers everything that waits.
     void fail_all(const Death& death, const std::string& text);
     /// The code of this request failed. Unless it says that the client's other requests go on
-    /// (stop_on_error), answers those that the same client queued behind it.
-    void abort_followers(const protocol::Message& failed);
+    /// (stop_on_error), answers those that the same client queued behind it until its error was
+    /// shown. What the client sent later it sent in view of the error: that runs.
+    void abort_followers(
+        const protocol::Message& failed, std::chrono::steady_clock::time_point shown_at);
     /// Takes one execution out of the queue and answers it. Returns false if it does not wait here.
     bool cancel(const Execution& execution);
 

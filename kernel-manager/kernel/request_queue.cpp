@@ -60,13 +60,14 @@ std::optional<PendingRequest> RequestQueue::pop() {
     return request;
 }
 
-std::vector<PendingRequest> RequestQueue::take_executions_of(std::string_view client_session) {
+std::vector<PendingRequest> RequestQueue::take_executions_of(
+    std::string_view client_session, std::chrono::steady_clock::time_point until) {
     std::vector<PendingRequest> taken;
     std::deque<PendingRequest> kept;
     for (PendingRequest& request : requests_) {
         const protocol::Header& header = request.message.header();
-        const bool matches =
-            header.msg_type == "execute_request" && header.session == client_session;
+        const bool matches = header.msg_type == "execute_request" &&
+                             header.session == client_session && request.queued_at <= until;
         if (matches) {
             count_out(size_of(request));
             taken.push_back(std::move(request));

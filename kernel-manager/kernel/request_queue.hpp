@@ -48,9 +48,10 @@ class RequestQueue {
     /// kLimitExceeded at a bound; the request is then handed back through `request` untouched.
     Status push(PendingRequest&& request);
     std::optional<PendingRequest> pop();
-    /// Takes out every execute_request of one client (by header session), in order: what
-    /// stop_on_error aborts.
-    std::vector<PendingRequest> take_executions_of(std::string_view client_session);
+    /// Takes out every execute_request of one client (by header session) that was queued until
+    /// then, in order: what stop_on_error aborts.
+    std::vector<PendingRequest> take_executions_of(
+        std::string_view client_session, std::chrono::steady_clock::time_point until);
     /// Takes out one execution; nothing if it does not wait here.
     std::optional<PendingRequest> take_execution(std::string_view execution_id);
     std::vector<PendingRequest> take_all();

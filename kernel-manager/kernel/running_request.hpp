@@ -74,6 +74,10 @@ class RunningRequest {
     /// Returns false for a reply after the first.
     bool on_reply();
     bool is_replied() const { return replied_; }
+    /// The interpreter has shown an error of the code. The last one counts.
+    void on_error_shown(Time now) { error_shown_at_ = now; }
+    /// When clients saw that the code failed: now, if no error was shown.
+    Time error_shown_at(Time now) const { return error_shown_at_.value_or(now); }
     /// The code asks for input. Returns false while an earlier question is open.
     bool on_input_request(const protocol::Message& question);
     /// The question that is open.
@@ -127,6 +131,7 @@ class RunningRequest {
     bool sent_ = false;
     bool begun_ = false;
     bool replied_ = false;
+    std::optional<Time> error_shown_at_;
     std::optional<protocol::Message> question_;  // not answered yet
 
     Cut cut_ = Cut::kNone;

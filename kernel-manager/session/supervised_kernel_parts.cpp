@@ -101,7 +101,10 @@ ExecutionFiles::Owner SupervisedKernel::files_owner() {
 CurrentRun::Owner SupervisedKernel::run_owner(Activity& activity) {
     return {
         .complete = owner_.complete,
-        .on_failed = [this](const Message& request) { waiting_.abort_followers(request); },
+        .on_failed =
+            [this](const Message& request, std::chrono::steady_clock::time_point shown_at) {
+                waiting_.abort_followers(request, shown_at);
+            },
         .on_over =
             [this, &activity](const std::string& type) {
                 if (is_tracked(type)) {

@@ -147,6 +147,10 @@ class Kernel(Introspection):
         is_last = is_last and self._is_ending()
         self.host.publish("execute_result", to_json(content), b"{}", (), is_last)
 
+    def publish_error(self, content, is_last):
+        """error. is_last: as of publish_result(). A client that sees it finds the cell ended."""
+        self.host.publish("error", to_json(content), b"{}", (), is_last and self._is_ending())
+
     def _is_ending(self):
         """Whether nothing is left to do before the reply that may take time: above all, user code."""
         return (

@@ -17,6 +17,7 @@ from IPython.core.autocall import IPyAutocall
 from IPython.core.interactiveshell import (
     ExecutionInfo,
     ExecutionResult,
+    InteractiveShell,
     softspace,
 )
 from IPython.core.macro import Macro
@@ -34,6 +35,7 @@ _UNUSUAL = re.compile(
     """,
     re.MULTILINE | re.VERBOSE,
 )
+_RUN_CODE_FILE = InteractiveShell.run_code.__code__.co_filename
 # LineInfo.ifun of a line that is not unusual.
 _FIRST_WORD = re.compile(r"[\w.*]*")
 
@@ -67,6 +69,8 @@ class PlainCells:
         self._methods = tuple((name, getattr(type(shell), name)) for name in _OWN_METHODS)
         #: Of the cell that runs, the code that ends in showing a value, once it is being run.
         self.last_code = None
+        #: Of the cell that runs, the code that is being run.
+        self.running_code = None
 
     def _read_state(self):
         """The lists and objects that take part in running a cell."""
@@ -109,6 +113,16 @@ class PlainCells:
         """Whether nobody has registered a callback for what follows a cell."""
         callbacks = self._shell.events.callbacks
         return (callbacks["post_execute"], callbacks["post_run_cell"]) == self._after
+
+    def has_failed(self, traceback):
+        """Whether this is the traceback of the cell's own code, which IPython's run_code() has caught."""
+        while traceback is not None and traceback.tb_frame.f_code.co_filename == _RUN_CODE_FILE:
+            traceback = traceback.tb_next
+        return (
+            self.running_code is not None
+            and traceback is not None
+            and traceback.tb_frame.f_code is self.running_code
+        )
 
     def takes(self, code):
         """Whether run() may run the cell."""
@@ -226,8 +240,12 @@ class PlainCells:
                     code = self._compile(ast.Module([node], []), name, "exec")
                 self.last_code = code if shows else None
                 is_async = code.co_flags & CO_COROUTINE != 0
-                if await self._shell.run_code(code, result, async_=is_async):
-                    return True
+                self.running_code = code
+                try:
+                    if await self._shell.run_code(code, result, async_=is_async):
+                        return True
+                finally:
+                    self.running_code = None
             self.last_code = None
             if softspace(sys.stdout, 0):
                 print()

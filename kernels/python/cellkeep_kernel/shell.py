@@ -59,6 +59,7 @@ class KernelShell(InteractiveShell):
     current_code = ""
     #: What _showtraceback() was given during this cell: {"ename", "evalue", "traceback"}.
     shown_error = None
+    _cell_failed = False
 
     def _exiter_default(self):
         return ZMQExitAutocall(self)
@@ -155,7 +156,13 @@ class KernelShell(InteractiveShell):
             lines = traceback.format_exception(etype, value, self._user_part(tb))
             self._showtraceback(etype, value, lines)
             return
-        super().showtraceback(exc_tuple, *args, **kwargs)
+        # run_code() says so, and only of the cell's own code does the traceback begin there: code may
+        # catch an error and show it, or run another cell, and go on.
+        self._cell_failed = kwargs.get("running_compiled_code") is True and self.kernel.plain.has_failed(tb)
+        try:
+            super().showtraceback(exc_tuple, *args, **kwargs)
+        finally:
+            self._cell_failed = False
 
     def _user_part(self, tb):
         """The traceback without IPython's own frames above the cell's."""
@@ -180,4 +187,4 @@ class KernelShell(InteractiveShell):
         sys.stdout.flush()
         sys.stderr.flush()
         if not self.kernel.silent:
-            self.kernel.publish("error", content)
+            self.kernel.publish_error(content, self._cell_failed)

@@ -103,9 +103,38 @@ TEST_CASE("a failing cell aborts what its client queued behind it and nobody els
     CHECK(aborted["status"] == "error");
     CHECK(aborted.contains("execution_count"));
     CHECK(aborted["ename"] == "ExecutionAborted");
+    // A client that follows the output alone sees why, too.
+    const auto errors = one->of_type("error");
+    REQUIRE(errors.size() == 2);
+    CHECK(errors[1].parent().msg_id == follower.header().msg_id);
+    CHECK(errors[1].parse_content().value()["ename"] == "ExecutionAborted");
     CHECK(answer(fixture, *two, other)["status"] == "ok");
     fixture.run_until([&] { return idle_of(*one, other) && idle_of(*one, follower); });
     session->unsubscribe(one.get());
+}
+
+TEST_CASE("what a client sends in view of an error is not aborted", "[session]") {
+    ServiceFixture fixture;
+    const auto session = fixture.open();
+    const auto client = std::make_shared<RecordingClient>();
+    session->subscribe(client.get());
+    // Something follows the cell, so that its reply comes later than its error.
+    fixture.execute(
+        *session,
+        "import time\n"
+        "get_ipython().events.register('post_run_cell', lambda result: time.sleep(0.3))");
+    const Message failing = execute_request("1/0");
+    const Message before = execute_request("queued_before = True");
+    session->submit(failing, client);
+    session->submit(before, client);
+    fixture.run_until([&] { return !client->of_type("error").empty(); });
+    CHECK(client->reply_to(failing) == nullptr);
+    const Message after = execute_request("assert 'queued_before' not in globals()");
+    session->submit(after, client);
+    CHECK(answer(fixture, *client, failing)["ename"] == "ZeroDivisionError");
+    CHECK(answer(fixture, *client, before)["ename"] == "ExecutionAborted");
+    CHECK(answer(fixture, *client, after)["status"] == "ok");
+    session->unsubscribe(client.get());
 }
 
 TEST_CASE("every queued request is answered when the kernel dies", "[session]") {

@@ -122,19 +122,24 @@ TEST_CASE("a session's queue is bounded by the table of limits", "[session][queu
 
 TEST_CASE("an abort takes the failing client's executions and nobody else's", "[session][queue]") {
     RequestQueue queue(10, 1 << 20U);
+    const std::chrono::steady_clock::time_point shown(std::chrono::seconds(100));
     for (auto one :
          {pending_request("execute_request", "a", "1"),
           pending_request("complete_request", "a", "2"),
           pending_request("execute_request", "b", "3"),
-          pending_request("execute_request", "a", "4")}) {
+          pending_request("execute_request", "a", "4"),
+          pending_request("execute_request", "a", "5")}) {
+        const bool late = code_of(one) == "5";
+        one.queued_at = late ? shown + std::chrono::nanoseconds(1) : shown;
         REQUIRE(queue.push(std::move(one)).has_value());
     }
-    const auto aborted = queue.take_executions_of("a");
+    const auto aborted = queue.take_executions_of("a", shown);
     REQUIRE(aborted.size() == 2);
     CHECK(code_of(aborted[0]) == "1");
     CHECK(code_of(aborted[1]) == "4");
     CHECK(code_of(*queue.pop()) == "2");
     CHECK(code_of(*queue.pop()) == "3");
+    CHECK(code_of(*queue.pop()) == "5");
     CHECK(queue.bytes() == 0);
 }
 
