@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The whole workspace, or a directory of it, as one archive.
+#include "kernel-manager/api/archive_routes.hpp"
+
 #include "kernel-manager/api/file_answers.hpp"
-#include "kernel-manager/api/routes.hpp"
+#include "kernel-manager/api/file_place.hpp"
 #include "kernel-manager/api/workspace_archive.hpp"
 #include "kernel-manager/http/problem.hpp"
 #include "kernel-manager/http/streaming.hpp"
@@ -46,7 +46,7 @@ boost::asio::awaitable<Status> write_archive(
             Status written = co_await writer.write(bytes);
             BOOST_OUTCOME_CO_TRY(std::move(written));
         } else {
-            // What compresses to nothing must not keep everybody else waiting.
+            // A stretch that compresses to nothing must not block the event loop.
             co_await boost::asio::post(executor, boost::asio::use_awaitable);
         }
         if (!more.value()) {
@@ -55,28 +55,16 @@ boost::asio::awaitable<Status> write_archive(
     }
 }
 
-}  // namespace
-
-Routes::Answer Routes::get_archive(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
-    }
-    const auto path = sandbox::parse_workspace_path(request.target.find_query("path").value_or(""));
-    if (path.has_error()) {
-        co_return bad_path(path.error());
-    }
-    count_as_use(request, *session);
-    const auto workspace = session->workspace();
+boost::asio::awaitable<http::Response> get_archive(http::Request& request, FilePlace place) {
+    auto workspace = use_workspace(request, *place.session);
     if (workspace.has_error()) {
-        co_return http::to_response(http::problem_from(workspace.error()));
+        co_return std::move(workspace).error();
     }
-    if (const auto opened = workspace.value().open_directory(path.value()); opened.has_error()) {
+    if (const auto opened = workspace.value().open_directory(place.path); opened.has_error()) {
         co_return file_problem(opened.error());
     }
     const auto source = std::make_shared<Source>();
-    source->session = session;
+    source->session = place.session;
     source->directory.reset(::fcntl(workspace.value().directory_fd(), F_DUPFD_CLOEXEC, 0));
     if (!source->directory) {
         co_return http::to_response(
@@ -85,13 +73,13 @@ Routes::Answer Routes::get_archive(http::Request& request) {
     const sandbox::Workspace own(
         source->directory.get(), workspace.value().file_uid(), workspace.value().file_gid());
     // Shared: the archive is written when this request has been answered.
-    const auto inputs = [session](const std::string& name) {
+    const auto inputs = [session = place.session](const std::string& name) {
         return session->inputs().contains(name)
                    ? std::optional(session->open_input(name))
                    : std::optional<Result<sandbox::Workspace::OpenedFile>>();
     };
-    auto archive =
-        WorkspaceArchive::create(own, path.value(), session->info().limits.disk_mb << 20U, inputs);
+    auto archive = WorkspaceArchive::create(
+        own, place.path, place.session->info().limits.disk_mb << 20U, inputs);
     if (archive.has_error()) {
         co_return http::to_response(http::problem_from(archive.error()));
     }
@@ -103,6 +91,17 @@ Routes::Answer Routes::get_archive(http::Request& request) {
     response.body = http::StreamBody{
         [source](http::BodyWriter& writer) { return write_archive(writer, source); }};
     co_return response;
+}
+
+}  // namespace
+
+void add_archive_routes(http::Router& router, const SessionLookup& lookup) {
+    http::Route route(
+        http::Access::kRead,
+        "GET",
+        "/v1/sessions/{id}/files.tar.zst",
+        with_place(lookup, PathFrom::kQuery, get_archive));
+    router.add(std::move(route).without_body());
 }
 
 }  // namespace cellkeep::agent

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/execution_routes.hpp"
 
-#include "kernel-manager/api/refusal_problem.hpp"
-#include "kernel-manager/api/routes.hpp"
-#include "kernel-manager/api/session_update_body.hpp"
+#include "kernel-manager/api/execution_answer.hpp"
+#include "kernel-manager/api/refusals.hpp"
+#include "kernel-manager/api/request_body.hpp"
 #include "kernel-manager/http/problem.hpp"
 
 #include <algorithm>
@@ -54,102 +54,27 @@ http::Response list_page(
 
 void ExecutionRoutes::add_to(http::Router& router) {
     using http::Access;
-    const auto add = [&](Access access, const char* method, const char* pattern, auto member) {
-        http::Route route(access, method, pattern, [this, member](http::Request& request) {
-            return (this->*member)(request);
-        });
-        const std::string_view path = pattern;
-        if (route.method != "POST" || path.substr(path.rfind('/')) == "/interrupt") {
-            route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
-        }
-        router.add(std::move(route));
+    const auto plain = [this](auto member) {
+        return [this, member](http::Request& request) { return (this->*member)(request); };
     };
-    add(Access::kChange, "POST", "/v1/sessions/{id}/executions", &ExecutionRoutes::execute);
-    add(Access::kRead, "GET", "/v1/sessions/{id}/executions", &ExecutionRoutes::list);
-    add(Access::kRead, "GET", "/v1/sessions/{id}/executions/{exe}", &ExecutionRoutes::get);
-    add(Access::kRead,
-        "GET",
-        "/v1/sessions/{id}/executions/{exe}/events",
-        &ExecutionRoutes::events);
-    add(Access::kChange,
-        "POST",
-        "/v1/sessions/{id}/executions/{exe}/interrupt",
-        &ExecutionRoutes::interrupt);
-    add(Access::kChange, "POST", "/v1/executions", &ExecutionRoutes::execute_once);
-    add(Access::kRead, "GET", "/v1/executions/{exe}", &ExecutionRoutes::get_once);
-    add(Access::kRead, "GET", "/v1/executions/{exe}/events", &ExecutionRoutes::once_events);
-    add(Access::kChange,
-        "POST",
-        "/v1/executions/{exe}/interrupt",
-        &ExecutionRoutes::interrupt_once);
+    const auto within = [this](auto member) {
+        return lookup_.with_session([this, member](http::Request& request, Session session) {
+            return (this->*member)(request, std::move(session));
+        });
+    };
+    const std::string all = "/v1/sessions/{id}/executions";
+    const std::string one = all + "/{exe}";
+    router.add(http::Route(Access::kChange, "POST", all, within(&ExecutionRoutes::execute)));
+    const auto add = [&](Access access, const char* method, const std::string& path, auto handler) {
+        router.add(http::Route(access, method, path, std::move(handler)).without_body());
+    };
+    add(Access::kRead, "GET", all, plain(&ExecutionRoutes::list));
+    add(Access::kRead, "GET", one, plain(&ExecutionRoutes::get));
+    add(Access::kRead, "GET", one + "/events", within(&ExecutionRoutes::events));
+    add(Access::kChange, "POST", one + "/interrupt", within(&ExecutionRoutes::interrupt));
 }
 
-http::Response unknown_cursor() {
-    return http::to_response(http::make_problem(
-        400,
-        "unknown-cursor",
-        "The page cannot be found",
-        "The execution named by \"after\" is no longer remembered; list from the start."));
-}
-
-http::Response unknown_execution(const http::Request& request) {
-    return http::to_response(http::make_problem(
-        404,
-        "unknown-execution",
-        "No such execution",
-        "There is no execution " + request.capture("exe") +
-            " here, or it is no longer remembered."));
-}
-
-http::Response refuse_execution(const Error& error, const session::Session* session) {
-    if (error.code() == ErrorCode::kLimitExceeded && session != nullptr) {
-        if (const auto refusal = session->refusal()) {
-            return http::to_response(to_problem(*refusal));
-        }
-    }
-    const bool of_key = error.field() == "idempotency_key";
-    if (of_key && error.code() == ErrorCode::kNotFound) {
-        return http::to_response(http::make_problem(
-            410,
-            "answer-forgotten",
-            "The request has run and its answer is no longer kept",
-            error.message() + ". " + error.hint()));
-    }
-    if (of_key && error.code() == ErrorCode::kInvalidArgument) {
-        http::Problem problem = http::make_problem(
-            422,
-            "idempotency-key-reused",
-            "The idempotency key belongs to another request",
-            error.message() + ".");
-        problem.errors.push_back({"/idempotency_key", "came before with another request"});
-        return http::to_response(problem);
-    }
-    return http::to_response(refused_field(error));
-}
-
-http::Response answer_interrupt(const http::Request& request, const Status& interrupted) {
-    if (interrupted.has_value()) {
-        return http::make_empty(204);
-    }
-    if (interrupted.error().code() == ErrorCode::kNotFound) {
-        return unknown_execution(request);
-    }
-    if (interrupted.error().code() == ErrorCode::kConflict) {
-        return http::to_response(http::make_problem(
-            409,
-            "execution-finished",
-            "There is nothing to interrupt",
-            interrupted.error().message() + "."));
-    }
-    return http::to_response(http::problem_from(interrupted.error()));
-}
-
-ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
-    }
+ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request, Session session) {
     const ChosenForm form = choose_form(request);
     if (form.problem) {
         co_return http::to_response(*form.problem);
@@ -173,7 +98,7 @@ ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request) {
     AnswerPlan plan;
     plan.execution = begun.value();
     if (std::find(known.begin(), known.end(), plan.execution) == known.end()) {
-        // Whoever asked for it: the history of a session is its owner's.
+        // The history of a session is its owner's, also of executions that another one began.
         co_await history_.note(plan.execution, session->info().owner);
     } else {
         plan.after = form.after;
@@ -199,7 +124,7 @@ ExecutionRoutes::Answer ExecutionRoutes::list(http::Request& request) {
         co_return http::to_response(http::make_problem(
             400, "limit must be a number from 1 to " + std::to_string(kPageExecutionsMax) + "."));
     }
-    const auto session = find_session(backend_, request);
+    const auto session = lookup_.find(request);
     if (session == nullptr) {
         http::Response gone = co_await history_.answer_list(request, *limit);
         co_return gone;
@@ -208,7 +133,7 @@ ExecutionRoutes::Answer ExecutionRoutes::list(http::Request& request) {
 }
 
 ExecutionRoutes::Answer ExecutionRoutes::get(http::Request& request) {
-    const auto session = find_session(backend_, request);
+    const auto session = lookup_.find(request);
     const auto execution = session ? session->find_execution(request.capture("exe")) : nullptr;
     if (!execution) {
         http::Response stored = co_await history_.answer_execution(request);
@@ -221,12 +146,7 @@ ExecutionRoutes::Answer ExecutionRoutes::get(http::Request& request) {
     co_return http::make_json_text(200, to_text(*execution, asked_outputs(request)));
 }
 
-ExecutionRoutes::Answer ExecutionRoutes::events(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
-    }
+ExecutionRoutes::Answer ExecutionRoutes::events(http::Request& request, Session session) {
     const auto execution = session->find_execution(request.capture("exe"));
     if (!execution) {
         co_return unknown_execution(request);
@@ -234,12 +154,7 @@ ExecutionRoutes::Answer ExecutionRoutes::events(http::Request& request) {
     co_return resume_events(request, execution);
 }
 
-ExecutionRoutes::Answer ExecutionRoutes::interrupt(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
-    }
+ExecutionRoutes::Answer ExecutionRoutes::interrupt(http::Request& request, Session session) {
     co_return answer_interrupt(request, session->interrupt_execution(request.capture("exe")));
 }
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executions in the session API: of a session, and those that have a sandbox of their own. A
-// principal that is not an administrator sees its own only.
+// Executions of a session in the session API. A principal that is not an administrator sees its own
+// only.
 #pragma once
 
-#include "kernel-manager/api/execution_answer.hpp"
 #include "kernel-manager/api/history.hpp"
-#include "kernel-manager/api/one_shots.hpp"
+#include "kernel-manager/api/session_lookup.hpp"
 #include "kernel-manager/http/router.hpp"
-#include "kernel-manager/service/backend.hpp"
 
-#include <memory>
-#include <string>
+#include <boost/asio/awaitable.hpp>
+
+#include <cstddef>
 
 namespace cellkeep::agent {
 
@@ -19,41 +18,25 @@ namespace cellkeep::agent {
 inline constexpr std::size_t kPageExecutionsMax = 1000;
 inline constexpr std::size_t kPageExecutionsDefault = 100;
 
-/// Backend and history must outlive it, and it the listener.
+/// History and lookup must outlive it, and it the listener.
 class ExecutionRoutes {
  public:
-    ExecutionRoutes(session::Backend& backend, History& history)
-        : backend_(backend), history_(history), one_shots_(backend) {}
+    ExecutionRoutes(History& history, const SessionLookup& lookup)
+        : history_(history), lookup_(lookup) {}
     void add_to(http::Router& router);
 
  private:
     using Answer = boost::asio::awaitable<http::Response>;
+    using Session = SessionLookup::Session;
 
-    Answer execute(http::Request& request);
+    Answer execute(http::Request& request, Session session);
     Answer list(http::Request& request);
     Answer get(http::Request& request);
-    Answer events(http::Request& request);
-    Answer interrupt(http::Request& request);
+    Answer events(http::Request& request, Session session);
+    Answer interrupt(http::Request& request, Session session);
 
-    // one_shot_routes.cpp
-    Answer execute_once(http::Request& request);
-    Answer get_once(http::Request& request);
-    Answer once_events(http::Request& request);
-    Answer interrupt_once(http::Request& request);
-    std::shared_ptr<OneShot> find_once(const http::Request& request);
-
-    session::Backend& backend_;
     History& history_;
-    OneShots one_shots_;
+    const SessionLookup& lookup_;
 };
-
-/// 400 for a listing that shall go on behind an execution that is not there.
-http::Response unknown_cursor();
-/// 404 for an execution that is not known, or not to this principal.
-http::Response unknown_execution(const http::Request& request);
-/// Why nothing runs. session: whose refusal it may be; null for none.
-http::Response refuse_execution(const Error& error, const session::Session* session);
-/// 204, or why not.
-http::Response answer_interrupt(const http::Request& request, const Status& interrupted);
 
 }  // namespace cellkeep::agent

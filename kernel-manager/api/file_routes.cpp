@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/api/file_routes.hpp"
+
 #include "kernel-manager/api/file_answers.hpp"
-#include "kernel-manager/api/model.hpp"
-#include "kernel-manager/api/routes.hpp"
+#include "kernel-manager/api/file_place.hpp"
 #include "kernel-manager/execution/media_type.hpp"
 #include "kernel-manager/http/problem.hpp"
 #include "kernel-manager/http/range.hpp"
@@ -81,50 +82,28 @@ http::Response list_problem(const Error& error) {
     return file_problem(error);
 }
 
-}  // namespace
-
-Routes::Answer Routes::list_files(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
-    }
-    const auto path = sandbox::parse_workspace_path(request.target.find_query("path").value_or(""));
-    if (path.has_error()) {
-        co_return bad_path(path.error());
-    }
-    count_as_use(request, *session);
-    const auto workspace = session->workspace();
+boost::asio::awaitable<http::Response> list_files(http::Request& request, FilePlace place) {
+    auto workspace = use_workspace(request, *place.session);
     if (workspace.has_error()) {
-        co_return http::to_response(http::problem_from(workspace.error()));
+        co_return std::move(workspace).error();
     }
-    const auto entries = workspace.value().list(path.value());
+    const auto entries = workspace.value().list(place.path);
     if (entries.has_error()) {
         co_return list_problem(entries.error());
     }
     nlohmann::json list = nlohmann::json::array();
     for (const sandbox::Entry& entry : entries.value()) {
-        list.push_back(entry_json(*session, entry));
+        list.push_back(entry_json(*place.session, entry));
     }
-    co_return http::make_json(200, {{"path", path.value()}, {"entries", std::move(list)}});
+    co_return http::make_json(200, {{"path", place.path}, {"entries", std::move(list)}});
 }
 
-Routes::Answer Routes::get_file(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
-    }
-    const auto path = sandbox::parse_workspace_path(request.capture("path"));
-    if (path.has_error()) {
-        co_return bad_path(path.error());
-    }
-    count_as_use(request, *session);
-    const auto workspace = session->workspace();
+boost::asio::awaitable<http::Response> get_file(http::Request& request, FilePlace place) {
+    auto workspace = use_workspace(request, *place.session);
     if (workspace.has_error()) {
-        co_return http::to_response(http::problem_from(workspace.error()));
+        co_return std::move(workspace).error();
     }
-    auto opened = open_file(*session, workspace.value(), path.value());
+    auto opened = open_file(*place.session, workspace.value(), place.path);
     if (opened.has_error()) {
         co_return file_problem(opened.error());
     }
@@ -139,45 +118,52 @@ Routes::Answer Routes::get_file(http::Request& request) {
         unchanged.headers.add("ETag", tag);
         co_return unchanged;
     }
-    co_return send_file(request, path.value(), std::move(opened).value());
+    co_return send_file(request, place.path, std::move(opened).value());
 }
 
-Routes::Answer Routes::remove_file(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
-    }
-    const auto path = sandbox::parse_workspace_path(request.capture("path"));
-    if (path.has_error()) {
-        co_return bad_path(path.error());
-    }
+boost::asio::awaitable<http::Response> remove_file(http::Request& request, FilePlace place) {
     const std::string recursive = request.target.find_query("recursive").value_or("false");
     if (recursive != "true" && recursive != "false") {
         co_return http::to_response(http::make_problem(400, "recursive must be true or false."));
     }
-    count_as_use(request, *session);
-    const auto workspace = session->workspace();
+    auto workspace = use_workspace(request, *place.session);
     if (workspace.has_error()) {
-        co_return http::to_response(http::problem_from(workspace.error()));
+        co_return std::move(workspace).error();
     }
-    if (auto refused = refuse_input(*session, path.value())) {
+    if (auto refused = refuse_input(*place.session, place.path)) {
         co_return std::move(*refused);
     }
     std::string tag;
-    if (const auto state = workspace.value().state(path.value()); state.has_value()) {
+    if (const auto state = workspace.value().state(place.path); state.has_value()) {
         tag = etag(state.value());
     }
     if (auto refused = check_conditions(request.headers, tag)) {
         co_return std::move(*refused);
     }
-    const Status removed = recursive == "true"
-                               ? sandbox::remove_all(workspace.value(), path.value())
-                               : workspace.value().remove(path.value());
+    const Status removed = recursive == "true" ? sandbox::remove_all(workspace.value(), place.path)
+                                               : workspace.value().remove(place.path);
     if (removed.has_error()) {
         co_return removal_problem(removed.error());
     }
     co_return http::make_empty(204);
+}
+
+}  // namespace
+
+void add_file_routes(http::Router& router, const SessionLookup& lookup) {
+    using http::Access;
+    const auto add = [&](Access access, const char* method, PathFrom from, FileHandler handler) {
+        std::string pattern = "/v1/sessions/{id}/files";
+        if (from == PathFrom::kAddress) {
+            pattern += "/{path...}";
+        }
+        http::Route route(
+            access, method, std::move(pattern), with_place(lookup, from, std::move(handler)));
+        router.add(std::move(route).without_body());
+    };
+    add(Access::kRead, "GET", PathFrom::kQuery, list_files);
+    add(Access::kRead, "GET", PathFrom::kAddress, get_file);
+    add(Access::kChange, "DELETE", PathFrom::kAddress, remove_file);
 }
 
 }  // namespace cellkeep::agent

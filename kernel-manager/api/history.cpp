@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/history.hpp"
 
-#include "kernel-manager/api/execution_routes.hpp"
-#include "kernel-manager/api/routes.hpp"
+#include "kernel-manager/api/refusals.hpp"
 #include "kernel-manager/governance/redaction.hpp"
 #include "kernel-manager/http/problem.hpp"
 #include "kernel-manager/session/session_info.hpp"

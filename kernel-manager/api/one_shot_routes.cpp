@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Executions that have a sandbox of their own.
-#include "kernel-manager/api/execution_routes.hpp"
-#include "kernel-manager/api/routes.hpp"
+#include "kernel-manager/api/one_shot_routes.hpp"
+
+#include "kernel-manager/api/execution_answer.hpp"
+#include "kernel-manager/api/refusals.hpp"
 #include "kernel-manager/http/problem.hpp"
 
 #include <utility>
@@ -17,13 +17,29 @@ boost::asio::awaitable<void> wait_until_gone(std::shared_ptr<Completion<bool>> g
 
 }  // namespace
 
-std::shared_ptr<OneShot> ExecutionRoutes::find_once(const http::Request& request) {
+void OneShotRoutes::add_to(http::Router& router) {
+    using http::Access;
+    const auto bind = [this](auto member) {
+        return [this, member](http::Request& request) { return (this->*member)(request); };
+    };
+    const std::string one = "/v1/executions/{exe}";
+    router.add(
+        http::Route(Access::kChange, "POST", "/v1/executions", bind(&OneShotRoutes::execute)));
+    const auto add = [&](Access access, const char* method, const std::string& path, auto member) {
+        router.add(http::Route(access, method, path, bind(member)).without_body());
+    };
+    add(Access::kRead, "GET", one, &OneShotRoutes::get);
+    add(Access::kRead, "GET", one + "/events", &OneShotRoutes::events);
+    add(Access::kChange, "POST", one + "/interrupt", &OneShotRoutes::interrupt);
+}
+
+std::shared_ptr<OneShot> OneShotRoutes::find(const http::Request& request) {
     auto run = one_shots_.find(request.capture("exe"));
     const bool visible = run != nullptr && http::may_see(request.principal, run->owner);
     return visible ? run : nullptr;
 }
 
-ExecutionRoutes::Answer ExecutionRoutes::execute_once(http::Request& request) {
+OneShotRoutes::Answer OneShotRoutes::execute(http::Request& request) {
     const ChosenForm form = choose_form(request);
     if (form.problem) {
         co_return http::to_response(*form.problem);
@@ -33,8 +49,7 @@ ExecutionRoutes::Answer ExecutionRoutes::execute_once(http::Request& request) {
         co_return http::to_response(*body.problem);
     }
     FieldErrors errors;
-    const Offer offer{backend_.languages(), backend_.ceilings(), backend_.not_offered()};
-    OneShotOrder order = parse_one_shot(body.value, offer, errors);
+    OneShotOrder order = parse_one_shot(body.value, offer_of(backend_), errors);
     if (!errors.empty()) {
         co_return http::to_response(invalid_body(std::move(errors)));
     }
@@ -71,8 +86,8 @@ ExecutionRoutes::Answer ExecutionRoutes::execute_once(http::Request& request) {
     co_return response;
 }
 
-ExecutionRoutes::Answer ExecutionRoutes::get_once(http::Request& request) {
-    const auto run = find_once(request);
+OneShotRoutes::Answer OneShotRoutes::get(http::Request& request) {
+    const auto run = find(request);
     if (run == nullptr) {
         http::Response stored = co_await history_.answer_execution(request);
         co_return stored;
@@ -80,16 +95,16 @@ ExecutionRoutes::Answer ExecutionRoutes::get_once(http::Request& request) {
     co_return http::make_json_text(200, to_text(*run->execution, asked_outputs(request)));
 }
 
-ExecutionRoutes::Answer ExecutionRoutes::once_events(http::Request& request) {
-    const auto run = find_once(request);
+OneShotRoutes::Answer OneShotRoutes::events(http::Request& request) {
+    const auto run = find(request);
     if (run == nullptr) {
         co_return unknown_execution(request);
     }
     co_return resume_events(request, run->execution);
 }
 
-ExecutionRoutes::Answer ExecutionRoutes::interrupt_once(http::Request& request) {
-    const auto run = find_once(request);
+OneShotRoutes::Answer OneShotRoutes::interrupt(http::Request& request) {
+    const auto run = find(request);
     if (run == nullptr) {
         co_return unknown_execution(request);
     }

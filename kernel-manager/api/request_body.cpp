@@ -298,6 +298,10 @@ ParsedBody parse_body(const http::Request& request, EmptyBody empty) {
     return {std::move(value).value(), std::nullopt};
 }
 
+Offer offer_of(const session::Backend& backend) {
+    return {backend.languages(), backend.ceilings(), backend.not_offered()};
+}
+
 session::SessionOptions parse_session_options(
     const nlohmann::json& body, const Offer& offer, FieldErrors& errors) {
     session::SessionOptions options;

@@ -8,6 +8,7 @@
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/http/request.hpp"
 #include "kernel-manager/limits/limits.hpp"
+#include "kernel-manager/service/backend.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "protocol/support/result.hpp"
@@ -27,6 +28,9 @@ struct Offer {
     session::LimitCeilings ceilings;
     std::vector<session::NotOffered> not_offered = {};
 };
+
+/// What the server can give now.
+Offer offer_of(const session::Backend& backend);
 
 /// An execution as asked for, with what only the front end needs to know.
 struct ExecutionOrder {

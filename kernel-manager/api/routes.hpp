@@ -6,65 +6,33 @@
 #pragma once
 
 #include "kernel-manager/api/execution_routes.hpp"
-#include "kernel-manager/api/request_body.hpp"
+#include "kernel-manager/api/one_shot_routes.hpp"
+#include "kernel-manager/api/service_routes.hpp"
+#include "kernel-manager/api/session_lookup.hpp"
+#include "kernel-manager/api/session_routes.hpp"
 #include "kernel-manager/http/router.hpp"
 #include "kernel-manager/service/backend.hpp"
 
-#include <memory>
 #include <string>
 
 namespace cellkeep::agent {
 
-/// All of them must outlive the listener.
+/// Owns what the routes of the session API share. Backend and history must outlive it, and it the
+/// listener.
 class Routes {
  public:
     Routes(session::Backend& backend, History& history, std::string version);
+    Routes(const Routes&) = delete;
+    Routes& operator=(const Routes&) = delete;
+    ~Routes() = default;
     void add_to(http::Router& router);
 
  private:
-    using Answer = boost::asio::awaitable<http::Response>;
-
-    // routes.cpp
-    Answer index(http::Request& request);
-    Answer health(http::Request& request);
-    Answer openapi(http::Request& request);
-
-    // session_routes.cpp
-    Answer create_session(http::Request& request);
-    Answer list_sessions(http::Request& request);
-    Answer get_session(http::Request& request);
-    Answer update_session(http::Request& request);
-    Answer remove_session(http::Request& request);
-    Answer interrupt(http::Request& request);
-    Answer restart(http::Request& request);
-
-    // file_routes.cpp
-    Answer list_files(http::Request& request);
-    Answer get_file(http::Request& request);
-    Answer remove_file(http::Request& request);
-
-    // upload_routes.cpp
-    Answer put_file(http::Request& request);
-    Answer put_directory(
-        http::Request& request, session::Session& session, const std::string& named);
-
-    // archive_routes.cpp
-    Answer get_archive(http::Request& request);
-
-    Offer offer() const;
-
-    session::Backend& backend_;
-    History& history_;
-    std::string version_;
+    SessionLookup lookup_;
+    ServiceRoutes service_;
+    SessionRoutes sessions_;
     ExecutionRoutes executions_;
+    OneShotRoutes one_shots_;
 };
-
-/// 404 for a session that does not exist, or not for this principal.
-http::Response unknown_session(const http::Request& request);
-/// The session that the path names, if the principal may see it; else null.
-std::shared_ptr<session::Session> find_session(
-    session::Backend& backend, const http::Request& request);
-/// The session has been used, unless an observer only looked: a look keeps nothing alive.
-void count_as_use(const http::Request& request, session::Session& session);
 
 }  // namespace cellkeep::agent

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/api/session_routes.hpp"
+
 #include "kernel-manager/api/model.hpp"
-#include "kernel-manager/api/routes.hpp"
+#include "kernel-manager/api/request_body.hpp"
 #include "kernel-manager/api/session_page.hpp"
 #include "kernel-manager/api/session_update_body.hpp"
 #include "kernel-manager/http/problem.hpp"
@@ -44,13 +46,37 @@ LanguageChoice choose_language(const http::Request& request, const session::Sess
 
 }  // namespace
 
-Routes::Answer Routes::create_session(http::Request& request) {
+void SessionRoutes::add_to(http::Router& router) {
+    using http::Access;
+    const auto whole = [this](auto member) {
+        return [this, member](http::Request& request) { return (this->*member)(request); };
+    };
+    const auto one = [this](auto member) {
+        return lookup_.with_session([this, member](http::Request& request, Session session) {
+            return (this->*member)(request, std::move(session));
+        });
+    };
+    const auto add = [&](Access access, const char* method, const char* pattern, auto handler) {
+        http::Route route(access, method, pattern, std::move(handler));
+        const bool has_body = route.method == "POST" || route.method == "PATCH";
+        router.add(has_body ? std::move(route) : std::move(route).without_body());
+    };
+    add(Access::kRead, "GET", "/v1/sessions", whole(&SessionRoutes::list));
+    add(Access::kChange, "POST", "/v1/sessions", whole(&SessionRoutes::create));
+    add(Access::kRead, "GET", "/v1/sessions/{id}", one(&SessionRoutes::get));
+    add(Access::kChange, "PATCH", "/v1/sessions/{id}", one(&SessionRoutes::update));
+    add(Access::kChange, "DELETE", "/v1/sessions/{id}", one(&SessionRoutes::remove));
+    add(Access::kChange, "POST", "/v1/sessions/{id}/interrupt", one(&SessionRoutes::interrupt));
+    add(Access::kChange, "POST", "/v1/sessions/{id}/restart", one(&SessionRoutes::restart));
+}
+
+SessionRoutes::Answer SessionRoutes::create(http::Request& request) {
     ParsedBody body = parse_body(request, EmptyBody::kAllowed);
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
     FieldErrors errors;
-    session::SessionOptions options = parse_session_options(body.value, offer(), errors);
+    session::SessionOptions options = parse_session_options(body.value, offer_of(backend_), errors);
     if (!errors.empty()) {
         co_return http::to_response(invalid_body(std::move(errors)));
     }
@@ -64,7 +90,7 @@ Routes::Answer Routes::create_session(http::Request& request) {
     co_return response;
 }
 
-Routes::Answer Routes::list_sessions(http::Request& request) {
+SessionRoutes::Answer SessionRoutes::list(http::Request& request) {
     PageQuery query;
     if (const auto problem = parse_page_query(request.target, query)) {
         co_return http::to_response(*problem);
@@ -93,21 +119,11 @@ Routes::Answer Routes::list_sessions(http::Request& request) {
     co_return response;
 }
 
-Routes::Answer Routes::get_session(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
-    }
+SessionRoutes::Answer SessionRoutes::get(http::Request& request, Session session) {
     co_return http::make_json(200, shown(session->info(), request.principal));
 }
 
-Routes::Answer Routes::update_session(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
-    }
+SessionRoutes::Answer SessionRoutes::update(http::Request& request, Session session) {
     // A body of either type means the same here: a merge patch (RFC 7396).
     const std::string_view type = request.headers.get("Content-Type");
     if (http::equals_ignoring_case(
@@ -130,12 +146,7 @@ Routes::Answer Routes::update_session(http::Request& request) {
     co_return http::make_json(200, to_json(session->info()));
 }
 
-Routes::Answer Routes::remove_session(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
-    }
+SessionRoutes::Answer SessionRoutes::remove(http::Request& request, Session session) {
     const Status removed = backend_.remove(session->id());
     if (removed.has_error() && removed.error().code() == ErrorCode::kNotFound) {
         http::Response gone = co_await history_.answer_session(request);
@@ -148,12 +159,7 @@ Routes::Answer Routes::remove_session(http::Request& request) {
     co_return http::make_empty(204);
 }
 
-Routes::Answer Routes::interrupt(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
-    }
+SessionRoutes::Answer SessionRoutes::interrupt(http::Request& request, Session session) {
     const LanguageChoice choice = choose_language(request, *session);
     if (choice.problem) {
         co_return http::to_response(*choice.problem);
@@ -167,12 +173,7 @@ Routes::Answer Routes::interrupt(http::Request& request) {
     co_return http::make_empty(204);
 }
 
-Routes::Answer Routes::restart(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
-    }
+SessionRoutes::Answer SessionRoutes::restart(http::Request& request, Session session) {
     const LanguageChoice choice = choose_language(request, *session);
     if (choice.problem) {
         co_return http::to_response(*choice.problem);

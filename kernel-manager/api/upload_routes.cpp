@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// PUT of a file or a directory.
+#include "kernel-manager/api/upload_routes.hpp"
+
 #include "kernel-manager/api/file_answers.hpp"
+#include "kernel-manager/api/file_place.hpp"
 #include "kernel-manager/api/model.hpp"
-#include "kernel-manager/api/routes.hpp"
 #include "kernel-manager/http/problem.hpp"
 #include "protocol/limits.hpp"
 #include "sandbox/workspace/workspace.hpp"
@@ -48,36 +48,45 @@ http::Response describe(
     return response;
 }
 
-}  // namespace
-
-Routes::Answer Routes::put_file(http::Request& request) {
-    const auto session = find_session(backend_, request);
-    if (session == nullptr) {
-        http::Response gone = co_await history_.answer_session(request);
-        co_return gone;
+boost::asio::awaitable<http::Response> put_directory(http::Request& request, FilePlace place) {
+    const auto piece = co_await request.stream->read();
+    if (piece.has_error()) {
+        co_return upload_problem(piece.error());
     }
-    std::string named = request.capture("path");
-    if (named.size() > 1 && named.back() == '/') {
-        named.pop_back();
-        co_return co_await put_directory(request, *session, named);
+    if (!piece.value().empty()) {
+        co_return http::to_response(
+            http::make_problem(400, "A directory (a path that ends with /) has no body."));
     }
-    const auto path = sandbox::parse_workspace_path(named);
-    if (path.has_error()) {
-        co_return bad_path(path.error());
-    }
-    count_as_use(request, *session);
-    const auto workspace = session->workspace();
+    auto workspace = use_workspace(request, *place.session);
     if (workspace.has_error()) {
-        co_return http::to_response(http::problem_from(workspace.error()));
+        co_return std::move(workspace).error();
     }
-    if (auto refused = refuse_input(*session, path.value())) {
+    const auto there = workspace.value().state(place.path);
+    const bool existed = there.has_value();
+    if (existed && there.value().kind != sandbox::EntryKind::kDirectory) {
+        co_return http::to_response(http::make_problem(
+            409, "not-a-directory", "This is not a directory", "There is a file of that name."));
+    }
+    const Status made = workspace.value().make_directory(place.path);
+    if (made.has_error()) {
+        co_return http::to_response(placement_problem(made.error()));
+    }
+    co_return describe(workspace.value(), place.path, existed ? 200 : 201);
+}
+
+boost::asio::awaitable<http::Response> put_file(http::Request& request, FilePlace place) {
+    auto workspace = use_workspace(request, *place.session);
+    if (workspace.has_error()) {
+        co_return std::move(workspace).error();
+    }
+    if (auto refused = refuse_input(*place.session, place.path)) {
         co_return std::move(*refused);
     }
-    const std::string before = tag_of(workspace.value(), path.value());
+    const std::string before = tag_of(workspace.value(), place.path);
     if (auto refused = check_conditions(request.headers, before)) {
         co_return std::move(*refused);
     }
-    auto begun = workspace.value().begin_upload(path.value());
+    auto begun = workspace.value().begin_upload(place.path);
     if (begun.has_error()) {
         co_return http::to_response(placement_problem(begun.error()));
     }
@@ -96,50 +105,50 @@ Routes::Answer Routes::put_file(http::Request& request) {
         }
     }
     // Asked anew: the session may have ended, the file may have changed while the bytes came in.
-    const auto now = session->workspace();
+    const auto now = place.session->workspace();
     if (now.has_error()) {
         co_return http::to_response(http::problem_from(now.error()));
     }
-    if (auto refused = check_conditions(request.headers, tag_of(now.value(), path.value()))) {
+    if (auto refused = check_conditions(request.headers, tag_of(now.value(), place.path))) {
         co_return std::move(*refused);
     }
     const Status committed = upload.commit();
     if (committed.has_error()) {
         co_return http::to_response(placement_problem(committed.error()));
     }
-    co_return describe(now.value(), path.value(), before.empty() ? 201 : 200);
+    co_return describe(now.value(), place.path, before.empty() ? 201 : 200);
 }
 
-Routes::Answer Routes::put_directory(
-    http::Request& request, session::Session& session, const std::string& named) {
-    const auto path = sandbox::parse_workspace_path(named);
-    if (path.has_error()) {
-        co_return bad_path(path.error());
+/// A path that ends with a slash names a directory.
+boost::asio::awaitable<http::Response> put(http::Request& request, SessionLookup::Session session) {
+    std::string named = request.capture("path");
+    const bool is_directory = named.size() > 1 && named.back() == '/';
+    if (is_directory) {
+        named.pop_back();
     }
-    const auto piece = co_await request.stream->read();
-    if (piece.has_error()) {
-        co_return upload_problem(piece.error());
+    auto place = parse_place(std::move(session), named);
+    if (place.has_error()) {
+        co_return std::move(place).error();
     }
-    if (!piece.value().empty()) {
-        co_return http::to_response(
-            http::make_problem(400, "A directory (a path that ends with /) has no body."));
+    if (is_directory) {
+        http::Response made = co_await put_directory(request, std::move(place).value());
+        co_return made;
     }
-    count_as_use(request, session);
-    const auto workspace = session.workspace();
-    if (workspace.has_error()) {
-        co_return http::to_response(http::problem_from(workspace.error()));
-    }
-    const auto there = workspace.value().state(path.value());
-    const bool existed = there.has_value();
-    if (existed && there.value().kind != sandbox::EntryKind::kDirectory) {
-        co_return http::to_response(http::make_problem(
-            409, "not-a-directory", "This is not a directory", "There is a file of that name."));
-    }
-    const Status made = workspace.value().make_directory(path.value());
-    if (made.has_error()) {
-        co_return http::to_response(placement_problem(made.error()));
-    }
-    co_return describe(workspace.value(), path.value(), existed ? 200 : 201);
+    http::Response answer = co_await put_file(request, std::move(place).value());
+    co_return answer;
+}
+
+}  // namespace
+
+void add_upload_routes(http::Router& router, const SessionLookup& lookup) {
+    http::Route route(
+        http::Access::kChange,
+        "PUT",
+        "/v1/sessions/{id}/files/{path...}",
+        lookup.with_session(put));
+    route.body_mode = http::BodyMode::kStreamed;
+    route.body_bytes_max = limits::kUploadBytesMax;
+    router.add(std::move(route));
 }
 
 }  // namespace cellkeep::agent
