@@ -5,8 +5,8 @@
 #pragma once
 
 #include "kernel-manager/cli/parent_watch.hpp"
-#include "kernel-manager/jupyter/bound_sockets.hpp"
-#include "kernel-manager/jupyter/zmq_session.hpp"
+#include "kernel-manager/jupyter/zmq/bound_sockets.hpp"
+#include "kernel-manager/jupyter/zmq/zmq_session.hpp"
 #include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "kernel-manager/session/session_options.hpp"

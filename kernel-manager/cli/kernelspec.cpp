@@ -3,7 +3,7 @@
 
 #include "kernel-manager/cli/json_field.hpp"
 #include "kernel-manager/cli/version.hpp"
-#include "kernel-manager/jupyter/logos.hpp"
+#include "kernel-manager/jupyter/rest/logos.hpp"
 #include "protocol/json.hpp"
 #include "protocol/support/syscall.hpp"
 

@@ -9,7 +9,7 @@
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/egress/gateway.hpp"
 #include "kernel-manager/http/auth.hpp"
-#include "kernel-manager/jupyter/rest_kernelspecs.hpp"
+#include "kernel-manager/jupyter/rest/rest_kernelspecs.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "protocol/connection_file.hpp"

@@ -4,7 +4,7 @@
 #include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/cli/kernelspec_paths.hpp"
 #include "kernel-manager/image/prepare.hpp"
-#include "kernel-manager/jupyter/rest_kernelspecs.hpp"
+#include "kernel-manager/jupyter/rest/rest_kernelspecs.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/languages/foreign_launch.hpp"
 #include "kernel-manager/languages/installation.hpp"
