@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/listener.hpp"
 
-#include "kernel-manager/http/connection.hpp"
+#include "kernel-manager/http/connection/connection.hpp"
 #include "kernel-manager/http/unix_socket.hpp"
 #include "protocol/support/await.hpp"
 

@@ -18,7 +18,6 @@ DEFINITION = re.compile(r"^(?![#\s/}]).*?\b([A-Z]\w*)(?:::[A-Z]\w*)*::(?:~?\w+|o
 # as its class fits. No entry is added.
 KNOWN: dict[str, int] = {
     "kernel-manager/egress/ProxyConnection": 3,
-    "kernel-manager/http/Connection": 3,
     "kernel-manager/service/ServiceState": 4,
     "kernel-manager/session/KernelLane": 7,
     "kernel-manager/session/LiveSession": 8,
