@@ -149,7 +149,7 @@ void SessionProxy::close() {
     if (std::exchange(closed_, true)) {
         return;
     }
-    boost::system::error_code ignored;  // Ignored: closed is what it shall be.
+    boost::system::error_code ignored;  // Ignored: the socket is closed in any case.
     // At once also for a copy that a child holds which is just being started.
     (void)::shutdown(acceptor_.native_handle(), SHUT_RDWR);
     (void)acceptor_.close(ignored);

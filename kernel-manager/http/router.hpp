@@ -5,8 +5,8 @@
 // Filled at start, read-only afterwards.
 #pragma once
 
-#include "kernel-manager/http/request.hpp"
-#include "kernel-manager/http/response.hpp"
+#include "kernel-manager/http/message/request.hpp"
+#include "kernel-manager/http/message/response.hpp"
 #include "protocol/limits.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -22,7 +22,7 @@ namespace cellkeep::http {
 
 using Handler = std::function<boost::asio::awaitable<Response>(Request&)>;
 
-/// Which principals may use a route. Which sessions they see is decided in principal.hpp.
+/// Which principals may use a route. Which sessions they see is decided by access/principal.hpp.
 enum class Access {
     kOpen,    // every client, without a token
     kRead,    // every principal: it reads, and nothing changes by it

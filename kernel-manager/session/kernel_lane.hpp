@@ -11,7 +11,7 @@
 // death and restart).
 #pragma once
 
-#include "kernel-manager/execution/artifact_collector.hpp"
+#include "kernel-manager/execution/artifacts/artifact_collector.hpp"
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/kernel/control_responder.hpp"
 #include "kernel-manager/kernel/debug_router.hpp"

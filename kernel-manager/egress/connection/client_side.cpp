@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/egress/connection/client_side.hpp"
 
-#include "kernel-manager/egress/tls_stream.hpp"
+#include "kernel-manager/egress/tls/tls_stream.hpp"
 
 #include <utility>
 

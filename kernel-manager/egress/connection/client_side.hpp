@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernel-manager/egress/connection/connection_state.hpp"
-#include "kernel-manager/egress/message_reader.hpp"
+#include "kernel-manager/egress/message/message_reader.hpp"
 #include "kernel-manager/egress/stream.hpp"
 
 #include <boost/asio/awaitable.hpp>

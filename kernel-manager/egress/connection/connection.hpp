@@ -9,8 +9,8 @@
 #include "kernel-manager/egress/connection/client_side.hpp"
 #include "kernel-manager/egress/connection/connection_state.hpp"
 #include "kernel-manager/egress/connection/upstream.hpp"
-#include "kernel-manager/egress/message_reader.hpp"
-#include "kernel-manager/egress/proxy_request.hpp"
+#include "kernel-manager/egress/message/message_reader.hpp"
+#include "kernel-manager/egress/message/proxy_request.hpp"
 #include "kernel-manager/egress/session_proxy.hpp"
 
 #include <boost/asio/awaitable.hpp>

@@ -8,9 +8,9 @@
 #include "kernel-manager/egress/connection/client_side.hpp"
 #include "kernel-manager/egress/connection/connection_state.hpp"
 #include "kernel-manager/egress/connection/upstream.hpp"
-#include "kernel-manager/egress/proxy_request.hpp"
-#include "kernel-manager/egress/secret.hpp"
-#include "kernel-manager/egress/secret_mask.hpp"
+#include "kernel-manager/egress/message/proxy_request.hpp"
+#include "kernel-manager/egress/secrets/secret.hpp"
+#include "kernel-manager/egress/secrets/secret_mask.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/egress/connection/tunnel.hpp"
 
-#include "kernel-manager/egress/client_hello.hpp"
-#include "kernel-manager/egress/secret.hpp"
+#include "kernel-manager/egress/secrets/secret.hpp"
+#include "kernel-manager/egress/tls/client_hello.hpp"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 

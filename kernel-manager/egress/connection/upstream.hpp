@@ -5,8 +5,8 @@
 #pragma once
 
 #include "kernel-manager/egress/connection/connection_state.hpp"
-#include "kernel-manager/egress/dialer.hpp"
-#include "kernel-manager/egress/message_reader.hpp"
+#include "kernel-manager/egress/dial/dialer.hpp"
+#include "kernel-manager/egress/message/message_reader.hpp"
 #include "kernel-manager/egress/stream.hpp"
 
 #include <boost/asio/buffer.hpp>

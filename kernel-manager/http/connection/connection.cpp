@@ -4,7 +4,7 @@
 #include "kernel-manager/http/connection/peer_watch.hpp"
 #include "kernel-manager/http/connection/request_reader.hpp"
 #include "kernel-manager/http/connection/response_sender.hpp"
-#include "kernel-manager/http/handshake.hpp"
+#include "kernel-manager/http/websocket/handshake.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>

@@ -7,11 +7,11 @@
 // (websocket_session.hpp) lives as long as that. Kept alive by its own coroutine. One thread.
 #pragma once
 
-#include "kernel-manager/http/byte_stream.hpp"
 #include "kernel-manager/http/connection/wire.hpp"
-#include "kernel-manager/http/head_failure.hpp"
 #include "kernel-manager/http/listener.hpp"
-#include "kernel-manager/http/websocket_session.hpp"
+#include "kernel-manager/http/message/head_failure.hpp"
+#include "kernel-manager/http/socket/byte_stream.hpp"
+#include "kernel-manager/http/websocket/websocket_session.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -7,7 +7,7 @@
 
 #include "kernel-manager/http/connection/request_reader.hpp"
 #include "kernel-manager/http/connection/wire.hpp"
-#include "kernel-manager/http/streaming.hpp"
+#include "kernel-manager/http/message/streaming.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>

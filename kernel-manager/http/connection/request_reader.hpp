@@ -6,10 +6,10 @@
 #pragma once
 
 #include "kernel-manager/http/connection/wire.hpp"
-#include "kernel-manager/http/handshake.hpp"
-#include "kernel-manager/http/head_failure.hpp"
-#include "kernel-manager/http/problem.hpp"
-#include "kernel-manager/http/request.hpp"
+#include "kernel-manager/http/message/head_failure.hpp"
+#include "kernel-manager/http/message/problem.hpp"
+#include "kernel-manager/http/message/request.hpp"
+#include "kernel-manager/http/websocket/handshake.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/awaitable.hpp>

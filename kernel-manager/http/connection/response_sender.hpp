@@ -6,9 +6,9 @@
 
 #include "kernel-manager/http/connection/peer_watch.hpp"
 #include "kernel-manager/http/connection/wire.hpp"
-#include "kernel-manager/http/handshake.hpp"
-#include "kernel-manager/http/head.hpp"
-#include "kernel-manager/http/response.hpp"
+#include "kernel-manager/http/message/head.hpp"
+#include "kernel-manager/http/message/response.hpp"
+#include "kernel-manager/http/websocket/handshake.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -4,8 +4,8 @@
 // One io_context thread.
 #pragma once
 
-#include "kernel-manager/http/byte_stream.hpp"
 #include "kernel-manager/http/listener.hpp"
+#include "kernel-manager/http/socket/byte_stream.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -21,7 +21,7 @@ inline constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable)
 /// One read or write of a body.
 inline constexpr std::size_t kReadBytes = 64ULL << 10U;
 
-/// Until when a connection waits. Who watches it calls expire() when it is due, and cancels what
+/// Until when a connection waits. When it is due, its watcher calls expire() and cancels what
 /// waits.
 class Deadline {
  public:

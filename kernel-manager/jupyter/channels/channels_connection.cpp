@@ -162,7 +162,7 @@ void ChannelsConnection::take(http::WebSocketMessage received) {
     session_->submit(std::move(decoded.value().message), seat_);
 }
 
-/// An error reply between busy and idle, because clients wait for idle; nobody else needs to see.
+/// An error reply between busy and idle, because clients wait for idle. Only this client gets it.
 void ChannelsConnection::refuse(const DecodedRequest& request) {
     log_->record(PeerEvent::kRejected, request.problem);
     const session::ServerMessages messages(sender());

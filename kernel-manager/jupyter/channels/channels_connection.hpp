@@ -5,7 +5,7 @@
 // broken framing ends the socket. All calls on the io_context thread.
 #pragma once
 
-#include "kernel-manager/http/websocket.hpp"
+#include "kernel-manager/http/websocket/websocket.hpp"
 #include "kernel-manager/jupyter/channels/channels_framing.hpp"
 #include "kernel-manager/jupyter/channels/channels_seat.hpp"
 #include "kernel-manager/jupyter/peer_log.hpp"

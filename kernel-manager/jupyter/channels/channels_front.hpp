@@ -41,7 +41,7 @@ class ChannelsFront : public session::SessionListener {
     /// asked for or the query is wrong.
     boost::asio::awaitable<http::Response> open(http::Request& request);
 
-    /// From now on sessions end because the server does: their clients are told so.
+    /// From now on sessions end because the server does, and the notice to their clients says so.
     void announce_shutdown() { shutting_down_ = true; }
 
     Status on_session_created(const std::shared_ptr<session::Session>& session) override;

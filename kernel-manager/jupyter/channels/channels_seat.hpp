@@ -3,8 +3,9 @@
 // One client's place in a session, whether its WebSocket is open or not: what it still has to be
 // sent, what it was sent and has not proved to have read, and the answers to its requests. Output
 // waits here by reference to the journal's messages; what the journal has let go is bounded: first
-// the session waits, then the client is left behind and told how much it lost. Answers are never
-// dropped while the client is there. Knows no sockets. All calls on the io_context thread.
+// the session waits, then the client is left behind and gets a notice of how much it lost. Answers
+// are never dropped while the client is there. Knows no sockets. All calls on the io_context
+// thread.
 #pragma once
 
 #include "kernel-manager/jupyter/peer_log.hpp"
@@ -59,8 +60,8 @@ class ChannelsSeat final : public session::OutputObserver,
     // --- the client's socket
     /// Something can be sent: called at most once per next() that had nothing.
     using Wake = std::function<void()>;
-    /// The client is there; whoever was attached before is forgotten. Returns the attachment's
-    /// number.
+    /// The client is there; an attachment before it is forgotten. Returns the number of the new
+    /// attachment.
     std::uint64_t attach(Wake wake);
     /// The client left; what it has not proved to have read is to be sent again. Ignored if that
     /// attachment is not the last one.
@@ -68,11 +69,11 @@ class ChannelsSeat final : public session::OutputObserver,
     bool attached() const { return static_cast<bool>(wake_); }
     /// The next message to send; it counts as sent. Nothing for an attachment that is not the last.
     std::optional<protocol::Message> next(std::uint64_t attachment);
-    /// So many messages of this attachment are proved to be read.
+    /// The client has proved that it read this number of messages of the attachment.
     void acknowledge(std::uint64_t attachment, std::uint64_t messages);
     /// A message for this attachment only, in its place behind what waits now; not sent again.
     void tell(protocol::Message message);
-    /// So many answers wait that no further request of this client should be taken.
+    /// Too many answers wait: no further request of this client should be taken.
     bool full() const;
 
     // --- the session's side
@@ -145,7 +146,7 @@ class ChannelsSeat final : public session::OutputObserver,
     std::uint64_t attachment_ = 0;
     Wake wake_;
 
-    std::uint64_t lost_ = 0;  // not told yet
+    std::uint64_t lost_ = 0;  // not yet in a notice
     std::uint64_t lost_total_ = 0;
     std::string lost_parent_ = "{}";
     bool subscribed_ = false;

@@ -3,8 +3,8 @@
 // When each principal made its last request to the Jupyter Server REST API. io_context thread only.
 #pragma once
 
-#include "kernel-manager/http/principal.hpp"
-#include "kernel-manager/http/request.hpp"
+#include "kernel-manager/http/access/principal.hpp"
+#include "kernel-manager/http/message/request.hpp"
 #include "kernel-manager/http/router.hpp"
 
 #include <chrono>

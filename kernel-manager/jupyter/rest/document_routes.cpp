@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/rest/document_routes.hpp"
 
-#include "kernel-manager/http/problem.hpp"
+#include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/jupyter/rest/rest_body.hpp"
 #include "kernel-manager/jupyter/rest/rest_failures.hpp"
 #include "kernel-manager/session/session_info.hpp"

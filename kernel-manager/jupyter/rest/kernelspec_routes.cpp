@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/rest/kernelspec_routes.hpp"
 
-#include "kernel-manager/http/problem.hpp"
+#include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/jupyter/rest/logos.hpp"
 #include "kernel-manager/jupyter/rest/rest_kernelspecs.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"

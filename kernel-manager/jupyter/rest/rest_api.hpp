@@ -3,8 +3,8 @@
 // The Jupyter Server REST API below /api, and /kernelspecs, as HTTP routes over a Backend: what
 // JupyterLab's gateway client, @jupyterlab/services and agent frameworks ask for. Translates only;
 // every decision about a kernel is the session service's. What a principal may not see
-// (http/principal.hpp) does not exist for it (404). Errors are problems, which http::Application
-// rewrites for Jupyter. One io_context thread.
+// (http/access/principal.hpp) does not exist for it (404). Errors are problems, which
+// http::Application rewrites for Jupyter. One io_context thread.
 #pragma once
 
 #include "kernel-manager/http/application.hpp"

@@ -3,7 +3,7 @@
 // What failures of the session service are to a Jupyter client. Pure.
 #pragma once
 
-#include "kernel-manager/http/response.hpp"
+#include "kernel-manager/http/message/response.hpp"
 #include "protocol/support/result.hpp"
 
 namespace cellkeep::jupyter {

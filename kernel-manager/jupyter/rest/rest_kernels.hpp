@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernels of the Jupyter Server REST API. A kernel is a session of the session service, of any
-// front end, known here by its kernel id. What a principal may not see (http/principal.hpp) does
-// not exist for it. io_context thread only.
+// front end, known here by its kernel id. What a principal may not see (http/access/principal.hpp)
+// does not exist for it. io_context thread only.
 #pragma once
 
-#include "kernel-manager/http/principal.hpp"
+#include "kernel-manager/http/access/principal.hpp"
 #include "kernel-manager/jupyter/rest/rest_body.hpp"
 #include "kernel-manager/jupyter/rest/rest_config.hpp"
 #include "kernel-manager/service/backend.hpp"

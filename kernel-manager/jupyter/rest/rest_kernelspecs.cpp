@@ -61,7 +61,7 @@ nlohmann::json kernelspec_model(const session::KernelSpec& spec, const std::stri
         }
         resources[file.substr(0, file.find('.'))] = base_url + "kernelspecs/" + name + "/" + file;
     }
-    // argv is how the same kernel starts without a server; nobody who reads it here runs it.
+    // argv is how the same kernel starts without a server; clients of this server do not run it.
     nlohmann::json argv = {"cellkeep", "kernel", "-f", "{connection_file}"};
     if (name != kDefaultKernelName) {
         argv.push_back("--language");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/rest/server_routes.hpp"
 
-#include "kernel-manager/http/problem.hpp"
+#include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/time.hpp"

@@ -99,7 +99,7 @@ Status check_given(const ConnectionInfo& connection) {
     if (connection.key.empty()) {
         return Error(
             ErrorCode::kInvalidArgument,
-            "the connection file has no key, so that everybody who can connect could run code",
+            "the connection file has no key, so that every client that connects could run code",
             "Let the Jupyter program make a key (Session.key must not be empty).");
     }
     const auto ports = ports_of(connection);

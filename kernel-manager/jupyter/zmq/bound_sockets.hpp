@@ -52,7 +52,7 @@ struct BoundSockets {
     ZmqSocket heartbeat;
 };
 
-/// A fresh key and endpoints that nobody has bound yet: "<prefix>-1" to "-5". kInvalidArgument if
+/// A fresh key and endpoints that are not bound yet: "<prefix>-1" to "-5". kInvalidArgument if
 /// they would be too long.
 Result<protocol::ConnectionInfo> name_ipc_sockets(const std::string& prefix);
 
@@ -61,7 +61,7 @@ Result<protocol::ConnectionInfo> name_ipc_sockets(const std::string& prefix);
 Result<BoundSockets> bind_loopback_sockets(const ZmqContext& context, int high_water_mark);
 
 /// Where the connection says, with its key. kInvalidArgument if two of its ports are the same or it
-/// has no key: a kernel without one obeys everybody who can connect. kConflict, naming the
+/// has no key: a kernel without one obeys every client that connects. kConflict, naming the
 /// endpoint, if one is taken.
 Result<BoundSockets> bind_given_sockets(
     const ZmqContext& context, protocol::ConnectionInfo connection, int high_water_mark);

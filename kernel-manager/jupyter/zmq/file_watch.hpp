@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells which files of one directory are opened (inotify(7)), whoever does it. All calls on the
+// Reports which files of one directory are opened, by any process (inotify(7)). All calls on the
 // io_context thread.
 #pragma once
 
@@ -21,7 +21,7 @@ class FileWatch : public std::enable_shared_from_this<FileWatch> {
         /// The name within the directory. A file that appears by rename(2) counts when it is opened
         /// under its new name.
         std::function<void(const std::string& name)> on_opened;
-        /// Some were not told, because they came faster than they were read: any may be open.
+        /// Events were lost because they came faster than they were read: any file may be open.
         std::function<void()> on_lost;
     };
 

@@ -157,7 +157,8 @@ void IopubPublisher::enqueue(protocol::Message message, std::string topic) {
         }
         return;
     }
-    // The session was told to wait; what it had already read ends up here, and only so much of it.
+    // The session has been asked to wait. What it had read before ends up here, within these
+    // bounds.
     while (waiting_.size() > limits::kZmqWaitingMessagesMax ||
            waiting_bytes_ > limits::kZmqWaitingBytesMax) {
         step_over();
@@ -246,7 +247,8 @@ void IopubPublisher::step_over() {
     progress_ = std::chrono::steady_clock::now();
 }
 
-/// Too many bytes wait inside ZeroMQ, which cannot say for whom: the message is lost to all.
+/// Too many bytes wait inside ZeroMQ, which cannot say for which subscriber: the message is lost to
+/// all.
 void IopubPublisher::drop_first() {
     log_.record(PeerEvent::kOutputDropped, "slow subscribers hold too many bytes");
     waiting_bytes_ -= waiting_.front().message.frame().size();

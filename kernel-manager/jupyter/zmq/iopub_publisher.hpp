@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The iopub socket of one session: publishes output to every subscriber and loses nothing while a
-// subscriber is slow: what does not fit waits here, congested() says so, and the session stops
+// subscriber is slow: what does not fit waits here, congested() is true, and the session stops
 // reading its kernel. A subscriber that does not read for stall_max is left out (until it has read
 // half of what waits for it) so that the others go on. Greets each subscription with iopub_welcome
 // (JEP 65). Large messages are signed in slices, limits::kSignTurnBytesMax in one turn of the loop.
@@ -64,10 +64,10 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
     IopubPublisher& operator=(const IopubPublisher&) = delete;
     ~IopubPublisher() = default;
 
-    /// Until somebody has subscribed there is nobody to sign for, and nothing is sent.
+    /// Signs and sends nothing until a client has subscribed.
     void publish(const protocol::Message& message);
-    /// Before a client's request is handled: its subscription may have come and not been told yet,
-    /// and the client shall see what its request causes.
+    /// Call it before a client's request is handled: its subscription may have come and not been
+    /// read yet, and the client must get what its request causes.
     void look_for_subscribers();
     /// Something waits here. Stays so for at most stall_max per slow subscriber.
     bool congested() const { return !waiting_.empty(); }
@@ -99,8 +99,9 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
     IopubConfig config_;
     std::shared_ptr<WatchedSocket> socket_;
     boost::asio::steady_timer timer_;
-    /// With at least one subscriber each. XPUB tells of every subscription, but of an end only when
-    /// nobody is left on the topic (zmq_setsockopt(3), ZMQ_XPUB_VERBOSE): a count would not hold.
+    /// With at least one subscriber each. XPUB reports every subscription, but an end only when no
+    /// subscriber is left on the topic (zmq_setsockopt(3), ZMQ_XPUB_VERBOSE): a count would not
+    /// hold.
     std::set<std::string, std::less<>> topics_;
     std::deque<Waiting> waiting_;
     std::size_t waiting_bytes_ = 0;
@@ -108,7 +109,7 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
     bool ticking_ = false;
     bool owes_drained_ = false;
     bool closed_ = false;
-    bool subscribed_ = false;  // somebody has, at some time
+    bool subscribed_ = false;  // a client has, at some time
     /// Bytes that ZeroMQ still holds by reference; its thread counts them down.
     std::shared_ptr<std::atomic<std::size_t>> unsent_bytes_;
 };

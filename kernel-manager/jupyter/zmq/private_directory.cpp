@@ -83,13 +83,13 @@ PrivateDirectory::PrivateDirectory(PrivateDirectory&& other) noexcept
 
 PrivateDirectory::~PrivateDirectory() {
     if (made_) {
-        // Ignored: somebody put a file of their own into it, which is theirs to keep.
+        // Ignored: a file that is not ours is in it. It stays, and so does the directory.
         (void)::rmdir(path_.c_str());
     }
 }
 
 void PrivateDirectory::remove_files(const std::string& prefix, const std::string& suffix) const {
-    std::error_code error;  // Ignored: a file that stays harms nobody, its sockets are gone.
+    std::error_code error;  // Ignored: a file that stays does no harm, its sockets are gone.
     for (const fs::directory_entry& entry : fs::directory_iterator(path_, error)) {
         const std::string name = entry.path().filename().string();
         if (name.starts_with(prefix) && name.ends_with(suffix)) {

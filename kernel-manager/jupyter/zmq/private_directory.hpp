@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A directory of ours that nobody else can enter, for connection files or sockets: made if missing
-// and then removed at the end. Also takes away what a server that was killed left. Never follows a
+// A directory that only this user can enter, for connection files or sockets: made if missing and
+// then removed at the end. Also takes away what a server that was killed left. Never follows a
 // link.
 #pragma once
 

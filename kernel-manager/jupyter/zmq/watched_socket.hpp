@@ -25,7 +25,7 @@ struct SocketEvents {
     std::function<void(const ZmqMultipart&)> on_message;
     /// A message was thrown away (kLimitExceeded), or the socket no longer works (kSystem).
     std::function<void(const Error&)> on_error;
-    /// After each turn, for whoever waits for room to send; may be empty.
+    /// Called after each turn, for an owner that waits for room to send. May be empty.
     std::function<void()> on_turn;
 };
 
@@ -53,7 +53,7 @@ class WatchedSocket : public std::enable_shared_from_this<WatchedSocket> {
     /// Tells at once what has come. Not from inside an event of this socket.
     void look() { take_turn(); }
 
-    /// No event is told afterwards. What was sent goes on being sent for the linger time once the
+    /// Calls no callback afterwards. What was sent goes on being sent for the linger time once the
     /// last holder lets go.
     void close();
 

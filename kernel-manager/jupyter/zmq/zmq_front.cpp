@@ -100,7 +100,7 @@ Status ZmqFront::State::bind(Place& place) {
 Result<std::unique_ptr<ZmqFront>> ZmqFront::create(
     boost::asio::io_context& io, ZmqFrontConfig config) {
     BOOST_OUTCOME_TRY(PrivateDirectory directory, PrivateDirectory::open(config.directory));
-    // Of a server that was killed: whoever reads them finds sockets that nobody serves.
+    // Files of a server that was killed name sockets that no server has.
     directory.remove_files("kernel-ses_", std::string(kFileSuffix));
     BOOST_OUTCOME_TRY(PrivateDirectory sockets, open_socket_directory(config));
     config.socket_directory = sockets.path();
@@ -151,8 +151,8 @@ void ZmqFront::watch_files() {
     auto watch = FileWatch::create(state_->io, state_->directory.path(), std::move(events));
     if (watch.has_error()) {
         state_->log(
-            "every session gets its Jupyter sockets at once, because nobody can tell when its "
-            "connection file is opened: " +
+            "every session gets its Jupyter sockets at once, because the server cannot see when "
+            "its connection file is opened: " +
             watch.error().message());
         return;
     }

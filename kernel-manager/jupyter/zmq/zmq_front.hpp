@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ZeroMQ front: gives every session a standard Jupyter connection file, so that any Jupyter
-// client attaches (`jupyter console --existing FILE`). Sockets of ipc are bound when somebody opens
+// client attaches (`jupyter console --existing FILE`). Sockets of ipc are bound when a client opens
 // that file: five of them take ten descriptors, and most sessions never have such a client. One
 // that connects a moment too early is connected by its ZeroMQ in 100 ms (ZMQ_RECONNECT_IVL,
 // zmq_setsockopt(3)). Owns the sockets, the files and the directories it made, and takes all of

@@ -17,7 +17,7 @@ class ZmqClient : public session::ReplySink {
         : front_(std::move(front)), identities_(std::move(identities)) {}
 
     void deliver(const protocol::Message& message) override {
-        // Ignored: the session has closed and its sockets are gone; nobody can be told.
+        // Ignored: the session has closed and its sockets are gone.
         if (const std::shared_ptr<ZmqSession> front = front_.lock(); front != nullptr) {
             front->deliver(identities_, message);
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One session as a Jupyter kernel on ZeroMQ: ROUTER shell, control and stdin, XPUB iopub and an
-// echoing ROUTER as heartbeat (Jupyter messaging specification 5.5). Whoever cannot sign is never
-// answered. A subscriber of iopub keeps the session from being culled, as a WebSocket does. All
+// echoing ROUTER as heartbeat (Jupyter messaging specification 5.5). A peer that cannot sign gets
+// no answer. A subscriber of iopub keeps the session from being culled, as a WebSocket does. All
 // calls on the io_context thread.
 #pragma once
 

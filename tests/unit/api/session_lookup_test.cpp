@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/api/session_lookup.hpp"
+#include "kernel-manager/api/routes/session_lookup.hpp"
 
-#include "kernel-manager/api/file_place.hpp"
+#include "kernel-manager/api/routes/file_place.hpp"
 #include "tests/unit/service/fake_backend.hpp"
 
 #include <boost/asio/co_spawn.hpp>
