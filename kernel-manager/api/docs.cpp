@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/docs.hpp"
 
-#include "kernel-manager/http/problem.hpp"
-#include "protocol/limits.hpp"
+#include "kernel-manager/http/message/problem.hpp"
 
 #include <string>
 #include <utility>
@@ -43,8 +42,7 @@ void add_docs(http::Router& router) {
             path,
             [file = find_docs_file(path)](http::Request& /*request*/)
                 -> boost::asio::awaitable<http::Response> { co_return answer(*file); });
-        route.body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
-        router.add(std::move(route));
+        router.add(std::move(route).without_body());
     }
 }
 

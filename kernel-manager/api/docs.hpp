@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // /docs: the API's document to read and try in a browser, by a viewer that is part of the program.
-// Nothing is fetched from elsewhere, and the page's Content-Security-Policy would not let it. Open
-// to everybody who reaches the server: it holds no data; the page asks for a token before it reads
-// /openapi.json. Never: serves a file from disk.
+// Nothing is fetched from elsewhere, and the page's Content-Security-Policy would not let it. Every
+// client that reaches the server may open it: it holds no data; the page asks for a token before it
+// reads /openapi.json. Never: serves a file from disk.
 #pragma once
 
 #include "kernel-manager/http/router.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/history.hpp"
 
-#include "kernel-manager/api/execution_routes.hpp"
-#include "kernel-manager/api/routes.hpp"
+#include "kernel-manager/api/answers/model.hpp"
+#include "kernel-manager/api/answers/refusals.hpp"
 #include "kernel-manager/governance/redaction.hpp"
-#include "kernel-manager/http/problem.hpp"
+#include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "protocol/json.hpp"
 #include "protocol/support/time.hpp"

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "kernel-manager/execution/running_execution.hpp"
-#include "kernel-manager/http/request.hpp"
-#include "kernel-manager/http/response.hpp"
+#include "kernel-manager/http/message/request.hpp"
+#include "kernel-manager/http/message/response.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "kernel-manager/store/store.hpp"
 
@@ -34,7 +34,8 @@ class History : public session::SessionListener {
     boost::asio::awaitable<void> note(
         std::shared_ptr<session::Execution> execution, std::string owner);
 
-    // For what is not known otherwise: 404, or what the store says, to whom may see it.
+    // Answers for what only the store knows. 404 if it does not know it, or the principal may not
+    // see it.
     /// 410 if there was such a session.
     boost::asio::awaitable<http::Response> answer_session(http::Request& request) const;
     boost::asio::awaitable<http::Response> answer_execution(http::Request& request) const;
@@ -42,7 +43,7 @@ class History : public session::SessionListener {
     boost::asio::awaitable<http::Response> answer_list(
         http::Request& request, std::size_t limit) const;
 
-    /// Why it does not remember, or empty.
+    /// Why nothing is remembered, or empty.
     std::string trouble() const { return store_ == nullptr ? no_store_ : store_->trouble(); }
 
  private:

@@ -141,7 +141,7 @@ asio::awaitable<Result<OneShots::Begun>> OneShots::run(
     order.execution.request.idempotency_key.clear();
     const auto begun = session->begin(std::move(order.execution.request));
     if (begun.has_error()) {
-        (void)backend_.remove(session->id());  // Ignored: gone is what it shall be.
+        (void)backend_.remove(session->id());  // Ignored: it may have ended by itself.
         co_return begun.error();
     }
     OneShot run{begun.value(), owner, session, std::make_shared<Completion<bool>>(io)};
@@ -152,7 +152,7 @@ asio::awaitable<Result<OneShots::Begun>> OneShots::run(
 
 asio::awaitable<void> OneShots::keep(OneShot run, std::string cache_key, std::chrono::seconds ttl) {
     const session::FinishedExecution result = co_await run.execution->wait();
-    (void)backend_.remove(result->session_id);   // Ignored: gone is what it shall be.
+    (void)backend_.remove(result->session_id);   // Ignored: it may have ended by itself.
     Kept& kept = runs_.at(run.execution->id());  // only what has ended is forgotten
     kept.ended_at = Clock::now();
     kept.bytes = bytes_of(run);

@@ -7,7 +7,7 @@
 // begun may not outlive the backend.
 #pragma once
 
-#include "kernel-manager/api/request_body.hpp"
+#include "kernel-manager/api/bodies/request_body.hpp"
 #include "kernel-manager/service/backend.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/completion.hpp"
@@ -102,7 +102,7 @@ class OneShots {
     OneShotBounds bounds_;
     std::map<std::string, Kept> runs_;      // by execution id
     std::map<std::string, Memory> owners_;  // by name
-    std::uint64_t bytes_ = 0;               // of everybody's finished ones
+    std::uint64_t bytes_ = 0;               // of all owners' finished ones
     std::map<std::string, Cached> cache_;
 };
 

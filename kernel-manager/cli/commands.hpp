@@ -4,7 +4,7 @@
 // usage, 130 interrupted.
 #pragma once
 
-#include "kernel-manager/cli/serve_config.hpp"
+#include "kernel-manager/cli/serve/serve_config.hpp"
 
 #include <chrono>
 #include <optional>

@@ -2,8 +2,8 @@
 //
 // `cellkeep doctor`: what the sandbox could apply on this host, control by control.
 #include "kernel-manager/cli/commands.hpp"
-#include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/cli/doctor_report.hpp"
+#include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/languages/installation.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
@@ -27,12 +27,12 @@ Result<session::KernelSpec> find_kernel() {
     return *catalog.find("python");
 }
 
-/// Of the host's own files: what an image lacks is told when a server starts from it.
+/// Looks at the host's own files. What an image lacks is logged when a server starts from it.
 Languages find_languages() {
     Languages languages;
     const auto installation = session::find_installation();
     if (!installation) {
-        return languages;  // probe() says so
+        return languages;  // probe() reports it
     }
     const auto catalog = session::KernelCatalog::create(installation.value());
     if (!catalog) {

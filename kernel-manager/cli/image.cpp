@@ -2,7 +2,7 @@
 #include "kernel-manager/cli/image.hpp"
 
 #include "kernel-manager/cli/commands.hpp"
-#include "kernel-manager/cli/console.hpp"
+#include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/image/image_verify.hpp"
 #include "kernel-manager/image/prepare.hpp"
 #include "kernel-manager/languages/installation.hpp"

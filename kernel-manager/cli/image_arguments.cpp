@@ -12,7 +12,7 @@ void add_image_commands(CLI::App& app, ImageArguments& arguments) {
     build->add_option(
         "--package",
         arguments.build.packages,
-        "A Debian package of this host that sessions shall have besides; then start the server "
+        "A Debian package of this host that the image gets too; then start the server "
         "with "
         "--image and the digest. Repeat it for several");
     image->add_subcommand("list", "Show the images")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The server's log on stderr: one event a line, as JSON or as text. What looks like a secret is
-// redacted (session/redaction.hpp); whoever logs must still never pass a token.
+// redacted (governance/redaction.hpp). Callers must still never pass a token.
 #pragma once
 
 #include "protocol/support/result.hpp"

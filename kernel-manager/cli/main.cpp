@@ -2,10 +2,10 @@
 //
 // The `cellkeep` program: its command line, and nothing else.
 #include "kernel-manager/cli/commands.hpp"
-#include "kernel-manager/cli/console.hpp"
 #include "kernel-manager/cli/image_arguments.hpp"
-#include "kernel-manager/cli/kernel_arguments.hpp"
-#include "kernel-manager/cli/serve_arguments.hpp"
+#include "kernel-manager/cli/kernel/kernel_arguments.hpp"
+#include "kernel-manager/cli/run/console.hpp"
+#include "kernel-manager/cli/serve/serve_arguments.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -2,7 +2,7 @@
 #include "kernel-manager/cli/version.hpp"
 
 #include "kernel-manager/cli/commands.hpp"
-#include "kernel-manager/cli/console.hpp"
+#include "kernel-manager/cli/run/console.hpp"
 
 namespace cellkeep::cli {
 

@@ -14,7 +14,7 @@
 
 namespace cellkeep::egress {
 
-/// So many of something in any 60 seconds.
+/// At most a number of events in any 60 seconds.
 class MinuteAllowance {
  public:
     using Clock = std::chrono::steady_clock;
@@ -37,7 +37,7 @@ class Budget {
 
     /// False if this would be one request too many in any 60 seconds; then it does not count.
     bool take_request(Clock::time_point now) { return requests_.take(now); }
-    /// False if so many bytes more would be too many; then nothing is taken.
+    /// False if that would exceed the budget; then nothing is taken.
     bool take_up(std::uint64_t bytes);
     bool take_down(std::uint64_t bytes);
     bool up_left() const { return traffic_.bytes_up < most_.bytes_up_max; }

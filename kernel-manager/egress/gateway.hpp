@@ -5,11 +5,11 @@
 // an operator's word nothing is granted. One per process; io_context thread only.
 #pragma once
 
-#include "kernel-manager/egress/address.hpp"
+#include "kernel-manager/egress/dial/address.hpp"
+#include "kernel-manager/egress/dial/resolver.hpp"
 #include "kernel-manager/egress/limits.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
-#include "kernel-manager/egress/resolver.hpp"
-#include "kernel-manager/egress/secret.hpp"
+#include "kernel-manager/egress/secrets/secret.hpp"
 #include "kernel-manager/egress/session_proxy.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"

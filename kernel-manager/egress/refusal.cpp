@@ -28,7 +28,7 @@ constexpr std::string_view kLater = "Wait and try again.";
 constexpr std::string_view kTlsOnly =
     "Tunnels carry TLS with the target's name only; http:// URLs are asked for without CONNECT.";
 constexpr std::string_view kSecretBounds =
-    "The secret may be used with these paths and methods only; ask whoever made the session.";
+    "The secret may be used with these paths and methods only; ask the operator.";
 
 constexpr std::array kRows = {
     Row{Reason::kAllowed, "allowed", 200, "Allowed", kNoHint},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the proxy says no: a stable code for programs, a sentence for whoever reads it, one hint that
-// can be acted on. Never: a secret, or more of what the guest sent than its target. Any thread.
+// How the proxy refuses: a stable code for programs, a sentence for people, one hint that can be
+// acted on. Never: a secret, or more of what the guest sent than its target. Any thread.
 #pragma once
 
 #include "kernel-manager/egress/target.hpp"

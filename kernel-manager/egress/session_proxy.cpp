@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/egress/session_proxy.hpp"
 
-#include "kernel-manager/egress/connection.hpp"
+#include "kernel-manager/egress/connection/connection.hpp"
 #include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -23,7 +23,8 @@ using asio::ip::tcp;
 
 namespace {
 
-/// Connections past the maximum that are still told so; the ones after them are closed at once.
+/// Connections past the maximum that get an answer which says so. Those after them are closed at
+/// once.
 constexpr std::size_t kRefusedAtOnceMax = 16;
 /// Pause after accept(2) failed for lack of descriptors or memory.
 constexpr std::chrono::milliseconds kAcceptBackoff{100};
@@ -148,7 +149,7 @@ void SessionProxy::close() {
     if (std::exchange(closed_, true)) {
         return;
     }
-    boost::system::error_code ignored;  // Ignored: closed is what it shall be.
+    boost::system::error_code ignored;  // Ignored: the socket is closed in any case.
     // At once also for a copy that a child holds which is just being started.
     (void)::shutdown(acceptor_.native_handle(), SHUT_RDWR);
     (void)acceptor_.close(ignored);

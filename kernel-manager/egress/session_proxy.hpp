@@ -7,13 +7,13 @@
 #pragma once
 
 #include "kernel-manager/egress/budget.hpp"
-#include "kernel-manager/egress/dialer.hpp"
+#include "kernel-manager/egress/dial/dialer.hpp"
 #include "kernel-manager/egress/limits.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
 #include "kernel-manager/egress/refusal.hpp"
-#include "kernel-manager/egress/secret.hpp"
+#include "kernel-manager/egress/secrets/secret.hpp"
 #include "kernel-manager/egress/target.hpp"
-#include "kernel-manager/egress/tls_authority.hpp"
+#include "kernel-manager/egress/tls/tls_authority.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/egress/target.hpp"
 
-#include "kernel-manager/egress/address.hpp"
+#include "kernel-manager/egress/dial/address.hpp"
 #include "protocol/limits.hpp"
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One deadline over whatever a connection waits for. When it passes, the action given at the start
-// runs and ends what was waiting; it runs again while nobody arms or disarms, because what waits
-// may have been between two of its steps. The next arm() is a new deadline. io_context thread only.
+// runs and ends what was waiting; it runs again until the next arm() or disarm(), because what
+// waits may have been between two of its steps. The next arm() is a new deadline. io_context thread
+// only.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/application.hpp"
 
-#include "kernel-manager/http/host_field.hpp"
+#include "kernel-manager/http/access/host_field.hpp"
 
 #include <algorithm>
 #include <exception>

@@ -6,10 +6,10 @@
 // thread.
 #pragma once
 
-#include "kernel-manager/http/auth.hpp"
+#include "kernel-manager/http/access/auth.hpp"
+#include "kernel-manager/http/access/origin.hpp"
 #include "kernel-manager/http/base_url.hpp"
-#include "kernel-manager/http/origin.hpp"
-#include "kernel-manager/http/problem.hpp"
+#include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/http/router.hpp"
 
 #include <optional>
@@ -39,8 +39,8 @@ class Application {
         Response refusal;  // if route is null
     };
     /// Fills in request.target from target_text: its segments without the base URL. An address
-    /// "/token/TOKEN/api/…" is "/api/…?token=TOKEN", for clients that can be told an address and
-    /// nothing else; its path is kept without the token.
+    /// "/token/TOKEN/api/…" is "/api/…?token=TOKEN", for clients that can be configured with an
+    /// address only. The path that is kept is without the token.
     Admission admit(Request& request, std::string_view target_text) const;
 
     /// Runs the handler. A handler that throws (a library, or memory exhausted) is a 500.

@@ -4,7 +4,7 @@
 // start.
 #pragma once
 
-#include "kernel-manager/http/target.hpp"
+#include "kernel-manager/http/message/target.hpp"
 #include "protocol/support/result.hpp"
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/client.hpp"
 
-#include "kernel-manager/http/tls.hpp"
+#include "kernel-manager/http/socket/tls.hpp"
 #include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/listener.hpp"
 
-#include "kernel-manager/http/connection.hpp"
-#include "kernel-manager/http/unix_socket.hpp"
+#include "kernel-manager/http/connection/connection.hpp"
+#include "kernel-manager/http/socket/unix_socket.hpp"
 #include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -35,7 +35,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Connections past the maximum that are still told so; the ones after them are closed at once.
+/// Connections past the maximum that get an answer which says so. Those after them are closed at
+/// once.
 constexpr std::size_t kRefusedAtOnceMax = 64;
 /// Pause after accept(2) failed for lack of descriptors or memory.
 constexpr std::chrono::milliseconds kAcceptBackoff{100};
@@ -211,7 +212,7 @@ asio::awaitable<void> Listener::sweep_loop() {
 
 void Listener::stop(std::chrono::milliseconds patience, std::function<void()> stopped) {
     state_->stopped = std::move(stopped);
-    boost::system::error_code ignored;  // Ignored: closed is what it shall be.
+    boost::system::error_code ignored;  // Ignored: the socket is closed in any case.
     (void)state_->acceptor.close(ignored);
     state_->file.reset();
     state_->registry->set_stopping();

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kernel-manager/http/application.hpp"
-#include "kernel-manager/http/tls.hpp"
+#include "kernel-manager/http/socket/tls.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/result.hpp"
 
@@ -27,7 +27,7 @@ struct AccessRecord {
     std::string remote;
     std::string method;
     std::string path;
-    std::string principal;  // empty: nobody was authenticated
+    std::string principal;  // empty: the request was not authenticated
     int status = 0;
     std::uint64_t bytes = 0;  // of the answer's body
     std::chrono::microseconds duration{0};

@@ -5,8 +5,8 @@
 // Filled at start, read-only afterwards.
 #pragma once
 
-#include "kernel-manager/http/request.hpp"
-#include "kernel-manager/http/response.hpp"
+#include "kernel-manager/http/message/request.hpp"
+#include "kernel-manager/http/message/response.hpp"
 #include "protocol/limits.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -22,21 +22,26 @@ namespace cellkeep::http {
 
 using Handler = std::function<boost::asio::awaitable<Response>(Request&)>;
 
-/// Who gets past the door; whose sessions exist for whom is principal.hpp's.
+/// Which principals may use a route. Which sessions they see is decided by access/principal.hpp.
 enum class Access {
-    kOpen,    // everybody, without a token
+    kOpen,    // every client, without a token
     kRead,    // every principal: it reads, and nothing changes by it
     kChange,  // principals that may change something: it changes, runs or may keep something alive
 };
 enum class BodyMode { kWhole, kStreamed };
 
-/// There is no route without an access: whoever adds one has to say who may use it.
+/// Each route names its access: there is no default.
 struct Route {
     Route(Access who, std::string verb, std::string path, Handler handle)
         : access(who),
           method(std::move(verb)),
           pattern(std::move(path)),
           handler(std::move(handle)) {}
+    /// The same of a route that reads no body: only a short one is let through, and ignored.
+    Route without_body() && {
+        body_bytes_max = limits::kHttpIgnoredBodyBytesMax;
+        return std::move(*this);
+    }
 
     Access access;
     std::string method;

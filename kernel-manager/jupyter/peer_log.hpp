@@ -19,7 +19,7 @@ enum class PeerEvent {
     kRejected,           // bad signature, replay, structure or size: never answered
     kUndeliverable,      // an answer whose client is gone or does not read its answers
     kSubscriberStepped,  // output went on without a subscriber that did not read
-    kOutputDropped,      // output that somebody never gets
+    kOutputDropped,      // output that a client never gets
     kSocketFailed,       // a socket no longer works
 };
 inline constexpr std::size_t kPeerEventCount = 5;

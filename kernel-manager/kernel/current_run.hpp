@@ -11,7 +11,7 @@
 #include "kernel-manager/kernel/interpreter.hpp"
 #include "kernel-manager/kernel/kernel_output.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
-#include "kernel-manager/kernel/process_supervisor.hpp"
+#include "kernel-manager/kernel/process/process_supervisor.hpp"
 #include "kernel-manager/kernel/request_queue.hpp"
 #include "kernel-manager/kernel/run_watch.hpp"
 #include "kernel-manager/kernel/running_request.hpp"

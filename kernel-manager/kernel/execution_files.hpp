@@ -6,7 +6,7 @@
 // threads.
 #pragma once
 
-#include "kernel-manager/execution/artifact_collector.hpp"
+#include "kernel-manager/execution/artifacts/artifact_collector.hpp"
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/execution/file_writing.hpp"
 #include "kernel-manager/execution/inputs_directory.hpp"

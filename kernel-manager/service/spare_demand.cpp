@@ -2,7 +2,7 @@
 #include "kernel-manager/service/spare_demand.hpp"
 
 #include "kernel-manager/execution/inputs_directory.hpp"
-#include "kernel-manager/kernel/start_variables.hpp"
+#include "kernel-manager/kernel/process/start_variables.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -87,7 +87,7 @@ void SparePool::fill() {
     }
 }
 
-void SparePool::tell_settled() {
+void SparePool::tell_settled() const {
     if (hooks_.on_settled) {
         hooks_.on_settled();
     }

@@ -104,7 +104,7 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
     boost::asio::awaitable<void> make_one(SessionOptions options);
     void tell(bool ready);
     void fill_later();
-    void tell_settled();
+    void tell_settled() const;
 
     boost::asio::io_context& io_;
     SpareDemand demand_;

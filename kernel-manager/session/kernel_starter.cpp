@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/kernel_starter.hpp"
 
-#include "kernel-manager/kernel/kernel_process.hpp"
-#include "kernel-manager/kernel/start_variables.hpp"
+#include "kernel-manager/kernel/process/kernel_process.hpp"
+#include "kernel-manager/kernel/process/start_variables.hpp"
 #include "sandbox/policy/policy.hpp"
 
 #include <utility>

@@ -25,7 +25,7 @@
 #include "kernel-manager/kernel/kernel_output.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
-#include "kernel-manager/kernel/process_supervisor.hpp"
+#include "kernel-manager/kernel/process/process_supervisor.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
 #include "kernel-manager/kernel/request_dispatcher.hpp"
 #include "kernel-manager/kernel/request_queue.hpp"

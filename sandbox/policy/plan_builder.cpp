@@ -263,7 +263,8 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     plan.files = synthesize_etc(policy.hostname);
     drop_provided(plan.files, policy.read_only);
     plan.rlimits = rlimits_for(limits, inputs);
-    plan.worker_open_files = limits.open_files;
+    // A zygote runs no guest code, and the pid 1 of each of its sandboxes has its limit.
+    plan.worker_open_files = policy.zygote ? RLIM_INFINITY : limits.open_files;
     plan.seccomp = inputs.seccomp;
     return plan;
 }

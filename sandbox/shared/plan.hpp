@@ -65,9 +65,9 @@ struct Plan {
     std::vector<PlanLink> links;
     std::vector<PlanFile> files;
     std::vector<PlanRlimit> rlimits;
-    /// RLIMIT_NOFILE of a worker. Pid 1 keeps the server's: sendmsg(2) fails with ETOOMANYREFS if
-    /// the user has more descriptors in flight than the sender may have open (unix(7)), and pid 1
-    /// answers the server with descriptors.
+    /// RLIMIT_NOFILE of a worker, at most the hard limit that there is. Pid 1 keeps the server's:
+    /// sendmsg(2) fails with ETOOMANYREFS if the user has more descriptors in flight than the
+    /// sender may have open (unix(7)), and pid 1 answers the server with descriptors.
     std::uint64_t worker_open_files = 0;
     std::string seccomp;  // an array of struct sock_filter
     bool operator==(const Plan&) const = default;

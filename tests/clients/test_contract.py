@@ -100,7 +100,7 @@ def test_what_the_server_may_answer_with_stands_in_the_document() -> None:
     text = "".join(
         path.read_text(encoding="utf-8")
         for folder in ("http", "api")
-        for path in sorted((SOURCES / folder).glob("*.cpp"))
+        for path in sorted((SOURCES / folder).rglob("*.cpp"))
     )
     named = re.findall(r'make_problem\(\s*(\d{3}),\s*"([a-z-]+)",', text)
     usual = re.findall(r'Known\{(\d{3}), "([a-z-]+)", "([^"]+)"', text)

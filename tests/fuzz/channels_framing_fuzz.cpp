@@ -2,7 +2,7 @@
 //
 // decode_request: whatever a client sends becomes a message that can be passed on or answered, or
 // an error with a reason; and what we would send of it in the legacy framing is JSON.
-#include "kernel-manager/jupyter/channels_framing.hpp"
+#include "kernel-manager/jupyter/channels/channels_framing.hpp"
 #include "protocol/json.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 

@@ -3,10 +3,10 @@
 // What a guest sends to its proxy: targets, ClientHellos, HTTP messages. What is accepted has one
 // spelling and is read the same however it is cut. The first byte chooses which, the second the
 // cuts.
-#include "kernel-manager/egress/client_hello.hpp"
-#include "kernel-manager/egress/message_reader.hpp"
+#include "kernel-manager/egress/message/message_reader.hpp"
+#include "kernel-manager/egress/message/proxy_request.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
-#include "kernel-manager/egress/proxy_request.hpp"
+#include "kernel-manager/egress/tls/client_hello.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 #include <string>

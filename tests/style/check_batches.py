@@ -16,7 +16,14 @@ TYPE = re.compile(r"(?:template\s*<.*?>\s*)?(?:struct|class|enum(?:\s+class)?|un
 ALIAS = re.compile(r"(?:using|namespace)\s+(\w+)\s*=")
 FUNCTION_HEAD = re.compile(r"(operator\s*\S+|~?\w+)\s*\($")
 # Folders whose libraries take sources of several folders beneath them.
-SPANNING = ("sandbox",)
+SPANNING = (
+    "kernel-manager/api",
+    "kernel-manager/cli",
+    "kernel-manager/egress",
+    "kernel-manager/execution",
+    "kernel-manager/http",
+    "sandbox",
+)
 VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|\{|;)")
 
 
@@ -77,8 +84,7 @@ def check_batches(codes: dict[str, str]) -> Iterator[tuple[str, int, str]]:
         if not name.endswith(".cpp"):
             continue
         folder = name.rpartition("/")[0]
-        if folder.split("/")[0] in SPANNING:
-            folder = folder.split("/")[0]
+        folder = next((one for one in SPANNING if f"{folder}/".startswith(f"{one}/")), folder)
         for first, body in anonymous_bodies(code):
             for line, declaration in declarations(body):
                 if private := name_of(declaration):

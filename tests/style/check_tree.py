@@ -14,7 +14,9 @@ from pathlib import Path
 
 from check_batches import check_batches
 from check_classes import KNOWN, OWN_NAME, check_classes
-from check_files import check_files
+from check_files import check_files, names_of
+from check_folders import KNOWN as KNOWN_FOLDERS
+from check_folders import check_folders
 from rooms import may_include
 
 LINES_MAX = 400
@@ -351,6 +353,8 @@ def check(root: Path) -> list[Finding]:
     findings += [Finding(*finding) for finding in check_batches(codes)]
     known = KNOWN if OWN_NAME in names else {}  # the exceptions are this tree's, not a planted one's
     findings += [Finding(*finding) for finding in check_classes(codes, known)]
+    known_folders = KNOWN_FOLDERS if OWN_NAME in names else frozenset()
+    findings += [Finding(*finding) for finding in check_folders(names_of(root), known_folders)]
     return sorted(findings, key=lambda finding: (finding.path, finding.line))
 
 

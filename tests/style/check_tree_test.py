@@ -28,7 +28,7 @@ CLEAN = {
     "kernel-manager/http/router.hpp": HEADER + '#include "protocol/frame.hpp"\n',
     "kernel-manager/jupyter/front.hpp": HEADER + "#include <zmq.hpp>\n",
     "kernel-manager/output/journal.hpp": HEADER,
-    "kernel-manager/api/routes.hpp": HEADER + '#include "kernel-manager/http/router.hpp"\n',
+    "kernel-manager/api/routes/routes.hpp": HEADER + '#include "kernel-manager/http/router.hpp"\n',
     "kernel-manager/cli/serve.hpp": HEADER + '#include "kernel-manager/jupyter/front.hpp"\n',
     "tests/unit/CMakeLists.txt": "add_executable(t frame_test.cpp)\n",
     "tests/unit/frame_test.cpp": SPDX + "// kFrames at the limit\n",
@@ -71,9 +71,9 @@ class CheckTreeTest(unittest.TestCase):
             "sandbox/wall.hpp": "protocol/frame.hpp",
             "kernel-manager/output/journal.hpp": "kernel-manager/service/service.hpp",
             "kernel-manager/service/service.hpp": "kernel-manager/http/router.hpp",
-            "kernel-manager/http/router.hpp": "kernel-manager/api/routes.hpp",
-            "kernel-manager/jupyter/front.hpp": "kernel-manager/api/routes.hpp",
-            "kernel-manager/api/routes.hpp": "kernel-manager/jupyter/front.hpp",
+            "kernel-manager/http/router.hpp": "kernel-manager/api/routes/routes.hpp",
+            "kernel-manager/jupyter/front.hpp": "kernel-manager/api/routes/routes.hpp",
+            "kernel-manager/api/routes/routes.hpp": "kernel-manager/jupyter/front.hpp",
         }
         for name, target in cases.items():
             self.expect(name, HEADER + f'#include "{target}"\n', 5, "may not include")

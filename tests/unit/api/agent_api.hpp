@@ -3,7 +3,7 @@
 // The session API over a FakeBackend, asked without sockets.
 #pragma once
 
-#include "kernel-manager/api/routes.hpp"
+#include "kernel-manager/api/routes/routes.hpp"
 #include "kernel-manager/http/application.hpp"
 #include "protocol/limits.hpp"
 #include "tests/unit/service/fake_backend.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/api/model.hpp"
+#include "kernel-manager/api/answers/model.hpp"
 
-#include "kernel-manager/api/execution_model.hpp"
+#include "kernel-manager/api/answers/execution_model.hpp"
 #include "kernel-manager/api/openapi.hpp"
 #include "kernel-manager/execution/execution_recorder.hpp"
 #include "kernel-manager/limits/limit_reason.hpp"

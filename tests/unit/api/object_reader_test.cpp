@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/api/object_reader.hpp"
+#include "kernel-manager/api/bodies/object_reader.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/api/refusal_problem.hpp"
+#include "kernel-manager/api/answers/refusal_problem.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/api/request_body.hpp"
+#include "kernel-manager/api/bodies/request_body.hpp"
 
 #include "protocol/limits.hpp"
 

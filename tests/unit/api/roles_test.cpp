@@ -3,7 +3,7 @@
 // What each role may do, on every operation of the OpenAPI document; what one principal has of
 // another's.
 #include "kernel-manager/api/openapi.hpp"
-#include "kernel-manager/api/routes.hpp"
+#include "kernel-manager/api/routes/routes.hpp"
 #include "kernel-manager/store/store.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/unit/api/agent_api.hpp"

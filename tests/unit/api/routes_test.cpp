@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/api/routes.hpp"
+#include "kernel-manager/api/routes/routes.hpp"
 
 #include "kernel-manager/api/openapi.hpp"
 #include "tests/unit/api/agent_api.hpp"

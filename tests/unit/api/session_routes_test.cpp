@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/api/session_page.hpp"
+#include "kernel-manager/api/answers/session_page.hpp"
 #include "tests/unit/api/agent_api.hpp"
 
 #include <catch2/catch.hpp>

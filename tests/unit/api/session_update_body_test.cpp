@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/api/session_update_body.hpp"
+#include "kernel-manager/api/bodies/session_update_body.hpp"
 
 #include "kernel-manager/service/options_check.hpp"
 #include "protocol/limits.hpp"

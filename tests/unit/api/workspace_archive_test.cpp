@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/api/workspace_archive.hpp"
+#include "kernel-manager/api/answers/workspace_archive.hpp"
 
 #include "tests/support/temporary_workspace.hpp"
 

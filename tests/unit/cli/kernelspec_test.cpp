@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/kernelspec.hpp"
+#include "kernel-manager/cli/kernel/kernelspec.hpp"
 
-#include "kernel-manager/cli/kernelspec_paths.hpp"
+#include "kernel-manager/cli/kernel/kernelspec_paths.hpp"
 #include "protocol/support/syscall.hpp"
 #include "tests/support/temporary_directory.hpp"
 

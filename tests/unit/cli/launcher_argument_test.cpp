@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/launcher_argument.hpp"
+#include "kernel-manager/cli/kernel/launcher_argument.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/listening.hpp"
+#include "kernel-manager/cli/serve/listening.hpp"
 
 #include "tests/support/temporary_directory.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/notebook_options.hpp"
+#include "kernel-manager/cli/kernel/notebook_options.hpp"
 
 #include <catch2/catch.hpp>
 

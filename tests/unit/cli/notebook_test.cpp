@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/notebook.hpp"
+#include "kernel-manager/cli/kernel/notebook.hpp"
 
 #include <catch2/catch.hpp>
 

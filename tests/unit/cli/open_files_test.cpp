@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/open_files.hpp"
+#include "kernel-manager/cli/serve/open_files.hpp"
 
 #include <catch2/catch.hpp>
 

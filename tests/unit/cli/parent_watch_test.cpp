@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/parent_watch.hpp"
+#include "kernel-manager/cli/kernel/parent_watch.hpp"
 
 #include "protocol/support/syscall.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/runner.hpp"
+#include "kernel-manager/cli/run/runner.hpp"
 
-#include "kernel-manager/cli/run_to_end.hpp"
+#include "kernel-manager/cli/run/run_to_end.hpp"
 
 #include <catch2/catch.hpp>
 

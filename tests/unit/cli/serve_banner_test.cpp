@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/serve_banner.hpp"
+#include "kernel-manager/cli/serve/serve_banner.hpp"
 
 #include <catch2/catch.hpp>
 

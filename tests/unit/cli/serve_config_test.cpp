@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/serve_config.hpp"
+#include "kernel-manager/cli/serve/serve_config.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/serve_plan.hpp"
+#include "kernel-manager/cli/serve/serve_plan.hpp"
 
 #include "protocol/limits.hpp"
 #include "protocol/support/syscall.hpp"

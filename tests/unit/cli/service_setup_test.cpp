@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/service_setup.hpp"
+#include "kernel-manager/cli/serve/service_setup.hpp"
 
 #include <catch2/catch.hpp>
 

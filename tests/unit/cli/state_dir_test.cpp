@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/cli/state_dir.hpp"
+#include "kernel-manager/cli/serve/state_dir.hpp"
 
 #include "tests/support/temporary_directory.hpp"
 

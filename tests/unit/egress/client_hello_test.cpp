@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/client_hello.hpp"
+#include "kernel-manager/egress/tls/client_hello.hpp"
 
 #include "protocol/limits.hpp"
 #include "tests/unit/egress/client_hello_bytes.hpp"

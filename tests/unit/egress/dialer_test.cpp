@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/dialer.hpp"
+#include "kernel-manager/egress/dial/dialer.hpp"
 
 #include <catch2/catch.hpp>
 

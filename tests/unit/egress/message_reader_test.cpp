@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/message_reader.hpp"
+#include "kernel-manager/egress/message/message_reader.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/proxy_request.hpp"
+#include "kernel-manager/egress/message/proxy_request.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/resolver.hpp"
+#include "kernel-manager/egress/dial/resolver.hpp"
 
 #include "kernel-manager/egress/limits.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/secret_mask.hpp"
+#include "kernel-manager/egress/secrets/secret_mask.hpp"
 
 #include <catch2/catch.hpp>
 

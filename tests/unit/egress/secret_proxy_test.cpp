@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/tls_authority.hpp"
+#include "kernel-manager/egress/tls/tls_authority.hpp"
 #include "tests/unit/egress/index_host.hpp"
 
 #include <boost/asio/ssl/host_name_verification.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/secret.hpp"
+#include "kernel-manager/egress/secrets/secret.hpp"
 
 #include "protocol/limits.hpp"
 #include "tests/support/temporary_directory.hpp"

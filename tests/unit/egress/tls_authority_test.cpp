@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/tls_authority.hpp"
+#include "kernel-manager/egress/tls/tls_authority.hpp"
 
 #include <catch2/catch.hpp>
 #include <openssl/ssl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/execution/artifact_collector.hpp"
+#include "kernel-manager/execution/artifacts/artifact_collector.hpp"
 
 #include "protocol/limits.hpp"
 #include "protocol/sha256.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/execution/artifact_tracker.hpp"
+#include "kernel-manager/execution/artifacts/artifact_tracker.hpp"
 
 #include "tests/support/temporary_workspace.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/execution/media_type.hpp"
+#include "kernel-manager/execution/artifacts/media_type.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/connection.hpp"
+#include "kernel-manager/http/connection/connection.hpp"
 
 #include "tests/unit/http/test_server.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/head_failure.hpp"
+#include "kernel-manager/http/message/head_failure.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/beast/http/error.hpp>

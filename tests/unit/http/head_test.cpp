@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/head.hpp"
+#include "kernel-manager/http/message/head.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/headers.hpp"
+#include "kernel-manager/http/message/headers.hpp"
 
 #include <catch2/catch.hpp>
 

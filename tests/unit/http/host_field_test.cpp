@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/host_field.hpp"
+#include "kernel-manager/http/access/host_field.hpp"
 
 #include <catch2/catch.hpp>
 

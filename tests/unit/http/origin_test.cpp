@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/origin.hpp"
+#include "kernel-manager/http/access/origin.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/problem.hpp"
+#include "kernel-manager/http/message/problem.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/range.hpp"
+#include "kernel-manager/http/message/range.hpp"
 
 #include <catch2/catch.hpp>
 

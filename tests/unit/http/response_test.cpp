@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/response.hpp"
+#include "kernel-manager/http/message/response.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

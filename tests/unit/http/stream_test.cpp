@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/streaming.hpp"
+#include "kernel-manager/http/message/streaming.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/unit/http/certificate.hpp"
 #include "tests/unit/http/test_server.hpp"

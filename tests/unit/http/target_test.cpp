@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/target.hpp"
+#include "kernel-manager/http/message/target.hpp"
 
 #include <catch2/catch.hpp>
 

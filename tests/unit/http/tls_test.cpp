@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/tls.hpp"
+#include "kernel-manager/http/socket/tls.hpp"
 
 #include "tests/support/temporary_directory.hpp"
 #include "tests/unit/http/certificate.hpp"
@@ -191,7 +191,7 @@ TEST_CASE("files that cannot serve are named", "[http][tls]") {
     CHECK_THAT(failure(good.certificate, encrypted), StartsWith(encrypted));
     for (const mode_t mode : {mode_t{0604}, mode_t{0602}, mode_t{0666}}) {
         REQUIRE(::chmod(good.key.c_str(), mode) == 0);
-        CHECK_THAT(failure(good.certificate, good.key), Contains("everybody can reach this key"));
+        CHECK_THAT(failure(good.certificate, good.key), Contains("every user can reach this key"));
     }
     REQUIRE(::chmod(good.key.c_str(), 0640) == 0);
     CHECK(failure(good.certificate, good.key) == "accepted");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/token_file.hpp"
+#include "kernel-manager/http/access/token_file.hpp"
 
 #include "protocol/limits.hpp"
 #include "protocol/sha256.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/unix_socket.hpp"
+#include "kernel-manager/http/socket/unix_socket.hpp"
 
 #include "kernel-manager/http/listener.hpp"
 #include "protocol/support/unique_fd.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/problem.hpp"
+#include "kernel-manager/http/message/problem.hpp"
 #include "tests/unit/http/test_server.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/http/websocket.hpp"
+#include "kernel-manager/http/websocket/websocket.hpp"
 
 #include "tests/unit/http/test_server.hpp"
 #include "tests/unit/http/websocket_client.hpp"

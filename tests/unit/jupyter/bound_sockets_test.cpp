@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/bound_sockets.hpp"
+#include "kernel-manager/jupyter/zmq/bound_sockets.hpp"
 
-#include "kernel-manager/jupyter/zmq_session.hpp"
+#include "kernel-manager/jupyter/zmq/zmq_session.hpp"
 #include "protocol/limits.hpp"
 #include "tests/unit/jupyter/zmq_client.hpp"
 

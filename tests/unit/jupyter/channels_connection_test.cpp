@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/channels_connection.hpp"
+#include "kernel-manager/jupyter/channels/channels_connection.hpp"
 
-#include "kernel-manager/jupyter/channels_hub.hpp"
+#include "kernel-manager/jupyter/channels/channels_hub.hpp"
 #include "protocol/frame.hpp"
 #include "tests/unit/jupyter/fake_socket.hpp"
 #include "tests/unit/jupyter/journal_session.hpp"

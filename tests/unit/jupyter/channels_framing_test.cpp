@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/channels_framing.hpp"
+#include "kernel-manager/jupyter/channels/channels_framing.hpp"
 
 #include "protocol/frame.hpp"
 #include "protocol/json.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/channels_front.hpp"
+#include "kernel-manager/jupyter/channels/channels_front.hpp"
 
 #include "tests/unit/jupyter/fake_socket.hpp"
 #include "tests/unit/jupyter/journal_session.hpp"

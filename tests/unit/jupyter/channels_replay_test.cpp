@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/channels_replay.hpp"
+#include "kernel-manager/jupyter/channels/channels_replay.hpp"
 
 #include "tests/unit/jupyter/journal_session.hpp"
 

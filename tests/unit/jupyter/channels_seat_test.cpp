@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/channels_seat.hpp"
+#include "kernel-manager/jupyter/channels/channels_seat.hpp"
 
 #include "tests/unit/jupyter/journal_session.hpp"
 

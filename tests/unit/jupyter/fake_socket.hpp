@@ -3,7 +3,7 @@
 // A WebSocket without a network: the test plays the client.
 #pragma once
 
-#include "kernel-manager/http/websocket.hpp"
+#include "kernel-manager/http/websocket/websocket.hpp"
 #include "protocol/message.hpp"
 
 #include <boost/asio/io_context.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/iopub_publisher.hpp"
+#include "kernel-manager/jupyter/zmq/iopub_publisher.hpp"
 
 #include "protocol/limits.hpp"
 #include "tests/unit/jupyter/zmq_client.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/private_directory.hpp"
+#include "kernel-manager/jupyter/zmq/private_directory.hpp"
 
 #include "tests/support/temporary_directory.hpp"
 

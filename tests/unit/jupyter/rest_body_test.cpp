@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/rest_body.hpp"
+#include "kernel-manager/jupyter/rest/rest_body.hpp"
 
 #include "protocol/limits.hpp"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernel-manager/http/application.hpp"
-#include "kernel-manager/jupyter/rest_api.hpp"
+#include "kernel-manager/jupyter/rest/rest_api.hpp"
 #include "protocol/limits.hpp"
 #include "tests/unit/service/fake_backend.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/logos.hpp"
+#include "kernel-manager/jupyter/rest/logos.hpp"
 #include "tests/unit/jupyter/rest_fixture.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What each role may do below /api, and what one principal learns of another's.
-#include "kernel-manager/jupyter/rest_api.hpp"
+#include "kernel-manager/jupyter/rest/rest_api.hpp"
 #include "tests/unit/jupyter/rest_fixture.hpp"
 
 #include <catch2/catch.hpp>

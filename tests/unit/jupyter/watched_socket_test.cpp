@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/watched_socket.hpp"
+#include "kernel-manager/jupyter/zmq/watched_socket.hpp"
 
 #include "protocol/limits.hpp"
 #include "tests/unit/jupyter/zmq_client.hpp"

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernel-manager/jupyter/peer_log.hpp"
-#include "kernel-manager/jupyter/zmq_front.hpp"
+#include "kernel-manager/jupyter/zmq/zmq_front.hpp"
 #include "protocol/connection_file.hpp"
 #include "protocol/message.hpp"
 #include "protocol/signer.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/zmq_front.hpp"
+#include "kernel-manager/jupyter/zmq/zmq_front.hpp"
 
 #include "tests/unit/jupyter/zmq_client.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/zmq_session.hpp"
+#include "kernel-manager/jupyter/zmq/zmq_session.hpp"
 
 #include "protocol/limits.hpp"
 #include "tests/unit/jupyter/zmq_client.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/zmq_socket.hpp"
+#include "kernel-manager/jupyter/zmq/zmq_socket.hpp"
 
 #include "protocol/limits.hpp"
 #include "protocol/support/unique_fd.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who subscribes to a session's output over ZeroMQ, as the session counts its clients.
-#include "kernel-manager/jupyter/zmq_session.hpp"
+#include "kernel-manager/jupyter/zmq/zmq_session.hpp"
 #include "protocol/limits.hpp"
 #include "tests/unit/jupyter/zmq_client.hpp"
 

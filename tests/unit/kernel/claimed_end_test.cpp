@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/kernel/claimed_end.hpp"
+#include "kernel-manager/kernel/process/claimed_end.hpp"
 
 #include <catch2/catch.hpp>
 

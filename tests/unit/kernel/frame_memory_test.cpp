@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/kernel/frame_memory.hpp"
+#include "kernel-manager/kernel/link/frame_memory.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/kernel/kernel_handshake.hpp"
+#include "kernel-manager/kernel/process/kernel_handshake.hpp"
 
 #include "protocol/internal_request.hpp"
 #include "tests/support/fake_interpreter.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The server's end of the link against a peer that is whatever a hostile kernel could be.
-#include "kernel-manager/kernel/kernel_link.hpp"
+#include "kernel-manager/kernel/link/kernel_link.hpp"
 
 #include "protocol/frame.hpp"
 #include "protocol/limits.hpp"

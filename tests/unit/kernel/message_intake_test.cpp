@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/kernel/message_intake.hpp"
+#include "kernel-manager/kernel/link/message_intake.hpp"
 
 #include "protocol/frame.hpp"
 #include "protocol/json.hpp"

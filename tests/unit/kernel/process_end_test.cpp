@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/kernel/process_end.hpp"
+#include "kernel-manager/kernel/process/process_end.hpp"
 
 #include "tests/support/start_time.hpp"
 

@@ -3,7 +3,7 @@
 // A ProcessSupervisor whose sandbox is a test's.
 #pragma once
 
-#include "kernel-manager/kernel/process_supervisor.hpp"
+#include "kernel-manager/kernel/process/process_supervisor.hpp"
 #include "tests/support/fake_interpreter.hpp"
 
 #include <boost/asio/co_spawn.hpp>

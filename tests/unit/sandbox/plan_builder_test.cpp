@@ -267,6 +267,9 @@ TEST_CASE("open files are a limit of workers; pid 1 keeps the server's") {
     policy.limits.open_files = 77;
     const Plan plan = build_plan(policy, {});
     CHECK(plan.worker_open_files == 77);
+    Policy zygote = policy;
+    zygote.zygote.emplace();
+    CHECK(build_plan(zygote, {}).worker_open_files == RLIM_INFINITY);
     CHECK(std::none_of(plan.rlimits.begin(), plan.rlimits.end(), [](const PlanRlimit& limit) {
         return limit.resource == RLIMIT_NOFILE;
     }));

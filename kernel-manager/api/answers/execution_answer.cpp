@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/api/answers/execution_answer.hpp"
+
+#include "kernel-manager/http/message/negotiation.hpp"
+#include "protocol/json.hpp"
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::agent {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kServerSent = "text/event-stream";
+constexpr std::string_view kLines = "application/x-ndjson";
+
+http::Response stream_response(EventStream stream) {
+    http::Response response;
+    response.headers.add("Content-Type", std::string(media_type(stream.framing)));
+    // Proxies that gather answers before they pass them on are asked not to.
+    response.headers.add("X-Accel-Buffering", "no");
+    response.body = http::StreamBody{[stream = std::move(stream)](http::BodyWriter& writer) {
+        return write_events(writer, stream);
+    }};
+    return response;
+}
+
+/// Calls `action` only if no other client waits for this execution.
+std::function<void()> unless_others_listen(
+    const std::shared_ptr<session::Execution>& execution, std::function<void()> action) {
+    if (!action) {
+        return {};
+    }
+    return [execution, action = std::move(action)] {
+        if (execution->listeners() == 0 && !execution->result()) {
+            action();
+        }
+    };
+}
+
+/// Waits for the end of the execution or of its client.
+asio::awaitable<void> wait_for_end(
+    http::ClientWatch* client, const std::shared_ptr<session::Execution>& execution) {
+    using Timer = asio::steady_timer;
+    const auto timer =
+        std::make_shared<Timer>(co_await asio::this_coro::executor, Timer::time_point::max());
+    const auto news = execution->subscribe([timer, weak = std::weak_ptr(execution)] {
+        if (const auto alive = weak.lock(); alive && alive->result()) {
+            timer->cancel();
+        }
+    });
+    if (client != nullptr) {
+        client->watch([timer] { timer->cancel(); });
+    }
+    while (!execution->result() && (client == nullptr || !client->gone())) {
+        boost::system::error_code cancelled;  // that is how both wake us
+        co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+    }
+    if (client != nullptr) {
+        client->watch({});
+    }
+}
+
+/// Digits only.
+std::optional<std::uint64_t> parse_sequence(std::string_view text) {
+    std::uint64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, failed] = std::from_chars(text.data(), end, value);
+    if (failed != std::errc() || stop != end) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+/// Last-Event-ID; 0 without one.
+std::optional<std::uint64_t> last_event(const http::Request& request) {
+    const std::string* last = request.headers.find("Last-Event-ID");
+    return last == nullptr ? std::optional<std::uint64_t>(0) : parse_sequence(*last);
+}
+
+/// What the client has: ?after= or Last-Event-ID, whichever is later. An EventSource that was
+/// opened with ?after= keeps it in its address when it comes back with the id of what it got
+/// meanwhile.
+std::optional<std::uint64_t> asked_place(const http::Request& request) {
+    const auto after = parse_sequence(request.target.find_query("after").value_or("0"));
+    const auto seen = last_event(request);
+    if (!after || !seen) {
+        return std::nullopt;
+    }
+    return std::max(*after, *seen);
+}
+
+http::Problem bad_place() {
+    return http::make_problem(400, "after and Last-Event-ID must be the number of an event, or 0.");
+}
+
+/// The execution as this request gets it, in any phase.
+std::function<protocol::TextPieces(const session::Execution&)> make_view(const AnswerPlan& plan) {
+    return [outputs = plan.outputs,
+            origin = plan.origin,
+            annotations =
+                Annotations{plan.reasoning, plan.metadata}](const session::Execution& execution) {
+        if (!execution.result()) {
+            return protocol::TextPieces(protocol::dump_json(unfinished_json(execution)));
+        }
+        return finished_text(execution, outputs, origin, annotations);
+    };
+}
+
+}  // namespace
+
+ChosenForm choose_form(const http::Request& request) {
+    const auto chosen =
+        http::choose_media_type(request.headers.get("Accept"), {kJson, kServerSent, kLines});
+    ChosenForm form;
+    const auto place = last_event(request);
+    if (!place) {
+        form.problem = bad_place();
+        return form;
+    }
+    form.after = *place;
+    if (!chosen) {
+        form.problem = http::make_problem(
+            406,
+            "Executions are answered as application/json, text/event-stream or "
+            "application/x-ndjson.");
+    } else if (http::prefers(request.headers.get("Prefer"), "respond-async")) {
+        form.form = Form::kLater;
+    } else if (*chosen == 1) {
+        form.form = Form::kServerSent;
+    } else if (*chosen == 2) {
+        form.form = Form::kLines;
+    }
+    return form;
+}
+
+Outputs asked_outputs(const http::Request& request) {
+    return request.target.find_query("outputs") == "true" ? Outputs::kInclude : Outputs::kOmit;
+}
+
+asio::awaitable<http::Response> give_answer(http::Request& request, AnswerPlan plan) {
+    const auto execution = plan.execution;
+    const auto view = make_view(plan);
+    auto on_abandoned = unless_others_listen(execution, std::move(plan.on_abandoned));
+    http::Response response;
+    if (plan.form == Form::kLater) {
+        response = http::make_json_text(202, view(*execution));
+        response.headers.add("Preference-Applied", "respond-async");
+    } else if (plan.form == Form::kWhole) {
+        // A client whose going means nothing need not be watched.
+        co_await wait_for_end(on_abandoned ? request.client : nullptr, execution);
+        if (!execution->result()) {
+            on_abandoned();
+            co_return http::make_empty(204);  // the client has gone
+        }
+        if (plan.settled) {
+            co_await plan.settled();
+        }
+        response = http::make_json_text(200, view(*execution));
+    } else {
+        EventStream stream;
+        stream.execution = execution;
+        stream.framing =
+            plan.form == Form::kLines ? EventFraming::kLines : EventFraming::kServerSent;
+        stream.after = plan.after;
+        if (on_abandoned) {
+            stream.on_disconnect = std::make_shared<DisconnectGuard>(std::move(on_abandoned));
+        }
+        stream.answer = view;
+        response = stream_response(std::move(stream));
+    }
+    response.headers.add("Location", plan.location);
+    co_return response;
+}
+
+http::Response resume_events(
+    const http::Request& request, const std::shared_ptr<session::Execution>& execution) {
+    const auto chosen =
+        http::choose_media_type(request.headers.get("Accept"), {kServerSent, kLines});
+    if (!chosen) {
+        return http::to_response(http::make_problem(
+            406, "Events are given as text/event-stream or application/x-ndjson."));
+    }
+    const auto after = asked_place(request);
+    if (!after) {
+        return http::to_response(bad_place());
+    }
+    if (execution->result() && *after >= execution->events().last_sequence()) {
+        return http::make_empty(204);  // an EventSource comes back until it gets this
+    }
+    EventStream stream;
+    stream.execution = execution;
+    stream.framing = *chosen == 1 ? EventFraming::kLines : EventFraming::kServerSent;
+    stream.after = *after;
+    stream.answer = [outputs = asked_outputs(request)](const session::Execution& finished) {
+        return finished_text(finished, outputs);
+    };
+    return stream_response(std::move(stream));
+}
+
+}  // namespace cellkeep::agent

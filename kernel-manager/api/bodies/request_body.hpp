@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON bodies of the session API, checked whole and turned into what the session service takes.
+// Pure: the same text and the same offer give the same answer.
+#pragma once
+
+#include "kernel-manager/api/bodies/object_reader.hpp"
+#include "kernel-manager/execution/execution.hpp"
+#include "kernel-manager/http/message/request.hpp"
+#include "kernel-manager/limits/limits.hpp"
+#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/session/session_info.hpp"
+#include "kernel-manager/session/session_options.hpp"
+#include "protocol/support/result.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::agent {
+
+/// What this server can give.
+struct Offer {
+    std::vector<std::string> languages;
+    session::LimitCeilings ceilings;
+    std::vector<session::NotOffered> not_offered = {};
+};
+
+/// What the server can give now.
+Offer offer_of(const session::Backend& backend);
+
+/// An execution as asked for, with what only the front end needs to know.
+struct ExecutionOrder {
+    session::ExecutionRequest request;
+    bool outputs = false;  // add the nbformat list to the answer
+    bool interrupt_on_disconnect = false;
+};
+
+struct OneShotOrder {
+    session::SessionOptions options;
+    ExecutionOrder execution;
+    /// How long its answer may be given to identical runs; 0: not.
+    std::chrono::seconds cache_ttl{0};
+};
+
+/// The body as JSON. 415 unless the content type is JSON; 400 with the place unless the text is
+/// JSON; an empty body is {} where that is allowed.
+enum class EmptyBody { kAllowed, kRefused };
+struct ParsedBody {
+    nlohmann::json value;
+    std::optional<http::Problem> problem;
+};
+ParsedBody parse_body(const http::Request& request, EmptyBody empty);
+
+// Each fills errors; the value counts only if there are none.
+session::SessionOptions parse_session_options(
+    const nlohmann::json& body, const Offer& offer, FieldErrors& errors);
+/// `running` is the session that will run it.
+ExecutionOrder parse_execution(
+    const nlohmann::json& body, const session::SessionInfo& running, FieldErrors& errors);
+/// What of the session an interrupt or a restart is meant for; nothing: the body does not say.
+std::optional<std::string> parse_language_choice(
+    const nlohmann::json& body, const session::SessionInfo& running, FieldErrors& errors);
+OneShotOrder parse_one_shot(const nlohmann::json& body, const Offer& offer, FieldErrors& errors);
+
+/// 422 with all of them.
+http::Problem invalid_body(FieldErrors errors);
+
+}  // namespace cellkeep::agent

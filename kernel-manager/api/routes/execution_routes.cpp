@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/api/routes/execution_routes.hpp"
+
+#include "kernel-manager/api/answers/execution_answer.hpp"
+#include "kernel-manager/api/answers/refusals.hpp"
+#include "kernel-manager/api/bodies/request_body.hpp"
+#include "kernel-manager/http/message/problem.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+namespace cellkeep::agent {
+
+namespace {
+
+using ExecutionList = std::vector<std::shared_ptr<session::Execution>>;
+
+/// Digits only, 1 to kPageExecutionsMax.
+std::optional<std::size_t> parse_page(const std::string& text) {
+    std::size_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, failed] = std::from_chars(text.data(), end, value);
+    if (failed != std::errc() || stop != end || value < 1 || value > kPageExecutionsMax) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+http::Response list_page(
+    const http::Request& request, const ExecutionList& all, std::size_t limit) {
+    auto at = all.begin();
+    if (const auto after = request.target.find_query("after")) {
+        at = std::find_if(
+            all.begin(), all.end(), [&](const auto& one) { return one->id() == *after; });
+        if (at == all.end()) {
+            return unknown_cursor();
+        }
+        ++at;
+    }
+    nlohmann::json page = nlohmann::json::array();
+    for (; at != all.end() && page.size() < limit; ++at) {
+        page.push_back(summary_json(**at));
+    }
+    nlohmann::json next = nullptr;
+    if (at != all.end()) {
+        next = page.back()["id"];
+    }
+    return http::make_json(200, {{"executions", std::move(page)}, {"next", std::move(next)}});
+}
+
+}  // namespace
+
+void ExecutionRoutes::add_to(http::Router& router) {
+    using http::Access;
+    const auto plain = [this](auto member) {
+        return [this, member](http::Request& request) { return (this->*member)(request); };
+    };
+    const auto within = [this](auto member) {
+        return lookup_.with_session([this, member](http::Request& request, Session session) {
+            return (this->*member)(request, std::move(session));
+        });
+    };
+    const std::string all = "/v1/sessions/{id}/executions";
+    const std::string one = all + "/{exe}";
+    router.add(http::Route(Access::kChange, "POST", all, within(&ExecutionRoutes::execute)));
+    const auto add = [&](Access access, const char* method, const std::string& path, auto handler) {
+        router.add(http::Route(access, method, path, std::move(handler)).without_body());
+    };
+    add(Access::kRead, "GET", all, plain(&ExecutionRoutes::list));
+    add(Access::kRead, "GET", one, plain(&ExecutionRoutes::get));
+    add(Access::kRead, "GET", one + "/events", within(&ExecutionRoutes::events));
+    add(Access::kChange, "POST", one + "/interrupt", within(&ExecutionRoutes::interrupt));
+}
+
+ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request, Session session) {
+    const ChosenForm form = choose_form(request);
+    if (form.problem) {
+        co_return http::to_response(*form.problem);
+    }
+    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    if (body.problem) {
+        co_return http::to_response(*body.problem);
+    }
+    FieldErrors errors;
+    ExecutionOrder order = parse_execution(body.value, session->info(), errors);
+    if (!errors.empty()) {
+        co_return http::to_response(invalid_body(std::move(errors)));
+    }
+    // Only a key can name an execution that there was before.
+    const ExecutionList known =
+        order.request.idempotency_key.empty() ? ExecutionList() : session->list_executions();
+    const auto begun = session->begin(std::move(order.request));
+    if (begun.has_error()) {
+        co_return refuse_execution(begun.error(), session.get());
+    }
+    AnswerPlan plan;
+    plan.execution = begun.value();
+    if (std::find(known.begin(), known.end(), plan.execution) == known.end()) {
+        // The history of a session is its owner's, also of executions that another one began.
+        co_await history_.note(plan.execution, session->info().owner);
+    } else {
+        plan.after = form.after;
+    }
+    plan.location = "/v1/sessions/" + session->id() + "/executions/" + plan.execution->id();
+    plan.form = form.form;
+    plan.outputs = order.outputs ? Outputs::kInclude : Outputs::kOmit;
+    if (order.interrupt_on_disconnect) {
+        plan.on_abandoned = [weak = std::weak_ptr(session), id = plan.execution->id()] {
+            if (const auto alive = weak.lock()) {
+                (void)alive->interrupt_execution(id);  // Ignored: it has ended by itself.
+            }
+        };
+    }
+    http::Response response = co_await give_answer(request, std::move(plan));
+    co_return response;
+}
+
+ExecutionRoutes::Answer ExecutionRoutes::list(http::Request& request) {
+    const auto limit = parse_page(
+        request.target.find_query("limit").value_or(std::to_string(kPageExecutionsDefault)));
+    if (!limit) {
+        co_return http::to_response(http::make_problem(
+            400, "limit must be a number from 1 to " + std::to_string(kPageExecutionsMax) + "."));
+    }
+    const auto session = lookup_.find(request);
+    if (session == nullptr) {
+        http::Response gone = co_await history_.answer_list(request, *limit);
+        co_return gone;
+    }
+    co_return list_page(request, session->list_executions(), *limit);
+}
+
+ExecutionRoutes::Answer ExecutionRoutes::get(http::Request& request) {
+    const auto session = lookup_.find(request);
+    const auto execution = session ? session->find_execution(request.capture("exe")) : nullptr;
+    if (!execution) {
+        http::Response stored = co_await history_.answer_execution(request);
+        if (session == nullptr && stored.status == 404) {
+            http::Response gone = co_await history_.answer_session(request);
+            co_return gone;
+        }
+        co_return stored;
+    }
+    co_return http::make_json_text(200, to_text(*execution, asked_outputs(request)));
+}
+
+ExecutionRoutes::Answer ExecutionRoutes::events(http::Request& request, Session session) {
+    const auto execution = session->find_execution(request.capture("exe"));
+    if (!execution) {
+        co_return unknown_execution(request);
+    }
+    co_return resume_events(request, execution);
+}
+
+ExecutionRoutes::Answer ExecutionRoutes::interrupt(http::Request& request, Session session) {
+    co_return answer_interrupt(request, session->interrupt_execution(request.capture("exe")));
+}
+
+}  // namespace cellkeep::agent

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Executions in the session API that have a sandbox of their own. A principal that is not an
+// administrator sees its own only.
+#pragma once
+
+#include "kernel-manager/api/history.hpp"
+#include "kernel-manager/api/one_shots.hpp"
+#include "kernel-manager/http/router.hpp"
+#include "kernel-manager/service/backend.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <memory>
+
+namespace cellkeep::agent {
+
+/// Backend and history must outlive it, and it the listener.
+class OneShotRoutes {
+ public:
+    OneShotRoutes(session::Backend& backend, History& history)
+        : backend_(backend), history_(history), one_shots_(backend) {}
+    void add_to(http::Router& router);
+
+ private:
+    using Answer = boost::asio::awaitable<http::Response>;
+
+    Answer execute(http::Request& request);
+    Answer get(http::Request& request);
+    Answer events(http::Request& request);
+    Answer interrupt(http::Request& request);
+    /// Returns null if there is no such execution, or none that the principal may see.
+    std::shared_ptr<OneShot> find(const http::Request& request);
+
+    session::Backend& backend_;
+    History& history_;
+    OneShots one_shots_;
+};
+
+}  // namespace cellkeep::agent

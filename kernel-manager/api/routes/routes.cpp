@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/api/routes/routes.hpp"
+
+#include "kernel-manager/api/docs.hpp"
+#include "kernel-manager/api/routes/archive_routes.hpp"
+#include "kernel-manager/api/routes/file_routes.hpp"
+#include "kernel-manager/api/routes/upload_routes.hpp"
+
+#include <utility>
+
+namespace cellkeep::agent {
+
+Routes::Routes(session::Backend& backend, History& history, std::string version)
+    : lookup_(backend, history),
+      service_(backend, history, std::move(version)),
+      sessions_(backend, history, lookup_),
+      executions_(history, lookup_),
+      one_shots_(backend, history) {}
+
+void Routes::add_to(http::Router& router) {
+    add_docs(router);
+    service_.add_to(router);
+    sessions_.add_to(router);
+    executions_.add_to(router);
+    one_shots_.add_to(router);
+    add_file_routes(router, lookup_);
+    add_archive_routes(router, lookup_);
+    add_upload_routes(router, lookup_);
+}
+
+}  // namespace cellkeep::agent

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The session API, /v1: sessions, executions and files as HTTP routes over a Backend. Translates
+// and checks; every decision about a session is the session service's. What a principal may not see
+// (http/access/principal.hpp) does not exist for it (404); what a role may not do at all, its route
+// says.
+#pragma once
+
+#include "kernel-manager/api/routes/execution_routes.hpp"
+#include "kernel-manager/api/routes/one_shot_routes.hpp"
+#include "kernel-manager/api/routes/service_routes.hpp"
+#include "kernel-manager/api/routes/session_lookup.hpp"
+#include "kernel-manager/api/routes/session_routes.hpp"
+#include "kernel-manager/http/router.hpp"
+#include "kernel-manager/service/backend.hpp"
+
+#include <string>
+
+namespace cellkeep::agent {
+
+/// Owns what the routes of the session API share. Backend and history must outlive it, and it the
+/// listener.
+class Routes {
+ public:
+    Routes(session::Backend& backend, History& history, std::string version);
+    Routes(const Routes&) = delete;
+    Routes& operator=(const Routes&) = delete;
+    ~Routes() = default;
+    void add_to(http::Router& router);
+
+ private:
+    SessionLookup lookup_;
+    ServiceRoutes service_;
+    SessionRoutes sessions_;
+    ExecutionRoutes executions_;
+    OneShotRoutes one_shots_;
+};
+
+}  // namespace cellkeep::agent

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/api/routes/session_lookup.hpp"
+
+#include <utility>
+
+namespace cellkeep::agent {
+
+SessionLookup::Session SessionLookup::find(const http::Request& request) const {
+    auto session = backend_.find(request.capture("id"));
+    if (session != nullptr && !http::may_see(request.principal, session->info().owner)) {
+        return nullptr;
+    }
+    return session;
+}
+
+http::Handler SessionLookup::with_session(SessionHandler handler) const {
+    return [this, handler = std::move(handler)](http::Request& request) {
+        return serve(request, handler);
+    };
+}
+
+boost::asio::awaitable<http::Response> SessionLookup::serve(
+    http::Request& request, const SessionHandler& handler) const {
+    Session session = find(request);
+    if (session == nullptr) {
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
+    }
+    http::Response answer = co_await handler(request, std::move(session));
+    co_return answer;
+}
+
+void count_as_use(const http::Request& request, session::Session& session) {
+    if (http::may_change(request.principal)) {
+        session.touch();
+    }
+}
+
+}  // namespace cellkeep::agent

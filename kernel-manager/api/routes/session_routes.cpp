@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/api/routes/session_routes.hpp"
+
+#include "kernel-manager/api/answers/model.hpp"
+#include "kernel-manager/api/answers/session_page.hpp"
+#include "kernel-manager/api/bodies/request_body.hpp"
+#include "kernel-manager/api/bodies/session_update_body.hpp"
+#include "kernel-manager/http/message/problem.hpp"
+#include "kernel-manager/session/session_info.hpp"
+#include "kernel-manager/session/session_options.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace cellkeep::agent {
+
+namespace {
+
+/// An observer does not learn where the key to the kernel's sockets lies.
+nlohmann::json shown(session::SessionInfo info, const http::Principal& principal) {
+    if (!http::may_change(principal)) {
+        info.connection_file.clear();
+    }
+    return to_json(info);
+}
+
+struct LanguageChoice {
+    std::optional<std::string> language;  // nothing: none is named
+    std::optional<http::Problem> problem;
+};
+
+/// What the body of an interrupt or a restart says; it may be empty.
+LanguageChoice choose_language(const http::Request& request, const session::Session& session) {
+    ParsedBody body = parse_body(request, EmptyBody::kAllowed);
+    if (body.problem) {
+        return {std::nullopt, std::move(body.problem)};
+    }
+    FieldErrors errors;
+    auto language = parse_language_choice(body.value, session.info(), errors);
+    if (!errors.empty()) {
+        return {std::nullopt, invalid_body(std::move(errors))};
+    }
+    return {std::move(language), std::nullopt};
+}
+
+}  // namespace
+
+void SessionRoutes::add_to(http::Router& router) {
+    using http::Access;
+    const auto whole = [this](auto member) {
+        return [this, member](http::Request& request) { return (this->*member)(request); };
+    };
+    const auto one = [this](auto member) {
+        return lookup_.with_session([this, member](http::Request& request, Session session) {
+            return (this->*member)(request, std::move(session));
+        });
+    };
+    const auto add = [&](Access access, const char* method, const char* pattern, auto handler) {
+        http::Route route(access, method, pattern, std::move(handler));
+        const bool has_body = route.method == "POST" || route.method == "PATCH";
+        router.add(has_body ? std::move(route) : std::move(route).without_body());
+    };
+    add(Access::kRead, "GET", "/v1/sessions", whole(&SessionRoutes::list));
+    add(Access::kChange, "POST", "/v1/sessions", whole(&SessionRoutes::create));
+    add(Access::kRead, "GET", "/v1/sessions/{id}", one(&SessionRoutes::get));
+    add(Access::kChange, "PATCH", "/v1/sessions/{id}", one(&SessionRoutes::update));
+    add(Access::kChange, "DELETE", "/v1/sessions/{id}", one(&SessionRoutes::remove));
+    add(Access::kChange, "POST", "/v1/sessions/{id}/interrupt", one(&SessionRoutes::interrupt));
+    add(Access::kChange, "POST", "/v1/sessions/{id}/restart", one(&SessionRoutes::restart));
+}
+
+SessionRoutes::Answer SessionRoutes::create(http::Request& request) {
+    ParsedBody body = parse_body(request, EmptyBody::kAllowed);
+    if (body.problem) {
+        co_return http::to_response(*body.problem);
+    }
+    FieldErrors errors;
+    session::SessionOptions options = parse_session_options(body.value, offer_of(backend_), errors);
+    if (!errors.empty()) {
+        co_return http::to_response(invalid_body(std::move(errors)));
+    }
+    options.owner = request.principal.name;
+    const auto created = co_await backend_.create(std::move(options));
+    if (created.has_error()) {
+        co_return http::to_response(refused_field(created.error()));
+    }
+    http::Response response = http::make_json(201, to_json(created.value()->info()));
+    response.headers.add("Location", "/v1/sessions/" + created.value()->id());
+    co_return response;
+}
+
+SessionRoutes::Answer SessionRoutes::list(http::Request& request) {
+    PageQuery query;
+    if (const auto problem = parse_page_query(request.target, query)) {
+        co_return http::to_response(*problem);
+    }
+    std::vector<session::SessionInfo> visible;
+    for (const auto& session : backend_.list()) {
+        if (session::SessionInfo info = session->info();
+            http::may_see(request.principal, info.owner)) {
+            visible.push_back(std::move(info));
+        }
+    }
+    const SessionPage page = take_page(std::move(visible), query);
+    nlohmann::json sessions = nlohmann::json::array();
+    for (const session::SessionInfo& info : page.sessions) {
+        sessions.push_back(shown(info, request.principal));
+    }
+    nlohmann::json next = nullptr;
+    if (!page.next.empty()) {
+        next = page.next;
+    }
+    http::Response response =
+        http::make_json(200, {{"sessions", std::move(sessions)}, {"next", std::move(next)}});
+    if (!page.next.empty()) {
+        response.headers.add("Link", next_link(request.target, page.next));
+    }
+    co_return response;
+}
+
+SessionRoutes::Answer SessionRoutes::get(http::Request& request, Session session) {
+    co_return http::make_json(200, shown(session->info(), request.principal));
+}
+
+SessionRoutes::Answer SessionRoutes::update(http::Request& request, Session session) {
+    // A body of either type means the same here: a merge patch (RFC 7396).
+    const std::string_view type = request.headers.get("Content-Type");
+    if (http::equals_ignoring_case(
+            type.substr(0, type.find(';')), "application/merge-patch+json")) {
+        request.headers.set("Content-Type", "application/json");
+    }
+    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    if (body.problem) {
+        co_return http::to_response(*body.problem);
+    }
+    FieldErrors errors;
+    const session::SessionUpdate update = parse_session_update(body.value, session->info(), errors);
+    if (!errors.empty()) {
+        co_return http::to_response(invalid_body(std::move(errors)));
+    }
+    const Status updated = session->update(update);
+    if (updated.has_error()) {
+        co_return http::to_response(refused_field(updated.error()));
+    }
+    co_return http::make_json(200, to_json(session->info()));
+}
+
+SessionRoutes::Answer SessionRoutes::remove(http::Request& request, Session session) {
+    const Status removed = backend_.remove(session->id());
+    if (removed.has_error() && removed.error().code() == ErrorCode::kNotFound) {
+        http::Response gone = co_await history_.answer_session(request);
+        co_return gone;
+    }
+    if (removed.has_error()) {
+        co_return http::to_response(http::problem_from(removed.error()));
+    }
+    co_await backend_.wait_until_gone(session->id());
+    co_return http::make_empty(204);
+}
+
+SessionRoutes::Answer SessionRoutes::interrupt(http::Request& request, Session session) {
+    const LanguageChoice choice = choose_language(request, *session);
+    if (choice.problem) {
+        co_return http::to_response(*choice.problem);
+    }
+    session->touch();
+    const Status interrupted =
+        choice.language ? session->interrupt_language(*choice.language) : session->interrupt();
+    if (interrupted.has_error()) {
+        co_return http::to_response(refused_field(interrupted.error()));
+    }
+    co_return http::make_empty(204);
+}
+
+SessionRoutes::Answer SessionRoutes::restart(http::Request& request, Session session) {
+    const LanguageChoice choice = choose_language(request, *session);
+    if (choice.problem) {
+        co_return http::to_response(*choice.problem);
+    }
+    session->touch();
+    Status restarted = ok();
+    if (choice.language) {
+        restarted = co_await session->restart_language(*choice.language);
+    } else {
+        restarted = co_await session->restart();
+    }
+    if (restarted.has_error()) {
+        co_return http::to_response(refused_field(restarted.error()));
+    }
+    co_return http::make_json(200, to_json(session->info()));
+}
+
+}  // namespace cellkeep::agent

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/serve/egress_setup.hpp"
+
+#include "kernel-manager/cli/log.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <utility>
+
+namespace cellkeep::cli {
+
+namespace {
+
+constexpr std::size_t kPemBytesMax = 1ULL << 20U;
+
+/// Parses each text of an option, or says which one is wrong.
+template <typename Parse, typename Take>
+Status each(
+    const std::optional<std::vector<std::string>>& texts,
+    const std::string& option,
+    const Parse& parse,
+    const Take& take) {
+    if (!texts) {
+        return ok();
+    }
+    for (const std::string& text : *texts) {
+        auto value = parse(text);
+        if (value.has_error()) {
+            return std::move(value).error().with_context(option + ": \"" + text + "\"");
+        }
+        take(std::move(value).value());
+    }
+    return ok();
+}
+
+}  // namespace
+
+Result<egress::GatewayConfig> plan_egress(const ServeOptions& options) {
+    egress::GatewayConfig config;
+    BOOST_OUTCOME_TRY(
+        each(options.allow_egress, "allow-egress", egress::parse_ceiling, [&config](auto entry) {
+            config.ceiling.push_back(std::move(entry));
+        }));
+    const bool more = options.egress_permit_address || options.egress_resolve ||
+                      options.egress_ca || options.secrets;
+    if (config.ceiling.empty()) {
+        if (more) {
+            return Error(
+                ErrorCode::kInvalidArgument,
+                "egress-permit-address, egress-resolve, egress-ca and secrets need allow-egress");
+        }
+        return config;
+    }
+    BOOST_OUTCOME_TRY(each(
+        options.egress_permit_address,
+        "egress-permit-address",
+        egress::parse_address_range,
+        [&config](auto range) { config.permitted.push_back(std::move(range)); }));
+    BOOST_OUTCOME_TRY(
+        each(options.egress_resolve, "egress-resolve", egress::parse_fixed_name, [&](auto name) {
+            config.fixed.insert_or_assign(std::move(name.first), std::move(name.second));
+        }));
+    if (options.egress_ca) {
+        BOOST_OUTCOME_TRY(config.certificates, read_file(*options.egress_ca, kPemBytesMax));
+        BOOST_OUTCOME_TRY(
+            with_context(egress::check_certificates(config.certificates), *options.egress_ca));
+    }
+    if (options.secrets) {
+        BOOST_OUTCOME_TRY(config.secrets, egress::load_secrets(*options.secrets));
+    }
+    return config;
+}
+
+nlohmann::json to_fields(const egress::AccessRecord& record) {
+    // Without a method there was nothing that could have been allowed.
+    const bool denied = egress::is_denial(record.reason) || record.method.empty();
+    nlohmann::json fields = {
+        {"session", record.session},
+        {"decision", denied ? "deny" : "allow"},
+        {"reason", egress::code_of(record.reason)},
+        {"method", record.method},
+        {"host", record.target.host.text},
+        {"port", record.target.port},
+        {"address", record.address},
+        {"sni", record.server_name},
+        {"secret", record.secret},
+        {"status", record.status},
+        {"bytes_up", record.bytes_up},
+        {"bytes_down", record.bytes_down},
+        {"ms", record.duration.count()}};
+    if (record.suppressed > 0) {
+        fields["suppressed"] = record.suppressed;
+    }
+    return fields;
+}
+
+Result<std::shared_ptr<egress::Gateway>> make_gateway(
+    boost::asio::io_context& io, egress::GatewayConfig config, const std::string& directory) {
+    if (config.ceiling.empty()) {
+        return std::shared_ptr<egress::Gateway>();
+    }
+    nlohmann::json allowed = nlohmann::json::array();
+    for (const egress::AllowedHost& entry : config.ceiling) {
+        allowed.push_back(to_string(entry));
+    }
+    nlohmann::json permitted = nlohmann::json::array();
+    for (const egress::AddressRange& range : config.permitted) {
+        permitted.push_back(range.network.to_string() + "/" + std::to_string(range.prefix));
+    }
+    nlohmann::json secrets = nlohmann::json::array();
+    for (const egress::Secret& secret : config.secrets) {
+        secrets.push_back(secret.binding.name);
+    }
+    config.directory = directory;
+    config.log = [](const egress::AccessRecord& record) {
+        log_event(LogLevel::kInfo, "egress", to_fields(record));
+    };
+    BOOST_OUTCOME_TRY(auto gateway, egress::Gateway::create(io, std::move(config)));
+    log_event(
+        LogLevel::kInfo,
+        "egress_allowed",
+        {{"hosts", std::move(allowed)},
+         {"permitted_addresses", std::move(permitted)},
+         {"secrets", std::move(secrets)}});
+    return gateway;
+}
+
+}  // namespace cellkeep::cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The flags of `cellkeep serve` about its sessions' network, as the gateway's configuration; and
+// what goes through the gateway, as lines of the log.
+#pragma once
+
+#include "kernel-manager/cli/serve/serve_config.hpp"
+#include "kernel-manager/egress/gateway.hpp"
+#include "protocol/support/result.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <string>
+
+namespace cellkeep::cli {
+
+/// Reads the files that the options name. kInvalidArgument says which option is wrong; an option
+/// that changes nothing without --allow-egress is wrong without it.
+Result<egress::GatewayConfig> plan_egress(const ServeOptions& options);
+
+/// Null if the operator allows nothing. Says in the log what is allowed. directory: private.
+Result<std::shared_ptr<egress::Gateway>> make_gateway(
+    boost::asio::io_context& io, egress::GatewayConfig config, const std::string& directory);
+
+/// The fields of one line of the log.
+nlohmann::json to_fields(const egress::AccessRecord& record);
+
+}  // namespace cellkeep::cli

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/serve/listening.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cellkeep::cli {
+
+namespace {
+
+constexpr std::uint16_t kDefaultPort = 8888;
+/// Ports tried after the default one is taken.
+constexpr std::uint16_t kPortsTried = 100;
+constexpr std::size_t kAddressesMax = 16;
+
+Result<std::unique_ptr<http::Listener>> open_one(
+    boost::asio::io_context& io,
+    const ListenPlan& plan,
+    http::ListenAddress address,
+    const http::Application& application,
+    const http::AccessLog& log) {
+    const std::uint16_t last = plan.addresses_given
+                                   ? address.port
+                                   : static_cast<std::uint16_t>(address.port + kPortsTried);
+    for (;;) {
+        auto listener = http::Listener::create(io, address, application, {}, log, plan.tls);
+        if (listener.has_value() || listener.error().code() != ErrorCode::kConflict ||
+            address.port >= last) {
+            return listener;
+        }
+        ++address.port;
+    }
+}
+
+Result<std::shared_ptr<http::TlsContext>> load_tls(const ServeOptions& options) {
+    if (options.tls_cert.has_value() != options.tls_key.has_value()) {
+        return Error(ErrorCode::kInvalidArgument, "tls-cert and tls-key belong together");
+    }
+    if (!options.tls_cert) {
+        return std::shared_ptr<http::TlsContext>();
+    }
+    return http::TlsContext::load(*options.tls_cert, *options.tls_key);
+}
+
+}  // namespace
+
+bool ListenPlan::loopback() const {
+    return std::all_of(
+        addresses.begin(), addresses.end(), [](const auto& address) { return address.loopback; });
+}
+
+Result<ListenPlan> plan_listening(const ServeOptions& options) {
+    ListenPlan plan;
+    plan.addresses_given = options.listen.has_value() && !options.listen->empty();
+    if (plan.addresses_given && options.listen->size() > kAddressesMax) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "listen: at most " + std::to_string(kAddressesMax) + " addresses");
+    }
+    for (const std::string& text : options.listen.value_or(std::vector<std::string>())) {
+        BOOST_OUTCOME_TRY(auto address, http::parse_listen_address(text));
+        plan.addresses.push_back(std::move(address));
+    }
+    if (!plan.addresses_given) {
+        http::ListenAddress address;
+        address.host = "127.0.0.1";
+        address.port = kDefaultPort;
+        plan.addresses.push_back(std::move(address));
+    }
+    BOOST_OUTCOME_TRY(plan.tls, load_tls(options));
+    BOOST_OUTCOME_TRY(plan.base_url, http::BaseUrl::parse(options.base_url.value_or("/")));
+    BOOST_OUTCOME_TRY(
+        plan.origins,
+        http::OriginPolicy::create(options.allow_origin.value_or(std::vector<std::string>())));
+    plan.trust_unix_socket = options.no_token_on_unix_socket.value_or(false);
+    plan.allow_host = options.allow_host.value_or(std::vector<std::string>());
+    return plan;
+}
+
+http::Application make_application(
+    const ListenPlan& plan, const std::string& token, std::vector<http::NamedToken> principals) {
+    http::Application application(
+        http::TokenAuth(token, std::move(principals)),
+        plan.loopback() ? http::HostGuard(plan.allow_host) : http::HostGuard());
+    application.set_base_url(plan.base_url);
+    application.set_origins(plan.origins);
+    if (plan.trust_unix_socket) {
+        application.trust_same_user_peers();
+    }
+    return application;
+}
+
+Result<Listeners> Listeners::open(
+    boost::asio::io_context& io,
+    const ListenPlan& plan,
+    const http::Application& application,
+    const http::AccessLog& log) {
+    Listeners all;
+    for (const http::ListenAddress& address : plan.addresses) {
+        BOOST_OUTCOME_TRY(auto listener, open_one(io, plan, address, application, log));
+        all.urls_.push_back(
+            listener->url() + (address.path.empty() ? plan.base_url.text() : std::string()));
+        all.listeners_.push_back(std::move(listener));
+    }
+    // Programs that read the state directory speak TCP.
+    std::stable_partition(all.urls_.begin(), all.urls_.end(), [](const std::string& url) {
+        return url.substr(0, 4) == "http";
+    });
+    return all;
+}
+
+void Listeners::start() {
+    for (const auto& listener : listeners_) {
+        listener->start();
+    }
+}
+
+void Listeners::stop(std::chrono::milliseconds patience, const std::function<void()>& stopped) {
+    const auto left = std::make_shared<std::size_t>(listeners_.size());
+    for (const auto& listener : listeners_) {
+        listener->stop(patience, [left, stopped] {
+            if (--*left == 0) {
+                stopped();
+            }
+        });
+    }
+}
+
+}  // namespace cellkeep::cli

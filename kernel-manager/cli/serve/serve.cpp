@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `cellkeep serve`: where the parts are put together.
+#include "kernel-manager/api/history.hpp"
+#include "kernel-manager/api/routes/routes.hpp"
+#include "kernel-manager/cli/log.hpp"
+#include "kernel-manager/cli/run/console.hpp"
+#include "kernel-manager/cli/serve/egress_setup.hpp"
+#include "kernel-manager/cli/serve/listening.hpp"
+#include "kernel-manager/cli/serve/open_files.hpp"
+#include "kernel-manager/cli/serve/serve_banner.hpp"
+#include "kernel-manager/cli/serve/serve_plan.hpp"
+#include "kernel-manager/cli/serve/service_setup.hpp"
+#include "kernel-manager/cli/serve/state_dir.hpp"
+#include "kernel-manager/cli/version.hpp"
+#include "kernel-manager/jupyter/channels/channels_front.hpp"
+#include "kernel-manager/jupyter/rest/rest_api.hpp"
+#include "kernel-manager/jupyter/zmq/zmq_front.hpp"
+#include "kernel-manager/service/service.hpp"
+#include "kernel-manager/store/store.hpp"
+#include "protocol/support/syscall.hpp"
+#include "protocol/support/time.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace cellkeep::cli {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::chrono::milliseconds kStopPatience{5000};
+/// For what the parts still have to do after the last connection closed.
+constexpr std::chrono::milliseconds kServeLastWork{2000};
+
+/// A server with fewer open files than it may need runs, logs that now, and refuses the sessions
+/// for which they do not suffice.
+void provide_open_files(std::size_t sessions_max) {
+    const auto limit = raise_open_files(open_files_needed(sessions_max));
+    std::optional<std::string> trouble;
+    if (limit.has_error()) {
+        trouble = "the limit of open files could not be raised: " + limit.error().message();
+    } else {
+        trouble = open_files_shortage(limit.value(), sessions_max);
+    }
+    if (trouble) {
+        log_event(LogLevel::kWarning, "open_files", {{"message", *trouble}});
+    }
+}
+
+void log_request(const http::AccessRecord& record) {
+    if (!record.note.empty()) {
+        log_event(
+            LogLevel::kWarning, "connection", {{"remote", record.remote}, {"note", record.note}});
+        return;
+    }
+    log_event(
+        LogLevel::kInfo,
+        "request",
+        {{"remote", record.remote},
+         {"method", record.method},
+         {"path", record.path},
+         {"principal", record.principal},
+         {"status", record.status},
+         {"bytes", record.bytes},
+         {"duration_ms", static_cast<double>(record.duration.count()) / 1000.0}});
+}
+
+Status announce(const ServePlan& plan, const Listeners& listeners, StateDir& state_dir) {
+    ServerRecord record;
+    record.url = listeners.urls().front();
+    record.token = plan.token;
+    record.base_url = plan.listening.base_url.text();
+    if (plan.listening.tls) {
+        record.certificate_sha256 = plan.listening.tls->certificate_sha256();
+    }
+    record.pid = ::getpid();
+    record.started_at = to_iso8601(std::chrono::system_clock::now());
+    record.version = version_text();
+    BOOST_OUTCOME_TRY(state_dir.publish(record));
+    print(to_text({listeners.urls(), plan.token, plan.token_source, state_dir.path()}));
+    if (plan.ready_fd) {
+        const UniqueFd ready(*plan.ready_fd);
+        BOOST_OUTCOME_TRY(with_context(write_all(ready.get(), "READY\n"), "--ready-fd"));
+    }
+    return ok();
+}
+
+/// Fails if the default kernel is none of this server's.
+Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Service& service) {
+    const auto language = jupyter::language_of(plan.default_kernel_name, service.languages());
+    if (!language) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "default-kernel-name: there is no kernel \"" + plan.default_kernel_name + "\"");
+    }
+    jupyter::RestConfig config;
+    config.default_kernel_name = jupyter::kernel_name_of(*language);
+    config.base_url = plan.listening.base_url.text();
+    config.allowed_envs = plan.allowed_envs;
+    config.limits = plan.kernel_limits;
+    config.cull = plan.cull;
+    config.log = [](const std::string& line) {
+        log_event(LogLevel::kInfo, "jupyter", {{"message", line}});
+    };
+    return config;
+}
+
+/// What every session needs, and the kernels that are made in advance.
+Result<session::ServiceConfig> service_config(const ServePlan& plan) {
+    BOOST_OUTCOME_TRY(
+        session::ServiceConfig config,
+        make_service_config(
+            plan.sessions_max,
+            plan.allow_degraded,
+            plan.image,
+            plan.kernels,
+            plan.foreign_kernels));
+    print_not_offered(config.catalog);
+    if (!plan.inputs.empty()) {
+        BOOST_OUTCOME_TRY(config.inputs, session::InputsDirectory::open(plan.inputs));
+    }
+    config.zygotes = plan.zygotes;
+    // For agents, who mostly ask for nothing in particular, and for Jupyter's front ends.
+    session::Prespawn agents;
+    agents.count = plan.prespawn_count;
+    session::Prespawn kernels = agents;
+    kernels.options.limits = plan.kernel_limits;
+    if (const auto language =
+            jupyter::language_of(plan.default_kernel_name, config.catalog.languages())) {
+        kernels.options.language = *language;
+    }
+    config.prespawn = {agents, kernels};
+    config.prespawn_most = plan.prespawn_most;
+    config.log = [](const std::string& line) {
+        log_event(LogLevel::kWarning, "session", {{"message", line}});
+    };
+    config.consecutive_failures = plan.consecutive_failures;
+    config.freeze_after = plan.freeze_after;
+    config.log_ready = [](std::chrono::milliseconds took) {
+        log_event(LogLevel::kInfo, "ready", {{"warming_ms", took.count()}});
+    };
+    config.log_frozen = [](const std::string& session_id, bool frozen) {
+        log_event(LogLevel::kInfo, frozen ? "frozen" : "thawed", {{"session", session_id}});
+    };
+    config.log_limit = [](const std::string& session_id,
+                          const std::string& execution_id,
+                          const session::LimitHit& hit) {
+        log_event(
+            LogLevel::kInfo,
+            "limit",
+            {{"session", session_id},
+             {"execution", execution_id},
+             {"reason", to_string(hit.reason)},
+             {"message", hit.message}});
+    };
+    return config;
+}
+
+struct OpenedStore {
+    std::unique_ptr<store::Store> store;  // null without one: such a server must still serve
+    std::string trouble;                  // why there is none although there should be
+};
+
+OpenedStore open_store(const ServePlan& plan, const std::string& directory) {
+    if (!plan.store) {
+        return {};
+    }
+    const auto log = [](const std::string& line) {
+        log_event(LogLevel::kWarning, "store", {{"message", line}});
+    };
+    auto opened = store::Store::open(directory + "/history.db", log);
+    if (opened.has_error()) {
+        log("it is not used: " + opened.error().message());
+        // A request for the server's health needs no token: only the log says where and why.
+        return {nullptr, "the store could not be opened; nothing is remembered"};
+    }
+    return {std::move(opened).value(), ""};
+}
+
+/// Runs until a signal stops it and everything has ended.
+Status run_server(const ServePlan& plan) {
+    BOOST_OUTCOME_TRY(StateDir state_dir, StateDir::lock(plan.state_dir));
+    // Before the store, whose last questions are answered into it when the store goes.
+    asio::io_context io(1);
+    const OpenedStore opened = open_store(plan, state_dir.path());
+    jupyter::ZmqFrontConfig zmq;
+    zmq.transport = plan.transport;
+    zmq.directory = state_dir.path() + "/connections";
+    zmq.log = [](const std::string& line) {
+        log_event(LogLevel::kWarning, "zmq", {{"message", line}});
+    };
+    BOOST_OUTCOME_TRY(const auto zmq_front, jupyter::ZmqFront::create(io, std::move(zmq)));
+    BOOST_OUTCOME_TRY(session::ServiceConfig config, service_config(plan));
+    BOOST_OUTCOME_TRY(
+        const auto gateway, make_gateway(io, plan.egress, state_dir.path() + "/egress"));
+    config.gateway = gateway;
+    session::Service service(io, std::move(config));
+    service.add_listener(zmq_front.get());
+
+    agent::History history(opened.store.get(), opened.trouble);
+    service.add_listener(&history);
+    http::Application application = make_application(plan.listening, plan.token, plan.principals);
+    agent::Routes routes(service, history, version_text());
+    routes.add_to(application.router());
+    BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
+    jupyter::RestApi rest_api(io, service, std::move(rest));
+    rest_api.add_to(application);
+    jupyter::ChannelsConfig channels_config;
+    channels_config.log = [](const std::string& line) {
+        log_event(LogLevel::kWarning, "channels", {{"message", line}});
+    };
+    jupyter::ChannelsFront channels(io, service, std::move(channels_config));
+    channels.add_to(application.router());
+    service.add_listener(&channels);
+    BOOST_OUTCOME_TRY(
+        Listeners listeners, Listeners::open(io, plan.listening, application, log_request));
+
+    bool stopped = false;
+    asio::signal_set signals(io, SIGINT, SIGTERM, SIGHUP);
+    signals.async_wait([&](const boost::system::error_code& error, int signal) {
+        if (error) {
+            return;
+        }
+        // From here on a second signal has its default effect: it ends the process at once.
+        boost::system::error_code ignored;  // Ignored: nothing to do about it while stopping.
+        (void)signals.clear(ignored);
+        log_event(LogLevel::kInfo, "stopping", {{"signal", signal}});
+        channels.announce_shutdown();
+        service.shutdown();
+        listeners.stop(kStopPatience, [&stopped] { stopped = true; });
+    });
+    listeners.start();
+    BOOST_OUTCOME_TRY(announce(plan, listeners, state_dir));
+    log_event(LogLevel::kInfo, "serving", {{"url", listeners.urls().front()}, {"pid", ::getpid()}});
+    while (!stopped && io.run_one() > 0) {
+    }
+    zmq_front->stop();
+    (void)io.run_for(kServeLastWork);
+    if (!io.stopped()) {
+        log_event(LogLevel::kWarning, "unfinished", {{"waited_ms", kServeLastWork.count()}});
+    }
+    if (gateway) {
+        gateway->stop();
+    }
+    log_event(LogLevel::kInfo, "stopped");
+    return ok();
+}
+
+}  // namespace
+
+int serve(const ServeCommand& command) {
+    const auto plan = make_serve_plan(command);
+    if (plan.has_error()) {
+        print_error(plan.error());
+        return kExitFailed;
+    }
+    configure_log(plan.value().log_level, plan.value().log_format);
+    provide_open_files(plan.value().sessions_max);
+    const Status served = run_server(plan.value());
+    if (served.has_error()) {
+        Error error = served.error();
+        if (error.code() == ErrorCode::kConflict && error.hint().empty()) {
+            error = std::move(error).with_hint("Choose another port with --listen.");
+        }
+        print_error(error);
+        return kExitFailed;
+    }
+    return kExitDone;
+}
+
+}  // namespace cellkeep::cli

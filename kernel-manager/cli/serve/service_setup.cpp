@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/serve/service_setup.hpp"
+
+#include "kernel-manager/cli/kernel/kernelspec_paths.hpp"
+#include "kernel-manager/cli/run/console.hpp"
+#include "kernel-manager/image/prepare.hpp"
+#include "kernel-manager/jupyter/rest/rest_kernelspecs.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/languages/foreign_launch.hpp"
+#include "kernel-manager/languages/installation.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
+#include "sandbox/policy/isolation.hpp"
+#include "sandbox/policy/plan_builder.hpp"
+#include "sandbox/sandbox.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+namespace cellkeep::cli {
+
+namespace {
+
+constexpr const char* kHostFiles = "host";
+constexpr const char* kImageControl = "private_image";
+
+struct Offer {
+    session::Installation installation;
+    session::ForeignKernels foreign;
+};
+
+/// "python3" is what Jupyter's clients call the language "python".
+bool is_taken(const std::string& name, const session::KernelCatalog& catalog) {
+    return name == jupyter::kDefaultKernelName || catalog.find(name) != nullptr;
+}
+
+Result<image::Prepared> prepare_images(const Offer& offer, const std::string& choice) {
+    std::optional<std::string> digest;
+    if (choice != kAutomaticImage) {
+        digest = choice;
+    }
+    BOOST_OUTCOME_TRY(const std::string directory, image::default_store_directory());
+    BOOST_OUTCOME_TRY(image::Store store, image::Store::open(directory));
+    image::Sources sources = session::image_sources(offer.installation);
+    if (!offer.foreign.found.empty()) {
+        session::add_foreign_sources(offer.foreign, offer.installation, sources);
+    }
+    return image::prepare(store, sources, digest, [](const std::string& line) {
+        print_error("cellkeep: " + line + "\n");
+    });
+}
+
+/// One that needs what no session can be shown would have its sandboxes refused, and those of every
+/// session that it might be a further language of.
+void withhold_unshowable(session::ForeignKernels& kernels) {
+    std::erase_if(kernels.found, [&](const session::ForeignKernel& kernel) {
+        for (const sandbox::ReadOnlyPath& path : kernel.shared) {
+            if (const Status shown = sandbox::check_read_only(path); shown.has_error()) {
+                kernels.not_offered.push_back(
+                    {kernel.name, kernel.resources + ": " + shown.error().message(), ""});
+                return true;
+            }
+        }
+        return false;
+    });
+}
+
+Result<session::ForeignKernels> find_kernelspecs(
+    const std::vector<std::string>& directories, const session::Installation& installation) {
+    std::vector<std::string> all;
+    for (const std::string& directory : directories) {
+        if (directory == kAutomaticKernelspecs) {
+            const auto found = kernels_directories(process_environment());
+            all.insert(all.end(), found.begin(), found.end());
+            continue;
+        }
+        std::error_code error;
+        if (!std::filesystem::is_directory(directory, error)) {
+            return Error(
+                ErrorCode::kInvalidArgument, "foreign-kernels: there is no directory " + directory);
+        }
+        all.push_back(directory);
+    }
+    session::ForeignKernels kernels = session::find_foreign_kernels(all, installation.program_path);
+    withhold_unshowable(kernels);
+    if (!kernels.found.empty()) {
+        BOOST_OUTCOME_TRY(session::check_foreign_bridge(installation));
+    }
+    return kernels;
+}
+
+/// Of this installation's languages, and of the kernelspecs whose names are not taken.
+Result<session::KernelCatalog> create_catalog(
+    const Offer& offer, const image::Prepared* images = nullptr) {
+    BOOST_OUTCOME_TRY(
+        session::KernelCatalog catalog, session::KernelCatalog::create(offer.installation, images));
+    const session::KernelSpec python = *catalog.find("python");
+    for (const session::ForeignKernel& kernel : offer.foreign.found) {
+        if (is_taken(kernel.name, catalog)) {
+            catalog.withhold({kernel.name, kernel.resources + ": the name is taken", ""});
+            continue;
+        }
+        auto spec = session::make_foreign_spec(kernel, offer.installation, python, images);
+        if (spec.has_error()) {
+            catalog.withhold(
+                {kernel.name,
+                 kernel.resources + ": " + spec.error().message(),
+                 spec.error().hint()});
+        } else {
+            catalog.offer(std::move(spec).value());
+        }
+    }
+    for (const session::NotOffered& absent : offer.foreign.not_offered) {
+        catalog.withhold(absent);
+    }
+    return catalog;
+}
+
+/// The catalog of the images; of the host's files if the operator accepts that and either wants it
+/// or there can be no image.
+Result<session::KernelCatalog> make_catalog(
+    const Offer& offer, const std::string& choice, bool may_be_missing) {
+    if (choice == kHostFiles) {
+        if (!may_be_missing) {
+            return Error(
+                ErrorCode::kInvalidArgument,
+                "image: the host's own files are no private image",
+                "Accept it with --allow-degraded=private_image, or leave out --image=host.");
+        }
+        return create_catalog(offer);
+    }
+    // Says what of the installation is missing before time goes into an image of it.
+    BOOST_OUTCOME_TRY(session::KernelCatalog of_host, create_catalog(offer));
+    const auto images = prepare_images(offer, choice);
+    if (images.has_error()) {
+        Error error = images.error();
+        if (!may_be_missing || choice != kAutomaticImage) {
+            const std::string hint = error.hint();
+            return std::move(error)
+                .with_context("control private_image is absent: environment image")
+                .with_hint(
+                    hint + (hint.empty() ? "" : " ") +
+                    "Or accept the host's own files with --allow-degraded=private_image.");
+        }
+        print_error("cellkeep: no environment image: " + error.message() + "\n");
+        return of_host;
+    }
+    return create_catalog(offer, &images.value());
+}
+
+Status add_kernels(const std::vector<std::string>& kernels, session::Installation& installation) {
+    for (const std::string& directory : kernels) {
+        std::error_code error;
+        const auto real = std::filesystem::canonical(directory, error);
+        if (error || !std::filesystem::is_directory(real, error)) {
+            return Error(
+                ErrorCode::kInvalidArgument, "kernels: there is no directory " + directory);
+        }
+        installation.kernel_directories.push_back(real.string());
+    }
+    return ok();
+}
+
+}  // namespace
+
+void print_not_offered(const session::KernelCatalog& catalog) {
+    for (const session::NotOffered& language : catalog.not_offered()) {
+        print_error(
+            "cellkeep: the language " + language.language +
+            " is not offered: " + describe(language) + "\n");
+    }
+}
+
+Result<session::ServiceConfig> make_service_config(
+    std::size_t sessions_max,
+    const std::vector<std::string>& allow_degraded,
+    const std::string& image,
+    const std::vector<std::string>& kernels,
+    const std::vector<std::string>& foreign_kernels) {
+    session::ServiceConfig config;
+    config.sessions_max = sessions_max;
+    const auto& controls = sandbox::control_names();
+    for (const std::string& name : allow_degraded) {
+        if (std::find(controls.begin(), controls.end(), name) == controls.end()) {
+            return Error(
+                ErrorCode::kInvalidArgument,
+                "--allow-degraded: there is no control \"" + name + "\"",
+                "\"cellkeep doctor\" lists them.");
+        }
+        config.allow_degraded.insert(name);
+    }
+    Offer offer;
+    BOOST_OUTCOME_TRY(offer.installation, session::find_installation());
+    BOOST_OUTCOME_TRY(add_kernels(kernels, offer.installation));
+    BOOST_OUTCOME_TRY(offer.foreign, find_kernelspecs(foreign_kernels, offer.installation));
+    BOOST_OUTCOME_TRY(
+        config.catalog, make_catalog(offer, image, config.allow_degraded.contains(kImageControl)));
+    // Ignored: leftovers of a dead server cost memory, not correctness.
+    (void)sandbox::sweep_leftovers();
+    return config;
+}
+
+}  // namespace cellkeep::cli

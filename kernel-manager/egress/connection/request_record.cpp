@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/egress/connection/request_record.hpp"
+
+#include <utility>
+
+namespace cellkeep::egress {
+
+void RequestRecord::begin() {
+    fields_ = AccessRecord();
+    open_ = true;
+}
+
+void RequestRecord::finish(Reason reason) {
+    if (!std::exchange(open_, false)) {
+        return;
+    }
+    fields_.session = owner_.session_id();
+    fields_.reason = reason;
+    fields_.duration = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - began_at_);
+    owner_.record(fields_);
+}
+
+}  // namespace cellkeep::egress

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/egress/connection/tunnel.hpp"
+
+#include "kernel-manager/egress/secrets/secret.hpp"
+#include "kernel-manager/egress/tls/client_hello.hpp"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cellkeep::egress {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr const char* kEstablished = "HTTP/1.1 200 Connection established\r\n\r\n";
+
+/// A fatal alert (RFC 8446, section 6), so that a TLS client can say more than "closed".
+std::string make_alert(Reason reason) {
+    constexpr char kAccessDenied = 49;
+    constexpr char kMissingExtension = 109;
+    constexpr char kUnrecognizedName = 112;
+    char description = kAccessDenied;
+    if (reason == Reason::kNoServerName) {
+        description = kMissingExtension;
+    } else if (reason == Reason::kServerNameMismatch) {
+        description = kUnrecognizedName;
+    }
+    constexpr std::string_view kRecord("\x15\x03\x03\x00\x02\x02", 6);
+    return std::string(kRecord) + description;
+}
+
+}  // namespace
+
+asio::awaitable<Allowed<Next>> Tunnel::run(const ProxyRequest& request) {
+    const bool ends_here = needs_termination(state_.owner->secrets(), request.target);
+    if (!ends_here) {
+        const auto opened = co_await upstream_.open(request.target, /*tls=*/false);
+        if (opened.has_error()) {
+            co_return opened.error();
+        }
+    }
+    state_.record.fields().status = 200;
+    state_.answered = true;
+    state_.watchdog.arm(state_.limits().idle_timeout);
+    const boost::system::error_code failed = co_await client_.stream().write(kEstablished);
+    if (failed) {
+        Refusal gone = state_.explain(
+            Reason::kClientClosed, Reason::kIdleTimeout, "The client takes no more.");
+        co_await refuse(std::move(gone));
+        co_return Next::kClose;
+    }
+    const auto hello = co_await read_hello();
+    if (hello.has_error()) {
+        co_await refuse(hello.error());
+        co_return Next::kClose;
+    }
+    if (ends_here) {
+        const Next next = co_await terminate();
+        co_return next;
+    }
+    std::string hello_bytes = std::move(client_.input());
+    client_.input().clear();
+    auto sent = co_await upstream_.send(std::move(hello_bytes));
+    if (sent.has_error()) {
+        co_await refuse(sent.error());
+        co_return Next::kClose;
+    }
+    co_await relay();
+    co_return Next::kClose;
+}
+
+/// Leaves everything that came in client_.input().
+Step Tunnel::read_hello() {
+    state_.watchdog.arm(state_.limits().head_timeout);
+    while (true) {
+        const auto hello =
+            read_client_hello(client_.input(), state_.limits().client_hello_bytes_max);
+        if (hello.has_error()) {
+            const bool large = hello.error().code() == ErrorCode::kLimitExceeded;
+            const Reason reason = large ? Reason::kClientHelloTooLarge : Reason::kNotTls;
+            co_return Refusal{reason, hello.error().message() + "."};
+        }
+        if (hello.value().has_value()) {
+            if (parse_host(hello.value()->server_name).has_value()) {
+                state_.record.fields().server_name = hello.value()->server_name;
+            }
+            co_return check_client_hello(*hello.value(), *state_.target);
+        }
+        const Stream::Got got = co_await client_.read();
+        if (got.error) {
+            co_return state_.explain(
+                Reason::kClientClosed, Reason::kHeadTimeout, "No ClientHello arrived.");
+        }
+    }
+}
+
+asio::awaitable<void> Tunnel::refuse(Refusal refusal) {
+    upstream_.close();
+    if (!state_.stopped && is_denial(refusal.reason)) {
+        state_.watchdog.arm(state_.limits().idle_timeout);
+        const std::string alert = make_alert(refusal.reason);
+        // Ignored: a client that does not take the alert sees the end of the connection.
+        (void)co_await client_.stream().write(alert);
+    }
+    state_.record.finish(refusal.reason);
+    if (!state_.stopped) {
+        co_await client_.linger();
+    }
+}
+
+asio::awaitable<Next> Tunnel::terminate() {
+    auto context = state_.owner->parts().authority->context_for(state_.target->host);
+    if (context.has_error()) {
+        Refusal failed;
+        failed.detail = "No certificate could be made.";
+        co_await refuse(std::move(failed));
+        co_return Next::kClose;
+    }
+    state_.watchdog.arm(state_.limits().head_timeout);
+    const boost::system::error_code failed =
+        co_await client_.accept_tls(std::move(context).value());
+    if (failed) {
+        const Refusal gone =
+            state_.explain(Reason::kClientTls, Reason::kHeadTimeout, "The TLS handshake failed.");
+        state_.record.finish(gone.reason);
+        co_return Next::kClose;
+    }
+    state_.record.finish(Reason::kAllowed);  // each request inside gets a record of its own
+    state_.tunnel = state_.target;
+    co_return Next::kKeepAlive;
+}
+
+asio::awaitable<void> Tunnel::relay() {
+    using asio::experimental::awaitable_operators::operator&&;
+    state_.watchdog.arm(state_.limits().idle_timeout);
+    Stream& client = client_.stream();
+    Stream& host = upstream_.stream();
+    co_await (
+        pump(client, host, client_.buffer(), /*up=*/true) &&
+        pump(host, client, upstream_.buffer(), /*up=*/false));
+    state_.record.finish(state_.stopped.value_or(Reason::kAllowed));
+}
+
+asio::awaitable<void> Tunnel::pump(Stream& from, Stream& to, asio::mutable_buffer buffer, bool up) {
+    const auto* bytes = static_cast<const char*>(buffer.data());
+    while (true) {
+        const Stream::Got got = co_await from.read_some(buffer);
+        if (got.error == asio::error::eof) {
+            to.end_sending();
+            co_return;
+        }
+        if (got.error) {
+            stop(state_.watchdog.expired() ? Reason::kIdleTimeout : Reason::kAllowed);
+            co_return;
+        }
+        Budget& budget = state_.owner->budget();
+        if (up ? !budget.take_up(got.bytes) : !budget.take_down(got.bytes)) {
+            stop(up ? Reason::kBytesUpLimit : Reason::kBytesDownLimit);
+            co_return;
+        }
+        (up ? state_.record.fields().bytes_up : state_.record.fields().bytes_down) += got.bytes;
+        state_.watchdog.arm(state_.limits().idle_timeout);
+        const boost::system::error_code failed =
+            co_await to.write(std::string_view(bytes, got.bytes));
+        if (failed) {
+            stop(state_.watchdog.expired() ? Reason::kIdleTimeout : Reason::kAllowed);
+            co_return;
+        }
+    }
+}
+
+void Tunnel::stop(Reason why) {
+    state_.set_stopped(why);
+    upstream_.close();
+    client_.stream().close();
+}
+
+}  // namespace cellkeep::egress

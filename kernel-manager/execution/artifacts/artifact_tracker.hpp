@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which files of a workspace were made or changed between two moments. It remembers a listing and
+// is told by a watch which names to look at again; without a watch (the host has none to give, too
+// many directories) or after too much at once it looks at everything, within the bounds of
+// sandbox/workspace/workspace_walker.hpp. Never reads a file, never follows a link. One thread.
+#pragma once
+
+#include "kernel-manager/execution/artifacts/workspace_watch.hpp"
+#include "kernel-manager/execution/execution.hpp"
+#include "sandbox/workspace/workspace.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session {
+
+/// Files that the listing remembers, and the bytes of their paths.
+inline constexpr std::size_t kListedFilesMax = 20'000;
+inline constexpr std::size_t kListedPathBytesMax = 4ULL << 20U;
+/// Names that are looked at one by one; more, and looking at everything is cheaper.
+inline constexpr std::size_t kFollowedNamesMax = 2048;
+/// After a look at everything that took more processor time than this, there is none for kLookRest
+/// times as long: what a guest piles up may cost the server this share of its time and no more.
+inline constexpr std::chrono::microseconds kLookFree{2'000};
+inline constexpr int kLookRest = 20;
+
+class ArtifactTracker {
+ public:
+    enum class Watching { kIfPossible, kNever };
+
+    /// The workspace's descriptor must stay open. `close` gets the descriptors that may take long
+    /// to close.
+    ArtifactTracker(
+        const sandbox::Workspace& workspace,
+        std::function<void(UniqueFd)> close,
+        Watching watching = Watching::kIfPossible);
+    ArtifactTracker(const ArtifactTracker&) = delete;
+    ArtifactTracker& operator=(const ArtifactTracker&) = delete;
+    ~ArtifactTracker();
+
+    /// What changed until now is nobody's.
+    void begin();
+
+    struct Change {
+        Artifact::Change change = Artifact::Change::kCreated;
+        sandbox::FileState state;
+    };
+    struct Changes {
+        std::map<std::string, Change> files;  // by path
+        /// False: there may be more.
+        bool complete = true;
+    };
+    /// Plain files that are there and were made or changed since begin().
+    Changes take();
+
+    bool watching() const { return watch_.has_value(); }
+
+ private:
+    void update(Changes& changes);
+    void look_at_everything(Changes& changes);
+    void look_below(const std::string& path, Changes& changes, bool rebuild);
+    void follow(const WorkspaceWatch::Notes& notes, Changes& changes);
+    /// What a note of the watch says of a file.
+    enum class Evidence { kWritten, kClosed };
+    void look_at(const std::string& path, Evidence evidence, Changes& changes);
+    void compare(const std::string& path, const sandbox::FileState& state, Changes& changes);
+    void remember(const std::string& path, const sandbox::FileState& state);
+    void forget(const std::string& path);
+    void forget_below(const std::string& directory, const Changes& changes);
+    void stop_watching();
+
+    sandbox::Workspace workspace_;
+    std::function<void(UniqueFd)> close_;
+    Watching wanted_;
+    std::optional<WorkspaceWatch> watch_;
+    std::size_t directories_ = 0;  // seen by the last look at everything
+    std::map<std::string, sandbox::FileState> listing_;
+    std::size_t listing_bytes_ = 0;
+    bool listing_complete_ = true;
+    std::chrono::steady_clock::time_point next_look_;
+    bool started_ = false;
+    std::int64_t begun_at_ = 0;  // by the clock that stamps files
+};
+
+}  // namespace cellkeep::session

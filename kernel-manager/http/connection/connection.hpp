@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One client connection: reads requests one after another (so pipelined ones are answered in
+// order), writes answers, and always ends: every wait has a deadline, watched from outside by
+// expire_if_due(). A client that is still sending when it gets its refusal is drained for a bounded
+// while, so that the answer reaches it instead of a reset. A connection that became a WebSocket
+// (websocket_session.hpp) lives as long as that. Kept alive by its own coroutine. One thread.
+#pragma once
+
+#include "kernel-manager/http/connection/wire.hpp"
+#include "kernel-manager/http/listener.hpp"
+#include "kernel-manager/http/message/head_failure.hpp"
+#include "kernel-manager/http/socket/byte_stream.hpp"
+#include "kernel-manager/http/websocket/websocket_session.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <memory>
+#include <set>
+#include <utility>
+
+namespace cellkeep::http {
+
+class Connection;
+class PeerWatch;
+class RequestReader;
+class ResponseSender;
+
+/// The open connections. Shared between the listener and each connection's coroutine, so that it
+/// outlives both.
+class ConnectionRegistry {
+ public:
+    explicit ConnectionRegistry(ConnectionLimits limits, AccessLog log)
+        : limits_(limits), log_(std::move(log)) {}
+    const ConnectionLimits& limits() const { return limits_; }
+    const AccessLog& log() const { return log_; }
+    bool stopping() const { return stopping_; }
+    void set_stopping() { stopping_ = true; }
+    std::set<Connection*>& open() { return open_; }
+
+ private:
+    ConnectionLimits limits_;
+    AccessLog log_;
+    bool stopping_ = false;
+    std::set<Connection*> open_;
+};
+
+enum class Admittance { kServe, kServerFull };
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+    Connection(
+        std::shared_ptr<ByteStream> stream,
+        const Application& application,
+        std::shared_ptr<ConnectionRegistry> registry,
+        Admittance admittance);
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+    ~Connection();
+
+    void start();
+    /// Cancels what the connection waits for if its deadline has passed; a WebSocket watches
+    /// itself.
+    void expire_if_due(std::chrono::steady_clock::time_point now);
+    /// Closes it now if it waits for a request; otherwise after the answer that is on its way. The
+    /// client of a WebSocket is asked to come back later.
+    void finish();
+    /// Closes it now.
+    void abort();
+
+ private:
+    enum class Next { kKeepAlive, kClose, kDrain };
+
+    boost::asio::awaitable<void> run();
+    boost::asio::awaitable<bool> open_stream();
+    boost::asio::awaitable<bool> await_first_byte();
+    boost::asio::awaitable<Next> serve_one();
+    boost::asio::awaitable<Next> refuse_head(HeadFailure failure);
+    /// The request whose head has been read. `route` stays null if it gets the refusal.
+    Request take_request(Response& refusal, const Route*& route);
+    boost::asio::awaitable<Response> answer(const Route& route, Request& request);
+    boost::asio::awaitable<Next> serve_websocket(Request& request, Response response);
+    void record(const Request& request, const Response& response);
+
+    const Application& application_;
+    std::shared_ptr<ConnectionRegistry> registry_;
+    Admittance admittance_;
+    std::shared_ptr<Wire> wire_;
+    std::shared_ptr<RequestReader> reader_;  // null once the connection is a WebSocket
+    std::shared_ptr<PeerWatch> watch_;       // of the present request
+    std::unique_ptr<ResponseSender> sender_;
+    std::shared_ptr<WebSocketSession> websocket_;  // once the connection is one
+    std::chrono::steady_clock::time_point started_;
+    bool finishing_ = false;
+    bool waiting_ = false;  // for the first byte of a request
+};
+
+}  // namespace cellkeep::http

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sees the client of one request go while its answer is made: a read that waits beside it. What it
+// reads is the next request, kept by the RequestReader. Kept alive by its own coroutine; one
+// io_context thread.
+#pragma once
+
+#include "kernel-manager/http/connection/request_reader.hpp"
+#include "kernel-manager/http/connection/wire.hpp"
+#include "kernel-manager/http/message/streaming.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <functional>
+#include <memory>
+
+namespace cellkeep::http {
+
+class PeerWatch : public ClientWatch, public std::enable_shared_from_this<PeerWatch> {
+ public:
+    PeerWatch(std::shared_ptr<Wire> wire, std::shared_ptr<RequestReader> reader);
+
+    /// In the middle of a request's body it notes `gone` and reads nothing: that read is the
+    /// handler's.
+    void watch(std::function<void()> gone) override;
+    bool gone() const override { return gone_; }
+    /// Calls no callback any more; returns when the read has ended, so that the next one may begin.
+    boost::asio::awaitable<void> end();
+
+ private:
+    boost::asio::awaitable<void> run();
+
+    std::shared_ptr<Wire> wire_;
+    std::shared_ptr<RequestReader> reader_;
+    std::function<void()> on_gone_;
+    boost::asio::steady_timer ended_;  // never expires; cancelled when the read has ended
+    bool running_ = false;
+    bool stopping_ = false;
+    bool gone_ = false;
+};
+
+}  // namespace cellkeep::http

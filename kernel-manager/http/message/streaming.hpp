@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An answer whose length is unknown when it begins, and the client it is for: what handlers see of
+// both. One io_context thread.
+#pragma once
+
+#include "protocol/support/result.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <functional>
+#include <string_view>
+
+namespace cellkeep::http {
+
+/// The client of a request while its answer is made.
+class ClientWatch {
+ public:
+    ClientWatch() = default;
+    ClientWatch(const ClientWatch&) = delete;
+    ClientWatch& operator=(const ClientWatch&) = delete;
+    virtual ~ClientWatch() = default;
+
+    /// Calls `gone` once, as soon as the client is seen to have closed its end, from now until the
+    /// answer has been sent; an empty function to hear nothing more. The callback may only take
+    /// note. What the client sends ahead meanwhile is kept up to limits::kHttpAheadBytesMax; behind
+    /// more than that its end is not seen.
+    virtual void watch(std::function<void()> gone) = 0;
+    virtual bool gone() const = 0;
+};
+
+/// Where a StreamBody goes.
+class BodyWriter : public ClientWatch {
+ public:
+    /// Returns when the client's socket has taken the bytes, so a slow client slows its writer and
+    /// nothing piles up. kUnavailable if the client is gone, kTimeout if it took too little for
+    /// limits::kHttpStreamStallMax.
+    virtual boost::asio::awaitable<Status> write(std::string_view bytes) = 0;
+};
+
+/// A body that `run` writes, chunked for HTTP/1.1, up to the connection's end for HTTP/1.0. When
+/// run succeeds the body is complete; after an Error the connection closes in the middle of it,
+/// which is how a client learns that something is missing. Not called for HEAD. run must end soon
+/// after write() fails or gone() is true, and owns what it needs: the request is not its own.
+struct StreamBody {
+    std::function<boost::asio::awaitable<Status>(BodyWriter&)> run;
+};
+
+}  // namespace cellkeep::http

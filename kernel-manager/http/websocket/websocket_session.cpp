@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/http/websocket/websocket_session.hpp"
+
+#include "protocol/support/await.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
+#include <boost/beast/websocket/stream.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::http {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace websocket = boost::beast::websocket;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// First room for a message; it doubles as the message comes, so that a peer cannot make us reserve
+/// what it merely announces.
+constexpr std::size_t kFirstReadBytes = 16ULL << 10U;
+/// A control frame holds 125 bytes, two of which are the code (RFC 6455, section 5.5).
+constexpr std::size_t kReasonBytesMax = 123;
+
+/// Of the payload of a ping that proves receipt.
+constexpr std::size_t kProofBytes = 8;
+
+/// The caller's buffers as the library may copy them: by reference.
+struct Pieces {
+    using value_type = asio::const_buffer;
+    using const_iterator = const asio::const_buffer*;
+    const_iterator begin() const { return first; }
+    const_iterator end() const { return last; }
+    const asio::const_buffer* first;
+    const asio::const_buffer* last;
+};
+
+/// Not in the middle of a UTF-8 character.
+std::string cut_reason(std::string reason) {
+    if (reason.size() > kReasonBytesMax) {
+        std::size_t end = kReasonBytesMax;
+        while (end > 0 && (static_cast<unsigned char>(reason[end]) & 0xC0U) == 0x80U) {
+            --end;
+        }
+        reason.resize(end);
+    }
+    return reason;
+}
+
+/// A ping that carries a number (RFC 6455, section 5.5.2).
+std::string make_proof(std::uint64_t number) {
+    std::string ping{'\x89', static_cast<char>(kProofBytes)};
+    for (std::size_t i = kProofBytes; i-- > 0;) {
+        ping += static_cast<char>(number >> 8U * i & 0xFFU);
+    }
+    return ping;
+}
+
+/// Of a pong; nothing if it answers another kind of ping.
+std::optional<std::uint64_t> read_proof(std::string_view payload) {
+    if (payload.size() != kProofBytes) {
+        return std::nullopt;
+    }
+    std::uint64_t number = 0;
+    for (const char byte : payload) {
+        number = number << 8U | static_cast<unsigned char>(byte);
+    }
+    return number;
+}
+
+class BeastSession final : public WebSocketSession,
+                           public std::enable_shared_from_this<BeastSession> {
+ public:
+    BeastSession(std::shared_ptr<ByteStream> bytes, const ConnectionLimits& limits);
+
+    asio::awaitable<bool> handshake(WebSocketAnswer answer);
+    asio::awaitable<Result<WebSocketMessage>> receive() override;
+    asio::awaitable<Status> send(
+        WebSocketKind kind, std::vector<asio::const_buffer> pieces) override;
+    void watch_receipt(std::function<void(std::uint64_t)> on_receipt) override;
+    void close(CloseCode code, std::string reason) override;
+    void tick(Clock::time_point now) override;
+    asio::awaitable<void> finish() override;
+
+ private:
+    /// What waits fails with this text.
+    void cut(std::string why);
+    Error closed_error(const std::string& what) const;
+    bool stalled(Clock::time_point now);
+    bool silent(Clock::time_point now);
+    void ping(Clock::time_point now);
+
+    std::shared_ptr<ByteStream> bytes_;
+    // Without permessage-deflate: it costs a core more than a kernel's outputs cost the network (30
+    // MB/s of deflate against memory speed), keeps a window of up to 64 KB per client, and mixes
+    // secrets with guest data in one compressed stream.
+    websocket::stream<ByteStream&, /*deflateSupported=*/false> stream_;
+    ConnectionLimits limits_;
+    asio::steady_timer ended_;  // never expires; cancelled when the close is done
+    std::string why_;           // of a cut
+    std::function<void(std::uint64_t)> on_receipt_;
+    std::uint64_t messages_ = 0;  // sent since watch_receipt()
+    Clock::time_point next_ping_;
+    Clock::time_point heard_at_;  // while receive() waits
+    Clock::time_point moved_at_;  // while something is being written
+    Clock::time_point close_deadline_ = Clock::time_point::max();
+    std::uint64_t bytes_heard_ = 0;
+    std::uint64_t bytes_moved_ = 0;
+    bool receiving_ = false;
+    bool sending_ = false;
+    bool pinging_ = false;
+    bool writing_ = false;  // seen at the last tick
+    bool closing_ = false;  // by us
+    bool closed_ = false;
+    bool broken_ = false;  // the library has seen a failure or the peer's close frame
+};
+
+BeastSession::BeastSession(std::shared_ptr<ByteStream> bytes, const ConnectionLimits& limits)
+    : bytes_(std::move(bytes)),
+      stream_(*bytes_),
+      limits_(limits),
+      ended_(bytes_->get_executor(), Clock::time_point::max()),
+      next_ping_(Clock::now() + limits.websocket_ping_interval),
+      heard_at_(Clock::now()),
+      moved_at_(heard_at_) {
+    // Deadlines are tick()'s, for all sockets with one timer.
+    stream_.set_option(websocket::stream_base::timeout{
+        websocket::stream_base::none(), websocket::stream_base::none(), false});
+    // One message, one frame: gathered from the caller's buffers into one writev(2).
+    stream_.auto_fragment(false);
+    stream_.read_message_max(limits.websocket_message_bytes_max);
+}
+
+asio::awaitable<bool> BeastSession::handshake(WebSocketAnswer answer) {
+    // What the library looks at, in the form it wants; the request itself was inspected before.
+    beast::http::request<beast::http::empty_body> request;
+    request.version(11);
+    request.method(beast::http::verb::get);
+    request.target("/");
+    request.set(beast::http::field::host, "localhost");
+    request.set(beast::http::field::upgrade, "websocket");
+    request.set(beast::http::field::connection, "upgrade");
+    request.set(beast::http::field::sec_websocket_version, "13");
+    request.set(beast::http::field::sec_websocket_key, answer.key);
+    stream_.set_option(
+        websocket::stream_base::decorator([&answer](beast::http::response_header<>& head) {
+            head.set(beast::http::field::server, "cellkeep");
+            if (!answer.protocol.empty()) {
+                head.set(beast::http::field::sec_websocket_protocol, answer.protocol);
+            }
+            for (const auto& [name, value] : answer.headers.all()) {
+                head.insert(name, value);
+            }
+        }));
+    const auto self = shared_from_this();
+    auto [error] = co_await stream_.async_accept(request, kAwait);
+    broken_ = static_cast<bool>(error);
+    co_return !error;
+}
+
+Error BeastSession::closed_error(const std::string& what) const {
+    return {
+        ErrorCode::kUnavailable, "The WebSocket is closed: " + (why_.empty() ? what : why_) + "."};
+}
+
+asio::awaitable<Result<WebSocketMessage>> BeastSession::receive() {
+    CELLKEEP_CHECK(!receiving_);
+    const auto self = shared_from_this();
+    if (closing_ || broken_) {
+        co_return closed_error("nothing more is read");
+    }
+    WebSocketMessage message;
+    receiving_ = true;
+    heard_at_ = Clock::now();
+    boost::system::error_code error;
+    do {
+        const std::size_t have = message.data.size();
+        const std::size_t most = std::max(kFirstReadBytes, have);
+        message.data.resize(have + std::min(stream_.read_size_hint(most), most));
+        auto [failed, got] = co_await stream_.async_read_some(
+            asio::buffer(message.data.data() + have, message.data.size() - have), kAwait);
+        message.data.resize(have + got);
+        error = failed;
+    } while (!error && !stream_.is_message_done());
+    receiving_ = false;
+    if (error) {
+        broken_ = true;
+        if (error == websocket::error::message_too_big) {
+            co_return Error(
+                ErrorCode::kLimitExceeded,
+                "A message is longer than the " +
+                    std::to_string(limits_.websocket_message_bytes_max) +
+                    " bytes allowed; the WebSocket is closed.");
+        }
+        co_return closed_error(error.message());
+    }
+    if (closing_) {
+        co_return closed_error("nothing more is read");
+    }
+    message.kind = stream_.got_text() ? WebSocketKind::kText : WebSocketKind::kBinary;
+    co_return message;
+}
+
+asio::awaitable<Status> BeastSession::send(
+    WebSocketKind kind, std::vector<asio::const_buffer> pieces) {
+    CELLKEEP_CHECK(!sending_);
+    const auto self = shared_from_this();
+    if (closing_ || broken_) {
+        co_return closed_error("nothing more is sent");
+    }
+    sending_ = true;
+    if (on_receipt_ && !pieces.empty()) {
+        bytes_->insert_into_message(
+            pieces.front().data(), asio::buffer_size(pieces), make_proof(++messages_));
+    }
+    stream_.binary(kind == WebSocketKind::kBinary);
+    const Pieces all{pieces.data(), pieces.data() + pieces.size()};
+    auto [error, bytes] = co_await stream_.async_write(all, kAwait);
+    sending_ = false;
+    if (error) {
+        broken_ = true;
+        co_return closed_error(error.message());
+    }
+    co_return ok();
+}
+
+void BeastSession::watch_receipt(std::function<void(std::uint64_t)> on_receipt) {
+    on_receipt_ = std::move(on_receipt);
+    stream_.control_callback([this](websocket::frame_type kind, beast::string_view payload) {
+        const auto number = kind == websocket::frame_type::pong
+                                ? read_proof({payload.data(), payload.size()})
+                                : std::nullopt;
+        if (number.has_value()) {
+            on_receipt_(std::min(*number, messages_));
+        }
+    });
+}
+
+void BeastSession::close(CloseCode code, std::string reason) {
+    if (closing_) {
+        return;
+    }
+    closing_ = true;
+    if (broken_ && !receiving_ && !sending_) {
+        // Nothing is left to agree upon.
+        bytes_->close();
+        closed_ = true;
+        return;
+    }
+    close_deadline_ = Clock::now() + limits_.drain_timeout;
+    const std::string cut = cut_reason(std::move(reason));
+    stream_.async_close(
+        websocket::close_reason(static_cast<websocket::close_code>(code), cut),
+        [self = shared_from_this()](const boost::system::error_code& /*error*/) {
+            // Ignored: whether the peer agreed or went away, it is over.
+            self->closed_ = true;
+            self->bytes_->close();
+            self->ended_.cancel();
+        });
+}
+
+asio::awaitable<void> BeastSession::finish() {
+    const auto self = shared_from_this();
+    close(CloseCode::kNormal, {});
+    while (!closed_) {
+        (void)co_await ended_.async_wait(kAwait);  // Ignored: being cancelled is the event.
+    }
+}
+
+void BeastSession::cut(std::string why) {
+    why_ = std::move(why);
+    bytes_->close();
+}
+
+bool BeastSession::stalled(Clock::time_point now) {
+    const bool writing = sending_ || pinging_;
+    if (!writing || !writing_ || bytes_->bytes_written() != bytes_moved_) {
+        moved_at_ = now;
+    }
+    writing_ = writing;
+    bytes_moved_ = bytes_->bytes_written();
+    return now - moved_at_ >= limits_.websocket_stall_max;
+}
+
+bool BeastSession::silent(Clock::time_point now) {
+    // While no handler receives, signs of life lie unread in the socket.
+    if (!receiving_ || bytes_->bytes_read() != bytes_heard_) {
+        heard_at_ = now;
+    }
+    bytes_heard_ = bytes_->bytes_read();
+    return now - heard_at_ >= limits_.websocket_pong_timeout;
+}
+
+void BeastSession::ping(Clock::time_point now) {
+    if (now < next_ping_ || pinging_ || closing_ || broken_) {
+        return;
+    }
+    next_ping_ = now + limits_.websocket_ping_interval;
+    pinging_ = true;
+    stream_.async_ping({}, [self = shared_from_this()](const boost::system::error_code& /*error*/) {
+        // Ignored: receive() or send() meets the same failure.
+        self->pinging_ = false;
+    });
+}
+
+void BeastSession::tick(Clock::time_point now) {
+    if (closed_) {
+        return;
+    }
+    const bool was_stalled = stalled(now);
+    const bool was_silent = silent(now);
+    const auto ended_at = bytes_->ended_at();
+    if (now >= close_deadline_ ||
+        (ended_at != Clock::time_point::max() && now >= ended_at + limits_.drain_timeout)) {
+        cut("the peer did not answer the close frame");
+    } else if (was_stalled) {
+        cut("the peer takes nothing");
+    } else if (was_silent) {
+        cut("the peer is silent");
+    } else {
+        ping(now);
+    }
+}
+
+}  // namespace
+
+asio::awaitable<std::shared_ptr<WebSocketSession>> WebSocketSession::accept(
+    std::shared_ptr<ByteStream> stream, WebSocketAnswer answer, const ConnectionLimits& limits) {
+    auto session = std::make_shared<BeastSession>(std::move(stream), limits);
+    const bool accepted = co_await session->handshake(std::move(answer));
+    if (!accepted) {
+        co_return nullptr;
+    }
+    co_return session;
+}
+
+}  // namespace cellkeep::http

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/jupyter/channels/channels_hub.hpp"
+
+#include "kernel-manager/jupyter/channels/channels_replay.hpp"
+#include "protocol/limits.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::jupyter {
+
+namespace {
+
+/// No key of a client looks like this one: keys of clients have a principal in front of the NUL.
+std::string unnamed_key(std::uint64_t number) {
+    return std::string(1, '\0') + std::to_string(number);
+}
+
+}  // namespace
+
+ChannelsHub::ChannelsHub(
+    boost::asio::io_context& io,
+    std::shared_ptr<session::Session> session,
+    PeerLog::Write write,
+    SeatConfig config)
+    : io_(io),
+      session_(std::move(session)),
+      log_(std::make_shared<PeerLog>(session_->id(), std::move(write), "channels")),
+      config_(config) {}
+
+boost::asio::awaitable<void> ChannelsHub::serve(
+    std::shared_ptr<ChannelsHub> hub,
+    std::shared_ptr<http::WebSocket> socket,
+    ChannelsClient client) {
+    std::string key = client.key;
+    if (key.empty()) {
+        key = unnamed_key(++hub->unnamed_);
+    }
+    for (auto before = hub->connected(key); before != nullptr; before = hub->connected(key)) {
+        co_await before->retire(hub->config_.settle_max);
+        hub->leave(key, before);
+    }
+    const auto connection = hub->enter(key, std::move(socket), client);
+    if (connection != nullptr) {
+        co_await connection->run();
+        hub->leave(key, connection);
+    }
+}
+
+std::shared_ptr<ChannelsConnection> ChannelsHub::connected(const std::string& key) const {
+    const auto found = places_.find(key);
+    return found == places_.end() ? nullptr : found->second.connection;
+}
+
+std::shared_ptr<ChannelsConnection> ChannelsHub::enter(
+    const std::string& key, std::shared_ptr<http::WebSocket> socket, const ChannelsClient& client) {
+    if (closed_) {
+        socket->close(code_, reason_);
+        return nullptr;
+    }
+    Place& place = places_[key];
+    const bool known = place.seat != nullptr;
+    if (!known) {
+        place.seat = std::make_shared<ChannelsSeat>(io_, session_, log_, config_);
+    }
+    begin(*place.seat, client, known);
+    place.connection = std::make_shared<ChannelsConnection>(
+        io_, std::move(socket), place.seat, session_, log_, client.style);
+    return place.connection;
+}
+
+void ChannelsHub::begin(ChannelsSeat& seat, const ChannelsClient& client, bool known) const {
+    const session::OutputJournal& journal = session_->journal();
+    if (client.since.has_value()) {
+        if (const auto sequence = find_sequence(journal, *client.since)) {
+            seat.begin_after(*sequence);
+        } else {
+            seat.begin_now(journal.since(0).entries);
+        }
+    } else if (client.replay == Replay::kAll) {
+        seat.begin_now(journal.since(0).entries);
+    } else if (client.replay == Replay::kNone) {
+        seat.begin_now({});
+    } else if (client.replay == Replay::kRunning || !known) {
+        seat.begin_now(select_running(journal));
+    } else {
+        return;  // from its place, where a question that it has not read still waits
+    }
+    ask_again(seat, client);
+}
+
+/// A client that has lost what it had is asked once more what its cell waits for.
+void ChannelsHub::ask_again(ChannelsSeat& seat, const ChannelsClient& client) const {
+    const auto question = session_->question();
+    if (question.has_value() && !client.session_id.empty() &&
+        question->parent().session == client.session_id &&
+        !seat.is_waiting(question->header().msg_id)) {
+        seat.deliver(*question);
+    }
+}
+
+void ChannelsHub::leave(
+    const std::string& key, const std::shared_ptr<ChannelsConnection>& connection) {
+    const auto found = places_.find(key);
+    if (found == places_.end() || found->second.connection != connection) {
+        return;  // the same client is here again
+    }
+    found->second.connection.reset();
+    found->second.left = ++departures_;
+    if (closed_ || key.front() == '\0') {
+        places_.erase(found);
+        return;
+    }
+    forget_oldest();
+}
+
+void ChannelsHub::forget_oldest() {
+    std::size_t away = 0;
+    auto oldest = places_.end();
+    for (auto place = places_.begin(); place != places_.end(); ++place) {
+        if (place->second.connection != nullptr) {
+            continue;
+        }
+        ++away;
+        if (oldest == places_.end() || place->second.left < oldest->second.left) {
+            oldest = place;
+        }
+    }
+    if (away > limits::kChannelsPlacesMax) {
+        places_.erase(oldest);
+    }
+}
+
+std::string ChannelsHub::epitaph() const {
+    const auto death = session_->info().death;
+    return death.has_value() ? session::describe(*death) : "The session has ended.";
+}
+
+void ChannelsHub::close(http::CloseCode code, const std::string& reason) {
+    if (std::exchange(closed_, true)) {
+        return;
+    }
+    code_ = code;
+    reason_ = reason;
+    for (auto& [key, place] : places_) {
+        if (place.connection != nullptr) {
+            place.connection->finish(code, reason);
+        }
+    }
+    std::erase_if(places_, [](const auto& entry) { return entry.second.connection == nullptr; });
+}
+
+}  // namespace cellkeep::jupyter

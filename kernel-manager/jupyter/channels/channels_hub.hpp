@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The WebSocket clients of one session: who is connected, who left and may come back. A client is
+// known by its session_id; of two sockets with the same one the newest wins. Alive while any of its
+// sockets is. All calls on the io_context thread.
+#pragma once
+
+#include "kernel-manager/jupyter/channels/channels_connection.hpp"
+#include "kernel-manager/jupyter/channels/channels_seat.hpp"
+#include "kernel-manager/jupyter/peer_log.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace cellkeep::jupyter {
+
+/// What of the past a client gets.
+enum class Replay {
+    kPlace,    // from its place, if it has one; else as kRunning
+    kRunning,  // what has begun and is not over
+    kAll,      // what is kept
+    kNone,
+};
+
+struct ChannelsClient {
+    /// Who may take which place; empty: the place ends with the socket.
+    std::string key;
+    std::string session_id;  // as its requests' headers name it; empty: it does not say
+    Replay replay = Replay::kPlace;
+    /// The msg_id of the last output message that the client has; goes before `replay`.
+    std::optional<std::string> since;
+    ChannelsStyle style;
+};
+
+class ChannelsHub {
+ public:
+    ChannelsHub(
+        boost::asio::io_context& io,
+        std::shared_ptr<session::Session> session,
+        PeerLog::Write write,
+        SeatConfig config);
+    ~ChannelsHub() = default;
+    ChannelsHub(const ChannelsHub&) = delete;
+    ChannelsHub& operator=(const ChannelsHub&) = delete;
+
+    /// One client, until its socket is closed.
+    static boost::asio::awaitable<void> serve(
+        std::shared_ptr<ChannelsHub> hub,
+        std::shared_ptr<http::WebSocket> socket,
+        ChannelsClient client);
+    /// The session is over: everyone gets what is on its way, a last status and this close.
+    void close(http::CloseCode code, const std::string& reason);
+
+    /// Why the session ended, for people.
+    std::string epitaph() const;
+    const PeerLog& log() const { return *log_; }
+    std::size_t places() const { return places_.size(); }
+
+ private:
+    struct Place {
+        std::shared_ptr<ChannelsSeat> seat;
+        std::shared_ptr<ChannelsConnection> connection;  // null: the client is away
+        std::uint64_t left = 0;                          // order of departure
+    };
+
+    /// Who has the place now, or null.
+    std::shared_ptr<ChannelsConnection> connected(const std::string& key) const;
+    /// Takes the place, which is free; null if the session is over.
+    std::shared_ptr<ChannelsConnection> enter(
+        const std::string& key,
+        std::shared_ptr<http::WebSocket> socket,
+        const ChannelsClient& client);
+    void begin(ChannelsSeat& seat, const ChannelsClient& client, bool known) const;
+    void ask_again(ChannelsSeat& seat, const ChannelsClient& client) const;
+    void leave(const std::string& key, const std::shared_ptr<ChannelsConnection>& connection);
+    void forget_oldest();
+
+    boost::asio::io_context& io_;
+    std::shared_ptr<session::Session> session_;
+    std::shared_ptr<PeerLog> log_;
+    SeatConfig config_;
+    std::map<std::string, Place> places_;
+    std::uint64_t departures_ = 0;
+    std::uint64_t unnamed_ = 0;
+    bool closed_ = false;
+    http::CloseCode code_ = http::CloseCode::kNormal;
+    std::string reason_;
+};
+
+}  // namespace cellkeep::jupyter

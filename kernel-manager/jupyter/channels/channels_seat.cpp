@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/jupyter/channels/channels_seat.hpp"
+
+#include "protocol/header.hpp"
+#include "protocol/json.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cellkeep::jupyter {
+
+namespace {
+
+constexpr std::size_t kMessagesMax = limits::kChannelsWaitingMessagesMax;
+constexpr std::size_t kBytesMax = limits::kChannelsWaitingBytesMax;
+
+}  // namespace
+
+ChannelsSeat::ChannelsSeat(
+    boost::asio::io_context& io,
+    std::shared_ptr<session::Session> session,
+    std::shared_ptr<PeerLog> log,
+    SeatConfig config)
+    : session_(std::move(session)),
+      log_(std::move(log)),
+      config_(config),
+      stall_timer_(io),
+      hold_timer_(io) {}
+
+ChannelsSeat::~ChannelsSeat() {
+    if (subscribed_) {
+        session_->unsubscribe(this);
+    }
+}
+
+void ChannelsSeat::begin_now(std::vector<session::OutputEntry> past) {
+    follow(std::move(past));
+}
+
+void ChannelsSeat::begin_after(std::uint64_t sequence) {
+    session::OutputJournal::Replay replay = session_->journal().since(sequence);
+    note_lost(replay.missed, "the journal no longer keeps what a client missed");
+    follow(std::move(replay.entries));
+}
+
+void ChannelsSeat::follow(std::vector<session::OutputEntry> entries) {
+    output_.assign(
+        std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
+    seen_ = session_->journal().last_sequence();
+    parked_ = false;
+    recount_unkept();
+    if (!std::exchange(subscribed_, true)) {
+        session_->subscribe(this);
+    }
+}
+
+std::uint64_t ChannelsSeat::attach(Wake wake) {
+    detach(attachment_);
+    hold_timer_.cancel();
+    if (parked_) {
+        begin_after(seen_);
+    }
+    wake_ = std::move(wake);
+    return ++attachment_;
+}
+
+void ChannelsSeat::detach(std::uint64_t attachment) {
+    if (attachment != attachment_ || !attached()) {
+        return;
+    }
+    wake_ = nullptr;
+    take_back();
+    arm(hold_timer_, config_.hold_max, &ChannelsSeat::end_hold);
+}
+
+/// What was sent last stands first again, in order.
+void ChannelsSeat::take_back() {
+    while (!sent_.empty()) {
+        Sent& last = sent_.back();
+        if (last.sequence > 0) {
+            output_.push_front({last.sequence, std::move(last.message)});
+        } else if (!last.fleeting) {
+            extra_bytes_ += last.message.frame().size();
+            extras_.push_front({std::move(last.message), last.after, false});
+        }
+        sent_.pop_back();
+    }
+    sent_bytes_ = 0;
+    sent_gone_ = 0;
+    std::erase_if(extras_, [this](const Extra& extra) {
+        extra_bytes_ -= extra.fleeting ? extra.message.frame().size() : 0;
+        return extra.fleeting;
+    });
+    recount_unkept();
+}
+
+void ChannelsSeat::wake() const {
+    if (wake_) {
+        wake_();
+    }
+}
+
+std::optional<protocol::Message> ChannelsSeat::next(std::uint64_t attachment) {
+    if (attachment != attachment_ || !attached()) {
+        return std::nullopt;
+    }
+    if (!urgent_.empty()) {
+        return take_extra(urgent_);
+    }
+    const bool extra_first =
+        !extras_.empty() && (output_.empty() || extras_.front().after < output_.front().sequence);
+    if (extra_first) {
+        return take_extra(extras_);
+    }
+    if (lost_ > 0) {
+        return take_notice();
+    }
+    if (!output_.empty()) {
+        return take_output();
+    }
+    behind_ = false;
+    return std::nullopt;
+}
+
+protocol::Message ChannelsSeat::take_extra(std::deque<Extra>& extras) {
+    Extra extra = std::move(extras.front());
+    extras.pop_front();
+    extra_bytes_ -= extra.message.frame().size();
+    keep_sent({extra.message, 0, extra.after, extra.fleeting});
+    return extra.message;
+}
+
+protocol::Message ChannelsSeat::take_output() {
+    session::OutputEntry entry = std::move(output_.front());
+    output_.pop_front();
+    if (unkept_ > 0) {
+        --unkept_;
+        unkept_bytes_ -= entry.message.frame().size();
+    }
+    const bool was_congested = congested_;
+    update_congestion();
+    keep_sent({entry.message, entry.sequence, 0, false});
+    resume_if(was_congested);
+    return entry.message;
+}
+
+/// A message in the place of those that are missing, for the person who reads the cell.
+protocol::Message ChannelsSeat::take_notice() {
+    const std::uint64_t lost = std::exchange(lost_, 0);
+    std::string sender = "cellkeep-" + session_->id();
+    std::string parent = std::exchange(lost_parent_, "{}");
+    std::uint64_t after = seen_;
+    if (!output_.empty()) {
+        const protocol::Message& upcoming = output_.front().message;
+        sender = upcoming.header().session;
+        parent = std::string(upcoming.parent_header_json());
+        after = output_.front().sequence - 1;
+    }
+    const std::string header =
+        protocol::to_json_text(protocol::make_header("stream", sender, "cellkeep"));
+    const std::string content = protocol::dump_json(
+        {{"name", "stderr"},
+         {"text",
+          "[Cellkeep: " + std::to_string(lost) +
+              " output messages are missing here, because this client did not take them in "
+              "time.]\n"}});
+    auto message = protocol::Message::create(
+        {.channel = protocol::Channel::kIopub,
+         .header = header,
+         .parent_header = parent,
+         .metadata = "{}",
+         .content = content,
+         .buffers = {}});
+    CELLKEEP_CHECK(message.has_value());  // the parent header is one that a message had
+    keep_sent({message.value(), 0, after, false});
+    return std::move(message).value();
+}
+
+void ChannelsSeat::keep_sent(Sent sent) {
+    sent_bytes_ += sent.message.frame().size();
+    sent_.push_back(std::move(sent));
+    while (sent_.size() > limits::kChannelsUnprovenMessagesMax ||
+           (sent_bytes_ > limits::kChannelsUnprovenBytesMax && sent_.size() > 1)) {
+        sent_bytes_ -= sent_.front().message.frame().size();
+        sent_.pop_front();
+        ++sent_gone_;
+    }
+}
+
+void ChannelsSeat::acknowledge(std::uint64_t attachment, std::uint64_t messages) {
+    if (attachment != attachment_ || !attached()) {
+        return;
+    }
+    while (sent_gone_ < messages && !sent_.empty()) {
+        sent_bytes_ -= sent_.front().message.frame().size();
+        sent_.pop_front();
+        ++sent_gone_;
+    }
+}
+
+void ChannelsSeat::tell(protocol::Message message) {
+    extra_bytes_ += message.frame().size();
+    extras_.push_back({std::move(message), session_->journal().last_sequence(), true});
+    wake();
+}
+
+void ChannelsSeat::deliver(const protocol::Message& message) {
+    const bool urgent = message.channel() == protocol::Channel::kControl;
+    std::deque<Extra>& extras = urgent ? urgent_ : extras_;
+    extras.push_back({message, urgent ? 0 : session_->journal().last_sequence(), false});
+    extra_bytes_ += message.frame().size();
+    while (!attached() && full() && extras.size() > 1) {
+        log_->record(PeerEvent::kUndeliverable, "too many answers wait for a client that is away");
+        extra_bytes_ -= extras.front().message.frame().size();
+        extras.pop_front();
+    }
+    wake();
+}
+
+bool ChannelsSeat::is_waiting(std::string_view msg_id) const {
+    return std::any_of(extras_.begin(), extras_.end(), [&](const Extra& extra) {
+        return extra.message.header().msg_id == msg_id;
+    });
+}
+
+bool ChannelsSeat::full() const {
+    return extras_.size() + urgent_.size() >= kMessagesMax || extra_bytes_ >= kBytesMax;
+}
+
+void ChannelsSeat::on_output(const session::OutputEntry& entry) {
+    output_.push_back(entry);
+    seen_ = entry.sequence;
+    count_unkept();
+    if (behind_) {
+        lose_unkept(unkept_);
+    }
+    while (unkept_ > 1 && (unkept_ > kMessagesMax || unkept_bytes_ > kBytesMax)) {
+        lose_unkept(1);
+    }
+    update_congestion();
+    wake();
+}
+
+void ChannelsSeat::count_unkept() {
+    const session::OutputJournal& journal = session_->journal();
+    const std::uint64_t first_kept = journal.last_sequence() + 1 - journal.size();
+    while (unkept_ < output_.size() && output_[unkept_].sequence < first_kept) {
+        unkept_bytes_ += output_[unkept_].message.frame().size();
+        ++unkept_;
+    }
+}
+
+void ChannelsSeat::recount_unkept() {
+    unkept_ = 0;
+    unkept_bytes_ = 0;
+    count_unkept();
+    const bool was_congested = congested_;
+    update_congestion();
+    resume_if(was_congested);
+}
+
+void ChannelsSeat::lose_unkept(std::size_t messages) {
+    for (std::size_t i = 0; i < messages; ++i) {
+        const protocol::Message& message = output_.front().message;
+        unkept_bytes_ -= message.frame().size();
+        --unkept_;
+        lost_parent_ = std::string(message.parent_header_json());
+        output_.pop_front();
+    }
+    note_lost(messages, "a client does not take its output");
+}
+
+void ChannelsSeat::note_lost(std::uint64_t messages, const char* why) {
+    if (messages > 0) {
+        lost_ += messages;
+        lost_total_ += messages;
+        log_->record(PeerEvent::kOutputDropped, std::to_string(messages) + ": " + why);
+    }
+}
+
+void ChannelsSeat::update_congestion() {
+    const bool high = unkept_ >= kMessagesMax / 2 || unkept_bytes_ >= kBytesMax / 2;
+    const bool low = unkept_ < kMessagesMax / 8 * 3 && unkept_bytes_ < kBytesMax / 8 * 3;
+    if (!congested_ && high && !behind_) {
+        congested_ = true;
+        arm(stall_timer_, config_.stall_max, &ChannelsSeat::leave_behind);
+    } else if (congested_ && (low || behind_)) {
+        congested_ = false;
+        stall_timer_.cancel();
+    }
+}
+
+/// Never from inside on_output().
+void ChannelsSeat::resume_if(bool was_congested) {
+    if (was_congested && !congested_) {
+        session_->resume_output();
+    }
+}
+
+void ChannelsSeat::leave_behind() {
+    if (!congested_) {
+        return;
+    }
+    behind_ = true;
+    lose_unkept(unkept_);
+    update_congestion();
+    session_->resume_output();
+    wake();
+}
+
+void ChannelsSeat::end_hold() {
+    if (!attached()) {
+        park();
+    }
+}
+
+void ChannelsSeat::park() {
+    hold_timer_.cancel();
+    if (parked_) {
+        return;
+    }
+    parked_ = true;
+    if (!output_.empty()) {
+        seen_ = output_.front().sequence - 1;
+        output_.clear();
+    }
+    recount_unkept();
+    if (std::exchange(subscribed_, false)) {
+        session_->unsubscribe(this);
+    }
+}
+
+void ChannelsSeat::arm(
+    boost::asio::steady_timer& timer,
+    std::chrono::milliseconds delay,
+    void (ChannelsSeat::*action)()) {
+    timer.expires_after(delay);
+    timer.async_wait([weak = weak_from_this(), action](const boost::system::error_code& error) {
+        const std::shared_ptr<ChannelsSeat> self = weak.lock();
+        if (self != nullptr && !error) {
+            (self.get()->*action)();
+        }
+    });
+}
+
+}  // namespace cellkeep::jupyter

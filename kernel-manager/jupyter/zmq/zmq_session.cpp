@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/jupyter/zmq/zmq_session.hpp"
+
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "protocol/limits.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <utility>
+
+namespace cellkeep::jupyter {
+
+/// Where the answers to one ZeroMQ client go. Outlives the front harmlessly.
+class ZmqClient : public session::ReplySink {
+ public:
+    ZmqClient(std::weak_ptr<ZmqSession> front, std::vector<std::string> identities)
+        : front_(std::move(front)), identities_(std::move(identities)) {}
+
+    void deliver(const protocol::Message& message) override {
+        // Ignored: the session has closed and its sockets are gone.
+        if (const std::shared_ptr<ZmqSession> front = front_.lock(); front != nullptr) {
+            front->deliver(identities_, message);
+        }
+    }
+
+ private:
+    std::weak_ptr<ZmqSession> front_;
+    std::vector<std::string> identities_;
+};
+
+Result<std::shared_ptr<ZmqSession>> ZmqSession::create(
+    boost::asio::io_context& io,
+    BoundSockets sockets,
+    const std::shared_ptr<session::Session>& session,
+    ZmqSessionConfig config) {
+    BOOST_OUTCOME_TRY(
+        protocol::Signer signer,
+        protocol::Signer::create(sockets.connection.signature_scheme, sockets.connection.key));
+    const auto front =
+        std::make_shared<ZmqSession>(Key(), session, std::move(signer), io, std::move(config));
+    // From here on close(), which the destructor calls, takes back whatever was done.
+    BOOST_OUTCOME_TRY(front->watch(std::move(sockets)));
+    session->subscribe(front.get());
+    return front;
+}
+
+ZmqSession::ZmqSession(
+    Key /*key*/,
+    std::shared_ptr<session::Session> session,
+    protocol::Signer signer,
+    boost::asio::io_context& io,
+    ZmqSessionConfig config)
+    : session_(std::move(session)),
+      signer_(std::move(signer)),
+      io_(io),
+      config_(std::move(config)),
+      log_(session_->id(), config_.log) {}
+
+ZmqSession::~ZmqSession() {
+    close();
+}
+
+Status ZmqSession::watch(BoundSockets sockets) {
+    using protocol::Channel;
+    files_ = std::move(sockets.ipc_files);
+    // The heart first: clients that connected before us count its beats.
+    BOOST_OUTCOME_TRY(watch_heartbeat(std::move(sockets.heartbeat)));
+    BOOST_OUTCOME_TRY(watch_iopub(std::move(sockets.iopub)));
+    BOOST_OUTCOME_TRY(stdin_, watch_router(std::move(sockets.stdin_socket), Channel::kStdin));
+    BOOST_OUTCOME_TRY(control_, watch_router(std::move(sockets.control), Channel::kControl));
+    BOOST_OUTCOME_TRY(shell_, watch_router(std::move(sockets.shell), Channel::kShell));
+    return ok();
+}
+
+Result<std::shared_ptr<WatchedSocket>> ZmqSession::watch_router(
+    ZmqSocket socket, protocol::Channel channel) {
+    SocketEvents events;
+    const std::weak_ptr<ZmqSession> weak = weak_from_this();
+    events.on_message = [weak, channel](const ZmqMultipart& multipart) {
+        if (const auto self = weak.lock(); self != nullptr) {
+            self->receive(channel, multipart);
+        }
+    };
+    events.on_error = [weak, channel](const Error& error) {
+        if (const auto self = weak.lock(); self != nullptr) {
+            self->report(protocol::to_string(channel), error);
+        }
+    };
+    return WatchedSocket::create(io_, std::move(socket), std::move(events));
+}
+
+Status ZmqSession::watch_iopub(ZmqSocket socket) {
+    IopubConfig config;
+    config.session_id = session_->id();
+    config.kernel_id = session_->info().kernel_id;
+    config.stall_max = config_.stall_max;
+    config.on_drained = [weak = weak_from_this()] {
+        if (const auto self = weak.lock(); self != nullptr && !self->closed_) {
+            self->session_->resume_output();
+        }
+    };
+    config.on_subscribers = [weak = weak_from_this()](bool anyone) {
+        if (const auto self = weak.lock(); self != nullptr && !self->closed_) {
+            self->connected_ = anyone ? self->session_->connect_client() : nullptr;
+        }
+    };
+    BOOST_OUTCOME_TRY(
+        iopub_, IopubPublisher::create(io_, std::move(socket), signer_, log_, std::move(config)));
+    return ok();
+}
+
+Status ZmqSession::watch_heartbeat(ZmqSocket socket) {
+    SocketEvents events;
+    const std::weak_ptr<ZmqSession> weak = weak_from_this();
+    events.on_message = [weak](const ZmqMultipart& multipart) {
+        if (const auto self = weak.lock(); self != nullptr) {
+            self->beat(multipart);
+        }
+    };
+    events.on_error = [weak](const Error& error) {
+        if (const auto self = weak.lock(); self != nullptr) {
+            self->report("heartbeat", error);
+        }
+    };
+    BOOST_OUTCOME_TRY(heartbeat_, WatchedSocket::create(io_, std::move(socket), std::move(events)));
+    return ok();
+}
+
+void ZmqSession::receive(protocol::Channel channel, const ZmqMultipart& multipart) {
+    if (closed_) {
+        return;
+    }
+    Result<protocol::SignedMessage> opened = signer_.open(channel, multipart.frames());
+    if (opened.has_error()) {
+        // Never answered: who cannot sign gets no sign of life, and no error to work with.
+        report(protocol::to_string(channel), opened.error());
+        return;
+    }
+    iopub_->look_for_subscribers();
+    std::shared_ptr<session::ReplySink> client = client_for(std::move(opened.value().identities));
+    session_->submit(std::move(opened.value().message), std::move(client));
+}
+
+/// Echoes the bytes. A ROUTER can never get out of step, as a REP does when its client dies between
+/// two beats. What no client sends as a beat is ignored. A dead kernel has no heartbeat, whatever
+/// the server does.
+void ZmqSession::beat(const ZmqMultipart& multipart) {
+    if (closed_ || multipart.frames().size() > limits::kHeartbeatFramesMax) {
+        return;
+    }
+    if (session_->state() == session::KernelState::kDead) {
+        return;
+    }
+    const Result<SendOutcome> outcome = heartbeat_->send(multipart.frames());
+    if (outcome.has_error()) {
+        log_.record(PeerEvent::kSocketFailed, "heartbeat: " + outcome.error().message());
+    }
+}
+
+void ZmqSession::report(std::string_view socket, const Error& error) {
+    const bool refused =
+        error.code() == ErrorCode::kProtocol || error.code() == ErrorCode::kLimitExceeded;
+    log_.record(
+        refused ? PeerEvent::kRejected : PeerEvent::kSocketFailed,
+        std::string(socket) + ": " + error.message());
+}
+
+std::shared_ptr<session::ReplySink> ZmqSession::client_for(Identities identities) {
+    if (clients_.size() >= clients_purge_at_) {
+        std::erase_if(clients_, [](const auto& entry) { return entry.second.expired(); });
+        // Each that is left holds a request that the session accepted, and those are bounded.
+        clients_purge_at_ = 2 * clients_.size() + 64;
+    }
+    std::weak_ptr<session::ReplySink>& known = clients_[identities];
+    std::shared_ptr<session::ReplySink> client = known.lock();
+    if (client == nullptr) {
+        client = std::make_shared<ZmqClient>(weak_from_this(), std::move(identities));
+        known = client;
+    }
+    return client;
+}
+
+void ZmqSession::deliver(const Identities& identities, const protocol::Message& message) {
+    if (closed_) {
+        return;
+    }
+    replies_.push_back({identities, message, signer_.begin_signing(message)});
+    if (!replying_) {
+        send_replies();
+    }
+}
+
+/// In order, so a reply waits for a large one before it.
+void ZmqSession::send_replies() {
+    while (!closed_ && !replies_.empty()) {
+        Reply& first = replies_.front();
+        if (!first.signing.advance(limits::kSignTurnBytesMax)) {
+            replying_ = true;
+            boost::asio::post(io_, [weak = weak_from_this()] {
+                if (const auto self = weak.lock(); self != nullptr) {
+                    self->replying_ = false;
+                    self->send_replies();
+                }
+            });
+            return;
+        }
+        Reply ready = std::move(first);
+        replies_.pop_front();
+        send(ready.identities, ready.message, ready.signing.finish());
+    }
+}
+
+void ZmqSession::send(
+    const Identities& identities, const protocol::Message& message, const std::string& signature) {
+    const protocol::Channel channel = message.channel();
+    const std::shared_ptr<WatchedSocket>& socket =
+        channel == protocol::Channel::kControl
+            ? control_
+            : (channel == protocol::Channel::kStdin ? stdin_ : shell_);
+    std::vector<std::string_view> frames(identities.begin(), identities.end());
+    const std::vector<std::string_view> signed_frames = signer_.frames(message, signature);
+    frames.insert(frames.end(), signed_frames.begin(), signed_frames.end());
+    const Result<SendOutcome> outcome = socket->send(frames);
+    const std::string what =
+        std::string(protocol::to_string(channel)) + " " + message.header().msg_type;
+    if (outcome.has_error()) {
+        log_.record(PeerEvent::kSocketFailed, what + ": " + outcome.error().message());
+    } else if (outcome.value() == SendOutcome::kPeerGone) {
+        log_.record(PeerEvent::kUndeliverable, what + ": the client is not connected");
+    } else if (outcome.value() == SendOutcome::kFull) {
+        log_.record(PeerEvent::kUndeliverable, what + ": the client does not read");
+    }
+    if (message.header().msg_type == "shutdown_reply" && config_.on_shutdown_answered) {
+        // Later: we are inside the session, which still has to say idle.
+        boost::asio::post(io_, config_.on_shutdown_answered);
+    }
+}
+
+void ZmqSession::on_output(const session::OutputEntry& entry) {
+    if (!closed_) {
+        iopub_->publish(entry.message);
+    }
+}
+
+bool ZmqSession::congested() const {
+    return !closed_ && iopub_->congested();
+}
+
+void ZmqSession::close() {
+    if (closed_) {
+        return;
+    }
+    connected_.reset();
+    for (Reply& last : std::exchange(replies_, {})) {
+        while (!last.signing.advance(limits::kSignTurnBytesMax)) {
+            // There is no later turn.
+        }
+        send(last.identities, last.message, last.signing.finish());
+    }
+    closed_ = true;
+    session_->unsubscribe(this);
+    if (iopub_ != nullptr) {
+        iopub_->close();
+        iopub_.reset();
+    }
+    for (std::shared_ptr<WatchedSocket>* socket : {&shell_, &control_, &stdin_, &heartbeat_}) {
+        if (*socket != nullptr) {
+            (*socket)->close();
+            socket->reset();
+        }
+    }
+    files_.remove();
+}
+
+}  // namespace cellkeep::jupyter

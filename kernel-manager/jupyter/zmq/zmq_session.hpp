@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One session as a Jupyter kernel on ZeroMQ: ROUTER shell, control and stdin, XPUB iopub and an
+// echoing ROUTER as heartbeat (Jupyter messaging specification 5.5). A peer that cannot sign gets
+// no answer. A subscriber of iopub keeps the session from being culled, as a WebSocket does. All
+// calls on the io_context thread.
+#pragma once
+
+#include "kernel-manager/jupyter/peer_log.hpp"
+#include "kernel-manager/jupyter/zmq/bound_sockets.hpp"
+#include "kernel-manager/jupyter/zmq/iopub_publisher.hpp"
+#include "kernel-manager/jupyter/zmq/watched_socket.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/output/output_observer.hpp"
+#include "kernel-manager/session/session.hpp"
+#include "protocol/connection_file.hpp"
+#include "protocol/message.hpp"
+#include "protocol/signer.hpp"
+#include "protocol/support/result.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cellkeep::jupyter {
+
+struct ZmqSessionConfig {
+    std::chrono::milliseconds stall_max{0};
+    PeerLog::Write log;  // may be empty
+    /// Called, from the io_context, after a client's shutdown_request was answered, whether it
+    /// asked for a restart or not. May be empty.
+    std::function<void()> on_shutdown_answered;
+};
+
+class ZmqSession : public session::OutputObserver, public std::enable_shared_from_this<ZmqSession> {
+ public:
+    /// Serves the session on the sockets and subscribes to its output. A failure leaves nothing
+    /// behind.
+    static Result<std::shared_ptr<ZmqSession>> create(
+        boost::asio::io_context& io,
+        BoundSockets sockets,
+        const std::shared_ptr<session::Session>& session,
+        ZmqSessionConfig config);
+
+    class Key {
+        friend class ZmqSession;
+        Key() = default;
+    };
+    ZmqSession(
+        Key key,
+        std::shared_ptr<session::Session> session,
+        protocol::Signer signer,
+        boost::asio::io_context& io,
+        ZmqSessionConfig config);
+    ZmqSession(const ZmqSession&) = delete;
+    ZmqSession& operator=(const ZmqSession&) = delete;
+    ~ZmqSession() override;
+
+    void on_output(const session::OutputEntry& entry) override;
+    bool congested() const override;
+
+    /// Takes the sockets away; what was sent is still delivered for the linger time.
+    void close();
+
+    const PeerLog& log() const { return log_; }
+
+ private:
+    friend class ZmqClient;
+    using Identities = std::vector<std::string>;
+    /// On its way to a client. A large one is signed in slices.
+    struct Reply {
+        Identities identities;
+        protocol::Message message;
+        protocol::Signing signing;
+    };
+
+    Status watch(BoundSockets sockets);
+    Result<std::shared_ptr<WatchedSocket>> watch_router(
+        ZmqSocket socket, protocol::Channel channel);
+    Status watch_iopub(ZmqSocket socket);
+    Status watch_heartbeat(ZmqSocket socket);
+    void receive(protocol::Channel channel, const ZmqMultipart& multipart);
+    void beat(const ZmqMultipart& multipart);
+    void deliver(const Identities& identities, const protocol::Message& message);
+    void send_replies();
+    void send(
+        const Identities& identities,
+        const protocol::Message& message,
+        const std::string& signature);
+    void report(std::string_view socket, const Error& error);
+    std::shared_ptr<session::ReplySink> client_for(Identities identities);
+
+    std::shared_ptr<session::Session> session_;
+    protocol::Signer signer_;
+    boost::asio::io_context& io_;
+    ZmqSessionConfig config_;
+    PeerLog log_;
+    OwnedFiles files_;  // the ipc sockets
+    std::shared_ptr<WatchedSocket> shell_;
+    std::shared_ptr<WatchedSocket> control_;
+    std::shared_ptr<WatchedSocket> stdin_;
+    std::shared_ptr<WatchedSocket> heartbeat_;
+    std::shared_ptr<IopubPublisher> iopub_;
+    /// One sink per client, so that an input_reply comes from the same origin as the request.
+    std::map<Identities, std::weak_ptr<session::ReplySink>> clients_;
+    std::size_t clients_purge_at_ = 64;
+    /// While anybody subscribes to iopub: counts as one connected client, however many those are.
+    std::shared_ptr<void> connected_;
+    std::deque<Reply> replies_;  // one for each request that was accepted, and those are bounded
+    bool replying_ = false;      // a turn is posted
+    bool closed_ = false;
+};
+
+}  // namespace cellkeep::jupyter

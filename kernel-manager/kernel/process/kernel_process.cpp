@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/kernel/process/kernel_process.hpp"
+
+#include "protocol/support/syscall.hpp"
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace cellkeep::session {
+
+KernelProcess::KernelProcess(sandbox::WorkerId id, UniqueFd pidfd)
+    : id_(id), pidfd_(std::move(pidfd)) {}
+
+Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
+    boost::asio::io_context& io,
+    sandbox::Sandbox& sandbox,
+    std::vector<std::string> argv,
+    std::vector<std::string> env,
+    std::string working_directory,
+    bool warm,
+    sandbox::WorkerGroup group,
+    Events events) {
+    BOOST_OUTCOME_TRY(auto link, make_socket_pair(SOCK_STREAM));
+    BOOST_OUTCOME_TRY(auto out, make_pipe());
+    BOOST_OUTCOME_TRY(auto err, make_pipe());
+    // Only our ends: the kernel reads and writes blocking.
+    BOOST_OUTCOME_TRY(set_nonblocking(link.first.get()));
+    BOOST_OUTCOME_TRY(set_nonblocking(out.read_end.get()));
+    BOOST_OUTCOME_TRY(set_nonblocking(err.read_end.get()));
+
+    sandbox::WorkerSpec spec;
+    spec.argv = std::move(argv);
+    spec.env = std::move(env);
+    spec.working_directory = std::move(working_directory);
+    spec.warm = warm;
+    spec.group = group;
+    spec.link_fd = std::move(link.second);
+    spec.stdout_fd = std::move(out.write_end);
+    spec.stderr_fd = std::move(err.write_end);
+
+    BOOST_OUTCOME_TRY(
+        auto link_end,
+        KernelLink::create(
+            io,
+            std::move(link.first),
+            {.on_message = std::move(events.on_message),
+             .on_closed = std::move(events.on_link_closed)}));
+    BOOST_OUTCOME_TRY(
+        auto stdout_end,
+        OutputPipe::create(
+            io, std::move(out.read_end), [on_text = events.on_text](std::string_view text) {
+                on_text(OutputStream::kStdout, text);
+            }));
+    BOOST_OUTCOME_TRY(
+        auto stderr_end,
+        OutputPipe::create(
+            io, std::move(err.read_end), [on_text = events.on_text](std::string_view text) {
+                on_text(OutputStream::kStderr, text);
+            }));
+    BOOST_OUTCOME_TRY(auto worker, sandbox.start(std::move(spec)));
+
+    std::unique_ptr<KernelProcess> process(new KernelProcess(worker.id, std::move(worker.pidfd)));
+    process->link_ = std::move(link_end);
+    process->stdout_ = std::move(stdout_end);
+    process->stderr_ = std::move(stderr_end);
+    process->link_->start();
+    process->stdout_->start();
+    process->stderr_->start();
+    return process;
+}
+
+KernelProcess::~KernelProcess() {
+    link_->close();
+    stdout_->close();
+    stderr_->close();
+}
+
+Status KernelProcess::send_signal(int number) const {
+    if (::syscall(SYS_pidfd_send_signal, pidfd_.get(), number, nullptr, 0) < 0) {
+        return Error::from_errno(errno, "pidfd_send_signal(kernel)");
+    }
+    return ok();
+}
+
+void KernelProcess::drain_pipes() {
+    stdout_->drain();
+    stderr_->drain();
+}
+
+void KernelProcess::drain_all() {
+    // The link first: its frames carry the cell that the rest of the pipes' text belongs to.
+    const auto link = link_;
+    link->drain();
+    drain_pipes();
+}
+
+void KernelProcess::pause_reading() {
+    link_->pause_reading();
+    stdout_->pause_reading();
+    stderr_->pause_reading();
+}
+
+void KernelProcess::resume_reading() {
+    link_->resume_reading();
+    stdout_->resume_reading();
+    stderr_->resume_reading();
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The process of one language's kernel over all its lives: starts it, waits until it has answered,
+// learns of its end, has swept what it left running, and starts the next one or leaves the kernel
+// dead. Owns the present process and its timers. Knows no request: who runs what, and who has to be
+// answered when a process is lost, its listener knows. io_context thread only.
+#pragma once
+
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/execution_recorder.hpp"
+#include "kernel-manager/kernel/interpreter.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/process/claimed_end.hpp"
+#include "kernel-manager/kernel/process/kernel_handshake.hpp"
+#include "kernel-manager/kernel/process/process_end.hpp"
+#include "kernel-manager/kernel/server_messages.hpp"
+#include "kernel-manager/limits/death_notice.hpp"
+#include "kernel-manager/limits/limits.hpp"
+#include "protocol/message.hpp"
+#include "protocol/support/alarm.hpp"
+#include "protocol/support/result.hpp"
+#include "sandbox/sandbox.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace cellkeep::session {
+
+/// How long the cell of an interpreter that is ending waits with its answer, because what comes
+/// last belongs to it, and the next interpreter is then mostly there.
+inline constexpr std::chrono::milliseconds kTellPatience{250};
+/// How long a killed interpreter, or what one has left running, may take to go.
+inline constexpr std::chrono::seconds kEndPatience{10};
+
+class ProcessSupervisor {
+ public:
+    /// What it asks of the sandbox. None is empty.
+    struct Sandbox {
+        /// Starts a process of the kernel's language. Its errors leave the kernel dead.
+        std::function<Result<std::unique_ptr<Interpreter>>(Interpreter::Events)> start;
+        /// Kills what the process, which has ended, left running; on_swept() is called when that is
+        /// over.
+        std::function<Status()> begin_sweep;
+        /// Returns whether nothing can start at present: then launch_or_die() is called later.
+        std::function<bool()> postpones_launch;
+        /// Thaws what is inside, before anything is asked of it.
+        std::function<void()> wake;
+        /// The sandbox's count of OOM kills.
+        std::function<std::uint64_t()> oom_kills;
+    };
+
+    /// A process is gone.
+    struct Loss {
+        Death death;
+        std::string text;  // for people: what happened, and what is left
+        bool restarts = false;
+        bool told = false;  // the client of the cell that it ran has its answer already
+    };
+
+    /// Whom it tells. None is empty; any may end the session.
+    struct Listener {
+        std::function<void(KernelEvent)> change;
+        /// A status of this kernel.
+        std::function<void(protocol::Message)> publish;
+        /// What the process says, but for the answers to the supervisor's own questions.
+        std::function<void(protocol::Message)> on_message;
+        /// Text of a process that is ready.
+        std::function<void(OutputStream, std::string_view)> on_text;
+        /// There is a process, which is not ready yet.
+        std::function<void()> on_started;
+        std::function<void()> on_ready;
+        /// The request that is with the process; null if there is none.
+        std::function<const protocol::Message*()> running;
+        /// Answers that request: its process has ended, and what it left is still there.
+        std::function<void(const Death&, const std::string& text)> fail_running;
+        /// Answers every request that waits.
+        std::function<void(const Death&, const std::string& text)> fail_waiting;
+        /// Answers what has to be answered now. Returns the request that was with the process, if
+        /// one was.
+        std::function<std::optional<protocol::Message>(const Loss&)> on_lost;
+        /// There is no process, and none follows by itself.
+        std::function<void(const Death&)> on_left_dead;
+    };
+
+    struct Settings {
+        /// What the server's messages about this kernel are called: a session name in their
+        /// headers, with a number for each process.
+        std::string name;
+        /// From the start of a process to its first answer.
+        std::chrono::milliseconds start_timeout{0};
+        /// Nothing else has run in its sandbox before its first process.
+        bool first_inside = false;
+        /// Made in advance: not restarted until it is handed out.
+        bool spare = false;
+
+        // of tests
+        std::chrono::milliseconds tell_patience = kTellPatience;
+        std::chrono::milliseconds end_patience = kEndPatience;
+    };
+
+    /// The limits stay where they are and may change.
+    ProcessSupervisor(
+        boost::asio::io_context& io,
+        Settings settings,
+        const SessionLimits& limits,
+        Sandbox sandbox,
+        Listener listener,
+        KeepAlive keep_alive);
+    ProcessSupervisor(const ProcessSupervisor&) = delete;
+    ProcessSupervisor& operator=(const ProcessSupervisor&) = delete;
+    ~ProcessSupervisor() = default;
+
+    // --- its start
+    Status launch();
+    /// The same if no caller waits for the result: a failure leaves the kernel dead, and its
+    /// requests are answered.
+    void launch_or_die() { launch_under(nullptr); }
+    /// Until the launched process has answered.
+    boost::asio::awaitable<Status> wait_ready();
+    /// The process of a spare goes to a client. Unless the content is null, the process is asked to
+    /// take over what the content says (kAdoptRequest), and this waits for its answer: kTimeout
+    /// after the start timeout.
+    boost::asio::awaitable<Status> adopt(nlohmann::json content);
+
+    // --- its end
+    /// A client asks for a fresh process. What waits is answered; launch follows by itself.
+    void begin_restart();
+    /// begin_restart(), and until the fresh process has answered.
+    boost::asio::awaitable<Status> restart();
+    /// Sends SIGKILL unless the process has ended; the first reason stays.
+    void kill(const Death& why);
+    /// Returns whether this is the present process, and its exit is news.
+    bool is_of(sandbox::WorkerId worker) const;
+    /// pid 1 reports the exit of the present process. cut: how the request that it ran was being
+    /// cut short.
+    void on_exit(const sandbox::WorkerExit& exit, Cut cut);
+    /// Nothing is left of what was to be killed.
+    void on_swept();
+    /// pid 1 is gone, and everything with it.
+    void on_sandbox_died();
+    /// The session has ended: nothing follows the present process any more.
+    void close() { closed_ = true; }
+    /// After close(): the process is given up, whoever waits for one gets an error.
+    void end(const Death& reason);
+
+    // --- what the process can be asked
+    /// It takes a request now: it is ready, it is not ending, the session has not ended.
+    bool takes_requests() const;
+    /// Precondition: has_process().
+    Status send(const protocol::Message& message) { return process_->send(message); }
+    /// SIGINT, unless it has ended. Precondition: has_process().
+    Status interrupt();
+    void drain_pipes();
+    /// Not while what is left of an ended process is taken.
+    void pause_reading();
+    void resume_reading();
+    /// Handles what the supervisor itself asked the process for. Returns false if the message is
+    /// none of that.
+    bool take(const protocol::Message& message);
+    void see_oom_kills(std::uint64_t count) { end_.see_oom_kills(count); }
+    /// The process says that a run is over whose deadline this is. Its own code can have said so:
+    /// unless it begins a request by then or answers a question, it is interrupted and killed
+    /// (ClaimedEnd).
+    void watch_claimed_end(std::chrono::steady_clock::time_point deadline);
+    /// The process has begun a request.
+    void settle_claimed_end() { claimed_end_.settle(); }
+
+    // --- how it is
+    /// There is a process, or what one has left running is being killed.
+    bool has_process() const { return process_ != nullptr; }
+    /// Its exit was reported; what it left running may live.
+    bool has_ended() const { return end_.is_ended(); }
+    /// Its exit was reported, or it is being killed.
+    bool is_near_end() const { return end_.is_near(); }
+    bool is_killed_for(Death::Kind kind) const { return end_.is_killed_for(kind); }
+    /// The last output of an ended process is being taken.
+    bool is_draining() const { return draining_; }
+    /// An adoption waits for its answer.
+    bool is_adopting() const { return handshake_.is_adopting(); }
+    bool is_spare() const { return settings_.spare; }
+    /// What the present process said of itself; nullopt until it is ready.
+    const std::optional<nlohmann::json>& info() const { return handshake_.info(); }
+    /// Of the last process, while there is none.
+    const std::optional<Death>& death() const { return death_; }
+    std::uint64_t restarts() const { return restart_policy_.restarts(); }
+    /// The server's messages by the session name of the present process: clients tell a restart by
+    /// it.
+    const ServerMessages& messages() const { return messages_; }
+    std::string describe_end(const Death& death, Aftermath aftermath) const {
+        return describe(death, limits_, aftermath);
+    }
+
+ private:
+    Interpreter::Events events();
+    void launch_under(const protocol::Message* parent);
+    void on_ready(const protocol::Message& kernel_info);
+    void prove_end(ClaimedEnd::Step step);
+    void on_text(OutputStream stream, std::string_view text);
+    void await_end();
+    void tell_end();
+    void give_up_on_end();
+    void drain();
+    void lose(const Death& death);
+    void change(KernelEvent event);
+    void restart_process(const protocol::Message* parent, const Death& death);
+    void fail_launch(const Status& launched, const protocol::Message* parent);
+    void stay_dead(const Status& status, const protocol::Message* parent, const Death& death);
+    bool may_restart(const Death& death);
+
+    Settings settings_;
+    const SessionLimits& limits_;
+    const Sandbox sandbox_;
+    const Listener listener_;
+    const KeepAlive keep_alive_;
+
+    std::shared_ptr<Interpreter> process_;  // shared with a call into it that is under way
+    std::uint64_t life_ = 0;                // counts processes: a late event is of an earlier one
+    ProcessEnd end_;                        // of the present process
+    RestartPolicy restart_policy_;
+    std::optional<Death> death_;
+    ServerMessages messages_;
+    bool dead_ = false;  // it has been lost, and the next one is not on its way
+    bool draining_ = false;
+    bool closed_ = false;
+
+    KernelHandshake handshake_;
+    ClaimedEnd claimed_end_;    // of the last run
+    std::string end_probe_id_;  // msg_id of the question whether it has ended
+    Alarm start_alarm_;
+    Alarm end_alarm_;
+};
+
+}  // namespace cellkeep::session
