@@ -3,6 +3,7 @@
 #include "tests/support/input_files.hpp"
 #include "tests/unit/kernel/run_fixture.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 
@@ -38,6 +39,24 @@ TEST_CASE("a request is sent, replied to and over with its idle", "[session][run
     CHECK(fixture.failed.empty());
     fixture.say_idle(request);  // late, of nothing that runs
     CHECK(fixture.over.size() == 1);
+}
+
+TEST_CASE("a request failed when its error was shown, or else with its reply", "[session][run]") {
+    RunFixture fixture;
+    const Message first = fixture.begin();
+    fixture.say_busy(first);
+    const auto before = std::chrono::steady_clock::now();
+    fixture.show_error(first);
+    const auto shown = std::chrono::steady_clock::now();
+    fixture.reply(first, "error");
+    CHECK((before <= fixture.failed_at && fixture.failed_at <= shown));
+    fixture.say_idle(first);
+    const Message second = fixture.begin();
+    fixture.say_busy(second);
+    const auto replied = std::chrono::steady_clock::now();
+    fixture.reply(second, "error");
+    CHECK(replied <= fixture.failed_at);
+    fixture.say_idle(second);
 }
 
 TEST_CASE("a failed request and one without a reply", "[session][run]") {

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -57,7 +58,11 @@ struct DispatcherFixture {
              },
          .publish =
              [this](const Message& message) {
-                 published.push_back(message.parse_content().value().at("execution_state"));
+                 const std::string& type = message.header().msg_type;
+                 published.push_back(
+                     type == "status"
+                         ? message.parse_content().value().at("execution_state").get<std::string>()
+                         : type);
              },
          .complete = [this](
                          TrackedExecution&,
@@ -156,6 +161,15 @@ TEST_CASE("a dead kernel's requests are all answered", "[session][dispatcher]") 
     CHECK(fixture.results.size() == 1);
 }
 
+namespace {
+
+/// Than everything that waits.
+std::chrono::steady_clock::time_point later() {
+    return std::chrono::steady_clock::time_point::max();
+}
+
+}  // namespace
+
 TEST_CASE("a failure stops what its client queued behind it", "[session][dispatcher]") {
     DispatcherFixture fixture;
     fixture.push(request_of("a"));
@@ -166,22 +180,28 @@ TEST_CASE("a failure stops what its client queued behind it", "[session][dispatc
         const auto stop = GENERATE(
             nlohmann::json({{"code", "1"}}),
             nlohmann::json({{"code", "1"}, {"stop_on_error", true}}));
-        fixture.dispatcher.abort_followers(request_of("a", "execute_request", stop));
+        fixture.dispatcher.abort_followers(request_of("a", "execute_request", stop), later());
         CHECK(
             fixture.client->answers == std::vector<std::string>{"execute_reply ExecutionAborted"});
         CHECK(fixture.results.empty());
         CHECK(fixture.dispatcher.size() == 3);
-        CHECK(fixture.published == Published{"busy", "idle"});
+        CHECK(fixture.published == Published{"busy", "error", "idle"});
     }
     SECTION("of agents") {
-        fixture.dispatcher.abort_followers(request_of("agent"));
+        fixture.dispatcher.abort_followers(request_of("agent"), later());
         REQUIRE(fixture.results.size() == 1);
         CHECK(fixture.results[0].status == ExecutionStatus::kInterrupted);
     }
     SECTION("unless it says otherwise") {
         fixture.dispatcher.abort_followers(
-            request_of("a", "execute_request", {{"code", "1"}, {"stop_on_error", false}}));
+            request_of("a", "execute_request", {{"code", "1"}, {"stop_on_error", false}}), later());
         CHECK(fixture.dispatcher.size() == 4);
+    }
+    SECTION("but not what came after its error was shown") {
+        fixture.dispatcher.abort_followers(
+            request_of("a"), std::chrono::steady_clock::time_point::min());
+        CHECK(fixture.dispatcher.size() == 4);
+        CHECK(fixture.published.empty());
     }
 }
 

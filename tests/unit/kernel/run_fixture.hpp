@@ -59,6 +59,7 @@ struct RunFixture {
     std::vector<ExecutionResult> results;
     Names over;
     Names failed;
+    std::chrono::steady_clock::time_point failed_at;
     std::vector<LimitReason> logged;
     int denials_taken = 0;
 
@@ -115,7 +116,8 @@ struct RunFixture {
                          TrackedExecution&,
                          ExecutionResult result) { results.push_back(std::move(result)); },
          .on_failed =
-             [this](const protocol::Message& request) {
+             [this](const protocol::Message& request, std::chrono::steady_clock::time_point at) {
+                 failed_at = at;
                  failed.push_back(request.header().session);
              },
          .on_over = [this](const std::string& type) { over.push_back(type); },
@@ -210,6 +212,13 @@ struct RunFixture {
     void reply(const protocol::Message& request, const std::string& status = "ok") const {
         kernel().say(
             answer(request, protocol::Channel::kShell, "execute_reply", {{"status", status}}));
+    }
+    void show_error(const protocol::Message& request) const {
+        kernel().say(answer(
+            request,
+            protocol::Channel::kIopub,
+            "error",
+            {{"ename", "E"}, {"evalue", "e"}, {"traceback", nlohmann::json::array()}}));
     }
     void ask_input(const protocol::Message& request) const {
         kernel().say(answer(
