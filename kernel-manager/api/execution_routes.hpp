@@ -8,7 +8,7 @@
 #include "kernel-manager/api/history.hpp"
 #include "kernel-manager/api/one_shots.hpp"
 #include "kernel-manager/http/router.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <memory>
 #include <string>
@@ -19,10 +19,10 @@ namespace cellkeep::agent {
 inline constexpr std::size_t kPageExecutionsMax = 1000;
 inline constexpr std::size_t kPageExecutionsDefault = 100;
 
-/// Backend and history must outlive it, and it the listener.
+/// The service and the history must outlive it, and it the listener.
 class ExecutionRoutes {
  public:
-    ExecutionRoutes(session::Backend& backend, History& history)
+    ExecutionRoutes(session::SessionService& backend, History& history)
         : backend_(backend), history_(history), one_shots_(backend) {}
     void add_to(http::Router& router);
 
@@ -42,7 +42,7 @@ class ExecutionRoutes {
     Answer interrupt_once(http::Request& request);
     std::shared_ptr<OneShot> find_once(const http::Request& request);
 
-    session::Backend& backend_;
+    session::SessionService& backend_;
     History& history_;
     OneShots one_shots_;
 };

@@ -9,7 +9,7 @@
 
 namespace cellkeep::agent {
 
-Routes::Routes(session::Backend& backend, History& history, std::string version)
+Routes::Routes(session::SessionService& backend, History& history, std::string version)
     : backend_(backend),
       history_(history),
       version_(std::move(version)),
@@ -87,7 +87,7 @@ Routes::Answer Routes::openapi(http::Request& /*request*/) {
 }
 
 std::shared_ptr<session::Session> find_session(
-    session::Backend& backend, const http::Request& request) {
+    session::SessionService& backend, const http::Request& request) {
     auto session = backend.find(request.capture("id"));
     if (session != nullptr && !http::may_see(request.principal, session->info().owner)) {
         return nullptr;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The session API, /v1: sessions, executions and files as HTTP routes over a Backend. Translates
-// and checks; every decision about a session is the session service's. What a principal may not see
-// (http/principal.hpp) does not exist for it (404); what a role may not do at all, its route says.
+// The session API, /v1: sessions, executions and files as HTTP routes over a SessionService.
+// Translates and checks; every decision about a session is the session service's. What a principal
+// may not see (http/principal.hpp) does not exist for it (404); what a role may not do at all, its
+// route says.
 #pragma once
 
 #include "kernel-manager/api/execution_routes.hpp"
 #include "kernel-manager/api/request_body.hpp"
 #include "kernel-manager/http/router.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <memory>
 #include <string>
@@ -18,7 +19,7 @@ namespace cellkeep::agent {
 /// All of them must outlive the listener.
 class Routes {
  public:
-    Routes(session::Backend& backend, History& history, std::string version);
+    Routes(session::SessionService& backend, History& history, std::string version);
     void add_to(http::Router& router);
 
  private:
@@ -53,7 +54,7 @@ class Routes {
 
     Offer offer() const;
 
-    session::Backend& backend_;
+    session::SessionService& backend_;
     History& history_;
     std::string version_;
     ExecutionRoutes executions_;
@@ -63,7 +64,7 @@ class Routes {
 http::Response unknown_session(const http::Request& request);
 /// The session that the path names, if the principal may see it; else null.
 std::shared_ptr<session::Session> find_session(
-    session::Backend& backend, const http::Request& request);
+    session::SessionService& backend, const http::Request& request);
 /// The session has been used, unless an observer only looked: a look keeps nothing alive.
 void count_as_use(const http::Request& request, session::Session& session);
 

@@ -52,7 +52,7 @@ std::optional<nlohmann::json> granted(const std::string& question, http::Role ro
 
 }  // namespace
 
-RestApi::RestApi(boost::asio::io_context& io, session::Backend& backend, RestConfig config)
+RestApi::RestApi(boost::asio::io_context& io, session::SessionService& backend, RestConfig config)
     : io_(io),
       backend_(backend),
       config_(std::move(config)),

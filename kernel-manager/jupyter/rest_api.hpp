@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Jupyter Server REST API below /api, and /kernelspecs, as HTTP routes over a Backend: what
-// JupyterLab's gateway client, @jupyterlab/services and agent frameworks ask for. Translates only;
-// every decision about a kernel is the session service's. A kernel is a session of that service,
-// whoever made it, known here by its kernel id. What a principal may not see (http/principal.hpp)
-// does not exist for it (404). Errors are problems, which http::Application rewrites for Jupyter.
-// Must outlive the listener; one io_context thread.
+// The Jupyter Server REST API below /api, and /kernelspecs, as HTTP routes over a SessionService:
+// what JupyterLab's gateway client, @jupyterlab/services and agent frameworks ask for. Translates
+// only; every decision about a kernel is the session service's. A kernel is a session of that
+// service, whoever made it, known here by its kernel id. What a principal may not see
+// (http/principal.hpp) does not exist for it (404). Errors are problems, which http::Application
+// rewrites for Jupyter. Must outlive the listener; one io_context thread.
 #pragma once
 
 #include "kernel-manager/http/application.hpp"
 #include "kernel-manager/jupyter/rest_body.hpp"
 #include "kernel-manager/jupyter/rest_kernelspecs.hpp"
 #include "kernel-manager/jupyter/rest_sessions.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "protocol/limits.hpp"
@@ -48,7 +48,7 @@ struct RestConfig {
 class RestApi {
  public:
     /// Both must outlive this.
-    RestApi(boost::asio::io_context& io, session::Backend& backend, RestConfig config);
+    RestApi(boost::asio::io_context& io, session::SessionService& backend, RestConfig config);
     RestApi(const RestApi&) = delete;
     RestApi& operator=(const RestApi&) = delete;
     ~RestApi() = default;
@@ -113,7 +113,7 @@ class RestApi {
     void log(const std::string& line) const;
 
     boost::asio::io_context& io_;
-    session::Backend& backend_;
+    session::SessionService& backend_;
     RestConfig config_;
     RestSessionTable sessions_;
     std::shared_ptr<PendingDocuments> pending_;  // a request may outlive the listener

@@ -20,6 +20,7 @@
 #include "kernel-manager/session/connected_clients.hpp"
 #include "kernel-manager/session/idle_freezer.hpp"
 #include "kernel-manager/session/kernel_starter.hpp"
+#include "kernel-manager/session/managed_session.hpp"
 #include "kernel-manager/session/sandbox_inbox.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_info.hpp"
@@ -45,7 +46,7 @@
 
 namespace cellkeep::session {
 
-class LiveSession final : public Session, public std::enable_shared_from_this<LiveSession> {
+class LiveSession final : public ManagedSession, public std::enable_shared_from_this<LiveSession> {
  public:
     using Setup = SessionSetup;
 
@@ -55,34 +56,24 @@ class LiveSession final : public Session, public std::enable_shared_from_this<Li
     LiveSession& operator=(const LiveSession&) = delete;
     ~LiveSession() override;
 
-    /// Puts the files in place, starts the kernel and waits until it has answered.
-    boost::asio::awaitable<Status> start();
-
-    /// Makes a spare somebody's: files, variables and directory are put in place, everything else
-    /// that options say is in force from now on. Options that its sandbox was made with must be
-    /// equal. After a failure the session is only good for close().
-    boost::asio::awaitable<Status> adopt(std::string kernel_id, SessionOptions options);
-    /// Whose end is announced from now on.
-    void set_on_end_requested(std::function<void(Death)> callback) {
+    boost::asio::awaitable<Status> start() override;
+    boost::asio::awaitable<Status> adopt(std::string kernel_id, SessionOptions options) override;
+    void set_on_end_requested(std::function<void(Death)> callback) override {
         setup_.on_end_requested = std::move(callback);
     }
-    const SessionOptions& options() const { return setup_.options; }
-    /// Which made its sandbox; null: none did.
-    std::shared_ptr<sandbox::Zygote> zygote() const { return sandbox_.zygote(); }
-    /// The first half of close(): everything is answered and told, nothing is torn down yet.
-    void end_conversation(const Death& reason);
-    /// Ends everything inside without waiting; close() does the rest.
-    void kill_inside() { sandbox_.begin_destroy(); }
-    /// What close() would do, after end_conversation(), for somebody else to do.
-    sandbox::Sandbox release_sandbox() { return sandbox_.release(); }
-    /// After close(): removes what the host has not let go of yet, if anything. Blocks as
-    /// sandbox::Sandbox::destroy does.
-    Status remove_leftovers(std::chrono::milliseconds patience) {
+    const SessionOptions& options() const override { return setup_.options; }
+    std::shared_ptr<sandbox::Zygote> zygote() const override { return sandbox_.zygote(); }
+    void end_conversation(const Death& reason) override;
+    void kill_inside() override { sandbox_.begin_destroy(); }
+    std::shared_ptr<sandbox::Sandbox> release_sandbox() override {
+        return std::make_shared<sandbox::Sandbox>(sandbox_.release());
+    }
+    Status remove_leftovers(std::chrono::milliseconds patience) override {
         return sandbox_.destroy(patience);
     }
 
     const std::string& id() const override { return setup_.id; }
-    const std::string& kernel_id() const { return setup_.kernel_id; }
+    const std::string& kernel_id() const override { return setup_.kernel_id; }
     SessionInfo info() const override;
     KernelState state() const override { return main_->state(); }
     void submit(protocol::Message request, std::shared_ptr<ReplySink> origin) override;

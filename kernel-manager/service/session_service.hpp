@@ -17,12 +17,12 @@
 
 namespace cellkeep::session {
 
-class Backend {
+class SessionService {
  public:
-    Backend() = default;
-    Backend(const Backend&) = delete;
-    Backend& operator=(const Backend&) = delete;
-    virtual ~Backend() = default;
+    SessionService() = default;
+    SessionService(const SessionService&) = delete;
+    SessionService& operator=(const SessionService&) = delete;
+    virtual ~SessionService() = default;
 
     /// A sandbox with a kernel that has answered its first request, and the files in place.
     /// kLimitExceeded when sessions_max is reached ("too many sessions", counted from the moment of

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/service/fake_backend.hpp"
+#include "tests/unit/service/fake_session_service.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -142,7 +142,7 @@ Result<sandbox::Workspace> FakeSession::workspace() {
     return sandbox::Workspace(workspace_fd_, ::getuid(), ::getgid());
 }
 
-FakeBackend::FakeBackend() {
+FakeSessionService::FakeSessionService() {
     for (const char* language : {"python", "sql"}) {
         KernelSpec spec;
         spec.language = language;
@@ -157,13 +157,13 @@ FakeBackend::FakeBackend() {
     REQUIRE(directory_fd_ >= 0);
 }
 
-FakeBackend::~FakeBackend() {
+FakeSessionService::~FakeSessionService() {
     (void)::close(directory_fd_);
     std::error_code ignored;  // Ignored: the next run makes its own directory.
     (void)std::filesystem::remove_all(directory_, ignored);
 }
 
-std::shared_ptr<FakeSession> FakeBackend::add(SessionOptions options) {
+std::shared_ptr<FakeSession> FakeSessionService::add(SessionOptions options) {
     SessionInfo info;
     info.id = "ses_" + std::to_string(next_id_++);
     info.kernel_id = options.kernel_id.empty() ? "kernel-" + info.id : options.kernel_id;
@@ -178,7 +178,8 @@ std::shared_ptr<FakeSession> FakeBackend::add(SessionOptions options) {
     return session;
 }
 
-asio::awaitable<Result<std::shared_ptr<Session>>> FakeBackend::create(SessionOptions options) {
+asio::awaitable<Result<std::shared_ptr<Session>>> FakeSessionService::create(
+    SessionOptions options) {
     asked.push_back(options);
     if (gate != nullptr) {
         const auto waiting = gate;
@@ -190,7 +191,7 @@ asio::awaitable<Result<std::shared_ptr<Session>>> FakeBackend::create(SessionOpt
     co_return std::shared_ptr<Session>(add(std::move(options)));
 }
 
-std::shared_ptr<Session> FakeBackend::find(const std::string& id) const {
+std::shared_ptr<Session> FakeSessionService::find(const std::string& id) const {
     for (const auto& session : sessions) {
         if (session->id() == id || session->info().kernel_id == id) {
             return session;
@@ -199,11 +200,11 @@ std::shared_ptr<Session> FakeBackend::find(const std::string& id) const {
     return nullptr;
 }
 
-std::vector<std::shared_ptr<Session>> FakeBackend::list() const {
+std::vector<std::shared_ptr<Session>> FakeSessionService::list() const {
     return {sessions.begin(), sessions.end()};
 }
 
-const KernelSpec* FakeBackend::find_spec(const std::string& language) const {
+const KernelSpec* FakeSessionService::find_spec(const std::string& language) const {
     for (const KernelSpec& spec : specs_) {
         if (spec.language == language) {
             return &spec;
@@ -212,7 +213,7 @@ const KernelSpec* FakeBackend::find_spec(const std::string& language) const {
     return nullptr;
 }
 
-Status FakeBackend::remove(const std::string& id) {
+Status FakeSessionService::remove(const std::string& id) {
     ++removed;
     const auto found = std::find_if(sessions.begin(), sessions.end(), [&id](const auto& each) {
         return each->id() == id || each->info().kernel_id == id;

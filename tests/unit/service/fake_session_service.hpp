@@ -4,7 +4,7 @@
 // Their workspace is a temporary directory.
 #pragma once
 
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 #include "protocol/support/completion.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -71,10 +71,10 @@ class FakeSession : public Session {
     boost::asio::io_context& io_;
 };
 
-class FakeBackend : public Backend {
+class FakeSessionService : public SessionService {
  public:
-    FakeBackend();
-    ~FakeBackend() override;
+    FakeSessionService();
+    ~FakeSessionService() override;
 
     boost::asio::awaitable<Result<std::shared_ptr<Session>>> create(
         SessionOptions options) override;
