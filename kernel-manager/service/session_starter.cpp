@@ -58,13 +58,13 @@ boost::asio::awaitable<Status> SessionStarter::start(
 }
 
 boost::asio::awaitable<Status> SessionStarter::adopt(
-    SessionEntry& entry, const SessionOptions& options, OnEnd on_end) {
+    SessionEntry& entry, SessionOptions options, OnEnd on_end) {
     const auto self = shared_from_this();
     const SessionPtr spare = entry.session;
     spare->set_on_end_requested([on_end = later(std::move(on_end)),
                                  id = spare->id()](Death reason) { on_end(id, reason); });
     const OnItsWay on_its_way(*this, spare);
-    Status adopted = co_await spare->adopt(entry.kernel_id.value(), options);
+    Status adopted = co_await spare->adopt(entry.kernel_id.value(), std::move(options));
     if (adopted.has_error()) {
         hooks_.remove(
             SessionEntry{std::exchange(entry.session, nullptr), std::move(entry.slot), {}},

@@ -46,8 +46,7 @@ class SessionStarter : public std::enable_shared_from_this<SessionStarter> {
         SessionEntry& entry, SessionFactory::Order order, OnEnd on_end);
     /// Starts the entry's session, a spare, for its client. After a failure its session and number
     /// are being removed; the entry keeps its kernel id.
-    boost::asio::awaitable<Status> adopt(
-        SessionEntry& entry, const SessionOptions& options, OnEnd on_end);
+    boost::asio::awaitable<Status> adopt(SessionEntry& entry, SessionOptions options, OnEnd on_end);
     /// The server ends: closes what is on its way.
     void stop(Death reason);
 
