@@ -3,8 +3,8 @@
 
 #include "kernel-manager/execution/file_writing.hpp"
 #include "kernel-manager/service/admission.hpp"
-#include "kernel-manager/session/live_session.hpp"
 #include "kernel-manager/session/network_access.hpp"
+#include "kernel-manager/session/sandboxed_session.hpp"
 #include "protocol/support/syscall.hpp"
 #include "sandbox/workspace/workspace.hpp"
 
@@ -101,7 +101,7 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
     setup.on_end_requested = [on_end = std::move(order.on_end_requested),
                               session_id = setup.id](Death reason) { on_end(session_id, reason); };
     connect(setup);
-    co_return LiveSession::create(io_, std::move(setup), std::move(sandbox));
+    co_return SandboxedSession::create(io_, std::move(setup), std::move(sandbox));
 }
 
 void SessionFactory::connect(SessionSetup& setup) const {

@@ -21,7 +21,6 @@ KNOWN: dict[str, int] = {
     "kernel-manager/egress/ProxyConnection": 3,
     "kernel-manager/http/Connection": 3,
     "kernel-manager/jupyter/RestApi": 3,
-    "kernel-manager/session/LiveSession": 8,
     "kernels/driver/DriverInterpreter": 3,
     "sandbox/cgroup/SessionCgroup": 4,
 }

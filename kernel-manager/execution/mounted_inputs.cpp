@@ -1,29 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The files that a session begins with, and the operator's that are mounted into it.
-#include "kernel-manager/execution/file_writing.hpp"
-#include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/execution/mounted_inputs.hpp"
 
 #include <chrono>
-#include <string>
+#include <cstddef>
 #include <utility>
 
 namespace cellkeep::session {
 
-Status LiveSession::write_files(std::vector<InputFile> files) {
-    BOOST_OUTCOME_TRY(check_places(files));
-    return FileWriting(workspace_, std::move(files), setup_.inputs, References::kMounted).run();
-}
-
-Status LiveSession::check_places(const std::vector<InputFile>& files) const {
+Status check_start_files(const std::vector<InputFile>& files, const MountedInputs& mounted) {
     for (std::size_t i = 0; i < files.size(); ++i) {
         auto path = sandbox::parse_workspace_path(files[i].path);
         if (path.has_error()) {
             return std::move(path).error().within_field("files/" + std::to_string(i) + "/path");
         }
-        const auto mounted = setup_.mounted.find(files[i].path);
+        const auto mount = mounted.find(files[i].path);
         // The mount itself is in the list that the session was made with.
-        if (mounted != setup_.mounted.end() && files[i].from != mounted->second) {
+        if (mount != mounted.end() && files[i].from != mount->second) {
             return Error::in_field(
                 ErrorCode::kInvalidArgument,
                 "files/" + std::to_string(i) + "/path",
@@ -33,12 +25,18 @@ Status LiveSession::check_places(const std::vector<InputFile>& files) const {
     return ok();
 }
 
-Result<sandbox::Workspace::OpenedFile> LiveSession::open_input(const std::string& path) const {
-    const auto mounted = setup_.mounted.find(path);
-    if (mounted == setup_.mounted.end() || !setup_.inputs) {
-        return Session::open_input(path);
-    }
-    BOOST_OUTCOME_TRY(auto input, setup_.inputs->open_file(mounted->second));
+Status write_start_files(
+    const sandbox::Workspace& workspace,
+    std::vector<InputFile> files,
+    const MountedInputs& mounted,
+    std::shared_ptr<const InputsDirectory> inputs) {
+    BOOST_OUTCOME_TRY(check_start_files(files, mounted));
+    return FileWriting(workspace, std::move(files), std::move(inputs), References::kMounted).run();
+}
+
+Result<sandbox::Workspace::OpenedFile> open_mounted(
+    const InputsDirectory& inputs, const std::string& name) {
+    BOOST_OUTCOME_TRY(auto input, inputs.open_file(name));
     sandbox::Workspace::OpenedFile file;
     file.fd = std::move(input.fd);
     file.bytes = input.state.bytes;

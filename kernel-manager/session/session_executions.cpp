@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Executions of agents: how they come into the queue, are found again, and are stopped one by one.
-#include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/session_executions.hpp"
+
+#include "kernel-manager/execution/file_writing.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/sha256.hpp"
 #include "protocol/support/syscall.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace cellkeep::session {
@@ -15,28 +16,41 @@ using protocol::Channel;
 using protocol::Message;
 using std::chrono::steady_clock;
 
-Result<std::shared_ptr<Execution>> LiveSession::begin(ExecutionRequest request) {
-    if (closed_) {
-        return Error(ErrorCode::kConflict, "execute: the session has ended");
-    }
+SessionExecutions::SessionExecutions(
+    boost::asio::io_context& io,
+    const SessionSetup& setup,
+    SessionKernels& kernels,
+    SessionAccount& account,
+    std::function<void()> on_accepted)
+    : io_(io),
+      setup_(setup),
+      kernels_(kernels),
+      account_(account),
+      on_accepted_(std::move(on_accepted)) {}
+
+std::optional<Refusal> SessionExecutions::refusal() const {
+    return account_.refuse_agent(setup_.options.limits, steady_clock::now());
+}
+
+Result<std::shared_ptr<Execution>> SessionExecutions::begin(ExecutionRequest request) {
     if (request.language.empty()) {
-        request.language = main_->spec().language;
+        request.language = kernels_.main().spec().language;
     }
     std::string digest = request.idempotency_key.empty() ? "" : digest_of(request);
     BOOST_OUTCOME_TRY(auto seen, book_.find_key(request.idempotency_key, digest));
     if (seen) {
         return seen;
     }
-    BOOST_OUTCOME_TRY(check_execution(request));
+    BOOST_OUTCOME_TRY(check(request));
     return enqueue(std::move(request), std::move(digest));
 }
 
-Status LiveSession::check_execution(const ExecutionRequest& request) const {
-    if (const SupervisedKernel* lane = find_lane(request.language)) {
-        BOOST_OUTCOME_TRY(lane->check_alive());
+Status SessionExecutions::check(const ExecutionRequest& request) const {
+    if (const SupervisedKernel* kernel = kernels_.find(request.language)) {
+        BOOST_OUTCOME_TRY(kernel->check_alive());
     }
-    BOOST_OUTCOME_TRY(check_language(request.language));
-    const SessionLimits& most = session_limits();
+    BOOST_OUTCOME_TRY(kernels_.check(request.language));
+    const SessionLimits& most = setup_.options.limits;
     if (const auto refused = refusal()) {
         return Error(ErrorCode::kLimitExceeded, "execute: " + refused->message, refused->hint);
     }
@@ -47,50 +61,57 @@ Status LiveSession::check_execution(const ExecutionRequest& request) const {
             "must be at most " + std::to_string(most.wall.count()) +
                 ", the session's limit wall_ms");
     }
-    std::size_t waiting = 0;
-    for (const SupervisedKernel* lane : lanes()) {
-        waiting += lane->waiting();
-    }
-    if (waiting >= limits::kExecutionsQueuedMax) {
+    if (kernels_.waiting() >= limits::kExecutionsQueuedMax) {
         return Error(
             ErrorCode::kLimitExceeded,
             "execute: " + std::to_string(limits::kExecutionsQueuedMax) +
                 " requests wait in this session already");
     }
-    for (const InputFile& file : request.files) {
+    BOOST_OUTCOME_TRY(check_places(request.files));
+    return check_files(request.files, setup_.inputs.get());
+}
+
+Status SessionExecutions::check_places(const std::vector<InputFile>& files) const {
+    for (const InputFile& file : files) {
         if (setup_.mounted.contains(file.path)) {
             // Not even from the same input: a copy in its place would take the mount away.
             return Error::in_field(
                 ErrorCode::kInvalidArgument,
-                "files/" + std::to_string(&file - request.files.data()) + "/path",
+                "files/" + std::to_string(&file - files.data()) + "/path",
                 "a read-only input is mounted there");
         }
     }
-    return check_files(request.files, setup_.inputs.get());
+    return ok();
 }
 
-Result<std::shared_ptr<Execution>> LiveSession::enqueue(
-    ExecutionRequest request, std::string digest) {
-    BOOST_OUTCOME_TRY(const auto random, random_hex(12));
+std::shared_ptr<TrackedExecution> SessionExecutions::make(
+    ExecutionRequest& request, const std::string& id) const {
     const auto execution = std::make_shared<Execution>(
         io_,
         Execution::Order{
-            .id = "exe_" + random,
+            .id = id,
             .session_id = setup_.id,
             .language = request.language,
             .code_sha256 = protocol::sha256_hex(request.code),
             .reasoning = std::move(request.reasoning),
             .metadata = std::move(request.metadata)});
-    auto tracked = std::make_shared<TrackedExecution>(TrackedExecution{
+    return std::make_shared<TrackedExecution>(TrackedExecution{
         execution,
         ExecutionRecorder(
             execution->id(),
             setup_.id,
             std::move(request.stdin_text),
-            session_limits().output_bytes,
+            setup_.options.limits.output_bytes,
             setup_.proxy != nullptr),
         request.timeout,
         std::move(request.files)});
+}
+
+Result<std::shared_ptr<Execution>> SessionExecutions::enqueue(
+    ExecutionRequest request, std::string digest) {
+    BOOST_OUTCOME_TRY(const auto random, random_hex(12));
+    auto tracked = make(request, "exe_" + random);
+    const std::shared_ptr<Execution> execution = tracked->execution;
     Message message = Message::make(
         Channel::kShell,
         protocol::make_header("execute_request", "api-" + setup_.id, "cellkeep"),
@@ -101,50 +122,42 @@ Result<std::shared_ptr<Execution>> LiveSession::enqueue(
          {"user_expressions", json::object()},
          {"allow_stdin", true},
          {"stop_on_error", false}});
-    SupervisedKernel& lane = open_lane(request.language);
+    SupervisedKernel& kernel = kernels_.open(request.language);
     BOOST_OUTCOME_TRY(
-        lane.enqueue({std::move(message), nullptr, std::move(tracked), steady_clock::now()}));
-    ++executions_;
+        kernel.enqueue({std::move(message), nullptr, std::move(tracked), steady_clock::now()}));
+    ++accepted_;
     account_.accept_agent();
     book_.add(execution, request.idempotency_key, std::move(digest));
-    touch();
-    launch_lanes();
-    lane.dispatch();
+    on_accepted_();
+    kernels_.launch_waiting();
+    kernel.dispatch();
     if (execution->phase() == ExecutionPhase::kQueued) {
         execution->mark_queued();
     }
     return execution;
 }
 
-std::shared_ptr<Execution> LiveSession::find_execution(const std::string& execution_id) const {
-    return book_.find(execution_id);
-}
-
-std::vector<std::shared_ptr<Execution>> LiveSession::list_executions() const {
-    return book_.list();
-}
-
-Status LiveSession::interrupt_execution(const std::string& execution_id) {
-    const auto execution = book_.find(execution_id);
+Status SessionExecutions::interrupt(const std::string& id) {
+    const auto execution = book_.find(id);
     if (!execution) {
-        return Error(ErrorCode::kNotFound, "interrupt: there is no execution " + execution_id);
+        return Error(ErrorCode::kNotFound, "interrupt: there is no execution " + id);
     }
     if (execution->phase() == ExecutionPhase::kFinished) {
-        return Error(ErrorCode::kConflict, "interrupt: " + execution_id + " has finished");
+        return Error(ErrorCode::kConflict, "interrupt: " + id + " has finished");
     }
-    for (SupervisedKernel* lane : lanes()) {
-        if (auto done = lane->interrupt_execution(execution)) {
+    for (SupervisedKernel* kernel : kernels_.all()) {
+        if (auto done = kernel->interrupt_execution(execution)) {
             return std::move(*done);
         }
     }
     return ok();  // its code has ended, its answer is being put together
 }
 
-void LiveSession::complete(TrackedExecution& tracked, ExecutionResult result) {
+void SessionExecutions::complete(TrackedExecution& tracked, ExecutionResult result) {
     const std::shared_ptr<Execution> execution = tracked.execution;
     result.reasoning = execution->order().reasoning;
     result.metadata = execution->order().metadata;
-    // What never ran, and what somebody ended, says nothing about the code.
+    // What never ran, and what a client ended, says nothing about the code.
     const bool ran = execution->phase() == ExecutionPhase::kRunning;
     const bool ended_by_others = result.death.has_value() && !is_own_fault(*result.death);
     account_.end_agent(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/session/usage_report.hpp"
+#include "kernel-manager/limits/usage_report.hpp"
 
 #include "tests/support/start_time.hpp"
 

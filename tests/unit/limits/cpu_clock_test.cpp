@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/session/cpu_clock.hpp"
+#include "kernel-manager/limits/cpu_clock.hpp"
 
 #include <catch2/catch.hpp>
 
