@@ -17,7 +17,7 @@
 namespace cellkeep::session {
 namespace {
 
-using Kind = sandbox::SandboxEvent::Kind;
+using EventKind = sandbox::SandboxEvent::Kind;
 
 /// A sandbox whose reports are a test's; a byte in the pipe announces each.
 struct WatchFixture {
@@ -56,7 +56,7 @@ struct WatchFixture {
         REQUIRE(::read(pipe.read_end.get(), &byte, 1) == 1);
         return std::optional(std::move(one));
     }
-    void report(Kind kind, std::uint32_t number = 0) {
+    void report(EventKind kind, std::uint32_t number = 0) {
         sandbox::SandboxEvent event;
         event.kind = kind;
         event.worker.id = number;
@@ -76,24 +76,24 @@ TEST_CASE_METHOD(WatchFixture, "reports are passed on in their order", "[session
     begin();
     poll();
     CHECK(seen.empty());
-    report(Kind::kWorkerExited, 7);
-    report(Kind::kDenied);
-    report(Kind::kSwept);
-    report(Kind::kGroupSwept, 2);
+    report(EventKind::kWorkerExited, 7);
+    report(EventKind::kDenied);
+    report(EventKind::kSwept);
+    report(EventKind::kGroupSwept, 2);
     poll();
     CHECK(seen == std::vector<std::string>{"exit 7", "denied ptrace", "swept", "swept 2"});
-    report(Kind::kSandboxDied);
+    report(EventKind::kSandboxDied);
     poll();
     CHECK(seen.back() == "died");
-    report(Kind::kSwept);
+    report(EventKind::kSwept);
     poll();
     CHECK(seen.back() == "died");  // nothing follows
 }
 
 TEST_CASE_METHOD(WatchFixture, "refusals come ahead of their turn", "[session][watch]") {
     begin();
-    report(Kind::kWorkerExited, 7);
-    report(Kind::kDenied);
+    report(EventKind::kWorkerExited, 7);
+    report(EventKind::kDenied);
     watch.take_denials();
     CHECK(seen == std::vector<std::string>{"denied ptrace"});
     poll();
@@ -102,7 +102,7 @@ TEST_CASE_METHOD(WatchFixture, "refusals come ahead of their turn", "[session][w
 
 TEST_CASE_METHOD(WatchFixture, "a closed watch passes nothing on", "[session][watch]") {
     begin();
-    report(Kind::kSwept);
+    report(EventKind::kSwept);
     SECTION("before") {
         watch.close();
         poll();
@@ -110,7 +110,7 @@ TEST_CASE_METHOD(WatchFixture, "a closed watch passes nothing on", "[session][wa
     }
     SECTION("from inside a report") {
         closes = true;
-        report(Kind::kSwept);
+        report(EventKind::kSwept);
         poll();
         CHECK(seen.size() == 1);
     }

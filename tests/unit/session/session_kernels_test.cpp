@@ -111,7 +111,7 @@ TEST_CASE_METHOD(KernelsFixture, "a language has a kernel once code comes", "[se
     CHECK(&kernels.of(0) == &kernels.main());
     CHECK(kernels.find_used("bash").value() == &bash);
     CHECK(kernels.list().size() == 9);
-    CHECK(kernels.list()[1].language == "bash");
+    CHECK(kernels.list()[1].name == "bash");
 }
 
 TEST_CASE_METHOD(KernelsFixture, "a session has eight languages", "[session][kernels]") {
