@@ -8,7 +8,7 @@
 #pragma once
 
 #include "kernel-manager/api/bodies/request_body.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/completion.hpp"
 
@@ -45,7 +45,7 @@ class OneShots {
  public:
     using Clock = std::chrono::steady_clock;
 
-    explicit OneShots(session::Backend& backend, OneShotBounds bounds = {})
+    explicit OneShots(session::SessionService& backend, OneShotBounds bounds = {})
         : backend_(backend), bounds_(bounds) {}
 
     enum class From { kRun, kCache, kKey };
@@ -55,9 +55,9 @@ class OneShots {
         bool cached = false;     // so was the answer that is given, now or when its key came first
     };
     /// body is what the order was read from: identical bodies are identical runs. Errors are those
-    /// of Backend::create and Session::begin; kInvalidArgument (in the field "idempotency_key") for
-    /// a key that came with another body; session::forgotten_answer() for one whose answer is not
-    /// kept.
+    /// of SessionService::create and Session::begin; kInvalidArgument (in the field
+    /// "idempotency_key") for a key that came with another body; session::forgotten_answer() for
+    /// one whose answer is not kept.
     boost::asio::awaitable<Result<Begun>> begin(
         OneShotOrder order, nlohmann::json body, const std::string& owner);
     /// Null if it is not remembered.
@@ -98,7 +98,7 @@ class OneShots {
     void forget_old();
     void store_answer(const OneShot& run, const std::string& key, std::chrono::seconds ttl);
 
-    session::Backend& backend_;
+    session::SessionService& backend_;
     OneShotBounds bounds_;
     std::map<std::string, Kept> runs_;      // by execution id
     std::map<std::string, Memory> owners_;  // by name

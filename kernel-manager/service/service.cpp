@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/service/service.hpp"
 
-#include "kernel-manager/service/service_state.hpp"
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/file_writing.hpp"
+#include "kernel-manager/limits/death_notice.hpp"
+#include "kernel-manager/service/service_parts.hpp"
+#include "kernel-manager/session/network_access.hpp"
+#include "kernel-manager/warm/host_capacity.hpp"
+
+#include <boost/asio/post.hpp>
 
 #include <utility>
 
 namespace cellkeep::session {
 
 Service::Service(boost::asio::io_context& io, ServiceConfig config)
-    : state_(std::make_shared<ServiceState>(io, std::move(config))) {
-    state_->begin();
+    : parts_(Parts::create(io, std::move(config))) {
+    // When the server runs, not while it is being put together.
+    boost::asio::post(io, [weak = std::weak_ptr(parts_)] {
+        const auto parts = weak.lock();
+        if (!parts || parts->admission->is_closed()) {
+            return;
+        }
+        parts->warm->begin();
+        parts->readiness->begin();
+        parts->spares->pool()->fill();
+    });
 }
 
 Service::~Service() {
@@ -17,60 +33,106 @@ Service::~Service() {
 }
 
 void Service::add_listener(SessionListener* listener) {
-    state_->add_listener(listener);
+    parts_->registry->add_listener(listener);
 }
 
 boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::create(SessionOptions options) {
-    const std::shared_ptr<ServiceState> state = state_;  // outlives the Service if need be
-    auto created = co_await state->create(std::move(options));
-    if (created.has_error()) {
-        co_return std::move(created).error();
+    const std::shared_ptr<Parts> parts = parts_;  // outlives the Service if need be
+    const ServiceConfig& config = *parts->config;
+    BOOST_OUTCOME_CO_TRY(parts->admission->check(options));
+    BOOST_OUTCOME_CO_TRY(options.network, grant_network(config.gateway.get(), options.network));
+    if (!options.limits.consecutive_failures.has_value()) {
+        options.limits.consecutive_failures = config.consecutive_failures;
     }
-    co_return std::shared_ptr<Session>(std::move(created).value());
+    auto inputs = co_await parts->factory->check_inputs(options.files);
+    BOOST_OUTCOME_CO_TRY(auto checked, std::move(inputs));
+    const SparePool::Asking asking(parts->spares->pool(), options);
+    const SessionStarter::OnEnd on_end = [weak = std::weak_ptr(parts->registry)](
+                                             const std::string& id, Death reason) {
+        if (const auto registry = weak.lock()) {
+            (void)registry->remove(id, reason);  // not found: a client was faster
+        }
+    };
+    SessionEntry entry;
+    BOOST_OUTCOME_CO_TRY(entry.kernel_id, parts->admission->claim_kernel_id(options.kernel_id));
+    if (!has_references(options.files)) {  // those are mounted when a sandbox is made
+        Status handed = co_await parts->spares->hand_out(entry, options, on_end);
+        BOOST_OUTCOME_CO_TRY(std::move(handed));
+    }
+    if (!entry.session) {
+        Status room = co_await Admission::make_room(parts->admission);
+        BOOST_OUTCOME_CO_TRY(std::move(room));
+        BOOST_OUTCOME_CO_TRY(entry.slot, parts->admission->claim_slot());
+        SessionFactory::Order order;
+        order.options = std::move(options);
+        order.checked_inputs = std::move(checked);
+        Status started = co_await parts->starter->start(entry, std::move(order), on_end);
+        if (started.has_error()) {
+            co_return name_full_host(std::move(started).error());
+        }
+    }
+    const std::shared_ptr<Session> session = entry.session;
+    if (parts->admission->is_closed()) {
+        parts->teardown->begin(std::move(entry), {Death::Kind::kRequested, kServerShutdown});
+        co_return refuse_at_shutdown();
+    }
+    if (auto added = parts->registry->add(entry); added.has_error()) {
+        parts->teardown->begin(std::move(entry), {Death::Kind::kStartFailed, 0});
+        co_return name_full_host(std::move(added).error()).with_context("create session");
+    }
+    co_return session;
 }
 
 std::shared_ptr<Session> Service::find(const std::string& id) const {
-    return state_->find(id);
+    return parts_->registry->find(id);
 }
 
 std::vector<std::shared_ptr<Session>> Service::list() const {
-    return state_->list();
+    return parts_->registry->list();
 }
 
 Status Service::remove(const std::string& id) {
-    return state_->remove(id, {Death::Kind::kRequested, 0});
+    return parts_->registry->remove(id, {Death::Kind::kRequested, 0});
 }
 
 boost::asio::awaitable<void> Service::wait_until_gone(std::string id) {
-    return state_->wait_until_gone(std::move(id));
+    return parts_->teardown->wait_until_gone(std::move(id));
 }
 
 std::size_t Service::spares() const {
-    return state_->spares();
+    return parts_->spares->pool()->size();
 }
 
 bool Service::ready() const {
-    return state_->ready();
-}
-
-void Service::shutdown() {
-    state_->shutdown();
+    return parts_->readiness->is_ready();
 }
 
 std::vector<std::string> Service::languages() const {
-    return state_->config().catalog.languages();
+    return parts_->config->catalog.languages();
 }
 
 std::vector<NotOffered> Service::not_offered() const {
-    return state_->config().catalog.not_offered();
+    return parts_->config->catalog.not_offered();
 }
 
 const KernelSpec* Service::find_spec(const std::string& language) const {
-    return state_->config().catalog.find(language);
+    return parts_->config->catalog.find(language);
 }
 
 LimitCeilings Service::ceilings() const {
-    return state_->config().ceilings;
+    return parts_->config->ceilings;
+}
+
+void Service::shutdown() {
+    const Death reason{Death::Kind::kRequested, kServerShutdown};
+    parts_->admission->close();
+    parts_->factory->stop();
+    parts_->teardown->begin_shutdown();
+    parts_->starter->stop(reason);
+    parts_->registry->remove_all(reason);
+    parts_->spares->pool()->stop();
+    parts_->warm->stop();
+    parts_->teardown->finish();
 }
 
 }  // namespace cellkeep::session

@@ -61,15 +61,15 @@ std::optional<SessionOptions> SparePool::missing() const {
     return std::nullopt;
 }
 
-bool SparePool::is_courteous() const {
-    return asking_ > 0 && steady_clock::now() - asking_since_ < kSpareCourtesy;
+bool SparePool::should_defer() const {
+    return asking_ > 0 && steady_clock::now() - asking_since_ < kSpareDeferralMost;
 }
 
 void SparePool::fill() {
-    if (stopped_ || is_courteous()) {
+    if (stopped_ || should_defer()) {
         return;
     }
-    shed();
+    trim();
     while (!waiting_ && being_made_.size() < kSparesMadeAtOnce) {
         const std::optional<SessionOptions> kind = missing();
         if (!kind.has_value() || !hooks_.has_room(being_made_.size())) {
@@ -83,17 +83,17 @@ void SparePool::fill() {
     }
     watch_demand();
     if (being_made_.empty()) {
-        tell_settled();
+        announce_settled();
     }
 }
 
-void SparePool::tell_settled() const {
+void SparePool::announce_settled() const {
     if (hooks_.on_settled) {
         hooks_.on_settled();
     }
 }
 
-void SparePool::shed() {
+void SparePool::trim() {
     const auto now = steady_clock::now();
     for (std::size_t i = ready_.size(); i-- > 0;) {
         const SessionOptions& options = ready_[i]->options();
@@ -118,7 +118,7 @@ void SparePool::watch_demand() {
     });
 }
 
-void SparePool::tell(bool ready) {
+void SparePool::announce_made(bool ready) {
     if (const auto made = std::exchange(made_, nullptr)) {
         made->set(ready);
     }
@@ -132,11 +132,11 @@ boost::asio::awaitable<void> SparePool::make_one(SessionOptions options) {
             return fits(one, options);
         }));
     if (made.has_error()) {
-        tell(false);
+        announce_made(false);
         if (!stopped_) {
             hooks_.log("no spare session could be made: " + made.error().message());
             fill_later();
-            tell_settled();
+            announce_settled();
         }
         co_return;
     }
@@ -145,7 +145,7 @@ boost::asio::awaitable<void> SparePool::make_one(SessionOptions options) {
     } else {
         ready_.push_back(std::move(made).value());
     }
-    tell(true);
+    announce_made(true);
     fill();
 }
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "kernel-manager/service/spare_demand.hpp"
-#include "kernel-manager/session/live_session.hpp"
+#include "kernel-manager/session/managed_session.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "kernel-manager/warm/retry_delay.hpp"
 #include "protocol/support/completion.hpp"
@@ -37,11 +37,11 @@ inline constexpr std::size_t kSparesMadeAtOnce = 3;
 
 /// Spares are made when nobody waits for a session, so that those do not wait for spares; but no
 /// longer than this after the first of a crowd has come.
-inline constexpr std::chrono::milliseconds kSpareCourtesy{1000};
+inline constexpr std::chrono::milliseconds kSpareDeferralMost{1000};
 
 class SparePool : public std::enable_shared_from_this<SparePool> {
  public:
-    using Spare = std::shared_ptr<LiveSession>;
+    using Spare = std::shared_ptr<ManagedSession>;
     using Kind = SpareDemand::Kind;
     /// While it lives, somebody is getting a session: their wish counts as demand. What is missing
     /// afterwards is made then.
@@ -98,13 +98,14 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
     std::optional<SessionOptions> missing() const;
     std::size_t count_ready(const SessionOptions& kind) const;
     /// Lets go of what is beyond the demand.
-    void shed();
+    void trim();
     void watch_demand();
-    bool is_courteous() const;
+    /// Sessions that clients wait for come first, for kSpareDeferralMost at most.
+    bool should_defer() const;
     boost::asio::awaitable<void> make_one(SessionOptions options);
-    void tell(bool ready);
+    void announce_made(bool ready);
     void fill_later();
-    void tell_settled() const;
+    void announce_settled() const;
 
     boost::asio::io_context& io_;
     SpareDemand demand_;

@@ -5,9 +5,9 @@
 // session. io_context thread only.
 #pragma once
 
+#include "kernel-manager/limits/cpu_clock.hpp"
 #include "kernel-manager/limits/limits.hpp"
 #include "kernel-manager/limits/session_account.hpp"
-#include "kernel-manager/session/cpu_clock.hpp"
 #include "protocol/support/result.hpp"
 #include "sandbox/sandbox.hpp"
 

@@ -55,14 +55,14 @@ boost::asio::awaitable<void> WarmStart::wait_until_ready() {
     co_await full_->wait_for_first();
 }
 
-void WarmStart::praise(const ZygotePtr& zygote) {
-    full_->praise(zygote);
-    bare_->praise(zygote);
+void WarmStart::fork_succeeded(const ZygotePtr& zygote) {
+    full_->fork_succeeded(zygote);
+    bare_->fork_succeeded(zygote);
 }
 
-void WarmStart::report(const ZygotePtr& zygote) {
-    full_->report(zygote);
-    bare_->report(zygote);
+void WarmStart::fork_failed(const ZygotePtr& zygote) {
+    full_->fork_failed(zygote);
+    bare_->fork_failed(zygote);
 }
 
 void WarmStart::stop() {

@@ -47,9 +47,9 @@ class WarmStart : public std::enable_shared_from_this<WarmStart> {
     /// Returns when ready().
     boost::asio::awaitable<void> wait_until_ready();
     /// A session that the zygote made has started.
-    void praise(const ZygotePtr& zygote);
+    void fork_succeeded(const ZygotePtr& zygote);
     /// The zygote did not make what could be made without it: another takes its place.
-    void report(const ZygotePtr& zygote);
+    void fork_failed(const ZygotePtr& zygote);
     /// Lets both go and makes no others. Whoever waits goes on.
     void stop();
 

@@ -95,7 +95,7 @@ ZygoteKeeper::ZygotePtr ZygoteKeeper::take() {
     return current_;
 }
 
-void ZygoteKeeper::report(const ZygotePtr& zygote) {
+void ZygoteKeeper::fork_failed(const ZygotePtr& zygote) {
     if (zygote && zygote == current_) {
         hooks_.log("the zygote makes nothing that works and will be replaced");
         current_->end();
@@ -111,7 +111,7 @@ boost::asio::awaitable<void> ZygoteKeeper::wait_for_first() {
     }
 }
 
-void ZygoteKeeper::praise(const ZygotePtr& zygote) {
+void ZygoteKeeper::fork_succeeded(const ZygotePtr& zygote) {
     if (zygote && zygote == current_) {
         retry_delay_.reset();
     }

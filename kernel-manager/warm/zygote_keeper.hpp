@@ -59,9 +59,9 @@ class ZygoteKeeper : public std::enable_shared_from_this<ZygoteKeeper> {
     /// One that lives, for one fork; null if there is none now.
     ZygotePtr take();
     /// What was made by this one works.
-    void praise(const ZygotePtr& zygote);
+    void fork_succeeded(const ZygotePtr& zygote);
     /// It has not made what could be made without it: another takes its place.
-    void report(const ZygotePtr& zygote);
+    void fork_failed(const ZygotePtr& zygote);
     /// While there is none yet: waits for the one being made, if one is.
     boost::asio::awaitable<void> wait_for_first();
     /// No more of them; the one that is ready is let go, and nobody waits any more.

@@ -302,7 +302,7 @@ ParsedBody parse_body(const http::Request& request, EmptyBody empty) {
     return {std::move(value).value(), std::nullopt};
 }
 
-Offer offer_of(const session::Backend& backend) {
+Offer offer_of(const session::SessionService& backend) {
     return {backend.languages(), backend.ceilings(), backend.not_offered()};
 }
 

@@ -8,7 +8,7 @@
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/http/message/request.hpp"
 #include "kernel-manager/limits/limits.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "protocol/support/result.hpp"
@@ -30,7 +30,7 @@ struct Offer {
 };
 
 /// What the server can give now.
-Offer offer_of(const session::Backend& backend);
+Offer offer_of(const session::SessionService& backend);
 
 /// An execution as asked for, with what only the front end needs to know.
 struct ExecutionOrder {

@@ -7,7 +7,7 @@
 #include "kernel-manager/api/history.hpp"
 #include "kernel-manager/api/one_shots.hpp"
 #include "kernel-manager/http/router.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -15,10 +15,10 @@
 
 namespace cellkeep::agent {
 
-/// Backend and history must outlive it, and it the listener.
+/// The session service and history must outlive it, and it the listener.
 class OneShotRoutes {
  public:
-    OneShotRoutes(session::Backend& backend, History& history)
+    OneShotRoutes(session::SessionService& backend, History& history)
         : backend_(backend), history_(history), one_shots_(backend) {}
     void add_to(http::Router& router);
 
@@ -32,7 +32,7 @@ class OneShotRoutes {
     /// Returns null if there is no such execution, or none that the principal may see.
     std::shared_ptr<OneShot> find(const http::Request& request);
 
-    session::Backend& backend_;
+    session::SessionService& backend_;
     History& history_;
     OneShots one_shots_;
 };

@@ -10,7 +10,7 @@
 
 namespace cellkeep::agent {
 
-Routes::Routes(session::Backend& backend, History& history, std::string version)
+Routes::Routes(session::SessionService& backend, History& history, std::string version)
     : lookup_(backend, history),
       service_(backend, history, std::move(version)),
       sessions_(backend, history, lookup_),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The session API, /v1: sessions, executions and files as HTTP routes over a Backend. Translates
-// and checks; every decision about a session is the session service's. What a principal may not see
-// (http/access/principal.hpp) does not exist for it (404); what a role may not do at all, its route
-// says.
+// The session API, /v1: sessions, executions and files as HTTP routes over a SessionService.
+// Translates and checks; every decision about a session is the session service's. What a principal
+// may not see (http/access/principal.hpp) does not exist for it (404); what a role may not do at
+// all, its route says.
 #pragma once
 
 #include "kernel-manager/api/routes/execution_routes.hpp"
@@ -12,17 +12,17 @@
 #include "kernel-manager/api/routes/session_lookup.hpp"
 #include "kernel-manager/api/routes/session_routes.hpp"
 #include "kernel-manager/http/router.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <string>
 
 namespace cellkeep::agent {
 
-/// Owns what the routes of the session API share. Backend and history must outlive it, and it the
-/// listener.
+/// Owns what the routes of the session API share. The session service and history must outlive it,
+/// and it the listener.
 class Routes {
  public:
-    Routes(session::Backend& backend, History& history, std::string version);
+    Routes(session::SessionService& backend, History& history, std::string version);
     Routes(const Routes&) = delete;
     Routes& operator=(const Routes&) = delete;
     ~Routes() = default;

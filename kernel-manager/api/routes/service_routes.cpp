@@ -9,7 +9,8 @@
 
 namespace cellkeep::agent {
 
-ServiceRoutes::ServiceRoutes(session::Backend& backend, const History& history, std::string version)
+ServiceRoutes::ServiceRoutes(
+    session::SessionService& backend, const History& history, std::string version)
     : backend_(backend), history_(history), version_(std::move(version)) {}
 
 void ServiceRoutes::add_to(http::Router& router) {

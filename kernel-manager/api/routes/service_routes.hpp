@@ -5,7 +5,7 @@
 
 #include "kernel-manager/api/history.hpp"
 #include "kernel-manager/http/router.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -13,10 +13,10 @@
 
 namespace cellkeep::agent {
 
-/// Backend and history must outlive it, and it the listener.
+/// The session service and history must outlive it, and it the listener.
 class ServiceRoutes {
  public:
-    ServiceRoutes(session::Backend& backend, const History& history, std::string version);
+    ServiceRoutes(session::SessionService& backend, const History& history, std::string version);
     void add_to(http::Router& router);
 
  private:
@@ -26,7 +26,7 @@ class ServiceRoutes {
     Answer health(http::Request& request);
     Answer openapi(http::Request& request);
 
-    session::Backend& backend_;
+    session::SessionService& backend_;
     const History& history_;
     std::string version_;
 };

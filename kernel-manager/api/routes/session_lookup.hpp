@@ -6,7 +6,7 @@
 
 #include "kernel-manager/api/history.hpp"
 #include "kernel-manager/http/router.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -22,7 +22,7 @@ class SessionLookup {
         std::function<boost::asio::awaitable<http::Response>(http::Request&, Session)>;
 
     /// Both must outlive this.
-    SessionLookup(session::Backend& backend, const History& history)
+    SessionLookup(session::SessionService& backend, const History& history)
         : backend_(backend), history_(history) {}
 
     /// Returns null if there is no such session, or none that the principal may see.
@@ -35,7 +35,7 @@ class SessionLookup {
     boost::asio::awaitable<http::Response> serve(
         http::Request& request, const SessionHandler& handler) const;
 
-    session::Backend& backend_;
+    session::SessionService& backend_;
     const History& history_;
 };
 

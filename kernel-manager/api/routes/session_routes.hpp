@@ -6,7 +6,7 @@
 #include "kernel-manager/api/history.hpp"
 #include "kernel-manager/api/routes/session_lookup.hpp"
 #include "kernel-manager/http/router.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -17,7 +17,8 @@ namespace cellkeep::agent {
 /// All three must outlive it, and it the listener.
 class SessionRoutes {
  public:
-    SessionRoutes(session::Backend& backend, const History& history, const SessionLookup& lookup)
+    SessionRoutes(
+        session::SessionService& backend, const History& history, const SessionLookup& lookup)
         : backend_(backend), history_(history), lookup_(lookup) {}
     void add_to(http::Router& router);
 
@@ -33,7 +34,7 @@ class SessionRoutes {
     Answer interrupt(http::Request& request, Session session);
     Answer restart(http::Request& request, Session session);
 
-    session::Backend& backend_;
+    session::SessionService& backend_;
     const History& history_;
     const SessionLookup& lookup_;
 };

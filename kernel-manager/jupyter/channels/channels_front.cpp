@@ -72,7 +72,7 @@ Result<ChannelsClient> read_client(const http::Request& request) {
 }  // namespace
 
 ChannelsFront::ChannelsFront(
-    boost::asio::io_context& io, session::Backend& backend, ChannelsConfig config)
+    boost::asio::io_context& io, session::SessionService& backend, ChannelsConfig config)
     : io_(io), backend_(backend), config_(std::move(config)) {}
 
 void ChannelsFront::add_to(http::Router& router) {

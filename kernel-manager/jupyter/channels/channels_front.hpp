@@ -9,8 +9,8 @@
 
 #include "kernel-manager/http/router.hpp"
 #include "kernel-manager/jupyter/channels/channels_hub.hpp"
-#include "kernel-manager/service/backend.hpp"
 #include "kernel-manager/service/service.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -31,7 +31,7 @@ class ChannelsFront : public session::SessionListener {
  public:
     /// The backend must outlive this, and this the routes.
     ChannelsFront(
-        boost::asio::io_context& io, session::Backend& backend, ChannelsConfig config = {});
+        boost::asio::io_context& io, session::SessionService& backend, ChannelsConfig config = {});
     ~ChannelsFront() override = default;
     ChannelsFront(const ChannelsFront&) = delete;
     ChannelsFront& operator=(const ChannelsFront&) = delete;
@@ -55,7 +55,7 @@ class ChannelsFront : public session::SessionListener {
     std::shared_ptr<ChannelsHub> hub_of(const std::shared_ptr<session::Session>& session);
 
     boost::asio::io_context& io_;
-    session::Backend& backend_;
+    session::SessionService& backend_;
     ChannelsConfig config_;
     std::map<std::string, std::shared_ptr<ChannelsHub>> hubs_;
     bool shutting_down_ = false;

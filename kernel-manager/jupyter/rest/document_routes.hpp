@@ -10,7 +10,7 @@
 #include "kernel-manager/jupyter/rest/rest_config.hpp"
 #include "kernel-manager/jupyter/rest/rest_kernels.hpp"
 #include "kernel-manager/jupyter/rest/rest_sessions.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -26,7 +26,7 @@ class DocumentRoutes {
  public:
     DocumentRoutes(
         boost::asio::io_context& io,
-        session::Backend& backend,
+        session::SessionService& backend,
         const RestConfig& config,
         RestKernels& kernels)
         : backend_(backend), config_(config), kernels_(kernels), pending_(io) {}
@@ -56,7 +56,7 @@ class DocumentRoutes {
         int status, const RestSession& document, const http::Principal& principal) const;
     void forget_documents_without_kernel();
 
-    session::Backend& backend_;
+    session::SessionService& backend_;
     const RestConfig& config_;
     RestKernels& kernels_;
     RestSessionTable documents_;

@@ -6,7 +6,7 @@
 #include "kernel-manager/http/router.hpp"
 #include "kernel-manager/jupyter/rest/client_activity.hpp"
 #include "kernel-manager/jupyter/rest/rest_kernels.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -17,7 +17,7 @@ namespace cellkeep::jupyter {
 /// All of them must outlive it, and it the listener.
 class KernelRoutes {
  public:
-    KernelRoutes(session::Backend& backend, RestKernels& kernels)
+    KernelRoutes(session::SessionService& backend, RestKernels& kernels)
         : backend_(backend), kernels_(kernels) {}
     void add_to(http::Router& router, ClientActivity& activity);
 
@@ -35,7 +35,7 @@ class KernelRoutes {
     Answer with_kernel(
         http::Request& request, Answer (KernelRoutes::*member)(http::Request&, Kernel));
 
-    session::Backend& backend_;
+    session::SessionService& backend_;
     RestKernels& kernels_;
 };
 

@@ -7,7 +7,7 @@
 #include "kernel-manager/jupyter/rest/client_activity.hpp"
 #include "kernel-manager/jupyter/rest/rest_config.hpp"
 #include "kernel-manager/jupyter/rest/rest_kernels.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -17,7 +17,7 @@ namespace cellkeep::jupyter {
 class KernelspecRoutes {
  public:
     KernelspecRoutes(
-        session::Backend& backend, const RestConfig& config, const RestKernels& kernels)
+        session::SessionService& backend, const RestConfig& config, const RestKernels& kernels)
         : backend_(backend), config_(config), kernels_(kernels) {}
     void add_to(http::Router& router, ClientActivity& activity);
 
@@ -28,7 +28,7 @@ class KernelspecRoutes {
     Answer get(http::Request& request);
     Answer get_logo(http::Request& request);
 
-    session::Backend& backend_;
+    session::SessionService& backend_;
     const RestConfig& config_;
     const RestKernels& kernels_;
 };

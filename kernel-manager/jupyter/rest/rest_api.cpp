@@ -5,7 +5,7 @@
 
 namespace cellkeep::jupyter {
 
-RestApi::RestApi(boost::asio::io_context& io, session::Backend& backend, RestConfig config)
+RestApi::RestApi(boost::asio::io_context& io, session::SessionService& backend, RestConfig config)
     : config_(std::move(config)),
       kernels_(backend, config_),
       server_(config_, kernels_, activity_),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Jupyter Server REST API below /api, and /kernelspecs, as HTTP routes over a Backend: what
-// JupyterLab's gateway client, @jupyterlab/services and agent frameworks ask for. Translates only;
-// every decision about a kernel is the session service's. What a principal may not see
+// The Jupyter Server REST API below /api, and /kernelspecs, as HTTP routes over a SessionService:
+// what JupyterLab's gateway client, @jupyterlab/services and agent frameworks ask for. Translates
+// only; every decision about a kernel is the session service's. What a principal may not see
 // (http/access/principal.hpp) does not exist for it (404). Errors are problems, which
 // http::Application rewrites for Jupyter. One io_context thread.
 #pragma once
@@ -15,7 +15,7 @@
 #include "kernel-manager/jupyter/rest/rest_config.hpp"
 #include "kernel-manager/jupyter/rest/rest_kernels.hpp"
 #include "kernel-manager/jupyter/rest/server_routes.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -25,7 +25,7 @@ namespace cellkeep::jupyter {
 class RestApi {
  public:
     /// Both must outlive this.
-    RestApi(boost::asio::io_context& io, session::Backend& backend, RestConfig config);
+    RestApi(boost::asio::io_context& io, session::SessionService& backend, RestConfig config);
     RestApi(const RestApi&) = delete;
     RestApi& operator=(const RestApi&) = delete;
     ~RestApi() = default;

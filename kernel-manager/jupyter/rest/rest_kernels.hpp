@@ -8,7 +8,7 @@
 #include "kernel-manager/http/access/principal.hpp"
 #include "kernel-manager/jupyter/rest/rest_body.hpp"
 #include "kernel-manager/jupyter/rest/rest_config.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "protocol/support/result.hpp"
 
@@ -25,7 +25,7 @@ class RestKernels {
     using Started = Result<std::shared_ptr<session::Session>>;
 
     /// Both must outlive this.
-    RestKernels(session::Backend& backend, const RestConfig& config)
+    RestKernels(session::SessionService& backend, const RestConfig& config)
         : backend_(backend), config_(config) {}
 
     /// By kernel id. Returns null if there is none, or none that the principal may see.
@@ -41,7 +41,7 @@ class RestKernels {
  private:
     void log_dropped(const ChosenEnvironment& environment) const;
 
-    session::Backend& backend_;
+    session::SessionService& backend_;
     const RestConfig& config_;
 };
 

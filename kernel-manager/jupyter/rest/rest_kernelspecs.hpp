@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernel-manager/kernel/kernel_spec.hpp"
-#include "kernel-manager/service/backend.hpp"
+#include "kernel-manager/service/session_service.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The session API over a FakeBackend, asked without sockets.
+// The session API over a FakeSessionService, asked without sockets.
 #pragma once
 
 #include "kernel-manager/api/routes/routes.hpp"
 #include "kernel-manager/http/application.hpp"
 #include "protocol/limits.hpp"
-#include "tests/unit/service/fake_backend.hpp"
+#include "tests/unit/service/fake_session_service.hpp"
 
 #include <functional>
 #include <string>
@@ -15,8 +15,8 @@
 
 namespace cellkeep::agent::test {
 
-using session::test::FakeBackend;
 using session::test::FakeSession;
+using session::test::FakeSessionService;
 
 /// The executions of the first session.
 inline constexpr const char* kExecutions = "/v1/sessions/ses_1/executions";
@@ -45,7 +45,7 @@ class Api {
         const std::string& body = {},
         const std::vector<std::pair<std::string, std::string>>& headers = {});
 
-    FakeBackend backend;
+    FakeSessionService backend;
     /// Runs once, while a request waits for something.
     std::function<void()> meanwhile;
     /// The client of the next request goes as soon as it waits for something.

@@ -38,7 +38,7 @@ TEST_CASE("no part of the page may come from elsewhere or be inline", "[agent][d
 }
 
 TEST_CASE("the page is open, its document is not", "[agent][docs]") {
-    FakeBackend backend;
+    FakeSessionService backend;
     History history(nullptr);
     Routes routes(backend, history, "1");
     http::Router router;

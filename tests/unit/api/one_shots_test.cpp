@@ -153,7 +153,7 @@ TEST_CASE("a key whose answer is forgotten does not run again", "[agent][one-sho
 
 /// A registry with bounds of its own, and what it is asked.
 struct Bounded {
-    session::test::FakeBackend backend;
+    session::test::FakeSessionService backend;
     OneShots runs;
 
     explicit Bounded(const OneShotBounds& bounds) : runs(backend, bounds) {}

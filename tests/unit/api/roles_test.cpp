@@ -101,7 +101,7 @@ class Inhabited {
 };
 
 TEST_CASE("the OpenAPI document has every route of the session API", "[agent][roles]") {
-    FakeBackend backend;
+    FakeSessionService backend;
     History history(nullptr);
     Routes routes(backend, history, "1");
     http::Router router;
@@ -120,7 +120,7 @@ TEST_CASE("the OpenAPI document has every route of the session API", "[agent][ro
 }
 
 TEST_CASE("every route but a GET changes something", "[agent][roles]") {
-    FakeBackend backend;
+    FakeSessionService backend;
     History history(nullptr);
     Routes routes(backend, history, "1");
     http::Router router;

@@ -66,7 +66,7 @@ TEST_CASE("the OpenAPI document describes every route", "[agent][routes]") {
 }
 
 TEST_CASE("a body is bounded by the table: uploads streamed, JSON whole", "[agent][routes]") {
-    FakeBackend backend;
+    FakeSessionService backend;
     History history(nullptr);
     Routes routes(backend, history, "1");
     http::Router router;
@@ -83,7 +83,7 @@ TEST_CASE("a body is bounded by the table: uploads streamed, JSON whole", "[agen
 
 TEST_CASE(
     "limits::kHttpIgnoredBodyBytesMax bounds a body that a route ignores", "[agent][routes]") {
-    FakeBackend backend;
+    FakeSessionService backend;
     History history(nullptr);
     Routes routes(backend, history, "1");
     http::Router router;

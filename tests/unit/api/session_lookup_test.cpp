@@ -2,7 +2,7 @@
 #include "kernel-manager/api/routes/session_lookup.hpp"
 
 #include "kernel-manager/api/routes/file_place.hpp"
-#include "tests/unit/service/fake_backend.hpp"
+#include "tests/unit/service/fake_session_service.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@
 namespace cellkeep::agent {
 namespace {
 
-using session::test::FakeBackend;
+using session::test::FakeSessionService;
 
 http::Request request_for(const std::string& id, http::Principal principal) {
     http::Request request;
@@ -24,7 +24,8 @@ http::Request request_for(const std::string& id, http::Principal principal) {
     return request;
 }
 
-http::Response run(FakeBackend& backend, const http::Handler& handler, http::Request& request) {
+http::Response run(
+    FakeSessionService& backend, const http::Handler& handler, http::Request& request) {
     std::optional<http::Response> answer;
     backend.io.restart();
     boost::asio::co_spawn(
@@ -55,7 +56,7 @@ const http::Principal kAdmin{"admin", http::Role::kAdmin};
 const http::Principal kObserver{"eve", http::Role::kObserver};
 
 TEST_CASE("a session is found by its owner and an administrator alone", "[agent][lookup]") {
-    FakeBackend backend;
+    FakeSessionService backend;
     History history(nullptr);
     const SessionLookup lookup(backend, history);
     session::SessionOptions options;
@@ -69,7 +70,7 @@ TEST_CASE("a session is found by its owner and an administrator alone", "[agent]
 }
 
 TEST_CASE("a handler runs only with a session that the principal sees", "[agent][lookup]") {
-    FakeBackend backend;
+    FakeSessionService backend;
     History history(nullptr);
     const SessionLookup lookup(backend, history);
     session::SessionOptions options;
@@ -92,7 +93,7 @@ TEST_CASE("a handler runs only with a session that the principal sees", "[agent]
 }
 
 TEST_CASE("a place comes from the address or the query, normal and inside", "[agent][lookup]") {
-    FakeBackend backend;
+    FakeSessionService backend;
     History history(nullptr);
     const SessionLookup lookup(backend, history);
     (void)backend.add();
@@ -121,7 +122,7 @@ TEST_CASE("a place comes from the address or the query, normal and inside", "[ag
 }
 
 TEST_CASE("to open a workspace is a use, except by an observer", "[agent][lookup]") {
-    FakeBackend backend;
+    FakeSessionService backend;
     const auto session = backend.add();
     CHECK(use_workspace(request_for("ses_1", kAdmin), *session).has_value());
     CHECK(session->touched == 1);

@@ -23,7 +23,7 @@ using http::CloseCode;
 constexpr const char* kKernel = "5e0b0a3c-0000-4000-8000-000000000001";
 
 /// One session.
-class OneSession : public session::Backend {
+class OneSession : public session::SessionService {
  public:
     std::shared_ptr<JournalSession> session = std::make_shared<JournalSession>();
 

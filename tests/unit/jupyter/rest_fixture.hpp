@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Jupyter Server REST API over a FakeBackend, asked without sockets.
+// The Jupyter Server REST API over a FakeSessionService, asked without sockets.
 #pragma once
 
 #include "kernel-manager/http/application.hpp"
 #include "kernel-manager/jupyter/rest/rest_api.hpp"
 #include "protocol/limits.hpp"
-#include "tests/unit/service/fake_backend.hpp"
+#include "tests/unit/service/fake_session_service.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <nlohmann/json.hpp>
@@ -18,8 +18,8 @@
 
 namespace cellkeep::jupyter::test {
 
-using session::test::FakeBackend;
 using session::test::FakeSession;
+using session::test::FakeSessionService;
 
 inline constexpr const char* kSomeUuid = "01234567-89ab-4def-8123-456789abcdef";
 inline constexpr const char* kOtherUuid = "76543210-89ab-4def-8123-456789abcdef";
@@ -53,7 +53,7 @@ class RestFixture {
         const std::string& kernel_id = kSomeUuid, const std::string& owner = "admin");
 
     boost::asio::io_context io;
-    FakeBackend backend;
+    FakeSessionService backend;
     http::Principal principal{"admin", http::Role::kAdmin};
     std::vector<std::string> log;
 

@@ -14,7 +14,7 @@ namespace {
 
 TEST_CASE("every route of the REST API but a GET changes something", "[rest][roles]") {
     boost::asio::io_context io;
-    FakeBackend backend;
+    FakeSessionService backend;
     RestApi api(io, backend, {});
     http::Application application(http::TokenAuth("t"), http::HostGuard());
     api.add_to(application);

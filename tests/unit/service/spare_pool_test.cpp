@@ -161,7 +161,7 @@ TEST_CASE(
         CHECK(tried == 0);
         SECTION("it is made when the last has gone") {}
         SECTION("or when that takes too long") {
-            boost::asio::steady_timer timer(io, cellkeep::session::kSpareCourtesy);
+            boost::asio::steady_timer timer(io, cellkeep::session::kSpareDeferralMost);
             bool over = false;
             timer.async_wait([&](const boost::system::error_code& /*error*/) {
                 pool->fill();

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/service/admission.hpp"
+
+#include "kernel-manager/service/options_check.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <string_view>
+#include <utility>
+
+namespace cellkeep::session {
+
+namespace {
+
+/// UUID version 4 (RFC 9562) from random hexadecimal digits: Jupyter front ends know kernels by
+/// one.
+std::string make_uuid(std::string hex) {
+    constexpr std::string_view kVariants = "89ab";
+    hex[12] = '4';
+    hex[16] = kVariants[static_cast<unsigned char>(hex[16]) % kVariants.size()];
+    for (const std::size_t dash : {8U, 13U, 18U, 23U}) {
+        hex.insert(dash, 1, '-');
+    }
+    return hex;
+}
+
+}  // namespace
+
+Error refuse_at_shutdown() {
+    return {ErrorCode::kUnavailable, "create session: the server is shutting down"};
+}
+
+Admission::Admission(std::shared_ptr<const ServiceConfig> config, Room room)
+    : config_(std::move(config)), room_(std::move(room)) {}
+
+Status Admission::check(const SessionOptions& options) const {
+    if (closed_) {
+        return refuse_at_shutdown();
+    }
+    const KernelSpec* spec = config_->catalog.find(options.language);
+    if (spec == nullptr) {
+        return config_->catalog.refuse(options.language);
+    }
+    if (options.environment != spec->environment.name) {
+        return Error::in_field(
+            ErrorCode::kInvalidArgument, "environment", options.environment + " is not offered");
+    }
+    return check_options(options, config_->ceilings);
+}
+
+boost::asio::awaitable<Status> Admission::make_room(std::shared_ptr<Admission> self) {
+    while (self->is_full()) {
+        const auto deadline = std::chrono::steady_clock::now() + kRoomPatience;
+        while (self->is_full() && self->room_.is_removing() && !self->closed_ &&
+               std::chrono::steady_clock::now() < deadline) {
+            co_await self->room_.wait_for_removal(deadline);
+        }
+        if (!self->is_full() || self->room_.end_spare()) {
+            continue;
+        }
+        if (!self->room_.is_making_spare()) {
+            co_return Error(
+                ErrorCode::kLimitExceeded,
+                "create session: all " + std::to_string(self->config_->sessions_max) +
+                    " sessions are in use",
+                "Delete a session or raise --max-sessions.");
+        }
+        co_await self->room_.wait_for_spare();  // ready or failed, its place can be had then
+        if (self->closed_) {
+            co_return refuse_at_shutdown();
+        }
+    }
+    co_return ok();
+}
+
+Result<Claim<std::uint32_t>> Admission::claim_slot() {
+    std::uint32_t slot = 0;
+    while (slots_->contains(slot)) {
+        ++slot;
+    }
+    auto claim = Claim<std::uint32_t>::take(slots_, slot);
+    CELLKEEP_CHECK(claim.has_value());  // the loop has just looked
+    return std::move(*claim);
+}
+
+Result<Claim<std::string>> Admission::claim_kernel_id(const std::string& wanted) {
+    std::string id = wanted;
+    if (id.empty()) {
+        BOOST_OUTCOME_TRY(auto random, random_hex(16));
+        id = make_uuid(std::move(random));
+    }
+    auto claim = Claim<std::string>::take(kernel_ids_, id);
+    if (!claim.has_value()) {
+        return Error(ErrorCode::kConflict, "kernel_id: there is a kernel " + id + " already");
+    }
+    return std::move(*claim);
+}
+
+bool Admission::has_room_for_spare(std::size_t coming) const {
+    return !closed_ && slots_->size() + coming + 1 < config_->sessions_max;
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of a Service and how they are connected. Each part knows of the others only what its
+// hooks pass to it. What a part has begun may outlive the Service; then the hooks do nothing.
+// io_context thread only.
+#pragma once
+
+#include "kernel-manager/service/admission.hpp"
+#include "kernel-manager/service/readiness.hpp"
+#include "kernel-manager/service/service.hpp"
+#include "kernel-manager/service/service_config.hpp"
+#include "kernel-manager/service/session_factory.hpp"
+#include "kernel-manager/service/session_registry.hpp"
+#include "kernel-manager/service/session_starter.hpp"
+#include "kernel-manager/service/session_teardown.hpp"
+#include "kernel-manager/service/spare_sessions.hpp"
+#include "kernel-manager/service/warm_starts.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace cellkeep::session {
+
+struct Service::Parts : std::enable_shared_from_this<Service::Parts> {
+    static std::shared_ptr<Parts> create(boost::asio::io_context& io, ServiceConfig config);
+
+    std::shared_ptr<const ServiceConfig> config;
+    std::function<void(const std::string&)> log;  // never empty
+    std::shared_ptr<Admission> admission;
+    std::shared_ptr<SessionTeardown> teardown;
+    std::shared_ptr<WarmStarts> warm;
+    std::shared_ptr<Readiness> readiness;
+    std::shared_ptr<SessionFactory> factory;
+    std::shared_ptr<SessionStarter> starter;
+    std::shared_ptr<SpareSessions> spares;
+    std::shared_ptr<SessionRegistry> registry;
+
+ private:
+    void make_admission();
+    void make_teardown(boost::asio::io_context& io);
+    void make_warm_starts(boost::asio::io_context& io);
+    void make_factory_and_starter(boost::asio::io_context& io);
+    void make_spares(boost::asio::io_context& io);
+    void make_registry();
+};
+
+}  // namespace cellkeep::session

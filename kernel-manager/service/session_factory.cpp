@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/service/session_factory.hpp"
+
+#include "kernel-manager/execution/file_writing.hpp"
+#include "kernel-manager/service/admission.hpp"
+#include "kernel-manager/session/network_access.hpp"
+#include "kernel-manager/session/sandboxed_session.hpp"
+#include "protocol/support/syscall.hpp"
+#include "sandbox/workspace/workspace.hpp"
+
+#include <utility>
+
+namespace cellkeep::session {
+
+sandbox::Policy make_policy(
+    const SessionLimits& asked,
+    const SessionLanguages& languages,
+    const ServiceConfig& config,
+    std::uint32_t slot) {
+    sandbox::Policy policy;
+    policy.read_only = languages.read_only;
+    policy.limits.cpu_cores = asked.cpu_cores;
+    policy.limits.memory_bytes = asked.memory_mb << 20U;
+    policy.limits.workspace_bytes = asked.disk_mb << 20U;
+    policy.limits.processes = asked.processes;
+    policy.host_uid = config.host_id_base + slot;
+    policy.host_gid = config.host_id_base + slot;
+    policy.images = languages.images;
+    policy.allow_degraded = config.allow_degraded;
+    return policy;
+}
+
+std::shared_ptr<SessionFactory> SessionFactory::create(
+    boost::asio::io_context& io,
+    std::shared_ptr<const ServiceConfig> config,
+    MakeSandbox make_sandbox) {
+    return std::shared_ptr<SessionFactory>(
+        new SessionFactory(io, std::move(config), std::move(make_sandbox)));
+}
+
+SessionFactory::SessionFactory(
+    boost::asio::io_context& io,
+    std::shared_ptr<const ServiceConfig> config,
+    MakeSandbox make_sandbox)
+    : io_(io), config_(std::move(config)), make_sandbox_(std::move(make_sandbox)) {
+    for (const std::string& language : config_->catalog.languages()) {
+        languages_.emplace(
+            language, combine_languages(config_->catalog, *config_->catalog.find(language)));
+    }
+}
+
+boost::asio::awaitable<Result<InputsDirectory::Checked>> SessionFactory::check_inputs(
+    std::vector<InputFile> files) {
+    const auto self = shared_from_this();
+    if (!has_references(files)) {
+        co_return InputsDirectory::Checked();
+    }
+    if (!config_->inputs) {
+        co_return no_inputs_directory().with_context("files");
+    }
+    co_return co_await InputsDirectory::check(config_->inputs, io_, inputs_thread_, files);
+}
+
+boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::make(Order order) {
+    const auto self = shared_from_this();
+    const KernelSpec* spec = config_->catalog.find(order.options.language);
+    CELLKEEP_CHECK(spec != nullptr);  // Admission::check() has looked
+    BOOST_OUTCOME_CO_TRY(const auto id, random_hex(12));
+    SessionSetup setup;
+    setup.id = "ses_" + id;
+    setup.spec = *spec;
+    BOOST_OUTCOME_CO_TRY(
+        auto network, NetworkAccess::prepare(config_->gateway, setup.id, order.options.network));
+    const SessionLanguages& languages = languages_of(spec->language);
+    setup.catalog = languages.catalog;
+    sandbox::Policy policy = make_policy(order.options.limits, languages, *config_, order.slot);
+    network.add_to(policy);
+    if (config_->inputs) {
+        policy.inputs = config_->inputs->mounts_of(order.options.files);
+        for (const InputFile& file : order.options.files) {
+            if (!file.from.empty()) {
+                setup.mounted.emplace(file.path, file.from);
+            }
+        }
+    }
+    auto made = co_await make_sandbox_(spec->language, std::move(policy));
+    if (made.has_error()) {
+        co_return std::move(made).error().with_context("create session");
+    }
+    if (stopped_) {
+        co_return refuse_at_shutdown();
+    }
+    sandbox::Sandbox sandbox = std::move(made).value();
+    BOOST_OUTCOME_CO_TRY(InputsDirectory::check_mounted(
+        order.options.files, order.checked_inputs, sandbox::Workspace(sandbox)));
+    BOOST_OUTCOME_CO_TRY(setup.proxy, network.open(sandbox, setup.network_env));
+    setup.spec.env.insert(setup.spec.env.end(), setup.network_env.begin(), setup.network_env.end());
+    setup.kernel_id = std::move(order.kernel_id);
+    setup.options = std::move(order.options);
+    setup.spare = order.spare;
+    setup.on_end_requested = [on_end = std::move(order.on_end_requested),
+                              session_id = setup.id](Death reason) { on_end(session_id, reason); };
+    connect(setup);
+    co_return SandboxedSession::create(io_, std::move(setup), std::move(sandbox));
+}
+
+void SessionFactory::connect(SessionSetup& setup) const {
+    setup.gateway = config_->gateway;
+    setup.start_timeout = config_->start_timeout;
+    setup.freeze_after = config_->freeze_after;
+    setup.log_frozen = [log = config_->log_frozen, session_id = setup.id](bool frozen) {
+        if (log) {
+            log(session_id, frozen);
+        }
+    };
+    setup.log = [log = config_->log](const std::string& line) {
+        if (log) {
+            log(line);
+        }
+    };
+    setup.log_limit = [log = config_->log_limit, session_id = setup.id](
+                          const std::string& execution_id, const LimitHit& hit) {
+        if (log) {
+            log(session_id, execution_id, hit);
+        }
+    };
+    setup.work_thread = work_thread_;
+    setup.inputs_thread = inputs_thread_;
+    setup.inputs = config_->inputs;
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/service/session_service.hpp"
+
+namespace cellkeep::session {
+
+boost::asio::awaitable<void> SessionService::wait_until_gone(std::string /*id*/) {
+    co_return;
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/service/session_teardown.hpp"
+
+#include "kernel-manager/warm/retry_delay.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace cellkeep::session {
+
+namespace {
+
+boost::asio::awaitable<void> wait_for(std::shared_ptr<boost::asio::steady_timer> timer) {
+    boost::system::error_code ignored;  // cancelled or over: the caller goes on either way
+    co_await timer->async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
+}
+
+}  // namespace
+
+std::shared_ptr<SessionTeardown> SessionTeardown::create(boost::asio::io_context& io, Hooks hooks) {
+    return std::shared_ptr<SessionTeardown>(new SessionTeardown(io, std::move(hooks)));
+}
+
+void SessionTeardown::begin(SessionEntry entry, Death reason) {
+    entry.session->end_conversation(reason);
+    if (shutting_down_) {
+        remove_now(*entry.session);
+        return;
+    }
+    const auto removal = std::make_shared<Removal>();
+    removal->session_id = entry.session->id();
+    removal->sandbox = entry.session->release_sandbox();
+    removal->slot = std::move(entry.slot);
+    removals_.push_back(removal);
+    boost::asio::co_spawn(
+        io_,
+        [self = shared_from_this(), removal] { return self->remove(removal); },
+        boost::asio::detached);
+}
+
+boost::asio::awaitable<void> SessionTeardown::remove(std::shared_ptr<Removal> removal) {
+    const auto self = shared_from_this();
+    RetryDelay delay(kTeardownRetryFirst, kTeardownRetryMost);
+    bool logged = false;
+    while (true) {
+        const Status gone = co_await hooks_.destroy(removal->sandbox);
+        if (shutting_down_) {
+            co_return;  // finish() does the rest
+        }
+        if (gone.has_value()) {
+            break;
+        }
+        if (!std::exchange(logged, true)) {
+            log_late(removal->session_id, gone.error());
+        }
+        co_await wait_for(std::make_shared<boost::asio::steady_timer>(io_, delay.take()));
+    }
+    std::erase(removals_, removal);
+    removal->slot = Claim<std::uint32_t>();
+    wake(removal->waiters);
+    wake(waiters_);
+    hooks_.on_gone();
+}
+
+void SessionTeardown::wake(std::vector<Timer>& waiters) {
+    for (const Timer& waiter : std::exchange(waiters, {})) {
+        waiter->cancel();
+    }
+}
+
+boost::asio::awaitable<void> SessionTeardown::wait_until_gone(std::string session_id) {
+    const auto self = shared_from_this();
+    const auto found =
+        std::find_if(removals_.begin(), removals_.end(), [&session_id](const auto& removal) {
+            return removal->session_id == session_id;
+        });
+    if (found == removals_.end()) {
+        co_return;
+    }
+    (*found)->waiters.push_back(std::make_shared<boost::asio::steady_timer>(io_, kGonePatience));
+    co_await wait_for((*found)->waiters.back());
+}
+
+boost::asio::awaitable<void> SessionTeardown::wait_for_any(TimePoint deadline) {
+    const auto self = shared_from_this();
+    if (removals_.empty()) {
+        co_return;
+    }
+    const auto waiter = std::make_shared<boost::asio::steady_timer>(io_, deadline);
+    waiters_.push_back(waiter);
+    co_await wait_for(waiter);
+    std::erase(waiters_, waiter);
+}
+
+void SessionTeardown::remove_now(ManagedSession& session) {
+    const Status gone = session.remove_leftovers(sandbox::kDestroyPatience);
+    if (gone.has_error()) {
+        log_late(session.id(), gone.error());  // the next server sweeps what is left
+    }
+}
+
+void SessionTeardown::finish() {
+    hooks_.wait_for_attempts();
+    for (const auto& removal : std::exchange(removals_, {})) {
+        hooks_.destroy_now(removal->sandbox);
+        wake(removal->waiters);
+    }
+    wake(waiters_);
+}
+
+void SessionTeardown::log_late(const std::string& session_id, const Error& why) const {
+    hooks_.log("the end of session " + session_id + " takes longer: " + why.message());
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session as its owner, the service, sees it: how it starts, goes to a client, and ends in steps.
+// Front ends see only Session. The parts of the service work on this interface, so that they can be
+// tested without sandboxes. io_context thread only.
+#pragma once
+
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/session/session.hpp"
+#include "kernel-manager/session/session_options.hpp"
+#include "protocol/support/result.hpp"
+#include "sandbox/sandbox.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace cellkeep::session {
+
+class ManagedSession : public Session {
+ public:
+    virtual const std::string& kernel_id() const = 0;
+    virtual const SessionOptions& options() const = 0;
+    /// The zygote that made its sandbox; null if none did.
+    virtual std::shared_ptr<sandbox::Zygote> zygote() const = 0;
+
+    /// Puts the files in place, starts the kernel and waits until it has answered. After a failure
+    /// the session is only good for its end. The same holds for adopt().
+    virtual boost::asio::awaitable<Status> start() = 0;
+    /// Gives a spare to a client: files, variables and directory are put in place, everything else
+    /// in the options is in force from now on. Options that its sandbox was made with must be
+    /// equal.
+    virtual boost::asio::awaitable<Status> adopt(std::string kernel_id, SessionOptions options) = 0;
+    /// The callback gets the reason when the session asks for its own end.
+    virtual void set_on_end_requested(std::function<void(Death)> callback) = 0;
+
+    // --- its end, in steps; close() is all of them
+    /// Every request is answered and every client learns of the end; nothing is torn down yet.
+    /// Idempotent.
+    virtual void end_conversation(const Death& reason) = 0;
+    /// Kills everything inside without waiting.
+    virtual void kill_inside() = 0;
+    /// After end_conversation(): what is left to destroy, which is the caller's from now on and may
+    /// be destroyed on any thread. Null if nothing is left.
+    virtual std::shared_ptr<sandbox::Sandbox> release_sandbox() = 0;
+    /// After end_conversation(): destroys the sandbox here. Blocks as sandbox::Sandbox::destroy()
+    /// does.
+    virtual Status remove_leftovers(std::chrono::milliseconds patience) = 0;
+};
+
+}  // namespace cellkeep::session

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/sandboxed_session.hpp"
+
+#include "kernel-manager/execution/mounted_inputs.hpp"
+#include "kernel-manager/session/network_access.hpp"
+#include "kernel-manager/session/session_update.hpp"
+#include "protocol/limits.hpp"
+
+#include <utility>
+
+namespace cellkeep::session {
+
+using nlohmann::json;
+using std::chrono::steady_clock;
+using std::chrono::system_clock;
+
+std::shared_ptr<SandboxedSession> SandboxedSession::create(
+    boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox) {
+    return std::shared_ptr<SandboxedSession>(
+        new SandboxedSession(io, std::move(setup), std::move(sandbox)));
+}
+
+SandboxedSession::SandboxedSession(
+    boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox)
+    : io_(io),
+      setup_(std::move(setup)),
+      sandbox_(std::move(sandbox)),
+      workspace_(sandbox_),
+      account_(session_limits().consecutive_failures.value_or(0)),
+      output_(limits::kJournalMessagesMax, limits::kJournalBytesMax),
+      usage_(usage_counters(), account_, session_limits(), kernel_log().line),
+      usage_report_(steady_clock::now()),
+      life_(io, setup_.options, life_hooks(), keep_alive()),
+      starter_(io, sandbox_, workspace_, session_limits(), setup_.id),
+      kernels_(setup_, kernels_hooks()),
+      executions_(io, setup_, kernels_, account_, [this] { touch(); }),
+      watch_(
+          io, [this] { return sandbox_.next_event(); }, watch_listener(), keep_alive()),
+      freezer_(io, freeze_after(), freezer_hooks()) {}
+
+SandboxedSession::~SandboxedSession() {
+    close({Death::Kind::kRequested, 0});
+}
+
+Status SandboxedSession::place_files() {
+    BOOST_OUTCOME_TRY(write_start_files(
+        workspace_, std::exchange(setup_.options.files, {}), setup_.mounted, setup_.inputs));
+    return with_context(
+        workspace_.make_directory(setup_.options.working_directory), "working_directory");
+}
+
+boost::asio::awaitable<Status> SandboxedSession::start() {
+    const auto self = shared_from_this();
+    BOOST_OUTCOME_CO_TRY(place_files());
+    BOOST_OUTCOME_CO_TRY(watch_.begin(sandbox_.event_fd()));
+    account_.hand_out(usage_.counters());
+    BOOST_OUTCOME_CO_TRY(kernels_.main().launch());
+    Status ready = co_await kernels_.main().wait_ready();
+    if (ready.has_value()) {
+        account_.hand_out(usage_.counters());
+        // Only now: until it is ready no client could remove it.
+        touch();
+        life_.review();
+    }
+    co_return ready;
+}
+
+boost::asio::awaitable<Status> SandboxedSession::adopt(
+    std::string kernel_id, SessionOptions options) {
+    const auto self = shared_from_this();
+    if (closed_ || !kernels_.main().is_ready()) {
+        co_return Error(ErrorCode::kConflict, "hand out: the spare is not ready");
+    }
+    setup_.spare = false;
+    setup_.kernel_id = std::move(kernel_id);
+    setup_.options = std::move(options);
+    life_.begin_anew();
+    account_ = SessionAccount(session_limits().consecutive_failures.value_or(0));
+    account_.hand_out(usage_.counters());
+    BOOST_OUTCOME_CO_TRY(place_files());
+    OwnStart own{setup_.options.env, setup_.options.working_directory};
+    Status adopted = co_await kernels_.main().adopt(std::move(own));
+    BOOST_OUTCOME_CO_TRY(std::move(adopted));
+    freezer_.note_use();
+    life_.review();
+    co_return ok();
+}
+
+SessionInfo SandboxedSession::info() const {
+    SessionInfo info;
+    info.id = setup_.id;
+    info.kernel_id = setup_.kernel_id;
+    info.language = setup_.options.language;
+    info.languages = kernels_.list();
+    if (const auto& catalog = setup_.catalog) {
+        info.not_offered = {catalog, &catalog->not_offered()};
+    }
+    info.state = kernels_.main().state();
+    info.frozen = freezer_.frozen();
+    info.death = kernels_.main().death();
+    info.limits = session_limits();
+    if (setup_.proxy) {
+        info.network = setup_.proxy->policy();
+        info.traffic = setup_.proxy->traffic();
+    }
+    info.environment = setup_.spec.environment;
+    info.isolation = sandbox_.isolation();
+    info.metadata = setup_.options.metadata;
+    info.owner = setup_.options.owner;
+    info.created_at = life_.created_at();
+    info.last_activity = life_.last_activity();
+    info.executions = executions_.count();
+    for (const LanguageInfo& language : info.languages) {
+        info.restarts += language.restarts;
+    }
+    info.connections = life_.clients().count();
+    info.connection_file = connection_file_;
+    info.output_dropped = output_.journal().dropped();
+    info.used = account_.used();
+    info.circuit = account_.circuit(steady_clock::now());
+    return info;
+}
+
+void SandboxedSession::submit(protocol::Message request, std::shared_ptr<ReplySink> origin) {
+    if (closed_) {
+        kernels_.main().refuse(
+            std::move(request), std::move(origin), "SessionClosed", "The session has ended.");
+        return;
+    }
+    const std::string& type = request.header().msg_type;
+    life_.activity().note_request(type, steady_clock::now());
+    if (request.channel() == protocol::Channel::kStdin) {
+        kernels_.main().submit_input_reply(request);
+    } else if (
+        request.channel() == protocol::Channel::kControl || type == "kernel_info_request" ||
+        type == "shutdown_request") {
+        // What a kernel is, is known: a client that comes back to a busy one need not wait. A
+        // shutdown on shell is deprecated (specification 5.4) and means the same.
+        kernels_.main().submit_control(std::move(request), std::move(origin));
+    } else {
+        kernels_.main().submit_shell(std::move(request), std::move(origin));
+    }
+}
+
+void SandboxedSession::unsubscribe(OutputObserver* observer) {
+    output_.unsubscribe(observer);
+    resume_output();
+}
+
+void SandboxedSession::resume_output() {
+    if (!output_.is_congested()) {
+        kernels_.main().resume_reading();
+    }
+}
+
+json SandboxedSession::make_usage() {
+    auto usage = sandbox_.usage();
+    return usage_report_.make(
+        session_limits(),
+        usage.has_value() ? std::optional<sandbox::Usage>(usage.value()) : std::nullopt,
+        steady_clock::now());
+}
+
+Result<sandbox::Workspace> SandboxedSession::workspace() {
+    if (closed_) {
+        return Error(ErrorCode::kConflict, "files: the session has ended");
+    }
+    return workspace_;
+}
+
+Result<sandbox::Workspace::OpenedFile> SandboxedSession::open_input(const std::string& path) const {
+    const auto mounted = setup_.mounted.find(path);
+    if (mounted == setup_.mounted.end() || !setup_.inputs) {
+        return Session::open_input(path);
+    }
+    return open_mounted(*setup_.inputs, mounted->second);
+}
+
+Result<std::shared_ptr<Execution>> SandboxedSession::begin(ExecutionRequest request) {
+    if (closed_) {
+        return Error(ErrorCode::kConflict, "execute: the session has ended");
+    }
+    return executions_.begin(std::move(request));
+}
+
+Status SandboxedSession::interrupt_language(const std::string& language) {
+    BOOST_OUTCOME_TRY(SupervisedKernel * kernel, kernels_.find_used(language));
+    return kernel->interrupt();
+}
+
+boost::asio::awaitable<Status> SandboxedSession::restart() {
+    co_return co_await restart_language(kernels_.main().spec().language);
+}
+
+boost::asio::awaitable<Status> SandboxedSession::restart_language(const std::string& language) {
+    const auto self = shared_from_this();
+    if (closed_) {
+        co_return Error(ErrorCode::kConflict, "restart: the session has ended");
+    }
+    BOOST_OUTCOME_CO_TRY(SupervisedKernel * kernel, kernels_.find_used(language));
+    touch();
+    co_return co_await kernel->restart();
+}
+
+Status SandboxedSession::update(const SessionUpdate& wanted) {
+    if (closed_) {
+        return Error(ErrorCode::kConflict, "update: the session has ended");
+    }
+    if (wanted.limits) {
+        BOOST_OUTCOME_TRY(check_lowering(session_limits(), *wanted.limits));
+    }
+    const auto before = setup_.proxy ? setup_.proxy->policy() : egress::NetworkPolicy();
+    if (wanted.network) {
+        BOOST_OUTCOME_TRY(
+            update_network(setup_.gateway.get(), setup_.proxy.get(), *wanted.network));
+    }
+    if (wanted.limits) {
+        Status lowered = apply_limits(*wanted.limits);
+        if (lowered.has_error()) {
+            // All or nothing. What was in force a moment ago is allowed.
+            (void)update_network(setup_.gateway.get(), setup_.proxy.get(), before).has_value();
+            return lowered;
+        }
+    }
+    if (wanted.metadata) {
+        setup_.options.metadata = *wanted.metadata;
+    }
+    touch();
+    life_.review();
+    return ok();
+}
+
+Status SandboxedSession::apply_limits(const SessionLimits& wanted) {
+    BOOST_OUTCOME_TRY(
+        lower_sandbox_limits(session_limits(), wanted, [this](const sandbox::LimitsChange& change) {
+            return sandbox_.change_limits(change);
+        }));
+    setup_.options.limits = wanted;
+    return ok();
+}
+
+void SandboxedSession::on_left_dead(const Death& death) {
+    life_.review();
+    if (setup_.spare) {
+        setup_.on_end_requested(death);
+    }
+}
+
+void SandboxedSession::end_conversation(const Death& reason) {
+    if (std::exchange(closed_, true)) {
+        return;
+    }
+    life_.stop();
+    freezer_.stop();
+    if (setup_.proxy) {
+        setup_.proxy->close();
+    }
+    kernels_.close();
+    watch_.close();
+    if (!weak_from_this().expired()) {
+        kernels_.end(reason);
+    }
+    kernels_.main().mark_dead();
+}
+
+void SandboxedSession::close(Death reason) {
+    end_conversation(reason);
+    // A failure leaves nothing running or is tried again by the Service (remove_leftovers).
+    (void)sandbox_.destroy();
+}
+
+}  // namespace cellkeep::session

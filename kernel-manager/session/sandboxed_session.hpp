@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Session that Service makes: one sandbox, and the parts that share it. Owns the parts and
+// connects them; each does its part and knows the others by their interfaces only:
+//   SessionKernels     the kernels in it (supervised_kernel.hpp)
+//   SessionExecutions  what agents ask of them
+//   SandboxWatch       what its pid 1 reports
+//   SessionLife        its age, activity and clients; culling
+//   IdleFreezer        when it is frozen
+//   SessionAccount     what it costs; OutputFanout: the journal that front ends see
+// Sources: sandboxed_session.cpp (the interface), sandboxed_session_parts.cpp (how the parts are
+// connected).
+#pragma once
+
+#include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/saved_texts.hpp"
+#include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/kernel/reply_sink.hpp"
+#include "kernel-manager/limits/session_account.hpp"
+#include "kernel-manager/limits/usage_report.hpp"
+#include "kernel-manager/output/output_fanout.hpp"
+#include "kernel-manager/output/output_observer.hpp"
+#include "kernel-manager/session/idle_freezer.hpp"
+#include "kernel-manager/session/kernel_starter.hpp"
+#include "kernel-manager/session/managed_session.hpp"
+#include "kernel-manager/session/sandbox_watch.hpp"
+#include "kernel-manager/session/session_executions.hpp"
+#include "kernel-manager/session/session_info.hpp"
+#include "kernel-manager/session/session_kernels.hpp"
+#include "kernel-manager/session/session_life.hpp"
+#include "kernel-manager/session/session_options.hpp"
+#include "kernel-manager/session/session_setup.hpp"
+#include "kernel-manager/session/supervised_kernel.hpp"
+#include "kernel-manager/session/usage_meter.hpp"
+#include "protocol/support/alarm.hpp"
+#include "sandbox/sandbox.hpp"
+#include "sandbox/workspace/workspace.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::session {
+
+class SandboxedSession final : public ManagedSession,
+                               public std::enable_shared_from_this<SandboxedSession> {
+ public:
+    using Setup = SessionSetup;
+
+    static std::shared_ptr<SandboxedSession> create(
+        boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox);
+    SandboxedSession(const SandboxedSession&) = delete;
+    SandboxedSession& operator=(const SandboxedSession&) = delete;
+    ~SandboxedSession() override;
+
+    boost::asio::awaitable<Status> start() override;
+    boost::asio::awaitable<Status> adopt(std::string kernel_id, SessionOptions options) override;
+    void set_on_end_requested(std::function<void(Death)> callback) override {
+        setup_.on_end_requested = std::move(callback);
+    }
+    const SessionOptions& options() const override { return setup_.options; }
+    std::shared_ptr<sandbox::Zygote> zygote() const override { return sandbox_.zygote(); }
+    void end_conversation(const Death& reason) override;
+    void kill_inside() override { sandbox_.begin_destroy(); }
+    std::shared_ptr<sandbox::Sandbox> release_sandbox() override {
+        return std::make_shared<sandbox::Sandbox>(sandbox_.release());
+    }
+    Status remove_leftovers(std::chrono::milliseconds patience) override {
+        return sandbox_.destroy(patience);
+    }
+
+    const std::string& id() const override { return setup_.id; }
+    const std::string& kernel_id() const override { return setup_.kernel_id; }
+    SessionInfo info() const override;
+    KernelState state() const override { return kernels_.main().state(); }
+    void submit(protocol::Message request, std::shared_ptr<ReplySink> origin) override;
+    void subscribe(OutputObserver* observer) override { output_.subscribe(observer); }
+    void unsubscribe(OutputObserver* observer) override;
+    void resume_output() override;
+    const OutputJournal& journal() const override { return output_.journal(); }
+    std::shared_ptr<void> connect_client() override { return life_.connect_client(); }
+    std::optional<protocol::Message> question() const override {
+        return kernels_.main().question();
+    }
+    void set_connection_file(std::string path) override { connection_file_ = std::move(path); }
+    Result<std::shared_ptr<Execution>> begin(ExecutionRequest request) override;
+    std::shared_ptr<Execution> find_execution(const std::string& id) const override {
+        return executions_.find(id);
+    }
+    std::vector<std::shared_ptr<Execution>> list_executions() const override {
+        return executions_.list();
+    }
+    Status interrupt_execution(const std::string& id) override { return executions_.interrupt(id); }
+    Status interrupt() override { return kernels_.interrupt(); }
+    boost::asio::awaitable<Status> restart() override;
+    Status interrupt_language(const std::string& language) override;
+    boost::asio::awaitable<Status> restart_language(const std::string& language) override;
+    Status update(const SessionUpdate& wanted) override;
+    std::optional<Refusal> refusal() const override { return executions_.refusal(); }
+    Result<sandbox::Workspace> workspace() override;
+    const Inputs& inputs() const override { return setup_.mounted; }
+    Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
+    void touch() override { life_.touch(); }
+    void close(Death reason) override;
+
+ private:
+    SandboxedSession(boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox);
+
+    const SessionLimits& session_limits() const { return setup_.options.limits; }
+    Status place_files();
+    Status apply_limits(const SessionLimits& wanted);
+    nlohmann::json make_usage();
+    void on_left_dead(const Death& death);
+
+    // sandboxed_session_parts.cpp
+    KeepAlive keep_alive();
+    std::unique_ptr<SupervisedKernel> make_kernel(KernelSpec spec, sandbox::WorkerGroup group);
+    SupervisedKernel::Sandbox kernel_sandbox(sandbox::WorkerGroup group);
+    SupervisedKernel::Owner kernel_owner();
+    SupervisedKernel::Log kernel_log();
+    UsageMeter::Source usage_counters();
+    SessionKernels::Hooks kernels_hooks();
+    SandboxWatch::Listener watch_listener();
+    SessionLife::Hooks life_hooks();
+    std::chrono::seconds freeze_after() const;
+    bool is_at_work() const;
+    IdleFreezer::Hooks freezer_hooks();
+
+    boost::asio::io_context& io_;
+    SessionSetup setup_;
+    sandbox::Sandbox sandbox_;
+    const sandbox::Workspace workspace_;  // a view of sandbox_
+    SessionAccount account_;
+    OutputFanout output_;  // what front ends see: the output of the main kernel
+    SavedTexts saved_texts_;
+    UsageMeter usage_;
+    UsageReport usage_report_;
+    std::size_t queued_bytes_ = 0;  // of the requests that wait, whatever their language
+    bool closed_ = false;
+    SessionLife life_;
+    KernelStarter starter_;
+    SessionKernels kernels_;
+    SessionExecutions executions_;
+    SandboxWatch watch_;
+    IdleFreezer freezer_;
+    std::string connection_file_;
+};
+
+}  // namespace cellkeep::session

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the parts of a SandboxedSession are connected.
+#include "kernel-manager/session/sandboxed_session.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+namespace cellkeep::session {
+
+namespace {
+
+bool can_freeze(const sandbox::IsolationReport& isolation) {
+    return std::any_of(
+        isolation.controls.begin(), isolation.controls.end(), [](const sandbox::Control& control) {
+            return control.name == "freeze" && control.state == sandbox::ControlState::kApplied;
+        });
+}
+
+}  // namespace
+
+KeepAlive SandboxedSession::keep_alive() {
+    return [this]() -> std::shared_ptr<const void> { return weak_from_this().lock(); };
+}
+
+std::unique_ptr<SupervisedKernel> SandboxedSession::make_kernel(
+    KernelSpec spec, sandbox::WorkerGroup group) {
+    const SessionSetup& setup = setup_;
+    return std::make_unique<SupervisedKernel>(
+        io_,
+        SupervisedKernel::Identity{
+            .session_id = setup.id,
+            .spec = std::move(spec),
+            .group = group,
+            .start_timeout = setup.start_timeout,
+            .own = {setup.options.env, setup.options.working_directory},
+            .spare = setup.spare},
+        kernel_sandbox(group),
+        SupervisedKernel::Budget{
+            .limits = setup.options.limits,
+            .account = account_,
+            .usage = usage_,
+            .queued_bytes = queued_bytes_},
+        ExecutionFiles::Places{
+            .workspace = workspace_,
+            .saved_texts = saved_texts_,
+            .work_thread = setup.work_thread,
+            .inputs_thread = setup.inputs_thread,
+            .inputs = setup.inputs},
+        SupervisedKernel::Audience{.activity = life_.activity(), .front_ends = output_},
+        kernel_owner(),
+        kernel_log(),
+        keep_alive());
+}
+
+SupervisedKernel::Sandbox SandboxedSession::kernel_sandbox(sandbox::WorkerGroup group) {
+    return {
+        .start =
+            [this](const KernelStarter::Order& order, Interpreter::Events events) {
+                return starter_.start(order, std::move(events));
+            },
+        .prepare_directory =
+            [this](const std::string& wanted) {
+                return prepare_working_directory(workspace_, wanted);
+            },
+        .begin_sweep = [this, group] { return kernels_.begin_sweep(kernels_.of(group)); },
+        .postpones_launch = [this, group] { return kernels_.postpones_launch(kernels_.of(group)); },
+        .take_denials = [this] { watch_.take_denials(); },
+        .restart_memory_peak =
+            [this, group] {
+                return kernels_.is_alone(kernels_.of(group)) && sandbox_.restart_memory_peak();
+            },
+        .memory_peak = [this]() -> std::optional<std::uint64_t> {
+            const auto peak = sandbox_.memory_peak();
+            return peak.has_value() ? std::optional(peak.value()) : std::nullopt;
+        },
+        .wake = [this] { freezer_.wake(); }};
+}
+
+SupervisedKernel::Owner SandboxedSession::kernel_owner() {
+    return {
+        .complete =
+            [this](TrackedExecution& tracked, ExecutionResult result) {
+                executions_.complete(tracked, std::move(result));
+            },
+        .on_left_dead = [this](const Death& death) { on_left_dead(death); },
+        .note_use =
+            [this] {
+                if (!setup_.spare) {
+                    freezer_.note_use();
+                }
+            },
+        .review_life = [this] { life_.review_if_kept(); },
+        .end_session =
+            [this] {
+                setup_.on_end_requested({Death::Kind::kRequested, 0});
+            },
+        .make_usage = [this] { return make_usage(); }};
+}
+
+SupervisedKernel::Log SandboxedSession::kernel_log() {
+    return {
+        .line =
+            [this](const std::string& what) {
+                if (setup_.log) {
+                    setup_.log("session " + setup_.id + ": " + what);
+                }
+            },
+        .limit =
+            [this](const std::string& execution_id, const LimitHit& hit) {
+                if (setup_.log_limit) {
+                    setup_.log_limit(execution_id, hit);
+                }
+            }};
+}
+
+UsageMeter::Source SandboxedSession::usage_counters() {
+    return {
+        .counters = [this] { return sandbox_.counters(); },
+        .cpu_time = [this](sandbox::WorkerGroup group) { return sandbox_.cpu_time(group); }};
+}
+
+SessionKernels::Hooks SandboxedSession::kernels_hooks() {
+    return {
+        .make = [this](
+                    KernelSpec spec,
+                    sandbox::WorkerGroup group) { return make_kernel(std::move(spec), group); },
+        .wake = [this] { freezer_.wake(); },
+        .begin_sweep = [this] { return sandbox_.begin_sweep(); },
+        .begin_group_sweep =
+            [this](sandbox::WorkerGroup group) { return sandbox_.begin_sweep(group); }};
+}
+
+SandboxWatch::Listener SandboxedSession::watch_listener() {
+    return {
+        .on_sandbox_died =
+            [this] {
+                for (SupervisedKernel* kernel : kernels_.all()) {
+                    kernel->on_sandbox_died();
+                }
+            },
+        .on_worker_exit =
+            [this](const sandbox::WorkerExit& exit) {
+                for (SupervisedKernel* kernel : kernels_.all()) {
+                    kernel->on_worker_exit(exit);
+                }
+            },
+        .on_swept = [this] { kernels_.on_swept(); },
+        .on_group_swept = [this](sandbox::WorkerGroup group) { kernels_.on_group_swept(group); },
+        .on_denied =
+            [this](const sandbox::Denial& denial) {
+                // By which of them is not known.
+                for (SupervisedKernel* kernel : kernels_.all()) {
+                    kernel->on_denied(denial);
+                }
+            }};
+}
+
+SessionLife::Hooks SandboxedSession::life_hooks() {
+    return {
+        .is_busy = [this] { return kernels_.are_busy(); },
+        .is_dead = [this] { return kernels_.are_dead(); },
+        .is_spare = [this] { return setup_.spare; },
+        .end = [this](const Death& reason) { setup_.on_end_requested(reason); }};
+}
+
+std::chrono::seconds SandboxedSession::freeze_after() const {
+    // Without a cgroup to freeze there is nothing to look for; the isolation report says why.
+    return can_freeze(sandbox_.isolation()) ? setup_.freeze_after : std::chrono::seconds(0);
+}
+
+bool SandboxedSession::is_at_work() const {
+    return closed_ || setup_.spare || kernels_.are_at_work() ||
+           // What the other side of a connection says next is unknown here.
+           (setup_.proxy && setup_.proxy->connections() > 0);
+}
+
+IdleFreezer::Hooks SandboxedSession::freezer_hooks() {
+    return {
+        .busy = [this] { return is_at_work(); },
+        .look = [this]() -> Result<RestLook> {
+            BOOST_OUTCOME_TRY(const sandbox::Usage usage, sandbox_.usage());
+            BOOST_OUTCOME_TRY(const bool waiting, sandbox_.is_waiting());
+            return RestLook{waiting, usage.cpu_time};
+        },
+        .freeze = [this]() -> Status {
+            // It is not waited for: it comes when its threads next run, and thaw() takes it back
+            // before as well as after.
+            Status frozen = sandbox_.freeze(std::chrono::milliseconds(0));
+            const bool coming = frozen.has_error() && frozen.error().code() == ErrorCode::kTimeout;
+            return coming ? Status(ok()) : std::move(frozen);
+        },
+        .thaw = [this] { return sandbox_.thaw(); },
+        .changed =
+            [this](bool frozen) {
+                if (setup_.log_frozen) {
+                    setup_.log_frozen(frozen);
+                }
+            },
+        .failed =
+            [this](const Error& error) {
+                setup_.log("session " + setup_.id + " is not frozen: " + error.message());
+            }};
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/session_executions.hpp"
+
+#include "kernel-manager/execution/file_writing.hpp"
+#include "protocol/limits.hpp"
+#include "protocol/sha256.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace cellkeep::session {
+
+using nlohmann::json;
+using protocol::Channel;
+using protocol::Message;
+using std::chrono::steady_clock;
+
+SessionExecutions::SessionExecutions(
+    boost::asio::io_context& io,
+    const SessionSetup& setup,
+    SessionKernels& kernels,
+    SessionAccount& account,
+    std::function<void()> on_accepted)
+    : io_(io),
+      setup_(setup),
+      kernels_(kernels),
+      account_(account),
+      on_accepted_(std::move(on_accepted)) {}
+
+std::optional<Refusal> SessionExecutions::refusal() const {
+    return account_.refuse_agent(setup_.options.limits, steady_clock::now());
+}
+
+Result<std::shared_ptr<Execution>> SessionExecutions::begin(ExecutionRequest request) {
+    if (request.language.empty()) {
+        request.language = kernels_.main().spec().language;
+    }
+    std::string digest = request.idempotency_key.empty() ? "" : digest_of(request);
+    BOOST_OUTCOME_TRY(auto seen, book_.find_key(request.idempotency_key, digest));
+    if (seen) {
+        return seen;
+    }
+    BOOST_OUTCOME_TRY(check(request));
+    return enqueue(std::move(request), std::move(digest));
+}
+
+Status SessionExecutions::check(const ExecutionRequest& request) const {
+    if (const SupervisedKernel* kernel = kernels_.find(request.language)) {
+        BOOST_OUTCOME_TRY(kernel->check_alive());
+    }
+    BOOST_OUTCOME_TRY(kernels_.check(request.language));
+    const SessionLimits& most = setup_.options.limits;
+    if (const auto refused = refusal()) {
+        return Error(ErrorCode::kLimitExceeded, "execute: " + refused->message, refused->hint);
+    }
+    if (request.timeout.has_value() && *request.timeout > most.wall) {
+        return Error::in_field(
+            ErrorCode::kInvalidArgument,
+            "timeout_ms",
+            "must be at most " + std::to_string(most.wall.count()) +
+                ", the session's limit wall_ms");
+    }
+    if (kernels_.waiting() >= limits::kExecutionsQueuedMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "execute: " + std::to_string(limits::kExecutionsQueuedMax) +
+                " requests wait in this session already");
+    }
+    BOOST_OUTCOME_TRY(check_places(request.files));
+    return check_files(request.files, setup_.inputs.get());
+}
+
+Status SessionExecutions::check_places(const std::vector<InputFile>& files) const {
+    for (const InputFile& file : files) {
+        if (setup_.mounted.contains(file.path)) {
+            // Not even from the same input: a copy in its place would take the mount away.
+            return Error::in_field(
+                ErrorCode::kInvalidArgument,
+                "files/" + std::to_string(&file - files.data()) + "/path",
+                "a read-only input is mounted there");
+        }
+    }
+    return ok();
+}
+
+std::shared_ptr<TrackedExecution> SessionExecutions::make(
+    ExecutionRequest& request, const std::string& id) const {
+    const auto execution = std::make_shared<Execution>(
+        io_,
+        Execution::Order{
+            .id = id,
+            .session_id = setup_.id,
+            .language = request.language,
+            .code_sha256 = protocol::sha256_hex(request.code),
+            .reasoning = std::move(request.reasoning),
+            .metadata = std::move(request.metadata)});
+    return std::make_shared<TrackedExecution>(TrackedExecution{
+        execution,
+        ExecutionRecorder(
+            execution->id(),
+            setup_.id,
+            std::move(request.stdin_text),
+            setup_.options.limits.output_bytes,
+            setup_.proxy != nullptr),
+        request.timeout,
+        std::move(request.files)});
+}
+
+Result<std::shared_ptr<Execution>> SessionExecutions::enqueue(
+    ExecutionRequest request, std::string digest) {
+    BOOST_OUTCOME_TRY(const auto random, random_hex(12));
+    auto tracked = make(request, "exe_" + random);
+    const std::shared_ptr<Execution> execution = tracked->execution;
+    Message message = Message::make(
+        Channel::kShell,
+        protocol::make_header("execute_request", "api-" + setup_.id, "cellkeep"),
+        json::object(),
+        {{"code", request.code},
+         {"silent", false},
+         {"store_history", request.store_history},
+         {"user_expressions", json::object()},
+         {"allow_stdin", true},
+         {"stop_on_error", false}});
+    SupervisedKernel& kernel = kernels_.open(request.language);
+    BOOST_OUTCOME_TRY(
+        kernel.enqueue({std::move(message), nullptr, std::move(tracked), steady_clock::now()}));
+    ++accepted_;
+    account_.accept_agent();
+    book_.add(execution, request.idempotency_key, std::move(digest));
+    on_accepted_();
+    kernels_.launch_waiting();
+    kernel.dispatch();
+    if (execution->phase() == ExecutionPhase::kQueued) {
+        execution->mark_queued();
+    }
+    return execution;
+}
+
+Status SessionExecutions::interrupt(const std::string& id) {
+    const auto execution = book_.find(id);
+    if (!execution) {
+        return Error(ErrorCode::kNotFound, "interrupt: there is no execution " + id);
+    }
+    if (execution->phase() == ExecutionPhase::kFinished) {
+        return Error(ErrorCode::kConflict, "interrupt: " + id + " has finished");
+    }
+    for (SupervisedKernel* kernel : kernels_.all()) {
+        if (auto done = kernel->interrupt_execution(execution)) {
+            return std::move(*done);
+        }
+    }
+    return ok();  // its code has ended, its answer is being put together
+}
+
+void SessionExecutions::complete(TrackedExecution& tracked, ExecutionResult result) {
+    const std::shared_ptr<Execution> execution = tracked.execution;
+    result.reasoning = execution->order().reasoning;
+    result.metadata = execution->order().metadata;
+    // What never ran, and what a client ended, says nothing about the code.
+    const bool ran = execution->phase() == ExecutionPhase::kRunning;
+    const bool ended_by_others = result.death.has_value() && !is_own_fault(*result.death);
+    account_.end_agent(
+        ran && !ended_by_others ? vote_of(result.status) : CircuitVote::kNone, steady_clock::now());
+    execution->finish(std::move(result));
+    book_.settle();
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The executions that agents ask a session for: how one is accepted or is an earlier one again, how
+// it comes into its kernel's queue, is found, is stopped, and ends. io_context thread only.
+#pragma once
+
+#include "kernel-manager/execution/execution_book.hpp"
+#include "kernel-manager/kernel/request_queue.hpp"
+#include "kernel-manager/limits/session_account.hpp"
+#include "kernel-manager/session/session.hpp"
+#include "kernel-manager/session/session_kernels.hpp"
+#include "kernel-manager/session/session_setup.hpp"
+#include "protocol/support/result.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session {
+
+class SessionExecutions {
+ public:
+    /// Setup, kernels and account stay where they are. on_accepted: an execution counts as
+    /// activity.
+    SessionExecutions(
+        boost::asio::io_context& io,
+        const SessionSetup& setup,
+        SessionKernels& kernels,
+        SessionAccount& account,
+        std::function<void()> on_accepted);
+    SessionExecutions(const SessionExecutions&) = delete;
+    SessionExecutions& operator=(const SessionExecutions&) = delete;
+    ~SessionExecutions() = default;
+
+    /// Session::begin(), of a session that lives.
+    Result<std::shared_ptr<Execution>> begin(ExecutionRequest request);
+    std::shared_ptr<Execution> find(const std::string& id) const { return book_.find(id); }
+    std::vector<std::shared_ptr<Execution>> list() const { return book_.list(); }
+    /// Session::interrupt_execution().
+    Status interrupt(const std::string& id);
+    /// Why an agent's execution would be refused now.
+    std::optional<Refusal> refusal() const;
+    /// Its code has ended, or it never ran: this is its answer.
+    void complete(TrackedExecution& tracked, ExecutionResult result);
+    /// Accepted until now.
+    std::uint64_t count() const { return accepted_; }
+
+ private:
+    Status check(const ExecutionRequest& request) const;
+    Status check_places(const std::vector<InputFile>& files) const;
+    Result<std::shared_ptr<Execution>> enqueue(ExecutionRequest request, std::string digest);
+    std::shared_ptr<TrackedExecution> make(ExecutionRequest& request, const std::string& id) const;
+
+    boost::asio::io_context& io_;
+    const SessionSetup& setup_;
+    SessionKernels& kernels_;
+    SessionAccount& account_;
+    const std::function<void()> on_accepted_;
+    std::uint64_t accepted_ = 0;
+    ExecutionBook book_;
+};
+
+}  // namespace cellkeep::session

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sessions without sandboxes: they remember what they were asked and answer what the test said.
+// Their workspace is a temporary directory.
+#pragma once
+
+#include "kernel-manager/service/session_service.hpp"
+#include "protocol/support/completion.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session::test {
+
+class FakeSession : public Session {
+ public:
+    FakeSession(SessionInfo info, int workspace_fd, boost::asio::io_context& io);
+
+    const std::string& id() const override { return info_.id; }
+    SessionInfo info() const override { return info_; }
+    void submit(protocol::Message, std::shared_ptr<ReplySink>) override {}
+    void subscribe(OutputObserver*) override {}
+    void unsubscribe(OutputObserver*) override {}
+    void resume_output() override {}
+    const OutputJournal& journal() const override { return journal_; }
+    void set_connection_file(std::string path) override { info_.connection_file = std::move(path); }
+    Result<std::shared_ptr<Execution>> begin(ExecutionRequest request) override;
+    std::shared_ptr<Execution> find_execution(const std::string& id) const override;
+    std::vector<std::shared_ptr<Execution>> list_executions() const override { return executions; }
+    Status interrupt_execution(const std::string& id) override;
+    Status interrupt() override;
+    boost::asio::awaitable<Status> restart() override;
+    Status interrupt_language(const std::string& language) override;
+    boost::asio::awaitable<Status> restart_language(const std::string& language) override;
+    Status update(const SessionUpdate& wanted) override;
+    Result<sandbox::Workspace> workspace() override;
+    const Inputs& inputs() const override { return mounted; }
+    Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
+    void touch() override { ++touched; }
+    KernelState state() const override { return info_.state; }
+    std::shared_ptr<void> connect_client() override { return nullptr; }
+    void close(Death) override { closed = true; }
+
+    /// What info() says from now on.
+    SessionInfo& edit() { return info_; }
+
+    /// What an execution answers when nobody said otherwise.
+    ExecutionResult answer_of(const Execution& execution) const;
+
+    std::vector<ExecutionRequest> requests;
+    std::vector<std::shared_ptr<Execution>> executions;
+    bool finishes = true;  // an execution ends as soon as it begins
+    bool repeats = false;  // what begins is the last one again, as with a key that came before
+    std::vector<SessionUpdate> updates;
+    std::optional<Error> failure;    // what every operation answers
+    Inputs mounted;                  // path in the workspace: absolute path of the file
+    std::vector<std::string> named;  // languages that were interrupted or restarted by name
+    int interrupts = 0;
+    int restarts = 0;
+    int touched = 0;
+    bool closed = false;
+
+ private:
+    SessionInfo info_;
+    OutputJournal journal_{16, 1024};
+    int workspace_fd_;
+    boost::asio::io_context& io_;
+};
+
+class FakeSessionService : public SessionService {
+ public:
+    FakeSessionService();
+    ~FakeSessionService() override;
+
+    boost::asio::awaitable<Result<std::shared_ptr<Session>>> create(
+        SessionOptions options) override;
+    std::shared_ptr<Session> find(const std::string& id) const override;
+    std::vector<std::shared_ptr<Session>> list() const override;
+    Status remove(const std::string& id) override;
+    std::vector<std::string> languages() const override { return {"python", "sql"}; }
+    std::vector<NotOffered> not_offered() const override { return absent; }
+    const KernelSpec* find_spec(const std::string& language) const override;
+    LimitCeilings ceilings() const override { return {}; }
+    bool ready() const override { return warm; }
+
+    bool warm = true;
+    std::vector<NotOffered> absent;  // what not_offered() answers
+
+    std::shared_ptr<FakeSession> add(SessionOptions options = {});
+    const std::string& directory() const { return directory_; }
+
+    boost::asio::io_context io;  // of what its executions wait for
+    std::vector<std::shared_ptr<FakeSession>> sessions;
+    std::vector<SessionOptions> asked;       // of create()
+    std::optional<Error> failure;            // what create() answers
+    std::shared_ptr<Completion<bool>> gate;  // what create() waits for; null: nothing
+    std::optional<Error> session_failure;    // what sessions made from now on answer
+    int removed = 0;
+
+ private:
+    std::vector<KernelSpec> specs_;
+    std::string directory_;
+    int directory_fd_ = -1;
+    int next_id_ = 1;
+};
+
+}  // namespace cellkeep::session::test

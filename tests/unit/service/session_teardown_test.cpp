@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/service/session_teardown.hpp"
+
+#include "tests/unit/service/fake_managed_session.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace cellkeep::session {
+namespace {
+
+using test::FakeManagedSession;
+using test::Steps;
+using namespace std::chrono_literals;
+
+struct TeardownFixture {
+    boost::asio::io_context io;
+    Steps steps;
+    test::Places places;
+    std::deque<std::shared_ptr<Completion<bool>>> attempts;  // that run
+    std::shared_ptr<SessionTeardown> teardown = SessionTeardown::create(
+        io,
+        {.destroy = [this](SessionTeardown::SandboxPtr) { return attempt(); },
+         .wait_for_attempts = [this] { steps.emplace_back("waited"); },
+         .destroy_now =
+             [this](const SessionTeardown::SandboxPtr&) { steps.emplace_back("destroyed"); },
+         .on_gone = [this] { steps.emplace_back("gone"); },
+         .log = [this](const std::string& line) { steps.push_back(line); }});
+
+    boost::asio::awaitable<Status> attempt() {
+        attempts.push_back(std::make_shared<Completion<bool>>(io));
+        const auto mine = attempts.back();
+        const bool gone = co_await Completion<bool>::wait(mine);
+        co_return gone ? Status(ok()) : Status(Error(ErrorCode::kTimeout, "busy"));
+    }
+    void begin(const std::string& id, std::uint32_t slot) {
+        teardown->begin(places.entry(std::make_shared<FakeManagedSession>(id, steps), slot), {});
+        poll();
+    }
+    /// The first attempt of those that run ends.
+    void end_attempt(bool gone) {
+        attempts.front()->set(gone);
+        attempts.pop_front();
+        poll();
+    }
+    void poll() {
+        io.restart();
+        (void)io.poll();
+    }
+    /// Set when the wait is over.
+    std::shared_ptr<bool> wait(boost::asio::awaitable<void> what) {
+        auto over = std::make_shared<bool>(false);
+        boost::asio::co_spawn(
+            io, std::move(what), [over](const std::exception_ptr&) { *over = true; });
+        poll();
+        return over;
+    }
+};
+
+TEST_CASE_METHOD(
+    TeardownFixture, "a session's number is free when nothing is left", "[service][teardown]") {
+    begin("a", 3);
+    CHECK(steps == Steps{"a end", "a release"});
+    CHECK(teardown->is_removing());
+    CHECK(places.kernel_ids->empty());
+    CHECK(places.slots->contains(3));
+    end_attempt(true);
+    CHECK_FALSE(teardown->is_removing());
+    CHECK(places.slots->empty());
+    CHECK(steps.back() == "gone");
+}
+
+TEST_CASE_METHOD(
+    TeardownFixture, "what the host does not let go of is tried again", "[service][teardown]") {
+    begin("a", 0);
+    end_attempt(false);
+    CHECK(steps.back() == "the end of session a takes longer: busy");
+    CHECK(attempts.empty());
+    io.restart();
+    while (attempts.empty()) {
+        REQUIRE(io.run_one_for(20s) == 1);
+    }
+    const std::size_t lines = steps.size();
+    end_attempt(false);
+    CHECK(steps.size() == lines);  // logged once
+    CHECK(places.slots->contains(0));
+    io.restart();
+    while (attempts.empty()) {
+        REQUIRE(io.run_one_for(20s) == 1);
+    }
+    end_attempt(true);
+    CHECK(places.slots->empty());
+}
+
+TEST_CASE_METHOD(
+    TeardownFixture, "callers wait for one session, or for any", "[service][teardown]") {
+    CHECK(*wait(teardown->wait_until_gone("a")));
+    CHECK(*wait(teardown->wait_for_any(SessionTeardown::TimePoint::max())));
+    begin("a", 0);
+    begin("b", 1);
+    const auto a = wait(teardown->wait_until_gone("a"));
+    const auto b = wait(teardown->wait_until_gone("b"));
+    const auto any = wait(teardown->wait_for_any(SessionTeardown::TimePoint::max()));
+    CHECK_FALSE(*a);
+    CHECK_FALSE(*any);
+    end_attempt(true);
+    CHECK(*a);
+    CHECK(*any);
+    CHECK_FALSE(*b);
+    CHECK(*wait(teardown->wait_for_any(std::chrono::steady_clock::now())));  // the deadline
+    CHECK(teardown->is_removing());
+    end_attempt(true);
+    CHECK(*b);
+}
+
+TEST_CASE_METHOD(
+    TeardownFixture, "a session that ends with the server goes at once", "[service][teardown]") {
+    teardown->begin_shutdown();
+    const auto session = std::make_shared<FakeManagedSession>("a", steps);
+    SECTION("and is gone") {}
+    SECTION("or what is left is the next server's") {
+        session->leftovers = Error(ErrorCode::kTimeout, "busy");
+    }
+    teardown->begin(places.entry(session, 0), {});
+    poll();
+    CHECK(attempts.empty());
+    CHECK(steps.at(1) == "a remove");
+    CHECK(steps.size() == (session->leftovers ? 3 : 2));
+    CHECK(places.slots->empty());
+}
+
+TEST_CASE_METHOD(
+    TeardownFixture, "the server's end finishes what is being removed", "[service][teardown]") {
+    begin("a", 0);
+    const auto waits = wait(teardown->wait_until_gone("a"));
+    const auto any = wait(teardown->wait_for_any(SessionTeardown::TimePoint::max()));
+    teardown->begin_shutdown();
+    steps.clear();
+    teardown->finish();
+    CHECK(steps == Steps{"waited", "destroyed"});
+    poll();
+    CHECK(*waits);
+    CHECK(*any);
+    end_attempt(true);  // its attempt ends later, and is nobody's any more
+    CHECK(steps.size() == 2);
+    teardown->finish();  // again: nothing is left
+    CHECK(steps == Steps{"waited", "destroyed", "waited"});
+}
+
+}  // namespace
+}  // namespace cellkeep::session

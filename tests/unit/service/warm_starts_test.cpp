@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sandboxes of languages whose zygotes cannot be made. With real ones:
+// tests/integration/server/test_zygotes.py.
+#include "kernel-manager/service/warm_starts.hpp"
+
+#include "tests/unit/service/fake_managed_session.hpp"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <catch2/catch.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace cellkeep::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct WarmStartsFixture {
+    boost::asio::io_context io;
+    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{
+        io.get_executor()};  // the makers' threads are none
+    int made = 0;
+    std::shared_ptr<WarmStart> python = WarmStart::create(
+        io,
+        {.make_full = fail,
+         .make_bare = fail,
+         .on_ready = [] {},
+         .log = [](const std::string&) {}});
+    std::shared_ptr<WarmStarts> warm = WarmStarts::create(
+        {{"python", python}},
+        {.make_sandbox = [this](
+                             sandbox::Policy, WarmStart::ZygotePtr zygote) { return make(zygote); },
+         .log = [](const std::string&) {}});
+    std::optional<Status> done;
+
+    static Result<WarmStart::ZygotePtr> fail(const std::function<bool()>& /*given_up*/) {
+        return Error(ErrorCode::kUnavailable, "no");
+    }
+    boost::asio::awaitable<Result<sandbox::Sandbox>> make(WarmStart::ZygotePtr zygote) {
+        CHECK(zygote == nullptr);
+        ++made;
+        co_return Error(ErrorCode::kSystem, "full");
+    }
+    boost::asio::awaitable<Status> make_sandbox(std::string language) {
+        sandbox::Policy policy;  // no temporary: g++ 12 destroys it twice
+        auto one = co_await warm->make_sandbox(std::move(language), std::move(policy));
+        co_return one.has_error() ? Status(std::move(one).error()) : Status(ok());
+    }
+    boost::asio::awaitable<Status> wait(std::string language) {
+        co_await warm->wait_until_ready(std::move(language));
+        co_return ok();
+    }
+    void run_until_done() {
+        io.restart();
+        while (!done.has_value()) {
+            REQUIRE(io.run_one_for(20s) == 1);
+        }
+    }
+};
+
+TEST_CASE_METHOD(WarmStartsFixture, "a language without zygotes is served", "[service][warm]") {
+    const std::string language = GENERATE("bash", "python");
+    warm->begin();
+    test::begin_wait(io, make_sandbox(language), done);
+    run_until_done();
+    CHECK(done->error().message() == "full");  // the host's, once: there was no zygote to blame
+    CHECK(made == 1);
+    warm->note_start(language, nullptr, false);
+    warm->stop();
+}
+
+TEST_CASE_METHOD(WarmStartsFixture, "it is ready when each has been tried", "[service][warm]") {
+    CHECK_FALSE(warm->are_ready());
+    test::begin_wait(io, wait("bash"), done);
+    CHECK(done.has_value());  // a language without a warm start does not wait
+    done.reset();
+    warm->begin();
+    test::begin_wait(io, wait("python"), done);
+    run_until_done();
+    CHECK(warm->are_ready());
+    warm->stop();
+}
+
+TEST_CASE("a server without warm starts is ready", "[service][warm]") {
+    const auto none = WarmStarts::create({}, {});
+    none->begin();
+    CHECK(none->are_ready());
+    none->stop();
+}
+
+}  // namespace
+}  // namespace cellkeep::session
