@@ -61,7 +61,7 @@ class RunWatch {
 
     /// From now on it is counted what the kernel says.
     void listen();
-    /// The account is another one's: what was counted before belongs to nobody.
+    /// The account has been replaced: what was counted before is dropped.
     void start_over();
     /// Other kernels come: from now on a run is charged its own CPU time, where that can be told
     /// apart.

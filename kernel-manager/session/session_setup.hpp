@@ -49,7 +49,7 @@ struct SessionSetup {
     std::shared_ptr<WorkThread> inputs_thread;
     std::shared_ptr<const InputsDirectory> inputs;  // null: there is none
     Session::Inputs mounted;                        // of them, in this sandbox
-    /// Made in advance, for nobody: neither culled nor restarted until it is handed out.
+    /// Made in advance for no client yet: neither culled nor restarted until a client gets it.
     bool spare = false;
 
     /// Whether code of that language may run in its sandbox beside its own.

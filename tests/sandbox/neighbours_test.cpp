@@ -218,7 +218,7 @@ def send(count):
     const Resident greedy(
         pair.one, send + "while (answer := send(250)) == 'sent': pass\nprint(answer, flush=True)");
     REQUIRE(greedy.line == "ETOOMANYREFS");
-    // The positive control: the user's counter is used up, for whoever has a session's limit.
+    // The positive control: the user's counter is used up for processes with a session's limit.
     CHECK(run_python(pair.two, send + "print(send(1))").out == "ETOOMANYREFS\n");
     Sandbox third = make_sandbox();
     CHECK(run_python(third, "print(1)").out == "1\n");

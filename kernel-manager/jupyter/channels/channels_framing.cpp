@@ -146,14 +146,19 @@ class MessageMembers final : public protocol::JsonListener {
     bool read(std::string_view text) {
         text_ = text;
         members_ = {};
+        escaped_ = false;
         protocol::JsonScanner scanner(this);
         return scanner.advance(text, text.size()) == protocol::JsonScanner::State::kValid &&
                !scanner.has_line_ends() && protocol::starts_json_object(text);
     }
 
+    /// A member's name has an escape, so get() may miss it.
+    bool has_escaped_names() const { return escaped_; }
+
     void on_key(std::size_t depth, protocol::JsonRange key) override {
         if (depth == 1) {
             key_ = text_.substr(key.begin + 1, key.end - key.begin - 2);
+            escaped_ = escaped_ || key_.find('\\') != std::string_view::npos;
         }
     }
     void on_value(std::size_t depth, protocol::JsonRange value) override {
@@ -180,6 +185,7 @@ class MessageMembers final : public protocol::JsonListener {
 
     std::string_view text_;
     std::string_view key_;
+    bool escaped_ = false;
     std::array<std::string_view, kNames.size()> members_;
 };
 
@@ -206,7 +212,7 @@ std::string_view channel_name(std::string_view member) {
 Result<DecodedRequest> decode_legacy(std::string_view text, std::vector<std::string_view> buffers) {
     MessageMembers members;
     std::string rewritten;
-    if (!members.read(text)) {
+    if (!members.read(text) || members.has_escaped_names()) {
         auto one_line = rewrite_on_one_line(text);
         if (one_line.has_error()) {
             return bad_message(one_line.error().message());

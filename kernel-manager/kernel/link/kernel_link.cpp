@@ -200,7 +200,7 @@ bool KernelLink::hand_out(Turn turn) {
         if (message.value().has_value()) {
             events_.on_message(*std::move(message).value());
         } else if (!intake_.busy()) {
-            (void)frame_.update(decoder_.pending(), decoder_.awaited());
+            frame_.update(decoder_.pending(), decoder_.awaited());
             break;  // no whole frame is there
         }
     }

@@ -12,12 +12,11 @@ UnfinishedFrame::UnfinishedFrame(boost::asio::io_context& io, FrameBounds bounds
       timer_(io),
       on_late_(std::move(events.on_late)) {}
 
-bool UnfinishedFrame::update(std::size_t arrived, std::size_t announced) {
+void UnfinishedFrame::update(std::size_t arrived, std::size_t announced) {
     arrived_ = arrived;
     if (announced > bounds_.unclaimed && claim_.held() == 0 && !claim_.waits()) {
-        return claim_.take(announced);
+        (void)claim_.take(announced);  // waits_for_memory() says whether it was granted
     }
-    return !claim_.waits();
 }
 
 std::chrono::nanoseconds UnfinishedFrame::time_left() const {

@@ -41,9 +41,9 @@ class UnfinishedFrame {
     UnfinishedFrame& operator=(const UnfinishedFrame&) = delete;
     ~UnfinishedFrame() { end_wait(); }
 
-    /// So many bytes of it have arrived, and it has `announced` in all (0: not known yet). Returns
-    /// whether more may be read now. If not, on_memory follows.
-    bool update(std::size_t arrived, std::size_t announced);
+    /// So many bytes of it have arrived, and it has `announced` in all (0: not known yet). If
+    /// waits_for_memory() then, nothing more may be read before on_memory.
+    void update(std::size_t arrived, std::size_t announced);
     bool waits_for_memory() const { return claim_.waits(); }
     /// The link waits for the kernel's next bytes, until end_wait(). Without a frame there is no
     /// deadline.

@@ -283,7 +283,7 @@ void ProcessSupervisor::tell_end() {
         describe_end(death, restarts ? Aftermath::kRestarted : Aftermath::kLeftDead);
     listener_.fail_running(death, text);
     if (death.kind != Death::Kind::kRequested) {
-        // Who asks from now on knows, and waits for the fresh one.
+        // Clients that ask from now on wait for the fresh interpreter.
         listener_.fail_waiting(death, text);
     }
 }

@@ -149,7 +149,7 @@ class ProcessSupervisor {
     void on_sandbox_died();
     /// The session has ended: nothing follows the present process any more.
     void close() { closed_ = true; }
-    /// After close(): the process is given up, whoever waits for one gets an error.
+    /// After close(): the process is given up, and callers that wait for one get an error.
     void end(const Death& reason);
 
     // --- what the process can be asked

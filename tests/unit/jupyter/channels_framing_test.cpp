@@ -172,12 +172,15 @@ TEST_CASE("what real clients leave out of a legacy message is put in", "[channel
     CHECK(request.message.buffer_count() == 0);
 }
 
-TEST_CASE("legacy text may have line ends and repeated members", "[channels][framing]") {
+TEST_CASE(
+    "legacy text may have line ends, escaped names and repeated members", "[channels][framing]") {
     const auto text = GENERATE(
         as<std::string>(),
         R"({"header":{"msg_id":"m","msg_type":"x_request"},"content":{"a":[1,2]},"channel":"control"})",
         "{\n\"header\" : {\"msg_id\":\"m\",\r\n\"msg_type\":\"x_request\"},"
         " \"content\":\n{ \"a\": [1,\n2]}, \"channel\":\"control\"\n}",
+        R"({"\u0068eader":{"msg_id":"m","msg_type":"x_request"},"content":{"a":[1,2]},)"
+        R"("chann\u0065l":"control","other\n":1})",
         R"({"content":7,"channel":"shell","header":{"msg_id":"m","msg_type":"x_request"},)"
         R"("content":{"a":[1,2]},"channel":"control"})");
     CAPTURE(text);

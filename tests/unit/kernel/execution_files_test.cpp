@@ -3,6 +3,7 @@
 
 #include "tests/support/input_files.hpp"
 #include "tests/support/temporary_workspace.hpp"
+#include "tests/support/tracked_execution.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -44,19 +45,7 @@ struct ExecutionFilesFixture {
                             ExecutionResult result) { answers.push_back(std::move(result)); },
             .on_free = [this] { ++freed; }},
         [this] { return owner; }};
-    std::shared_ptr<TrackedExecution> execution =
-        std::make_shared<TrackedExecution>(TrackedExecution{
-            std::make_shared<Execution>(
-                io,
-                Execution::Order{
-                    .id = "exe_1",
-                    .session_id = "s",
-                    .language = "python",
-                    .code_sha256 = {},
-                    .reasoning = {}}),
-            ExecutionRecorder("exe_1", "s", "", 1000),
-            std::nullopt,
-            {}});
+    std::shared_ptr<TrackedExecution> execution = cellkeep::test::make_tracked_execution(io);
 
     /// Whether the files are in place when place() returns.
     std::shared_ptr<FileWriting> place(std::vector<InputFile> list, bool& placed) {

@@ -4,6 +4,7 @@
 #include "protocol/limits.hpp"
 #include "tests/support/fake_interpreter.hpp"
 #include "tests/support/temporary_workspace.hpp"
+#include "tests/support/tracked_execution.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -52,19 +53,7 @@ struct OutputFixture {
     std::vector<std::string> notes;
     bool paused = false;
     KernelOutput output;
-    std::shared_ptr<TrackedExecution> execution =
-        std::make_shared<TrackedExecution>(TrackedExecution{
-            std::make_shared<Execution>(
-                io,
-                Execution::Order{
-                    .id = "exe_1",
-                    .session_id = "s",
-                    .language = "python",
-                    .code_sha256 = {},
-                    .reasoning = {}}),
-            ExecutionRecorder("exe_1", "s", "", 1000),
-            std::nullopt,
-            {}});
+    std::shared_ptr<TrackedExecution> execution = cellkeep::test::make_tracked_execution(io);
     RunningRequest run{
         PendingRequest{
             Message::make(

@@ -91,7 +91,8 @@ TEST_CASE("an interrupt waits until the kernel has begun", "[session][run]") {
     CHECK(fixture.run.cut() == Cut::kInterrupt);
 }
 
-TEST_CASE("a deadline during an interrupt is what the client is told", "[session][run]") {
+TEST_CASE(
+    "a deadline that passes during an interrupt is the reason in the answer", "[session][run]") {
     RunFixture fixture;
     fixture.limits.wall = 3ms;
     const Message request = fixture.begin();

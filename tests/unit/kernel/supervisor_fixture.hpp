@@ -44,7 +44,7 @@ inline boost::asio::awaitable<void> note_result(boost::asio::awaitable<Status> w
     done->emplace(co_await std::move(wait));
 }
 
-/// A supervisor whose sandbox is a test's, and a listener that writes down what it is told.
+/// A supervisor with a fake sandbox, and a listener that records its calls.
 struct SupervisorFixture {
     explicit SupervisorFixture(
         bool spare = false,

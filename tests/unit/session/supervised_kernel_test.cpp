@@ -61,7 +61,9 @@ TEST_CASE("a death answers everything once, and another process starts", "[sessi
     CHECK(fixture.client->take() == Names{"execute_reply"});
 }
 
-TEST_CASE("a death at rest is told on stderr, but not of a spare", "[session][kernel]") {
+TEST_CASE(
+    "the death of an idle kernel is published on stderr, the death of a spare is not",
+    "[session][kernel]") {
     const bool spare = GENERATE(false, true);
     KernelFixture fixture(0, spare);
     fixture.launch_ready();
