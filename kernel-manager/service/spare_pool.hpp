@@ -98,7 +98,7 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
     std::optional<SessionOptions> missing() const;
     std::size_t count_ready(const SessionOptions& kind) const;
     /// Lets go of what is beyond the demand.
-    void trim();
+    void drop_unwanted();
     void watch_demand();
     /// Sessions that clients wait for come first, for kSpareDeferralMost at most.
     bool should_defer() const;

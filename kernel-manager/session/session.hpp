@@ -11,7 +11,7 @@
 #include "kernel-manager/execution/running_execution.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
-#include "kernel-manager/limits/refusal.hpp"
+#include "kernel-manager/limits/limit_refusal.hpp"
 #include "kernel-manager/output/journal.hpp"
 #include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/session/session_info.hpp"
@@ -108,7 +108,7 @@ class Session {
 
     /// Why an execution of an agent would be refused now, if a budget or the circuit breaker is the
     /// reason: the numbers for a caller that has just got kLimitExceeded.
-    virtual std::optional<Refusal> refusal() const { return std::nullopt; }
+    virtual std::optional<LimitRefusal> refusal() const { return std::nullopt; }
 
     /// For files. Valid until close().
     virtual Result<sandbox::Workspace> workspace() = 0;

@@ -118,7 +118,7 @@ class ProxyFixture {
     /// Sends, says that it sends no more, reads to the end.
     std::string ask(const std::string& bytes);
     /// Waits for so many records, then gives them all.
-    std::vector<AccessRecord> wait_for_records(std::size_t count);
+    std::vector<EgressRecord> wait_for_records(std::size_t count);
     /// Waits until so many connections are open.
     void wait_for_connections(std::size_t count);
     /// Waits until it is so, asking on the proxy's thread.
@@ -139,7 +139,7 @@ class ProxyFixture {
     std::uint16_t port_ = 0;
     std::mutex mutex_;
     std::condition_variable recorded_;
-    std::vector<AccessRecord> records_;
+    std::vector<EgressRecord> records_;
     std::thread thread_;
 };
 
