@@ -146,6 +146,14 @@ inline constexpr std::chrono::seconds kHttpHeadTimeout{15};
 /// whole body only this long, and as much longer as what it sent takes at kHttpBodyBytesPerSecond.
 inline constexpr std::chrono::seconds kHttpBodyTimeout{30};
 inline constexpr std::uint64_t kHttpBodyBytesPerSecond = 64ULL << 10U;
+/// Bytes of request bodies and WebSocket messages that are arriving, for one listening address.
+inline constexpr std::size_t kArrivalBytesMax = 512ULL << 20U;
+/// The part of it that one principal's requests and messages may hold: one of the largest messages.
+inline constexpr std::size_t kArrivalPrincipalBytesMax = 128ULL << 20U;
+/// A body or message up to this length is read without a claim on that memory.
+inline constexpr std::size_t kArrivalFreeBytesMax = 64ULL << 10U;
+/// How long a body or message waits for that memory before its client is refused.
+inline constexpr std::chrono::seconds kArrivalWaitMax{30};
 /// An idle keep-alive connection is closed after this.
 inline constexpr std::chrono::seconds kHttpIdleTimeout{120};
 /// What is still read and thrown away, after a refusal, from a client that is in the middle of a

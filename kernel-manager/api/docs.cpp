@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -46,4 +46,4 @@ void add_docs(http::Router& router) {
     }
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

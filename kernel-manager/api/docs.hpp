@@ -10,7 +10,7 @@
 
 #include <string_view>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// One file of the page, as the build put it into the program. Empty bytes: built without it.
 struct DocsFile {
@@ -25,4 +25,4 @@ const DocsFile* find_docs_file(std::string_view path);
 /// Adds GET /docs and what its page loads.
 void add_docs(http::Router& router);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -16,7 +16,7 @@
 #include <optional>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -228,4 +228,4 @@ boost::asio::awaitable<http::Response> History::answer_list(
     co_return http::make_json(200, {{"executions", std::move(page)}, {"next", std::move(next)}});
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

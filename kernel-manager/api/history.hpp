@@ -18,7 +18,7 @@
 #include <string>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 class History : public session::SessionListener {
  public:
@@ -61,4 +61,4 @@ class History : public session::SessionListener {
     std::map<std::string, Open> open_;  // by session id
 };
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace asio = boost::asio;
 
@@ -231,4 +231,4 @@ std::shared_ptr<OneShot> OneShots::find(const std::string& execution_id) {
     return nullptr;
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

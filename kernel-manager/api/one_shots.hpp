@@ -22,7 +22,7 @@
 #include <memory>
 #include <string>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 struct OneShot {
     std::shared_ptr<session::Execution> execution;
@@ -106,4 +106,4 @@ class OneShots {
     std::map<std::string, Cached> cache_;
 };
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 std::string_view openapi_document();
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

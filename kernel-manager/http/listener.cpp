@@ -197,6 +197,9 @@ asio::awaitable<void> Listener::sweep_loop() {
         }
         (void)co_await state_->sweeper.async_wait(kAwait);  // Ignored: a pause may end early.
         const auto now = Clock::now();
+        if (now >= state_->abort_at) {
+            registry->arrivals().close();
+        }
         for (Connection* connection : registry->open()) {
             if (now >= state_->abort_at) {
                 connection->abort();

@@ -43,6 +43,10 @@ struct ConnectionLimits {
     std::chrono::milliseconds head_timeout = limits::kHttpHeadTimeout;
     std::chrono::milliseconds body_timeout = limits::kHttpBodyTimeout;
     std::uint64_t body_bytes_per_second = limits::kHttpBodyBytesPerSecond;
+    std::size_t arrival_bytes_max = limits::kArrivalBytesMax;
+    std::size_t arrival_principal_bytes_max = limits::kArrivalPrincipalBytesMax;
+    std::size_t arrival_free_bytes_max = limits::kArrivalFreeBytesMax;
+    std::chrono::milliseconds arrival_wait_max = limits::kArrivalWaitMax;
     std::chrono::milliseconds idle_timeout = limits::kHttpIdleTimeout;
     std::chrono::milliseconds drain_timeout = limits::kHttpDrainTimeout;
     std::chrono::milliseconds stream_stall_max = limits::kHttpStreamStallMax;

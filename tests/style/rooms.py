@@ -69,7 +69,7 @@ ROOMS = (
         "an execution's values, events and artifacts, the files that come with it",
         (MANAGER + "output", "sandbox/workspace"),
     ),
-    Room(MANAGER + "limits", "limits, budgets, circuit breaker, the reasons that they give", (MANAGER + "execution",)),
+    Room(MANAGER + "limits", "limits, budgets, CPU clocks, circuit breaker, the reasons that they give", (MANAGER + "execution",)),
     Room(
         MANAGER + "kernel",
         "one interpreter: link, process, death and restart, the request queue and the run",

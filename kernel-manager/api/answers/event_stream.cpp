@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace asio = boost::asio;
 
@@ -123,4 +123,4 @@ asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream strea
     co_return status;
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

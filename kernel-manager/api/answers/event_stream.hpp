@@ -19,7 +19,7 @@
 #include <string_view>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 enum class EventFraming { kServerSent, kLines };
 
@@ -68,4 +68,4 @@ struct EventStream {
 /// Until the execution has finished and its last event is written, or was said to be known already.
 boost::asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream stream);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace asio = boost::asio;
 
@@ -209,4 +209,4 @@ http::Response resume_events(
     return stream_response(std::move(stream));
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -20,7 +20,7 @@
 #include <optional>
 #include <string>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 enum class Form { kWhole, kServerSent, kLines, kLater };
 
@@ -57,4 +57,4 @@ http::Response resume_events(
 /// ?outputs=true
 Outputs asked_outputs(const http::Request& request);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

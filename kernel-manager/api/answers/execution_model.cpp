@@ -6,7 +6,7 @@
 
 #include <optional>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -93,4 +93,4 @@ protocol::TextPieces to_text(const session::Execution& execution, Outputs output
                : protocol::TextPieces(protocol::dump_json(unfinished_json(execution)));
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -11,7 +11,7 @@
 
 #include <string>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 enum class Origin { kRun, kCache };
 
@@ -37,4 +37,4 @@ protocol::TextPieces to_text(const session::Execution& execution, Outputs output
 /// One line of a listing.
 nlohmann::json summary_json(const session::Execution& execution);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 std::string etag(const sandbox::FileState& state) {
     return "\"" + std::to_string(state.changed) + "-" + std::to_string(state.inode) + "-" +
@@ -142,4 +142,4 @@ std::optional<http::Problem> find_file_problem(const Error& error) {
     return problem;
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

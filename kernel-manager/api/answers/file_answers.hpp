@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// A strong validator: the guest cannot set what it is made of, and every write changes it.
 std::string etag(const sandbox::FileState& state);
@@ -52,4 +52,4 @@ http::Problem placement_problem(const Error& error);
 /// the pointer to it. Returns nullopt for every other error.
 std::optional<http::Problem> find_file_problem(const Error& error);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

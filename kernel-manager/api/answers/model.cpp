@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <string>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -247,4 +247,4 @@ nlohmann::json to_json(const sandbox::Entry& entry) {
     return shown;
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

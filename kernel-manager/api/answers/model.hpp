@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// Every error.kind there is, as openapi.json lists them.
 const std::vector<std::string_view>& error_kinds();
@@ -28,4 +28,4 @@ nlohmann::json to_json(const session::SessionInfo& info);
 nlohmann::json to_json(const session::ExecutionResult& result);
 nlohmann::json to_json(const sandbox::Entry& entry);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

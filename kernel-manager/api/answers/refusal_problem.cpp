@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 http::Problem to_problem(const session::LimitRefusal& refusal) {
     const std::string detail = refusal.message + " " + refusal.hint;
@@ -26,4 +26,4 @@ http::Problem to_problem(const session::LimitRefusal& refusal) {
     return problem;
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

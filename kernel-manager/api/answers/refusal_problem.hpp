@@ -6,11 +6,11 @@
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/limits/limit_refusal.hpp"
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// budget-exhausted with members budget, used and limit, and no Retry-After, for waiting does not
 /// help; circuit-open with failures, threshold and retry_after_ms, and Retry-After in whole
 /// seconds.
 http::Problem to_problem(const session::LimitRefusal& refusal);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -5,7 +5,7 @@
 #include "kernel-manager/api/bodies/session_update_body.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 http::Response unknown_session(const http::Request& request) {
     return http::to_response(http::make_problem(
@@ -75,4 +75,4 @@ http::Response answer_interrupt(const http::Request& request, const Status& inte
     return http::to_response(http::problem_from(interrupted.error()));
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

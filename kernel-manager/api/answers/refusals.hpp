@@ -8,7 +8,7 @@
 #include "kernel-manager/session/session.hpp"
 #include "protocol/support/result.hpp"
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// 404 for a session that does not exist, or not for this principal.
 http::Response unknown_session(const http::Request& request);
@@ -21,4 +21,4 @@ http::Response refuse_execution(const Error& error, const session::Session* sess
 /// 204 for a success; 404 if the execution is unknown, 409 if it has finished.
 http::Response answer_interrupt(const http::Request& request, const Status& interrupted);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -148,4 +148,4 @@ std::string next_link(const http::Target& target, const std::string& cursor) {
     return link + ">; rel=\"next\"";
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// Sessions in one page of a listing.
 inline constexpr std::size_t kPageSessionsMax = 1000;
@@ -45,4 +45,4 @@ SessionPage take_page(std::vector<session::SessionInfo> all, const PageQuery& qu
 /// The value of a Link header (RFC 8288) for the page after this one.
 std::string next_link(const http::Target& target, const std::string& cursor);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 using sandbox::EntryKind;
 using sandbox::FileState;
@@ -257,4 +257,4 @@ Status WorkspaceArchive::add(const WalkedEntry& entry) {
     return ok();
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -19,7 +19,7 @@
 struct archive;
 struct archive_entry;
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// The member that says what is missing; there is none if nothing is.
 inline constexpr const char* kArchiveNotes = ".cellkeep/archive-notes.txt";
@@ -88,4 +88,4 @@ class WorkspaceArchive {
     std::string buffer_;
 };
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

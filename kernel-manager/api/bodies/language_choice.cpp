@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -58,4 +58,4 @@ std::optional<std::string> read_language(ObjectReader& reader, const Offer& offe
     return read_one_of(reader, offer.languages, "this server has", &offer.not_offered);
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 struct Offer;
 
@@ -19,4 +19,4 @@ std::optional<std::string> read_language(ObjectReader& reader, const session::Se
 /// One that the server offers, likewise.
 std::optional<std::string> read_language(ObjectReader& reader, const Offer& offer);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -162,4 +162,4 @@ nlohmann::json network_to_json(
     return model;
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -11,7 +11,7 @@
 
 #include <optional>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// {"mode": "none"} or {"mode": "allowlist", "allow": ["HOST[:PORT]", …], "secrets": ["NAME", …]};
 /// missing: none. Bounds: limits::kEgressAllowedHostsMax, kEgressSecretsMax.
@@ -24,4 +24,4 @@ std::optional<egress::NetworkPolicy> read_network_update(
 
 nlohmann::json network_to_json(const egress::NetworkPolicy& policy, const egress::Traffic& traffic);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

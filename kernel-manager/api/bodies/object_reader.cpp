@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -194,4 +194,4 @@ void ObjectReader::finish() {
     }
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

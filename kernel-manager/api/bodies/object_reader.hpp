@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 using FieldErrors = std::vector<http::FieldError>;
 
@@ -64,4 +64,4 @@ class ObjectReader {
     std::set<std::string, std::less<>> known_;
 };
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

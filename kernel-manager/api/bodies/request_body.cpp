@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -376,4 +376,4 @@ http::Problem invalid_body(FieldErrors errors) {
     return problem;
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// What this server can give.
 struct Offer {
@@ -69,4 +69,4 @@ OneShotOrder parse_one_shot(const nlohmann::json& body, const Offer& offer, Fiel
 /// 422 with all of them.
 http::Problem invalid_body(FieldErrors errors);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

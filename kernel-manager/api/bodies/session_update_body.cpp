@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -168,4 +168,4 @@ http::Problem refused_field(const Error& error) {
     return problem;
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

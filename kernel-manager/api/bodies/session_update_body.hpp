@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// A merge patch (RFC 7396) of {"limits", "network", "metadata", "keep_alive"}. Fills errors; the
 /// value counts only if there are none.
@@ -22,4 +22,4 @@ session::SessionUpdate parse_session_update(
 /// that points at the file.
 http::Problem refused_field(const Error& error);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

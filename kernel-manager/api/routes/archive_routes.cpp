@@ -18,7 +18,7 @@
 #include <memory>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -104,4 +104,4 @@ void add_archive_routes(http::Router& router, const SessionLookup& lookup) {
     router.add(std::move(route).without_body());
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -158,4 +158,4 @@ ExecutionRoutes::Answer ExecutionRoutes::interrupt(http::Request& request, Sessi
     co_return answer_interrupt(request, session->interrupt_execution(request.capture("exe")));
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -12,7 +12,7 @@
 
 #include <cstddef>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// Executions in one page of a listing.
 inline constexpr std::size_t kPageExecutionsMax = 1000;
@@ -39,4 +39,4 @@ class ExecutionRoutes {
     const SessionLookup& lookup_;
 };
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -4,7 +4,7 @@
 #include "kernel-manager/api/answers/file_answers.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 OrAnswer<FilePlace> parse_place(
     std::shared_ptr<session::Session> session, const std::string& named) {
@@ -42,4 +42,4 @@ OrAnswer<sandbox::Workspace> use_workspace(
     return std::move(workspace).value();
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

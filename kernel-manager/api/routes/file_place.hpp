@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// A value, or the answer that refuses it.
 template <typename T>
@@ -49,4 +49,4 @@ http::Handler with_place(const SessionLookup& lookup, PathFrom from, FileHandler
 /// session has ended.
 OrAnswer<sandbox::Workspace> use_workspace(const http::Request& request, session::Session& session);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

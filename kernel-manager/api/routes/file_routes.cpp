@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -166,4 +166,4 @@ void add_file_routes(http::Router& router, const SessionLookup& lookup) {
     add(Access::kChange, "DELETE", PathFrom::kAddress, remove_file);
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -6,9 +6,9 @@
 #include "kernel-manager/api/routes/session_lookup.hpp"
 #include "kernel-manager/http/router.hpp"
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// lookup must outlive the router.
 void add_file_routes(http::Router& router, const SessionLookup& lookup);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

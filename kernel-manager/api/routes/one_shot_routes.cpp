@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -116,4 +116,4 @@ OneShotRoutes::Answer OneShotRoutes::interrupt(http::Request& request) {
     co_return answer_interrupt(request, session->interrupt_execution(run->execution->id()));
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -13,7 +13,7 @@
 
 #include <memory>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// The session service and history must outlive it, and it the listener.
 class OneShotRoutes {
@@ -37,4 +37,4 @@ class OneShotRoutes {
     OneShots one_shots_;
 };
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -8,7 +8,7 @@
 
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 Routes::Routes(session::SessionService& backend, History& history, std::string version)
     : lookup_(backend, history),
@@ -28,4 +28,4 @@ void Routes::add_to(http::Router& router) {
     add_upload_routes(router, lookup_);
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -16,7 +16,7 @@
 
 #include <string>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// Owns what the routes of the session API share. The session service and history must outlive it,
 /// and it the listener.
@@ -36,4 +36,4 @@ class Routes {
     OneShotRoutes one_shots_;
 };
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 ServiceRoutes::ServiceRoutes(
     session::SessionService& backend, const History& history, std::string version)
@@ -60,4 +60,4 @@ ServiceRoutes::Answer ServiceRoutes::openapi(http::Request& /*request*/) {
     co_return response;
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

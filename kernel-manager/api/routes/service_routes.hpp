@@ -11,7 +11,7 @@
 
 #include <string>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// The session service and history must outlive it, and it the listener.
 class ServiceRoutes {
@@ -31,4 +31,4 @@ class ServiceRoutes {
     std::string version_;
 };
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

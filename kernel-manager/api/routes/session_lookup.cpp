@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 SessionLookup::Session SessionLookup::find(const http::Request& request) const {
     auto session = backend_.find(request.capture("id"));
@@ -36,4 +36,4 @@ void count_as_use(const http::Request& request, session::Session& session) {
     }
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

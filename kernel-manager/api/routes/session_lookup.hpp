@@ -13,7 +13,7 @@
 #include <functional>
 #include <memory>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 class SessionLookup {
  public:
@@ -43,4 +43,4 @@ class SessionLookup {
 /// alive.
 void count_as_use(const http::Request& request, session::Session& session);
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

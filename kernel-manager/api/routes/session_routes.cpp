@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -191,4 +191,4 @@ SessionRoutes::Answer SessionRoutes::restart(http::Request& request, Session ses
     co_return http::make_json(200, to_json(session->info()));
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -12,7 +12,7 @@
 
 #include <memory>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 /// All three must outlive it, and it the listener.
 class SessionRoutes {
@@ -39,4 +39,4 @@ class SessionRoutes {
     const SessionLookup& lookup_;
 };
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 
 namespace {
 
@@ -151,4 +151,4 @@ void add_upload_routes(http::Router& router, const SessionLookup& lookup) {
     router.add(std::move(route));
 }
 
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

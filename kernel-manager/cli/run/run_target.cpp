@@ -54,7 +54,7 @@ class LocalTarget : public RunTarget {
             co_return result.error();
         }
         co_return protocol::parse_json(
-            agent::result_text(result.value(), agent::Outputs::kInclude).join(), "execution");
+            api::result_text(result.value(), api::Outputs::kInclude).join(), "execution");
     }
 
     asio::awaitable<void> interrupt() override {

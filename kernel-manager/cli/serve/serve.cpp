@@ -208,10 +208,10 @@ Status run_server(const ServePlan& plan) {
     session::Service service(io, std::move(config));
     service.add_listener(zmq_front.get());
 
-    agent::History history(opened.store.get(), opened.trouble);
+    api::History history(opened.store.get(), opened.trouble);
     service.add_listener(&history);
     http::Application application = make_application(plan.listening, plan.token, plan.principals);
-    agent::Routes routes(service, history, version_text());
+    api::Routes routes(service, history, version_text());
     routes.add_to(application.router());
     BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
     jupyter::RestApi rest_api(io, service, std::move(rest));

@@ -38,6 +38,12 @@ Response body_failure(const Error& error, std::uint64_t bytes_max) {
         make_problem(error.code() == ErrorCode::kTimeout ? 408 : 400, error.message()));
 }
 
+/// 503 asks the client to come back (RFC 9110, section 15.6.4).
+Response no_memory() {
+    return to_response(make_problem(
+        503, "The bodies of other requests take all the memory that there is for them."));
+}
+
 }  // namespace
 
 Connection::Connection(
@@ -238,24 +244,42 @@ asio::awaitable<Response> Connection::answer(const Route& route, Request& reques
         set_instance(response, request.target.path);
         co_return response;
     }
-    RequestBody stream(*reader_, route.body_bytes_max);
     if (route.body_mode == BodyMode::kStreamed) {
+        RequestBody stream(*reader_, route.body_bytes_max);
         request.stream = &stream;
         co_return co_await Application::run(route, request);
     }
+    // Held until the handler is done with the body.
+    ArrivalMemory::Claim memory = registry_->arrivals().make_claim(request.principal.name);
+    std::optional<Response> refusal = co_await read_body(route, request, memory);
+    if (refusal.has_value()) {
+        set_instance(*refusal, request.target.path);
+        co_return std::move(*refusal);
+    }
+    co_return co_await Application::run(route, request);
+}
+
+asio::awaitable<std::optional<Response>> Connection::read_body(
+    const Route& route, Request& request, ArrivalMemory::Claim& memory) {
     for (;;) {
-        const auto piece = co_await stream.read();
+        const auto piece = co_await reader_->read_piece(route.body_bytes_max);
         if (piece.has_error()) {
-            Response response = body_failure(piece.error(), route.body_bytes_max);
-            set_instance(response, request.target.path);
-            co_return response;
+            co_return body_failure(piece.error(), route.body_bytes_max);
         }
         if (piece.value().empty()) {
-            break;
+            co_return std::nullopt;
+        }
+        const std::size_t bytes = request.body.size() + piece.value().size();
+        if (bytes > registry_->limits().arrival_free_bytes_max && memory.held() == 0) {
+            const std::uint64_t most = reader_->body_bytes_most(route.body_bytes_max);
+            const bool granted = co_await memory.grow_to(most);
+            if (!granted) {
+                co_return no_memory();
+            }
+            request.body.reserve(most);
         }
         request.body.append(piece.value());
     }
-    co_return co_await Application::run(route, request);
 }
 
 asio::awaitable<Connection::Next> Connection::serve_websocket(Request& request, Response response) {
@@ -266,8 +290,11 @@ asio::awaitable<Connection::Next> Connection::serve_websocket(Request& request, 
         std::move(upgrade.protocol),
         std::move(response.headers)};
     wire_->deadline.set(wire_->limits.body_timeout);
-    auto session =
-        co_await WebSocketSession::accept(wire_->stream, std::move(handshake), wire_->limits);
+    auto session = co_await WebSocketSession::accept(
+        wire_->stream,
+        std::move(handshake),
+        wire_->limits,
+        registry_->arrivals().make_claim(request.principal.name));
     wire_->deadline.clear();
     record(request, response);
     if (!session) {

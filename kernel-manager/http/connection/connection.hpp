@@ -7,6 +7,7 @@
 // (websocket_session.hpp) lives as long as that. Kept alive by its own coroutine. One thread.
 #pragma once
 
+#include "kernel-manager/http/connection/arrival_memory.hpp"
 #include "kernel-manager/http/connection/wire.hpp"
 #include "kernel-manager/http/listener.hpp"
 #include "kernel-manager/http/message/head_failure.hpp"
@@ -17,6 +18,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -32,16 +34,23 @@ class ResponseSender;
 class ConnectionRegistry {
  public:
     explicit ConnectionRegistry(ConnectionLimits limits, AccessLog log)
-        : limits_(limits), log_(std::move(log)) {}
+        : limits_(limits),
+          log_(std::move(log)),
+          arrivals_(
+              {limits.arrival_bytes_max,
+               limits.arrival_principal_bytes_max,
+               limits.arrival_wait_max}) {}
     const ConnectionLimits& limits() const { return limits_; }
     const AccessLog& log() const { return log_; }
     bool stopping() const { return stopping_; }
     void set_stopping() { stopping_ = true; }
+    ArrivalMemory& arrivals() { return arrivals_; }
     std::set<Connection*>& open() { return open_; }
 
  private:
     ConnectionLimits limits_;
     AccessLog log_;
+    ArrivalMemory arrivals_;
     bool stopping_ = false;
     std::set<Connection*> open_;
 };
@@ -80,6 +89,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// The request whose head has been read. `route` stays null if it gets the refusal.
     Request take_request(Response& refusal, const Route*& route);
     boost::asio::awaitable<Response> answer(const Route& route, Request& request);
+    /// Reads the whole body into the request. Returns the refusal, if there is one.
+    boost::asio::awaitable<std::optional<Response>> read_body(
+        const Route& route, Request& request, ArrivalMemory::Claim& memory);
     boost::asio::awaitable<Next> serve_websocket(Request& request, Response response);
     void record(const Request& request, const Response& response);
 

@@ -138,6 +138,11 @@ std::size_t RequestReader::parse_received(boost::system::error_code& error) {
     return used;
 }
 
+std::uint64_t RequestReader::body_bytes_most(std::uint64_t bytes_max) const {
+    const auto length = parser_->content_length();
+    return length ? std::min<std::uint64_t>(*length, bytes_max) : bytes_max;
+}
+
 asio::awaitable<Result<std::string_view>> RequestReader::read_piece(std::uint64_t bytes_max) {
     const ConnectionLimits& limits = wire_->limits;
     Deadline& deadline = wire_->deadline;

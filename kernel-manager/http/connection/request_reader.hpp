@@ -64,6 +64,8 @@ class RequestReader {
     /// Before the body is read: says 100 Continue if the client waits for it. kLimitExceeded if the
     /// body is longer than bytes_max, kInvalidArgument if the client expects something else.
     boost::asio::awaitable<Status> admit_body(std::uint64_t bytes_max, std::string_view expect);
+    /// The length of the whole body, or bytes_max if the client has not said it.
+    std::uint64_t body_bytes_most(std::uint64_t bytes_max) const;
     /// As BodyStream::read().
     boost::asio::awaitable<Result<std::string_view>> read_piece(std::uint64_t bytes_max);
     /// Reads what is left of a body if that is little. False: it is not at its end.

@@ -49,7 +49,9 @@ class WebSocket {
 
     /// The next whole message. kUnavailable once the socket is closed by either side or the peer
     /// stopped answering pings; kLimitExceeded (and the socket closed with kMessageTooBig) past
-    /// limits::kFrameBytesMax.
+    /// limits::kFrameBytesMax. kUnavailable, too, for a message that does not arrive within
+    /// limits::kHttpBodyTimeout and what its bytes take at limits::kHttpBodyBytesPerSecond, or that
+    /// waits for memory longer than limits::kArrivalWaitMax (kTryAgainLater).
     virtual boost::asio::awaitable<Result<WebSocketMessage>> receive() = 0;
     /// One message, gathered from the buffers, which must stay valid until this returns.
     /// kUnavailable if the socket is closed or the peer took nothing for

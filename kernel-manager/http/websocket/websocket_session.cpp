@@ -32,6 +32,9 @@ constexpr std::size_t kFirstReadBytes = 16ULL << 10U;
 /// A control frame holds 125 bytes, two of which are the code (RFC 6455, section 5.5).
 constexpr std::size_t kReasonBytesMax = 123;
 
+constexpr const char* kNoMemory =
+    "other messages take all the memory that there is for those that arrive";
+
 /// Of the payload of a ping that proves receipt.
 constexpr std::size_t kProofBytes = 8;
 
@@ -81,7 +84,10 @@ std::optional<std::uint64_t> read_proof(std::string_view payload) {
 class BeastSession final : public WebSocketSession,
                            public std::enable_shared_from_this<BeastSession> {
  public:
-    BeastSession(std::shared_ptr<ByteStream> bytes, const ConnectionLimits& limits);
+    BeastSession(
+        std::shared_ptr<ByteStream> bytes,
+        const ConnectionLimits& limits,
+        ArrivalMemory::Claim memory);
 
     asio::awaitable<bool> handshake(WebSocketAnswer answer);
     asio::awaitable<Result<WebSocketMessage>> receive() override;
@@ -93,6 +99,10 @@ class BeastSession final : public WebSocketSession,
     asio::awaitable<void> finish() override;
 
  private:
+    /// Reads once into the message, which grows. Returns how it failed.
+    asio::awaitable<boost::system::error_code> read_more(std::string& data);
+    /// Waits for memory for that many bytes of the message. False: there is none in time.
+    asio::awaitable<bool> claim(std::size_t bytes);
     /// What waits fails with this text.
     void cut(std::string why);
     Error closed_error(const std::string& what) const;
@@ -111,8 +121,11 @@ class BeastSession final : public WebSocketSession,
     std::function<void(std::uint64_t)> on_receipt_;
     std::uint64_t messages_ = 0;  // sent since watch_receipt()
     Clock::time_point next_ping_;
-    Clock::time_point heard_at_;  // while receive() waits
-    Clock::time_point moved_at_;  // while something is being written
+    Clock::time_point heard_at_;   // while receive() waits
+    Clock::time_point moved_at_;   // while something is being written
+    ArrivalMemory::Claim memory_;  // of the message that is arriving
+    /// When the present message must have come, if all of it that has come is all that comes.
+    Clock::time_point message_due_ = Clock::time_point::max();
     Clock::time_point close_deadline_ = Clock::time_point::max();
     std::uint64_t bytes_heard_ = 0;
     std::uint64_t bytes_moved_ = 0;
@@ -125,14 +138,16 @@ class BeastSession final : public WebSocketSession,
     bool broken_ = false;  // the library has seen a failure or the peer's close frame
 };
 
-BeastSession::BeastSession(std::shared_ptr<ByteStream> bytes, const ConnectionLimits& limits)
+BeastSession::BeastSession(
+    std::shared_ptr<ByteStream> bytes, const ConnectionLimits& limits, ArrivalMemory::Claim memory)
     : bytes_(std::move(bytes)),
       stream_(*bytes_),
       limits_(limits),
       ended_(bytes_->get_executor(), Clock::time_point::max()),
       next_ping_(Clock::now() + limits.websocket_ping_interval),
       heard_at_(Clock::now()),
-      moved_at_(heard_at_) {
+      moved_at_(heard_at_),
+      memory_(std::move(memory)) {
     // Deadlines are tick()'s, for all sockets with one timer.
     stream_.set_option(websocket::stream_base::timeout{
         websocket::stream_base::none(), websocket::stream_base::none(), false});
@@ -173,6 +188,38 @@ Error BeastSession::closed_error(const std::string& what) const {
         ErrorCode::kUnavailable, "The WebSocket is closed: " + (why_.empty() ? what : why_) + "."};
 }
 
+asio::awaitable<bool> BeastSession::claim(std::size_t bytes) {
+    const auto begun = Clock::now();
+    const auto due = std::exchange(message_due_, Clock::time_point::max());
+    // The library refuses a longer message itself.
+    const bool granted =
+        co_await memory_.grow_to(std::min(bytes, limits_.websocket_message_bytes_max));
+    // The peer could not send meanwhile.
+    message_due_ = due + (Clock::now() - begun);
+    co_return granted;
+}
+
+asio::awaitable<boost::system::error_code> BeastSession::read_more(std::string& data) {
+    const std::size_t have = data.size();
+    const std::size_t most = std::max(kFirstReadBytes, have);
+    const std::size_t more = std::min(stream_.read_size_hint(most), most);
+    if (have + more > limits_.arrival_free_bytes_max) {
+        const bool granted = co_await claim(have + more);
+        if (!granted) {
+            co_return asio::error::no_memory;
+        }
+    }
+    data.resize(have + more);
+    auto [failed, got] = co_await stream_.async_read_some(asio::buffer(&data[have], more), kAwait);
+    data.resize(have + got);
+    if (have == 0) {
+        message_due_ = Clock::now() + limits_.body_timeout;
+    }
+    message_due_ += std::chrono::milliseconds(
+        static_cast<std::int64_t>(got * 1000 / limits_.body_bytes_per_second));
+    co_return failed;
+}
+
 asio::awaitable<Result<WebSocketMessage>> BeastSession::receive() {
     CELLKEEP_CHECK(!receiving_);
     const auto self = shared_from_this();
@@ -184,15 +231,15 @@ asio::awaitable<Result<WebSocketMessage>> BeastSession::receive() {
     heard_at_ = Clock::now();
     boost::system::error_code error;
     do {
-        const std::size_t have = message.data.size();
-        const std::size_t most = std::max(kFirstReadBytes, have);
-        message.data.resize(have + std::min(stream_.read_size_hint(most), most));
-        auto [failed, got] = co_await stream_.async_read_some(
-            asio::buffer(message.data.data() + have, message.data.size() - have), kAwait);
-        message.data.resize(have + got);
-        error = failed;
+        error = co_await read_more(message.data);
     } while (!error && !stream_.is_message_done());
+    message_due_ = Clock::time_point::max();
+    memory_.release();
     receiving_ = false;
+    if (error == asio::error::no_memory) {
+        close(CloseCode::kTryAgainLater, kNoMemory);
+        co_return closed_error(kNoMemory);
+    }
     if (error) {
         broken_ = true;
         if (error == websocket::error::message_too_big) {
@@ -319,6 +366,7 @@ void BeastSession::tick(Clock::time_point now) {
     }
     const bool was_stalled = stalled(now);
     const bool was_silent = silent(now);
+    const bool was_slow = now >= message_due_;
     const auto ended_at = bytes_->ended_at();
     if (now >= close_deadline_ ||
         (ended_at != Clock::time_point::max() && now >= ended_at + limits_.drain_timeout)) {
@@ -327,6 +375,8 @@ void BeastSession::tick(Clock::time_point now) {
         cut("the peer takes nothing");
     } else if (was_silent) {
         cut("the peer is silent");
+    } else if (was_slow) {
+        cut("a message did not arrive in time");
     } else {
         ping(now);
     }
@@ -335,8 +385,11 @@ void BeastSession::tick(Clock::time_point now) {
 }  // namespace
 
 asio::awaitable<std::shared_ptr<WebSocketSession>> WebSocketSession::accept(
-    std::shared_ptr<ByteStream> stream, WebSocketAnswer answer, const ConnectionLimits& limits) {
-    auto session = std::make_shared<BeastSession>(std::move(stream), limits);
+    std::shared_ptr<ByteStream> stream,
+    WebSocketAnswer answer,
+    const ConnectionLimits& limits,
+    ArrivalMemory::Claim memory) {
+    auto session = std::make_shared<BeastSession>(std::move(stream), limits, std::move(memory));
     const bool accepted = co_await session->handshake(std::move(answer));
     if (!accepted) {
         co_return nullptr;

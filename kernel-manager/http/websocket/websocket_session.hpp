@@ -5,6 +5,7 @@
 // keeps itself alive while the library works on it.
 #pragma once
 
+#include "kernel-manager/http/connection/arrival_memory.hpp"
 #include "kernel-manager/http/listener.hpp"
 #include "kernel-manager/http/message/headers.hpp"
 #include "kernel-manager/http/socket/byte_stream.hpp"
@@ -28,9 +29,12 @@ struct WebSocketAnswer {
 class WebSocketSession : public WebSocket {
  public:
     /// Writes the 101 answer. Null if the peer did not take it. The stream must be the session's
-    /// alone from here on.
+    /// alone from here on. memory: for messages that are arriving.
     static boost::asio::awaitable<std::shared_ptr<WebSocketSession>> accept(
-        std::shared_ptr<ByteStream> stream, WebSocketAnswer answer, const ConnectionLimits& limits);
+        std::shared_ptr<ByteStream> stream,
+        WebSocketAnswer answer,
+        const ConnectionLimits& limits,
+        ArrivalMemory::Claim memory);
 
     /// Pings if it is time to, and cuts a peer that is silent, takes nothing, or does not answer a
     /// close frame within drain_timeout. Call it every sweep_period.

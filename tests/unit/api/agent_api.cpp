@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace cellkeep::agent::test {
+namespace cellkeep::api::test {
 
 namespace asio = boost::asio;
 
@@ -139,4 +139,4 @@ Api::Answer Api::ask(
     return answer;
 }
 
-}  // namespace cellkeep::agent::test
+}  // namespace cellkeep::api::test

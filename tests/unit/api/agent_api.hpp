@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace cellkeep::agent::test {
+namespace cellkeep::api::test {
 
 using session::test::FakeSession;
 using session::test::FakeSessionService;
@@ -60,4 +60,4 @@ class Api {
     Routes routes_;
 };
 
-}  // namespace cellkeep::agent::test
+}  // namespace cellkeep::api::test

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace cellkeep::agent::test {
+namespace cellkeep::api::test {
 namespace {
 
 TEST_CASE("the documentation's page is the same bytes as in the tree", "[agent][docs]") {
@@ -65,4 +65,4 @@ TEST_CASE("only the page's own files are found", "[agent][docs]") {
 }
 
 }  // namespace
-}  // namespace cellkeep::agent::test
+}  // namespace cellkeep::api::test

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 namespace {
 
 namespace asio = boost::asio;
@@ -139,4 +139,4 @@ TEST_CASE("an event is one line, or a block with its id", "[agent][events]") {
 }
 
 }  // namespace
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace cellkeep::agent::test {
+namespace cellkeep::api::test {
 namespace {
 
 TEST_CASE("an execution is run and answered whole", "[agent][executions]") {
@@ -272,4 +272,4 @@ TEST_CASE("a one-shot execution leaves no session, whatever happens", "[agent][e
 }
 
 }  // namespace
-}  // namespace cellkeep::agent::test
+}  // namespace cellkeep::api::test

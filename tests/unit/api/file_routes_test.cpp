@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace cellkeep::agent::test {
+namespace cellkeep::api::test {
 namespace {
 
 const std::string kFiles = "/v1/sessions/ses_1/files";
@@ -222,4 +222,4 @@ TEST_CASE("a directory of too many entries says so", "[agent][files]") {
 }
 
 }  // namespace
-}  // namespace cellkeep::agent::test
+}  // namespace cellkeep::api::test

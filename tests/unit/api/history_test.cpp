@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace cellkeep::agent::test {
+namespace cellkeep::api::test {
 namespace {
 
 struct Remembering {
@@ -135,4 +135,4 @@ TEST_CASE("a text is stored up to its bound and without secrets", "[agent][histo
 }
 
 }  // namespace
-}  // namespace cellkeep::agent::test
+}  // namespace cellkeep::api::test

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 namespace {
 
 nlohmann::json parsed(const protocol::TextPieces& text) {
@@ -156,4 +156,4 @@ TEST_CASE("every kind of error is in the document, and no other", "[agent][model
 }
 
 }  // namespace
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

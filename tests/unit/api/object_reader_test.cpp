@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 namespace {
 
 TEST_CASE("a pointer escapes tilde and slash", "[agent][object_reader]") {
@@ -119,4 +119,4 @@ TEST_CASE("who sends an unknown field is told which there are", "[agent][object_
 }
 
 }  // namespace
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace cellkeep::agent::test {
+namespace cellkeep::api::test {
 namespace {
 
 constexpr const char* kPath = "/v1/executions";
@@ -232,4 +232,4 @@ TEST_CASE("a key whose run was refused is free again", "[agent][one-shot]") {
 }
 
 }  // namespace
-}  // namespace cellkeep::agent::test
+}  // namespace cellkeep::api::test

@@ -6,7 +6,7 @@
 
 #include <variant>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 namespace {
 
 nlohmann::json body_of(const http::Response& response) {
@@ -51,4 +51,4 @@ TEST_CASE("an open breaker says when to try again", "[agent][refusal]") {
 }
 
 }  // namespace
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

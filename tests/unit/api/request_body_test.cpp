@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 namespace {
 
 Offer make_offer() {
@@ -370,4 +370,4 @@ TEST_CASE("limits::kHttpBodyJsonValuesMax bounds the values of a body", "[agent]
 }
 
 }  // namespace
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

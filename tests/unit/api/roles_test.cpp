@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace cellkeep::agent::test {
+namespace cellkeep::api::test {
 namespace {
 
 struct Operation {
@@ -273,4 +273,4 @@ TEST_CASE("the history of a session is its owner's, whoever ran code in it", "[a
 }
 
 }  // namespace
-}  // namespace cellkeep::agent::test
+}  // namespace cellkeep::api::test

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace cellkeep::agent::test {
+namespace cellkeep::api::test {
 namespace {
 
 TEST_CASE("the index says which languages are absent and what gives them", "[agent][routes]") {
@@ -164,4 +164,4 @@ TEST_CASE("a session of somebody else does not exist for an agent", "[agent][rou
 }
 
 }  // namespace
-}  // namespace cellkeep::agent::test
+}  // namespace cellkeep::api::test

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 namespace {
 
 using session::test::FakeSessionService;
@@ -135,4 +135,4 @@ TEST_CASE("to open a workspace is a use, except by an observer", "[agent][lookup
 }
 
 }  // namespace
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace cellkeep::agent::test {
+namespace cellkeep::api::test {
 namespace {
 
 TEST_CASE("creating a session answers 201 with its place and its owner", "[agent][sessions]") {
@@ -188,4 +188,4 @@ TEST_CASE("interrupt is 204, restart 200 with the session", "[agent][sessions]")
 }
 
 }  // namespace
-}  // namespace cellkeep::agent::test
+}  // namespace cellkeep::api::test

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace cellkeep::agent::test {
+namespace cellkeep::api::test {
 namespace {
 
 const std::string kSession = "/v1/sessions/ses_1";
@@ -152,4 +152,4 @@ TEST_CASE("what the session refuses points at the field", "[agent][update]") {
 }
 
 }  // namespace
-}  // namespace cellkeep::agent::test
+}  // namespace cellkeep::api::test

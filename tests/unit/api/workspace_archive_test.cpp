@@ -8,7 +8,7 @@
 
 #include <map>
 
-namespace cellkeep::agent {
+namespace cellkeep::api {
 namespace {
 
 using cellkeep::test::TemporaryWorkspace;
@@ -206,4 +206,4 @@ TEST_CASE("an archive has the inputs that are mounted", "[archive]") {
 }
 
 }  // namespace
-}  // namespace cellkeep::agent
+}  // namespace cellkeep::api

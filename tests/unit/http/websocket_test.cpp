@@ -222,6 +222,37 @@ TEST_CASE("a peer that is silent is cut off", "[http][websocket]") {
     CHECK(server.last_receive_error() == ErrorCode::kUnavailable);
 }
 
+TEST_CASE(
+    "a peer that never ends its message is cut off, however it answers pings",
+    "[http][websocket]") {
+    // limits::kHttpBodyTimeout
+    ConnectionLimits limits;
+    limits.body_timeout = milliseconds(100);
+    TestServer server(limits);
+    RawClient client(server.port());
+    client.send(request_text("GET", "/echo-socket", handshake_headers()));
+    (void)client.read_until("\r\n\r\n");
+    // A masked text frame of ten bytes (RFC 6455, section 5.2), of which two come.
+    client.send(std::string("\x81\x8a\0\0\0\0ab", 8));
+    (void)client.read_all();
+    server.stop();
+    CHECK(server.last_receive_error() == ErrorCode::kUnavailable);
+}
+
+TEST_CASE("a message that finds no memory ends its WebSocket, and no other", "[http][websocket]") {
+    ConnectionLimits limits;
+    limits.arrival_free_bytes_max = 1000;
+    limits.arrival_principal_bytes_max = 200'000;
+    limits.arrival_wait_max = milliseconds(20);
+    const TestServer server(limits);
+    WebSocketClient other(server.port(), "/echo-socket");
+    WebSocketClient refused(server.port(), "/echo-socket");
+    refused.send_text(std::string(500'000, 'x'));
+    CHECK(refused.read_close() == 1013);
+    other.send_text(std::string(150'000, 'y'));
+    CHECK(other.read() == std::string(150'000, 'y'));
+}
+
 TEST_CASE("a peer that takes nothing is cut off", "[http][websocket]") {
     // limits::kWebSocketStallMax
     ConnectionLimits limits;
