@@ -78,7 +78,7 @@ TEST_CASE("a stream that has nothing to say says so", "[agent][events]") {
         std::string::npos);
 }
 
-TEST_CASE("a stream that fell behind is told what is gone", "[agent][events]") {
+TEST_CASE("a stream that fell behind says which events it missed", "[agent][events]") {
     Fixture fixture;
     for (int i = 0; i < 5; ++i) {
         fixture.execution->add_event("stdout", TextPieces(R"({"text":"x"})"));

@@ -120,7 +120,8 @@ TEST_CASE("lines of JSON, from any event on, also later", "[agent][executions]")
     CHECK(api.ask("GET", "/v1/sessions/ses_1/executions/exe_9/events").status == 404);
 }
 
-TEST_CASE("whoever prefers not to wait gets the place of the answer", "[agent][executions]") {
+TEST_CASE(
+    "a client that prefers not to wait gets the address of the answer", "[agent][executions]") {
     Api api;
     const auto session = api.backend.add();
     session->finishes = false;

@@ -110,7 +110,7 @@ TEST_CASE("a path that ends with a slash is a directory to be made", "[agent][fi
     CHECK(api.ask("DELETE", kFiles + "/d/").status == 400);
 }
 
-TEST_CASE("a directory with something in it goes only when told so", "[agent][files]") {
+TEST_CASE("a directory that is not empty is deleted only with recursive=true", "[agent][files]") {
     Api api;
     api.backend.add();
     (void)api.ask("PUT", kFiles + "/d/e/f", "x");

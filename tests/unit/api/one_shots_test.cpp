@@ -124,7 +124,7 @@ TEST_CASE("a request in other words is the same request", "[agent][one-shot]") {
     CHECK(again.json["reasoning"] == "a");
 }
 
-TEST_CASE("what others run makes nobody's key run again", "[agent][one-shot]") {
+TEST_CASE("executions of one principal do not push out the keys of another", "[agent][one-shot]") {
     Api api;
     const char* body = R"({"code":"1","idempotency_key":"k"})";
     const auto first = api.ask("POST", kPath, body);

@@ -249,7 +249,9 @@ TEST_CASE("keys and cached answers are an agent's own", "[agent][roles]") {
     CHECK(run(kAliceToken, cached)["cached"] == true);
 }
 
-TEST_CASE("the history of a session is its owner's, whoever ran code in it", "[agent][roles]") {
+TEST_CASE(
+    "the history of a session belongs to its owner, also when another principal ran the code",
+    "[agent][roles]") {
     const cellkeep::test::TemporaryDirectory directory;
     const auto store =
         store::Store::open(directory.path() + "/h.db", [](const std::string&) {}).value();

@@ -38,7 +38,8 @@ TEST_CASE("a refusal of the service becomes its status", "[agent][sessions]") {
     CHECK(api.backend.removed == 0);
 }
 
-TEST_CASE("a file without a place is told as one", "[agent][sessions]") {
+TEST_CASE(
+    "a file that cannot be written has the status and type of its reason", "[agent][sessions]") {
     const auto [code, status, kind] = GENERATE(table<ErrorCode, int, std::string>({
         {ErrorCode::kLimitExceeded, 413, "workspace-full"},
         {ErrorCode::kNotFound, 409, "not-a-directory"},

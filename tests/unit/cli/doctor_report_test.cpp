@@ -45,7 +45,7 @@ TEST_CASE("the JSON report has every control with its fix", "[cli][doctor]") {
     CHECK(report["controls"][1]["fix"] == "run as a service");
 }
 
-TEST_CASE("absent languages are told with what gives them", "[cli][doctor]") {
+TEST_CASE("absent languages are listed with what would install them", "[cli][doctor]") {
     const Languages languages{
         {"python"}, {{"cpp", "it has not been built", "Build it."}, {"toy", "it is broken", ""}}};
     const auto host = make_host(sandbox::ControlState::kApplied);

@@ -12,7 +12,7 @@
 namespace cellkeep::cli {
 namespace {
 
-TEST_CASE("too few open files for the sessions is told", "[cli][open_files]") {
+TEST_CASE("a limit of open files too low for the sessions is reported", "[cli][open_files]") {
     for (const std::size_t sessions : {1U, 64U, 6000U}) {
         const std::uint64_t need = kServerOpenFiles + kSessionOpenFiles * sessions;
         CAPTURE(sessions, need);
@@ -29,7 +29,7 @@ TEST_CASE("too few open files for the sessions is told", "[cli][open_files]") {
     }
 }
 
-TEST_CASE("a limit that not even the server can live with is told", "[cli][open_files]") {
+TEST_CASE("a limit of open files too low for the server itself is reported", "[cli][open_files]") {
     for (const std::uint64_t limit :
          {std::uint64_t{0}, kServerOpenFiles - 1, kServerOpenFiles, kServerOpenFiles + 1}) {
         CAPTURE(limit);

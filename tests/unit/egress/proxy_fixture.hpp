@@ -117,11 +117,11 @@ class ProxyFixture {
     Wire connect();
     /// Sends, says that it sends no more, reads to the end.
     std::string ask(const std::string& bytes);
-    /// Waits for so many records, then gives them all.
+    /// Waits for `count` records, then returns all.
     std::vector<AccessRecord> wait_for_records(std::size_t count);
-    /// Waits until so many connections are open.
+    /// Waits until `count` connections are open.
     void wait_for_connections(std::size_t count);
-    /// Waits until it is so, asking on the proxy's thread.
+    /// Waits until `is_so` returns true; calls it on the proxy's thread.
     void wait_until(const std::function<bool()>& is_so);
     /// On the proxy's thread.
     void run(const std::function<void()>& action);

@@ -9,7 +9,7 @@ using Catch::Matchers::Contains;
 using std::chrono::milliseconds;
 
 TEST_CASE(
-    "a session has kEgressConnectionsMax connections, the next one is told so",
+    "a session has kEgressConnectionsMax connections, the next one is refused with the reason",
     "[egress][limits]") {
     ProxyLimits limits;
     CHECK(limits.connections_max == limits::kEgressConnectionsMax);
@@ -180,8 +180,7 @@ TEST_CASE("the end of the session ends its connections and its listener", "[egre
     CHECK_THROWS(fixture.connect());
 }
 
-TEST_CASE(
-    "a proxy's patience is that of the table unless it is told otherwise", "[egress][limits]") {
+TEST_CASE("a proxy has the time limits of the table unless it gets others", "[egress][limits]") {
     const ProxyLimits limits;
     CHECK(limits.head_timeout == limits::kEgressHeadTimeout);
     CHECK(limits.resolve_timeout == limits::kEgressResolveTimeout);
@@ -191,7 +190,7 @@ TEST_CASE(
     CHECK(limits.bytes_down_max == limits::kEgressBytesDownMax);
 }
 
-TEST_CASE("a name that is not told in time is a 504", "[egress][limits]") {
+TEST_CASE("a name that is not resolved in time is a 504", "[egress][limits]") {
     ProxyLimits limits;
     limits.resolve_timeout = milliseconds(50);
     ProxyFixture fixture({.allow = {"index.example:80"}, .limits = limits});

@@ -43,7 +43,7 @@ TEST_CASE("a connection too many costs a request", "[egress][refusals]") {
     CHECK(denied(fixture.ask("")) == "too_many_requests");
 }
 
-TEST_CASE("whoever asks too often must connect again", "[egress][refusals]") {
+TEST_CASE("a client that asks too often must connect again", "[egress][refusals]") {
     ProxyLimits limits;
     limits.requests_per_minute_max = 1;
     ProxyFixture fixture({.allow = {kIndexHost}, .limits = limits});
@@ -75,7 +75,7 @@ TEST_CASE(
     CHECK(records[2].reason == Reason::kAllowed);
     CHECK(records[2].suppressed == 3);
     fixture.run([&] { CHECK(fixture.proxy().traffic().denied == 5); });
-    // What is left is told when the session ends.
+    // The proxy reports the rest when the session ends.
     CHECK(denied(fixture.ask(kElsewhere)) == "not_allowed");
     fixture.wait_for_connections(0);
     fixture.run([&] { fixture.proxy().close(); });

@@ -336,7 +336,7 @@ TEST_CASE("an answer that is cut off is not ended for its client", "[egress][pro
     CHECK(fixture.wait_for_records(1)[0].reason == Reason::kUpstreamClosed);
 }
 
-TEST_CASE("a name without an address and a port that nobody serves are 502", "[egress][proxy]") {
+TEST_CASE("a name without an address and a port without a server are 502", "[egress][proxy]") {
     std::uint16_t nobody = 0;
     {
         const FakeServer gone(answer_with(kOkWithDeny));

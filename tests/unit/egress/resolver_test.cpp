@@ -189,7 +189,7 @@ TEST_CASE("stopping does not wait for a name server", "[egress][resolver]") {
         CHECK(answer->error().reason == Reason::kResolveTimeout);
         resolver.stop();
     }
-    gate.set_value();  // its thread finds nobody
+    gate.set_value();  // its thread finds that the caller is gone
 }
 
 TEST_CASE("only names of one label use the search list", "[egress][resolver]") {

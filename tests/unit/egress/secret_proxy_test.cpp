@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kApiHost = "api.example";
 constexpr const char* kBearerValue = "Bearer r3al-v4lue";
 
-/// A server behind TLS, with an authority that nobody trusts by itself.
+/// A server behind TLS, with an authority that clients trust only if the test adds it.
 class TlsServer {
  public:
     explicit TlsServer(std::string answer, const Host& certificate_for = {kApiHost, false})

@@ -203,7 +203,7 @@ TEST_CASE("a work thread that hangs holds no answer up", "[artifacts]") {
     fixture.collector->finish(100, keep);
     REQUIRE(found.has_value());
     CHECK(found->files.at(0).path == "g");
-    // The late answer is nobody's, and afterwards all is as before.
+    // The late answer is dropped, and afterwards all is as before.
     found.reset();
     disk.set_value();
     (void)fixture.io.run();

@@ -29,7 +29,7 @@ Changes names(const ArtifactTracker::Changes& changes) {
     return shown;
 }
 
-TEST_CASE("made and changed files are told apart from those that were there", "[artifacts]") {
+TEST_CASE("created and changed files are distinguished from those that were there", "[artifacts]") {
     const auto watching = GENERATE(Watching::kIfPossible, Watching::kNever);
     const TemporaryWorkspace files;
     files.write("old", "1");
@@ -53,7 +53,7 @@ TEST_CASE("made and changed files are told apart from those that were there", "[
     CHECK(names(tracker->take()) == Changes{{"e/f/second", "created"}});
 }
 
-TEST_CASE("what changed between two executions is nobody's", "[artifacts]") {
+TEST_CASE("a change between two executions belongs to neither", "[artifacts]") {
     const auto watching = GENERATE(Watching::kIfPossible, Watching::kNever);
     const TemporaryWorkspace files;
     const auto tracker = make_tracker(files, watching);
@@ -136,7 +136,7 @@ TEST_CASE("a file that is closed late is no change, one that is written is", "[a
     CHECK(names(tracker->take()) == Changes{{"input", "modified"}});
 }
 
-TEST_CASE("a flood of changes is still told whole", "[artifacts]") {
+TEST_CASE("a flood of changes is still reported completely", "[artifacts]") {
     // More names than kFollowedNamesMax, so everything is looked at.
     const TemporaryWorkspace files;
     const auto tracker = make_tracker(files);

@@ -203,7 +203,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "clear_output clears now, or before the next output when told to wait", "[session][recorder]") {
+    "clear_output clears now, or before the next output if it has wait", "[session][recorder]") {
     auto one = recorder();
     one.on_output(iopub("stream", {{"name", "stdout"}, {"text", "old"}}), nullptr);
     one.on_output(iopub("clear_output", {{"wait", true}}), nullptr);

@@ -101,7 +101,7 @@ TEST_CASE("what is mounted has to be what was checked", "[inputs]") {
     const auto is_right = [&](const InputsDirectory::Checked& checked) {
         return InputsDirectory::check_mounted(files, checked, workspace);
     };
-    CHECK(is_right({}).has_error());  // nobody has read it
+    CHECK(is_right({}).has_error());  // no check has read it
     const auto checked = fixture.check(files).value();
     CHECK(is_right(checked).has_value());
     SECTION("another file of the same length") {

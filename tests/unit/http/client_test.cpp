@@ -85,7 +85,7 @@ TEST_CASE("the client speaks over a Unix socket", "[http][client][unix_socket]")
     CHECK(fetch_now(address, request).value().status == 401);
 }
 
-TEST_CASE("nobody there is an error, not a hang", "[http][client]") {
+TEST_CASE("a server that is not there is an error, not a hang", "[http][client]") {
     std::string url;
     {
         const TestServer server;

@@ -50,7 +50,7 @@ TEST_CASE("messages that take many writes arrive whole and prove receipt", "[htt
     CHECK(report(client) == "5");
 }
 
-TEST_CASE("a pong that nobody asked for proves nothing that was not sent", "[http][receipt]") {
+TEST_CASE("a pong without a ping proves nothing that was not sent", "[http][receipt]") {
     const TestServer server;
     WebSocketClient client(server.port(), "/proving-socket");
     client.pong(std::string(8, '\xff'));

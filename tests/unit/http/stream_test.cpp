@@ -148,7 +148,7 @@ TEST_CASE("what a client sends ahead of a stream's end is answered after it", "[
     }
 }
 
-TEST_CASE("a watched request is answered when nobody goes", "[http][stream]") {
+TEST_CASE("a watched request is answered if its client stays", "[http][stream]") {
     const TestServer server;
     RawClient client(server.port());
     client.send(request_text("POST", "/stream/watch", "", "x"));

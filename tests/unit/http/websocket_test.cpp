@@ -92,7 +92,7 @@ TEST_CASE("another method or an old HTTP is no handshake", "[http][websocket]") 
         StartsWith("HTTP/1.1 400 "));
 }
 
-TEST_CASE("an unknown version is told the known one", "[http][websocket]") {
+TEST_CASE("the answer to an unknown version names the known one", "[http][websocket]") {
     const TestServer server;
     const std::string version = GENERATE(
         as<std::string>(), "", "Sec-WebSocket-Version: 8\r\n", "Sec-WebSocket-Version: 14\r\n");

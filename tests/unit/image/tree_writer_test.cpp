@@ -35,7 +35,7 @@ struct Desk {
     std::string out;
 };
 
-TEST_CASE("a tree is copied with its links, times and rights, and is nobody's inode", "[image]") {
+TEST_CASE("a tree is copied with its links, times and rights, into inodes of its own", "[image]") {
     const Desk desk;
     test::write_host_file(desk.host + "/a/tool", "run", 04755);
     test::write_host_file(desk.host + "/a/data", "text", 0644);
@@ -98,7 +98,7 @@ TEST_CASE("what not everybody may read, and what is no file, stays outside", "[i
     CHECK(writer.holds("a/open"));
 }
 
-TEST_CASE("whoever waits for a long copy hears how far it is", "[image]") {
+TEST_CASE("the caller of a long copy hears how far it is", "[image]") {
     const Desk desk;
     for (const char* name : {"a", "b", "c", "d", "e"}) {
         test::write_host_file(desk.host + "/" + name, "four");

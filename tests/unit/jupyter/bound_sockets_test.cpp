@@ -102,7 +102,7 @@ TEST_CASE("somebody else's connection file stays, the sockets go", "[jupyter][bo
     CHECK(::access(stage.connection_file.c_str(), F_OK) == 0);
 }
 
-TEST_CASE("bound sockets that nobody serves leave no files", "[jupyter][bound]") {
+TEST_CASE("bound sockets that no server uses leave no files", "[jupyter][bound]") {
     GivenStage stage(Transport::kIpc);
     stage.sockets.reset();
     CHECK(files_in(stage.directory.path()) == 1);

@@ -39,7 +39,7 @@ struct HubFixture {
     }
     HubFixture(const HubFixture&) = delete;
     HubFixture& operator=(const HubFixture&) = delete;
-    /// A real session lets go of whoever asked when it has answered; the fake one keeps them.
+    /// A real session releases the sender of a request once it has answered; the fake one does not.
     ~HubFixture() { session->submitted.clear(); }
 
     std::shared_ptr<FakeSocket> connect(
@@ -74,7 +74,7 @@ struct HubFixture {
     int ended = 0;
 };
 
-TEST_CASE("a client is told the state of now", "[channels][connection]") {
+TEST_CASE("a client gets the present state", "[channels][connection]") {
     HubFixture f;
     f.session->kernel_state = session::KernelState::kBusy;
     (void)f.session->say("before");

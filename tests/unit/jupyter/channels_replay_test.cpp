@@ -49,7 +49,7 @@ TEST_CASE("comm messages and those without a parent are not replayed", "[channel
     CHECK(running(session) == Texts{"text"});
 }
 
-TEST_CASE("content that is not JSON is nobody's idle", "[channels][replay]") {
+TEST_CASE("a status whose content is not JSON does not count as idle", "[channels][replay]") {
     JournalSession session;
     session.publish(protocol::Message::create({.channel = protocol::Channel::kIopub,
                                                .header = R"({"msg_id":"m","msg_type":"status"})",

@@ -123,7 +123,9 @@ TEST_CASE("bytes count as messages do, and one of any size passes", "[channels][
     CHECK(f.seat->lost() == 0);
 }
 
-TEST_CASE("past every bound the oldest is lost and the client told", "[channels][seat]") {
+TEST_CASE(
+    "past every bound the oldest messages are lost and the client gets a notice",
+    "[channels][seat]") {
     SeatFixture f;
     f.session->say_many(limits::kChannelsWaitingMessagesMax + 10);
     CHECK(f.seat->lost() == 0);
@@ -176,7 +178,7 @@ TEST_CASE("what is not proved to be read is sent again, in order", "[channels][s
     CHECK(f.take().empty());
 }
 
-TEST_CASE("what is told to one attachment is not told to the next", "[channels][seat]") {
+TEST_CASE("a message for one attachment does not reach the next", "[channels][seat]") {
     SeatFixture f;
     f.seat->tell(make_reply("sent"));
     CHECK(f.take() == Texts{"sent"});
@@ -214,7 +216,7 @@ TEST_CASE("a client that was away gets what the journal keeps", "[channels][seat
     CHECK(f.seat->lost() == 0);
 }
 
-TEST_CASE("a client that was away too long is told what it lost", "[channels][seat]") {
+TEST_CASE("a client that was away too long gets a notice of what it lost", "[channels][seat]") {
     SeatFixture f(10, std::chrono::minutes(1), std::chrono::milliseconds(1));
     f.seat->detach(f.attachment);
     f.run();

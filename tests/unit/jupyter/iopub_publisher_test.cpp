@@ -144,8 +144,7 @@ TEST_CASE(
     CHECK(status.parent().msg_type == "execute_request");
 }
 
-TEST_CASE(
-    "output before the first subscription is for nobody, after it for all", "[jupyter][iopub]") {
+TEST_CASE("output before the first subscription is not sent, after it all is", "[jupyter][iopub]") {
     Stage stage;
     ZmqTestClient client(stage.context, stage.session->connection_file);
     for (std::size_t i = 0; i < 2 * limits::kZmqWaitingMessagesMax; ++i) {
@@ -337,7 +336,7 @@ TEST_CASE("what ZeroMQ holds has a bound in bytes too", "[jupyter][iopub]") {
     CHECK(is_complete(numbers, kMessages));
 }
 
-TEST_CASE("bytes that nobody takes for too long are dropped and counted", "[jupyter][iopub]") {
+TEST_CASE("bytes that no client takes for too long are dropped and counted", "[jupyter][iopub]") {
     ZmqFrontConfig config;
     config.stall_max = std::chrono::milliseconds(5);
     Stage stage(config);

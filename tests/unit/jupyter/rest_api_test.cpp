@@ -94,7 +94,7 @@ TEST_CASE("a question about permissions that is not one is refused", "[rest][api
     }
 }
 
-TEST_CASE("who looks for a log-in is told that there is none", "[rest][api]") {
+TEST_CASE("the log-in pages say that there is no log-in", "[rest][api]") {
     RestFixture rest;
     const std::vector<std::pair<std::string, std::string>> wrong = {{"Authorization", "token no"}};
     for (const char* target : {"/login", "/logout", "/login?next=http%3A%2F%2Fevil.example"}) {

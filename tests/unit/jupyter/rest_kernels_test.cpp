@@ -173,7 +173,7 @@ TEST_CASE("a kernel's model has what clients parse", "[rest][kernels]") {
     CHECK(dead["reason"].get<std::string>().size() > 10);
 }
 
-TEST_CASE("kernels are listed whoever started them", "[rest][kernels]") {
+TEST_CASE("kernels of every front end are listed", "[rest][kernels]") {
     RestFixture rest;
     CHECK(rest.ask("GET", "/api/kernels").json == nlohmann::json::array());
     rest.add_kernel();

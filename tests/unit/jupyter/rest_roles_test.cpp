@@ -29,7 +29,7 @@ TEST_CASE("every route of the REST API but a GET changes something", "[rest][rol
     }
 }
 
-TEST_CASE("an observer is told so as Jupyter clients read it", "[rest][roles]") {
+TEST_CASE("an observer is refused in the form that Jupyter clients read", "[rest][roles]") {
     RestFixture rest;
     (void)rest.add_kernel(kSomeUuid, "alice");
     const std::string kernel = std::string("/api/kernels/") + kSomeUuid;

@@ -178,7 +178,7 @@ TEST_CASE("over ipc a session has no sockets until its file is opened", "[jupyte
         more.push_back(std::make_shared<FakeSession>("ses_more" + std::to_string(index)));
         REQUIRE(stage.front->on_session_created(more.back()).has_value());
     }
-    (void)stage.io.poll();  // what their files' making has told
+    (void)stage.io.poll();  // runs what the creation of their files posted
     CHECK(count_descriptors() == descriptors);
     CHECK(files_below(stage.directory.path() + "/s").empty());
     CHECK(stage.session->observers.empty());

@@ -197,7 +197,7 @@ TEST_CASE("what is not signed with the key is refused without an answer", "[jupy
     SECTION("content missing") {
         frames.pop_back();
     }
-    SECTION("nothing but one empty frame") {
+    SECTION("only one empty frame") {
         frames = {""};
     }
     SECTION("random bytes") {

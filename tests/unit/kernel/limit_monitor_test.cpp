@@ -62,7 +62,7 @@ TEST_CASE("what happened during a run is", "[session][monitor]") {
         LimitReason::kTooManyProcesses);
 }
 
-TEST_CASE("refusals that code coped with are not told", "[session][monitor]") {
+TEST_CASE("refusals that the code handled are not reported", "[session][monitor]") {
     SessionAccount account(10);
     LimitMonitor monitor(account);
     Usage usage;
@@ -89,7 +89,7 @@ TEST_CASE("the first limit wins", "[session][monitor]") {
     CHECK_THAT(hit->message, Catch::Contains("0.1 s"));
 }
 
-TEST_CASE("a flood is told once for each run and once between two", "[session][monitor]") {
+TEST_CASE("a flood is reported once for each run and once between two", "[session][monitor]") {
     const SessionLimits limits;
     SessionAccount account(10);
     LimitMonitor monitor(account);
@@ -109,7 +109,8 @@ TEST_CASE("a flood is told once for each run and once between two", "[session][m
     CHECK(monitor.passes_output(1, kStart));
 }
 
-TEST_CASE("a run may send so many messages at once and is cut for one more", "[session][monitor]") {
+TEST_CASE(
+    "a run may send kOutputCutMessages at once and is cut for one more", "[session][monitor]") {
     const SessionLimits limits;
     SessionAccount account(10);
     LimitMonitor monitor(account);
@@ -235,7 +236,7 @@ TEST_CASE("runs at the same time take from the budget of time together", "[sessi
 }
 
 TEST_CASE(
-    "the budget of output is met and passed by one byte, whoever says it", "[session][monitor]") {
+    "the budget of output is met and passed by one byte, in every monitor", "[session][monitor]") {
     SessionLimits limits;
     limits.total_output_bytes = 100;
     SessionAccount account(10);
@@ -247,12 +248,12 @@ TEST_CASE(
     CHECK_FALSE(other.passes_output(40, kStart));
     CHECK(monitor.passes_output(1, kStart));
     CHECK(other.passes_output(1, kStart));
-    CHECK_FALSE(other.passes_output(1, kStart));  // told once
+    CHECK_FALSE(other.passes_output(1, kStart));  // reported once
     monitor.on_cut(Cut::kOutputLimit);
     CHECK_THAT(monitor.describe_cut(limits), Catch::Contains("total_output_bytes"));
 }
 
-TEST_CASE("a deadline is told to people as it always was", "[session][monitor]") {
+TEST_CASE("the text about a deadline is as it always was", "[session][monitor]") {
     const SessionLimits limits;
     SessionAccount account(10);
     LimitMonitor monitor(account);
@@ -284,7 +285,8 @@ TEST_CASE("budgets stop everybody, the breaker only agents", "[session][monitor]
     CHECK(account.find_exhausted(limits)->budget == "total_artifact_bytes");
 }
 
-TEST_CASE("refused calls are remembered by name, so many and no more", "[session][monitor]") {
+TEST_CASE(
+    "refused calls are remembered by name, at most kDenialsRememberedMax", "[session][monitor]") {
     SessionAccount account(10);
     LimitMonitor monitor(account);
     monitor.begin({}, SessionLimits{}, kStart);

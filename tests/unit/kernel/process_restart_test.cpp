@@ -51,7 +51,7 @@ TEST_CASE("a restart during a sweep decides what follows", "[session][process]")
     fixture.exit();
     const auto restarted = fixture.spawn(fixture.supervisor.restart());
     fixture.poll();
-    CHECK(fixture.process().signals.empty());  // it has ended by itself
+    CHECK(fixture.process().signals.empty());  // it had ended without a signal
     CHECK(fixture.take_calls() == Calls{"fail waiting: requested"});
     CHECK(fixture.starts.processes.size() == 1);
     fixture.supervisor.on_swept();

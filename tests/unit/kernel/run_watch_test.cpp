@@ -222,7 +222,7 @@ TEST_CASE(
 TEST_CASE("a run is charged its own CPU time from when others come", "[session][watch]") {
     WatchFixture fixture;
     fixture.usage.cpu_time = 10s;
-    fixture.watch.count_own_cpu();  // it cannot be told apart
+    fixture.watch.count_own_cpu();  // its own CPU time is not known yet
     CHECK_FALSE(fixture.watch.counts_own_cpu());
     fixture.begin();
     fixture.usage.cpu_time = 12s;

@@ -82,7 +82,7 @@ TEST_CASE("what a language lacks is named", "[session][languages]") {
         folders.add("toy", {{"programs", {{"p", "no-such-program"}}}});
         CHECK_THAT(folders.refusal(), Contains("no-such-program"));
     }
-    SECTION("a program that nobody may run") {
+    SECTION("a program that is not executable") {
         std::ofstream(folders.path() + "/text") << "x";
         folders.add("toy", {{"programs", {{"p", folders.path() + "/text"}}}});
         CHECK_THAT(folders.refusal(), Contains("/text"));

@@ -15,7 +15,7 @@ using cellkeep::session::kServerShutdown;
 using cellkeep::session::SessionLimits;
 using namespace std::chrono_literals;
 
-TEST_CASE("a death is told with the limit and with what is left", "[session][notice]") {
+TEST_CASE("the notice of a death names the limit and what is left", "[session][notice]") {
     SessionLimits limits;
     limits.memory_mb = 2048;
     CHECK(

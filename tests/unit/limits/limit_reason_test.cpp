@@ -128,7 +128,7 @@ TEST_CASE("hints say the numbers", "[session][limits]") {
     CHECK_THAT(hint(os_error(EPERM), denied("ptrace")), Catch::Contains("ptrace"));
 }
 
-TEST_CASE("a cut is told with what was used", "[session][limits]") {
+TEST_CASE("the reason of a cut says what was used", "[session][limits]") {
     SessionLimits limits;
     CutFacts cut;
     CHECK_FALSE(find_limit(cut, limits).has_value());
@@ -162,7 +162,7 @@ TEST_CASE("a cut is told with what was used", "[session][limits]") {
         Catch::Contains(std::to_string(cellkeep::limits::kOutputCutMessages)));
 }
 
-TEST_CASE("a death of a limit is told as that limit's", "[session][limits]") {
+TEST_CASE("a death from a limit has that limit as its reason", "[session][limits]") {
     const SessionLimits limits;
     CHECK(find_limit(Death{Death::Kind::kOom, 0}, {}, limits)->reason == LimitReason::kOom);
     const auto filtered = find_limit(Death{Death::Kind::kSignal, SIGSYS}, denied("bpf"), limits);

@@ -36,7 +36,7 @@ TEST_CASE("as many reports at once as the burst, then one per period") {
     budget.refill(kNow + 2 * kDenialReportPeriodMs + 50);
     CHECK(spend_all(budget) == 1);
     CHECK(budget.wait_ms(kNow + 2 * kDenialReportPeriodMs + 50) == kDenialReportPeriodMs - 50);
-    // However long nobody was refused anything, no more than the burst.
+    // However long there was no refusal, no more than the burst.
     budget.refill(kNow + 1'000 * kDenialReportPeriodMs);
     CHECK(spend_all(budget) == kDenialReportsBurst);
 }

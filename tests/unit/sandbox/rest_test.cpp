@@ -84,7 +84,7 @@ std::vector<Row> table() {
         {"a read", line(SYS_read, {0, kPointer, 64, 0, 0, 0}), true},
         {"a server", line(SYS_accept4, {5, 0, 0, 0, 0, 0}), true},
         {"a child", line(SYS_wait4, {kForEver, 0, 0, 0, 0, 0}), true},
-        {"a write that nobody takes", line(SYS_write, {3, kPointer, 64, 0, 0, 0}), false},
+        {"a write that no reader takes", line(SYS_write, {3, kPointer, 64, 0, 0, 0}), false},
         {"a sleep", line(SYS_clock_nanosleep, {0, 0, kPointer, 0, 0, 0}), false},
         {"a wait with a time that was interrupted",
          line(SYS_restart_syscall, {kPointer, 1, 500, 0, 0, 0}),
@@ -131,7 +131,7 @@ TEST_CASE("the older calls", "[sandbox][rest]") {
 }
 #endif
 
-/// A child that does nothing but this, until it is killed.
+/// A child that only runs `body` in a loop, until it is killed.
 class Child {
  public:
     explicit Child(void (*body)()) : pid_(::fork()) {

@@ -48,7 +48,7 @@ class FakeSession : public Session {
     /// What info() says from now on.
     SessionInfo& edit() { return info_; }
 
-    /// What an execution answers when nobody said otherwise.
+    /// The answer of an execution unless the test sets another.
     ExecutionResult answer_of(const Execution& execution) const;
 
     std::vector<ExecutionRequest> requests;

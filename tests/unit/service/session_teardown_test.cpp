@@ -145,7 +145,7 @@ TEST_CASE_METHOD(
     poll();
     CHECK(*waits);
     CHECK(*any);
-    end_attempt(true);  // its attempt ends later, and is nobody's any more
+    end_attempt(true);  // its attempt ends later, and nothing waits for it any more
     CHECK(steps.size() == 2);
     teardown->finish();  // again: nothing is left
     CHECK(steps == Steps{"waited", "destroyed", "waited"});

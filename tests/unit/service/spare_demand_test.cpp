@@ -56,7 +56,7 @@ struct DemandRow {
 
 TEST_CASE("as many are wanted as were asked for at once", "[session][prespawn]") {
     const DemandRow row = GENERATE(values<DemandRow>({
-        {"nobody asks", {}, 0ms, {"python*2"}},
+        {"no request", {}, 0ms, {"python*2"}},
         {"what is there always is enough", {{0ms, "python"}, {1ms, "python"}}, 1ms, {"python*2"}},
         {"three at once",
          {{0ms, "python"}, {1ms, "python"}, {2ms, "python"}},
@@ -152,7 +152,7 @@ TEST_CASE("who could not have had a spare counts for nothing", "[session][prespa
     CHECK(demand.wanted(kDemandStart).empty());
 }
 
-TEST_CASE("only so many kinds are learned, and none in a loop", "[session][prespawn]") {
+TEST_CASE("at most kLearnedKindsMax kinds are learned, and none in a loop", "[session][prespawn]") {
     SpareDemand demand({{of("python"), 1}}, 100);
     for (std::size_t i = 0; i < kLearnedKindsMax; ++i) {
         demand.note(of("kind" + std::to_string(i)), kDemandStart + std::chrono::milliseconds(i));

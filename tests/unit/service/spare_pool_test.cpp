@@ -32,7 +32,7 @@ using cellkeep::session::SpareDemand;
 using cellkeep::session::SparePool;
 using namespace std::chrono_literals;
 
-TEST_CASE("a spare fits whoever asks for the same sandbox", "[session][prespawn]") {
+TEST_CASE("a spare fits a request for the same sandbox", "[session][prespawn]") {
     const SessionOptions spare;
     SessionOptions asked;
     CHECK(fits(spare, asked));

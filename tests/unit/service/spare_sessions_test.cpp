@@ -121,7 +121,7 @@ TEST_CASE_METHOD(SparesFixture, "without a spare there is no session", "[service
 }
 
 TEST_CASE_METHOD(
-    SparesFixture, "a spare that fails is told from a bad request", "[service][spares]") {
+    SparesFixture, "a spare that fails is distinguished from a bad request", "[service][spares]") {
     fill();
     SECTION("its own fault: the client gets another session") {
         adopt_failure = Error(ErrorCode::kConflict, "dead");

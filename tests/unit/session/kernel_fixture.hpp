@@ -99,7 +99,7 @@ struct KernelFixture {
     std::shared_ptr<KernelClient> client = std::make_shared<KernelClient>();
     std::vector<KernelStarter::Order> orders;
     bool postpones = false;
-    Names told;  // what the session was told
+    Names told;  // the calls that the session got
     Names log;
     std::vector<ExecutionResult> results;
     SupervisedKernel kernel;

@@ -24,7 +24,7 @@ namespace {
 
 using namespace cellkeep::store::test;
 
-/// Until another process would see so many executions in the file.
+/// Waits until another process would see this number of executions in the file.
 void wait_for_rows(const std::string& path, int wanted) {
     sqlite3* reader = nullptr;
     REQUIRE(sqlite3_open_v2(path.c_str(), &reader, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK);
@@ -155,7 +155,7 @@ TEST_CASE("SIGKILL loses nothing that was committed", "[store]") {
     char byte = 0;
     REQUIRE(::read(ends[0], &byte, 1) == 1);
     REQUIRE(::close(ends[0]) == 0);
-    wait_for_rows(fixture.path, 3);  // what nobody asks for is committed all the same, in its time
+    wait_for_rows(fixture.path, 3);  // committed in time, also without a read
     REQUIRE(::kill(victim, SIGKILL) == 0);
     int status = 0;
     REQUIRE(::waitpid(victim, &status, 0) == victim);

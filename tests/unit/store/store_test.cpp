@@ -114,7 +114,7 @@ TEST_CASE("a large store may hold a hundredth more than its retention", "[store]
     const auto store = fixture.open(limits);
     std::size_t most = 0;
     for (int number = 0; number < 220; ++number) {
-        // Whoever asks has everything written before it, so each record is written by itself.
+        // A read first writes all pending records, so each record is written alone.
         store->put(execution("exe_" + std::to_string(number)));
         most = std::max(most, run(store->list_executions("ses_1", "", 999)).size());
     }

@@ -111,7 +111,7 @@ TEST_CASE(
     fixture.full.end();
     fixture.run_until([&] { return waited && fixture.ready == 1; });
     CHECK(fixture.warm->ready());
-    // The bare one is not waited for any more: its maker has been told to give up.
+    // The keeper no longer waits for the bare one: it asked its maker to give up.
     const auto answered = fixture.ask();
     fixture.run_until([&] { return *answered; });
     CHECK(fixture.lines == std::vector<std::string>{"no zygote could be made: no"});
