@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cellkeep kernel` by itself: connection files of every kind, and errors at the start."""
+"""`cellkeep kernel` alone: connection files of every kind, and errors at the start."""
 
 import json
 import os

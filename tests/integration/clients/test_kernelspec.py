@@ -44,7 +44,7 @@ def test_installing_again_replaces_it_and_leaves_nothing_else(home: JupyterHome)
     assert done.returncode == 0, done.stderr
     spec = specs(home)["again"]["spec"]
     assert spec["display_name"] == "Python 3 (Cellkeep)" and len(spec["argv"]) == 4
-    assert spec["metadata"]["debugger"] is False  # nobody has asked the kernel
+    assert spec["metadata"]["debugger"] is False  # the install did not start the kernel to ask
     assert sorted(os.listdir(home.path / "data" / "kernels")) == sorted(["again", KERNEL])
     done = home.cellkeep("kernelspec", "remove", "--name", "again")
     assert done.returncode == 0, done.stderr

@@ -271,7 +271,7 @@ def test_an_independent_kernel_outlives_its_starter(in_home: JupyterHome) -> Non
 
 
 class Recorder(ThreadedZMQSocketChannel):
-    """A channel as qtconsole has it: told of each message, in the client's own thread."""
+    """A channel as qtconsole has it: it receives each message in the client's own thread."""
 
     def __init__(self, *arguments: object, **more: object) -> None:
         # First: messages may come as soon as there is a stream.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells that do not compile, throw, crash, do not end: each is told, and undone."""
+"""Cells that do not compile, throw, crash, do not end: each failure is reported, and undone."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ class AtInterrupt(Enum):
     """What an interrupt of a running cell comes to: the execution's status, and its state."""
 
     KEEPS = ("interrupted", "kept")
-    ENDS = ("dead", "lost")  # the kernel ends, and is told as dead
+    ENDS = ("dead", "lost")  # the kernel ends, and the answer says that it is dead
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Fails:
     code: str
     name: str  # a part of the error's
     message: str  # a part of it
-    line: int | None = None  # None: it is not told
+    line: int | None = None  # None: the kernel does not say
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Kernel:
     inspects: bool  # False: it finds nothing, ever
     incomplete: str
     ask: tuple[str, str, str]  # a cell, the answer, the end of what is printed
-    end: tuple[str, str]  # a cell that ends the kernel, how that is told
+    end: tuple[str, str]  # a cell that ends the kernel, and the end of the answer
     late: bool = False  # results and output may come when the cell has ended, and miss its answer
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bridge by itself with a kernel, without a server: kernels that print a lot."""
+"""The bridge alone with a kernel, without a server: kernels that print a lot."""
 
 import time
 from collections.abc import Callable, Iterator

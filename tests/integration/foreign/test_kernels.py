@@ -88,7 +88,7 @@ def test_an_interrupt(start, name: str) -> None:
 
 @every
 def test_a_deadline(start, name: str) -> None:
-    """Whether a busy machine leaves it the time to heed it or not, what is told is so."""
+    """The answer is true, also if a busy machine leaves the kernel no time to obey the interrupt."""
     kernel, session = KERNELS[name], start(name)
     session.execute(kernel.define)
     answer = session.execute(kernel.endless, timeout_ms=2000)

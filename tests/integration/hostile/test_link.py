@@ -41,7 +41,7 @@ ABUSES = {
     ),
     "its own descriptor closed": "os.close(3)",
     "replaced by a file": "os.dup2(os.open('/tmp/link', os.O_RDWR | os.O_CREAT), 3)",
-    "a reply to nobody": "send('shell', 'execute_reply', {'msg_id': 'x'}, '{\"status\": \"ok\"}')",
+    "a reply without a request": "send('shell', 'execute_reply', {'msg_id': 'x'}, '{\"status\": \"ok\"}')",
     "the end of another's execution": (
         "send('iopub', 'status', {'msg_id': OTHER, 'session': OTHER}, IDLE, OTHER)"
     ),
@@ -49,7 +49,7 @@ ABUSES = {
         "send('iopub', 'stream', {'msg_id': OTHER, 'session': OTHER},"
         " '{\"name\": \"stdout\", \"text\": \"FORGED\"}', OTHER)"
     ),
-    "a question nobody asked": "send('stdin', 'input_request', {'msg_id': 'x'}, '{}')",
+    "a question of no execution": "send('stdin', 'input_request', {'msg_id': 'x'}, '{}')",
     "an answer of the debugger's": "send('control', 'debug_reply', {'msg_id': 'x'}, '{}')",
     "a channel that is none": "send('everywhere', 'status', {}, IDLE)",
     "nesting without end": "send('iopub', 'stream', {'msg_id': 'x'}, '[' * 100_000)",

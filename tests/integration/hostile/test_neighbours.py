@@ -67,7 +67,7 @@ TRACES = {
     "TCP port of IPv6": "found(lambda: knock(socket.AF_INET6, ('::1', {ports[1]})))",
     "TCP port on every address": "found(lambda: knock(socket.AF_INET, ('127.0.0.9', {ports[2]})))",
     "UDP port": (
-        # A port that nobody has answers the second send with ECONNREFUSED.
+        # A port without a socket answers the second send with ECONNREFUSED.
         "found(lambda: (u := socket.socket(socket.AF_INET, socket.SOCK_DGRAM),\n"
         "    u.connect(('127.0.0.1', {ports[3]})), u.send(b'x'), u.send(b'x')))"
     ),

@@ -232,7 +232,7 @@ def kernel_lists(table: str, name: str) -> Callable[[], bool]:
 
 
 def is_configured(option: str) -> bool:
-    """By the kernel's own configuration; where it is not told, it has to be there."""
+    """Reads the kernel's own configuration; a kernel without one must have the option."""
     beside = Path(f"/boot/config-{os.uname().release}")
     if os.path.exists("/proc/config.gz"):
         text = gzip.decompress(Path("/proc/config.gz").read_bytes()).decode()
@@ -305,7 +305,7 @@ def test_no_socket_of_the_host_is_reached(attacker: Attacker) -> None:
         port = tcp.getsockname()[1]
         assert probe_outside("connect_abstract", name) == "ok"
         assert probe_outside("connect_tcp", port) == "ok"
-        # Landlock's scope or the empty namespace: whoever answers first.
+        # Landlock's scope or the empty namespace, depending on which refuses first.
         assert attacker.probe("connect_abstract", name) in ("ECONNREFUSED", "EPERM")
         assert attacker.probe("connect_tcp", port) == "ECONNREFUSED"
 

@@ -125,7 +125,7 @@ def test_one_that_hits_the_waking_of_the_front_thread(js):
         " if (stuck) { stuck = false; require('node:fs').writeSync(1, 'stuck'); for (;;) ; } return post.apply(this, values) }"
     )
     js.begin("await new Promise((r) => setTimeout(r, 100)); stuck = true; console.log('said'); for (;;) ;")
-    assert js.raw["stdout"].read1() == b"stuck"  # past the driver, which nobody has told
+    assert js.raw["stdout"].read1() == b"stuck"  # past the driver, which does not know it
     js.interrupt()
     result = js.finish()
     assert (result.text(), result.done["name"]) == ("said\n", "KeyboardInterrupt")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel that was started for nobody becomes somebody's (protocol/internal_request.hpp).
+// A spare kernel becomes the kernel of a session (protocol/internal_request.hpp).
 #include "protocol/internal_request.hpp"
 #include "tests/support/kernel_client.hpp"
 
@@ -26,7 +26,7 @@ TEST_CASE("a kernel takes on its owner's variables and directory", "[kernel][ado
         {{"env", {{"KERNEL_USERNAME", "ada"}, {"TZ", "Asia/Tokyo"}}},
          {"working_directory", "/tmp"}});
     const Messages answer = kernel.receive_until("cellkeep_adopt_reply");
-    CHECK(answer.size() == 1);  // no status: it is nobody's news
+    CHECK(answer.size() == 1);  // no status: no client asked for it
     CHECK(answer.front().channel() == Channel::kControl);
     CHECK(content(answer.front())["status"] == "ok");
     const Messages cell = kernel.execute(

@@ -18,7 +18,7 @@ using cellkeep::test::Messages;
 using cellkeep::test::only;
 using nlohmann::json;
 
-TEST_CASE("a shell keeps what it is told", "[kernel][bash]") {
+TEST_CASE("a shell keeps its variables, functions, options and aliases", "[kernel][bash]") {
     Bash bash;
     CHECK(bash.run("x=5; export E=e; f() { echo f $x; }; shopt -s nullglob; alias ll='echo LL'; "
                    "set -- a b")
@@ -119,7 +119,7 @@ TEST_CASE("what reads its input asks the client, if it may", "[kernel][bash]") {
     CHECK(count(bash.last, "input_request") == 0);
 }
 
-TEST_CASE("an answer that nobody reads to its end keeps nobody", "[kernel][bash]") {
+TEST_CASE("an answer that the cell does not read to its end blocks nothing", "[kernel][bash]") {
     Bash bash;
     const std::string long_line(200'000, 'x');
     std::string id = bash.start("head -c 5 >/dev/null; echo done", {{"allow_stdin", true}});

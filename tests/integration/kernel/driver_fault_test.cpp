@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drivers that break the contract, or end: the client is told, and the kernel ends as it should.
+// Drivers that break the contract, or end: the client gets an error, and the kernel ends as it
+// should.
 #include "tests/integration/kernel/driver_folder.hpp"
 
 #include <catch2/catch.hpp>
@@ -218,7 +219,7 @@ TEST_CASE("a driver that does not end when it should is killed", "[kernel][drive
 }
 
 TEST_CASE(
-    "a driver that floods and does not listen loses nothing and blocks nobody",
+    "a driver that floods and does not listen loses nothing and blocks nothing",
     "[kernel][driver]") {
     // It writes a megabyte before it reads a request that is larger than the pipe. Not before that
     // has begun to come: this client reads nothing while it sends.

@@ -236,7 +236,7 @@ TEST_CASE("output between cells belongs to the cell that began it", "[kernel][dr
     CHECK(later.back().parent().msg_id == id);
 }
 
-TEST_CASE("what nobody may write as text is replaced, not lost", "[kernel][driver]") {
+TEST_CASE("characters that are not valid text are replaced, not lost", "[kernel][driver]") {
     const DriverFolder folder = DriverFolder::with_class(kPlain);
     KernelClient kernel(folder.start());
     CHECK(text_of(kernel.execute("self.stdout('a\\udc80b')"), "stdout") == "a?b");

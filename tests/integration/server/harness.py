@@ -200,7 +200,7 @@ class Server:
             self.process.wait()
             raise AssertionError(f"SIGINT did not stop the server:\n{self.output()}") from None
         assert status == 0, f"exit status {status}:\n{self.output()}"
-        # Nothing is left to do on the event loop either, so nobody waits for a stop.
+        # Nothing is left to do on the event loop either, so the stop waits for nothing.
         assert "unfinished" not in self.output(), self.output()[-2_000:]
         self.assert_nothing_left(children)
         assert not (self.state_dir / "server.json").exists()
@@ -224,7 +224,7 @@ class Server:
             if self.process.poll() is None:
                 self.stop()
             elif kind is None:
-                raise AssertionError(f"the server ended by itself:\n{self.output()}")
+                raise AssertionError(f"the server ended without a signal:\n{self.output()}")
         finally:
             self.http.close()
             self.log.close()
@@ -283,7 +283,7 @@ class Client:
         return results[0]["content"]["data"]["text/plain"]
 
     def wait_for_output(self, msg_type: str, seconds: float = 60) -> dict:
-        """The next iopub message of this type, whoever caused it."""
+        """The next iopub message of this type, caused by any client."""
         deadline = time.monotonic() + seconds
         while True:
             left = deadline - time.monotonic()

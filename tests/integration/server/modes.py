@@ -19,7 +19,7 @@ import pytest
 
 from harness import Server, Session, binary
 
-# Nobody else's, so that what the kernel counts for this user is this test's.
+# No other process has this user, so the kernel counts only this test's processes for it.
 NOBODY = 64_000 + os.getpid() % 1_000
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 # Without a home there is no place for a private image, so that mode shows the host's files.

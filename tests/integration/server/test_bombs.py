@@ -150,7 +150,7 @@ class Witness:
 
 @pytest.fixture(scope="module")
 def server(mode: str) -> Iterator[Server]:
-    """Whose processes and cgroups can be counted: it makes none of its own accord."""
+    """A server without spares: a test can count its processes and cgroups."""
     with ModeServer(mode, "--prespawn-count", "0") as running:
         running.wait_until_warm()
         yield running

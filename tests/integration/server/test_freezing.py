@@ -326,7 +326,7 @@ def test_rest_costs_no_wakeups(server: Server, session: Session, attach: Attach)
 
 def test_a_server_at_rest_does_not_tick(server: Server, mode: str, session: Session) -> None:
     with ModeServer(mode, "--freeze-after", "1", "--prespawn-count", "0") as own:
-        own.wait_until_warm()  # what it makes of its own accord is made
+        own.wait_until_warm()  # the server has made all that it makes without a request
         resting = own.create()
         wait_for_freeze(resting)
         own.http.close()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.both_modes
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "kernels/driver/GUIDE.md").read_text(encoding="utf-8")
-# A language that lacks something, and what the operator is told.
+# A language that lacks something, and what the message to the operator says.
 WRONG = {
     "broken": ("{", "byte"),
     "unnamed": ('{"display_name": "X", "argv": ["x"]}', "language: is missing"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executions as streams of events: both framings, resumed, later, interrupted, and with nobody there.
+"""Executions as streams of events: both framings, resumed, later, interrupted, and without a reader.
 
 Raw sockets where a test is about a client that misbehaves, `requests` and curl elsewhere.
 """

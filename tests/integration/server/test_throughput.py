@@ -238,7 +238,7 @@ def test_large_displays_hold_up_no_other_session(
         channels.receive_until("execute_input", request)
         make_round_trips(trips, memory)
         shown = channels.receive_until("display_data", request)
-        # The next one is in the server, or most of it, and goes no further: nobody reads it.
+        # The next one is in the server, or most of it, and goes no further: the client does not read.
         wait_until(lambda: memory.look() > PICTURE_BYTES, 60, "a picture that waits")
         make_round_trips(trips, memory)
         # All of the round trips lie between this run's beginning and its end: it waits for us.

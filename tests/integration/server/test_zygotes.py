@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions whose interpreters are forks of one zygote: warm, clean, and nobody's sibling."""
+"""Sessions whose interpreters are forks of one zygote: warm, clean, and apart from each other."""
 
 import json
 import os
@@ -111,7 +111,7 @@ def test_a_seed_of_the_sessions_own_counts(siblings: list[Session]) -> None:
 def test_siblings_share_the_seed_of_hashes_and_nobody_else_does(
     warm: Server, siblings: list[Session]
 ) -> None:
-    """SECURITY.md says so. Whoever asks for a variable that is read at start gets a fresh one."""
+    """SECURITY.md says so. A session with a variable that Python reads at start gets a fresh one."""
     shared = {session.value("hash('cellkeep')") for session in siblings}
     assert len(shared) == 1
     fresh = [warm.create(env={"MALLOC_ARENA_MAX": "2"}) for _ in range(2)]

@@ -126,7 +126,7 @@ TEST_CASE("usage is the sandbox's, not the host's", "[session]") {
     CHECK_FALSE(usage.contains("pid"));
 }
 
-TEST_CASE("fields that nobody knows do not hurt an execute_request", "[session]") {
+TEST_CASE("unknown fields do not hurt an execute_request", "[session]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     const auto client = std::make_shared<RecordingClient>();

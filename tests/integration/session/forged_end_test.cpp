@@ -144,7 +144,7 @@ TEST_CASE("a kernel that is at rest is left alone at a run's deadline", "[sessio
     CHECK(fixture.execute(*session, request).status == ExecutionStatus::kOk);
     const std::size_t states = client->of_type("status").size();
     fixture.run_until([&] { return !client->of_type("stream").empty(); });
-    // The question that it was asked is nobody's news.
+    // The server's own question to the kernel causes no message to the client.
     CHECK(client->of_type("status").size() == states);
     CHECK(result_of(fixture.execute(*session, "kept"))["text/plain"] == "42");
     CHECK(session->info().restarts == 0);

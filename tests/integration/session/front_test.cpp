@@ -86,7 +86,7 @@ TEST_CASE("control is answered while the kernel is busy", "[session]") {
     session->unsubscribe(client.get());
 }
 
-TEST_CASE("a failing cell aborts what its client queued behind it and nobody else's", "[session]") {
+TEST_CASE("a failing cell aborts only what its own client queued behind it", "[session]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     const auto one = std::make_shared<RecordingClient>();

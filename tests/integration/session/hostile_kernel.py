@@ -2,8 +2,8 @@
 """A kernel process that is an attacker's program. hostile_link_test.cpp runs it inside a sandbox.
 
 Arguments: a seed, and the name of one attack or "random". With "good" it is an honest kernel that
-echoes its code, for the session next door. It speaks v1 frames over descriptor 3 with nothing but
-the standard library; an attack is a function of the request's header.
+echoes its code, for the session next door. It speaks v1 frames over descriptor 3 with only the
+standard library; an attack is a function of the request's header.
 """
 
 import json

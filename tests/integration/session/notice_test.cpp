@@ -50,7 +50,8 @@ std::size_t position_of(const RecordingClient& client, const Message& message) {
 }  // namespace
 
 TEST_CASE(
-    "memory that ran out is told under the cell, with the limit and what is left", "[session]") {
+    "a notice under the cell says that memory ran out, with the limit and what is left",
+    "[session]") {
     ServiceFixture fixture;
     SessionOptions options;
     options.limits.memory_mb = 256;
@@ -81,7 +82,7 @@ TEST_CASE(
     session->unsubscribe(client.get());
 }
 
-TEST_CASE("a death between cells is told, too", "[session]") {
+TEST_CASE("a death between cells has a notice, too", "[session]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     const auto client = std::make_shared<RecordingClient>();
@@ -139,7 +140,7 @@ TEST_CASE(
     session->unsubscribe(client.get());
 }
 
-TEST_CASE("a deadline is told under the cell that it interrupts", "[session]") {
+TEST_CASE("a deadline has a notice under the cell that it interrupts", "[session]") {
     ServiceFixture fixture;
     SessionOptions options;
     std::string told;

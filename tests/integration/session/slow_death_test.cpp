@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Processes that take long to die: how long is up to the guest (one with many mappings takes
-// seconds), so nobody else may wait for them.
+// seconds), so no other session may wait for them.
 #include "tests/integration/session/session_fixture.hpp"
 #include "tests/support/execution_texts.hpp"
 #include "tests/support/held_process.hpp"
@@ -96,7 +96,7 @@ ExecutionRequest code(std::string text) {
     return request;
 }
 
-/// As whoever has deleted it waits.
+/// Waits as a client does that has deleted the session.
 boost::asio::awaitable<bool> see_it_gone(ServiceFixture& fixture, std::string session_id) {
     co_await fixture.service.wait_until_gone(std::move(session_id));
     co_return true;
@@ -104,7 +104,7 @@ boost::asio::awaitable<bool> see_it_gone(ServiceFixture& fixture, std::string se
 
 }  // namespace
 
-TEST_CASE("nobody waits for what a dead interpreter has left running", "[session]") {
+TEST_CASE("no client waits for what a dead interpreter has left running", "[session]") {
     ServiceFixture fixture;
     const auto neighbour = fixture.open();
     const auto session = fixture.open();
@@ -116,7 +116,7 @@ TEST_CASE("nobody waits for what a dead interpreter has left running", "[session
     }
     // The server has seen the exit and begun to kill; it has nothing to wait for with its thread.
     CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
-    // Neither has whoever asked for the run.
+    // The client that asked for the run does not wait either.
     fixture.run_until([&died] { return died.has_value(); });
     REQUIRE(died->has_value());
     CHECK(died->value().status == ExecutionStatus::kDead);
@@ -152,7 +152,7 @@ TEST_CASE("a deadline is kept whatever dies slowly", "[session]") {
     CHECK(fixture.execute(*session, "'again'").status == ExecutionStatus::kOk);
 }
 
-TEST_CASE("nobody waits for the last process of a session that was ended", "[session]") {
+TEST_CASE("no client waits for the last process of a session that was ended", "[session]") {
     ServiceFixture fixture;
     const auto neighbour = fixture.open();
     const auto session = fixture.open();
@@ -166,7 +166,7 @@ TEST_CASE("nobody waits for the last process of a session that was ended", "[ses
     CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
 }
 
-TEST_CASE("whoever waits for the end of sessions sees nothing left of them", "[session]") {
+TEST_CASE("after a wait for the end of sessions nothing of them is left", "[session]") {
     ServiceFixture fixture;
     const auto neighbour = fixture.open();
     const auto before = children_of(::getpid());
@@ -182,7 +182,7 @@ TEST_CASE("whoever waits for the end of sessions sees nothing left of them", "[s
         CHECK(fixture.service.find(ids[i]) == nullptr);
         fixture.spawn(see_it_gone(fixture, ids[i]), gone[i]);
     }
-    // They are taken away by other threads: this one has done nothing but to ask for it.
+    // Other threads take them away: this one has only asked for it.
     CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
     fixture.run_until([&gone] {
         return std::all_of(gone.begin(), gone.end(), [](auto& one) { return one.has_value(); });
@@ -192,7 +192,7 @@ TEST_CASE("whoever waits for the end of sessions sees nothing left of them", "[s
     CHECK(fixture.run(see_it_gone(fixture, "ses_none")));  // never was
 }
 
-TEST_CASE("whoever waits for the end of a session does not wait for ever", "[session]") {
+TEST_CASE("a wait for the end of a session ends after a time", "[session]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     HeldProcess held = hold_one(fixture, *session);
