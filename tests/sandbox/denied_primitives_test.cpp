@@ -275,7 +275,7 @@ TEST_CASE("23 the host's processes are not there") {
     const std::string here = text(::getpid());
     check_all({
         {{"kill", here}, "ESRCH", "ok"},
-        {{"kill", "-1"}, "ESRCH", ""},  // nobody but itself and pid 1, which it does not reach
+        {{"kill", "-1"}, "ESRCH", ""},  // there are only itself and pid 1, which it does not reach
         {{"prlimit_other", here}, "EPERM", "ok"},
     });
 }

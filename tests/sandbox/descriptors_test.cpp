@@ -166,7 +166,7 @@ TEST_CASE("pid 1 refuses the same descriptors by itself, and ends when it gets t
     require_ok(sandbox::kill_and_reap(pid1.pidfd, kPatience));
 }
 
-TEST_CASE("pid 1 lets a worker into nothing but a cgroup, and into no group past the last") {
+TEST_CASE("pid 1 lets a worker only into a cgroup, and into no group past the last") {
     const auto pid1 = launch_without_filter();
     const UniqueFd out = null_output();
     const auto answer = [&](std::vector<int> fds, std::uint32_t own_cgroup, std::uint32_t group) {
@@ -235,7 +235,7 @@ except OSError as error: print(error.strerror)
 )";
     CHECK(run_python(sandbox, kAsk).out == "True 1\nOperation not permitted\n");
     require_ok(sandbox.destroy());
-    // The control: where the kernel has the option, it gives whoever may ask a descriptor.
+    // The control: a kernel with this option gives a descriptor to a process that may ask.
     auto pair = make_socket_pair(SOCK_STREAM);
     REQUIRE(pair.has_value());
     int peer = -1;

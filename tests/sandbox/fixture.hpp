@@ -63,7 +63,7 @@ Ran run_python(sandbox::Sandbox& sandbox, const std::string& code);
 std::string probe_inside(sandbox::Sandbox& sandbox, const std::vector<std::string>& arguments);
 std::string probe_outside(const std::vector<std::string>& arguments);
 
-/// Starts a program whose output nobody needs.
+/// Starts a program and drops its output.
 sandbox::Worker start_inside(sandbox::Sandbox& sandbox, const std::vector<std::string>& argv);
 
 /// The next event of the sandbox, waited for; fails the test case if none comes.

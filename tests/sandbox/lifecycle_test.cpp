@@ -331,7 +331,7 @@ TEST_CASE("a frozen sandbox keeps fewer files open, and counts on when it is ask
     require_ok(sandbox.destroy());
 }
 
-TEST_CASE("a counter of CPU time that cannot be opened is told as lost, and comes back") {
+TEST_CASE("a counter of CPU time that cannot be opened is reported as lost, and comes back") {
     if (::geteuid() != 0) {
         return;
     }

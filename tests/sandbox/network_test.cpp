@@ -132,12 +132,12 @@ TEST_CASE(
     CHECK(
         run_python(sandbox, kTryOtherWays).out ==
         "ENETUNREACH\nENETUNREACH\nECONNREFUSED\nENETUNREACH\n");
-    // The control: outside the same port is not ours, and nobody hears the guest there.
+    // The control: outside the same port is not ours, and no process listens there.
     CHECK(probe_outside({"connect_tcp", std::to_string(kProxyPort)}) == "ECONNREFUSED");
     require_ok(sandbox.destroy());
 }
 
-TEST_CASE("a session without a proxy has no listener, and nobody listens at its port") {
+TEST_CASE("a session without a proxy has no listener, and its port refuses connections") {
     auto sandbox = make_sandbox();
     CHECK_FALSE(sandbox.take_proxy_listener());
     CHECK(probe_inside(sandbox, {"connect_tcp", std::to_string(kProxyPort)}) == "ECONNREFUSED");
@@ -201,7 +201,7 @@ TEST_CASE("sockets hold no more than the session may have") {
     constexpr const char* kFill = R"(
 import socket
 listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
-# What nobody accepts is charged to nobody, so little may wait there.
+# The kernel charges no cgroup for what is not accepted yet, so only little may wait there.
 held = [socket.socket() for _ in range(200)]
 for s in held:
     s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)
@@ -292,7 +292,7 @@ TEST_CASE("where no network is at hand a session makes its own, with the proxy's
     CHECK(probe(pid1, {"connect_tcp", std::to_string(kProxyPort)}) == "ok");
     CHECK(accept_one(pid1.listener));
     CHECK(probe(pid1, {"connect_tcp", std::to_string(kProxyPort + 1)}) == "ECONNREFUSED");
-    // Nobody inside has a capability over it, though it was made with the session.
+    // No process inside has a capability over it, though it was made with the session.
     CHECK(
         probe(pid1, {"socket", std::to_string(AF_PACKET), std::to_string(SOCK_RAW), "0"}) ==
         "EPERM");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers that stand behind others, so that no attempt from inside would notice their absence: each
-// is looked at by itself.
+// Layers that stand behind others, so that no attempt from inside would notice their absence: the
+// tests look at each one alone.
 #include "protocol/support/syscall.hpp"
 #include "sandbox/inside/worker_birth.hpp"
 #include "tests/sandbox/bare_sandbox.hpp"
