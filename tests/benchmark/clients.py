@@ -115,8 +115,8 @@ class ZmqClient(Client):
     """jupyter_client's signed Session over plain sockets: its own channels run an event loop per
     call, which would hide what is measured.
 
-    `ended` says how the kernel's process has ended, and nothing while it runs: nobody waits for the
-    answer of one that is gone."""
+    `ended` says how the kernel's process has ended, and nothing while it runs: the client does not
+    wait for the answer of a kernel that is gone."""
 
     def __init__(self, connection_file: Path, ended: Callable[[], str] = str) -> None:
         self._ended = ended
@@ -193,7 +193,7 @@ class ZmqClient(Client):
         return answer_of([(m["msg_type"], m["content"]) for m in decoded], last - began, idle)
 
     def _wait(self, patience: float) -> list[tuple[zmq.Socket, int]]:
-        """What can be read within so many seconds."""
+        """What can be read within `patience` seconds."""
         deadline = time.monotonic() + patience
         while (left := deadline - time.monotonic()) > 0:
             if ready := self._poller.poll(min(left, ALIVE_SECONDS) * 1000):

@@ -20,7 +20,7 @@ from run import Run
 from starts import PACKAGES_RESULT, USE_PACKAGES
 from subjects import Session, Subject
 
-# Never so many that the machine begins to suffer, nor for ever.
+# No session is added when less memory than this is free, or after this time.
 MEMORY_LEFT_BYTES_MIN = 2_000_000_000
 GROWTH_SECONDS_MAX = 420.0
 TRIPS = 50

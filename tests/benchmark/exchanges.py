@@ -136,8 +136,8 @@ def measure_lines(run: Run, clients: list[tuple[str, str, Client]]) -> None:
 
 
 def measure_picture(run: Run, clients: list[tuple[str, str, Client]]) -> None:
-    """One display datum of so many bytes as they are sent, base64; random, so that nobody gains by
-    squeezing it."""
+    """One display datum of this many bytes as they are sent, base64; random, so that compression
+    does not help any subject."""
     size = run.form.picture_bytes // 4 * 3
     picture = base64.b64encode(random.Random(SEED).randbytes(size)).decode()
     code = f"""import base64, random

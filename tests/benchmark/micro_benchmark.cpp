@@ -31,7 +31,7 @@ std::string make_header_text(std::string_view type) {
     return protocol::to_json_text(protocol::make_header(type, "0123456789abcdef", "user"));
 }
 
-/// A stream message with so many bytes of text.
+/// A stream message with this many bytes of text.
 struct Texts {
     explicit Texts(std::size_t bytes)
         : header(make_header_text("stream")),

@@ -38,7 +38,7 @@ def end_descendants() -> list[str]:
                 names.append(f"{process.pid} {process.name()}")
             process.kill()
         except psutil.NoSuchProcess:
-            continue  # it went by itself meanwhile
+            continue  # it ended meanwhile
     psutil.wait_procs(left, timeout=STOP_SECONDS_MAX)
     return names
 
@@ -67,7 +67,7 @@ def stop_server(server: subprocess.Popen) -> None:
 
 
 def wait_until(condition: Callable[[], bool], server: subprocess.Popen, log: Path) -> None:
-    """Until a server that tells nobody is ready."""
+    """Waits until `condition` holds, for a server that does not say when it is ready."""
     deadline = time.monotonic() + READY_SECONDS_MAX
     pause = threading.Event()
     while not condition():

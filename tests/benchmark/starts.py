@@ -83,8 +83,8 @@ def measure_starts(run: Run) -> None:
 
 
 def measure_in_a_row(run: Run) -> None:
-    """Ours alone, nobody else keeps sessions ready: how long when those have been handed out. So
-    many are asked for without a pause and stay that the first ones have taken what was there."""
+    """Only for Cellkeep, since no other subject keeps sessions ready: how long a start takes when the
+    ready ones are used up. The first sessions, opened without a pause, use them up."""
     row = run.report.row("start_drained", "… asked for in a row, none ready any more", "times")
 
     def drain(subject: Subject, cell: Cell) -> None:

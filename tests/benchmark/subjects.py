@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is measured beside each other: each makes sessions, and a session executes code.
 
-A subject that is a server runs from start() to stop(); a kernel by itself has no server.
+A subject that is a server runs from start() to stop(); a kernel alone has no server.
 """
 
 import json

@@ -21,7 +21,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.core.parameters import ParameterLocation
 
 DOCUMENT = Path(__file__).parents[2] / "kernel-manager/api/openapi.json"
-#: The long form: every boundary value and so many random requests for each operation (docs/session-api.md).
+#: The long form: every boundary value and EXAMPLES random requests for each operation (docs/session-api.md).
 LONG = "CELLKEEP_CONTRACT_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("CELLKEEP_CONTRACT_EXAMPLES", "4"))
 TIMEOUT = pytest.mark.timeout(3600 if LONG else 300)
@@ -49,7 +49,7 @@ def read_document() -> dict:
 
 def make_schema(document: dict) -> schemathesis.BaseSchema:
     schema = schemathesis.openapi.from_dict(document)
-    # Query parameters and headers that nobody knows are ignored, as everywhere in HTTP.
+    # The server ignores unknown query parameters and headers, as everywhere in HTTP.
     schema.config.generation.update(allow_extra_parameters=False)
     # Good data are accepted: no 403, 429 or 5xx either, which the library lets pass.
     accepted = schema.config.checks.positive_data_acceptance
@@ -101,7 +101,7 @@ MAY_BE_REFUSED = (
         r"/network/allow/\d+",
         r"not an IPv6 address|embeds an IPv4 address",
     ),
-    # Hosts that the operator does not allow, and secrets nobody has named.
+    # Hosts that the operator does not allow, and secrets that the server does not have.
     Refusal(403, "forbidden", r"(POST|PATCH) .*"),
     # A file by reference that the operator has not, or whose digest is another's; twice one path.
     Refusal(

@@ -43,7 +43,7 @@ class Fails:
 
 @dataclass(frozen=True)
 class Asked:
-    """Code with the cursor at its end, and the code completed, or a word of what it is told."""
+    """Code with the cursor at its end, and the code completed, or a word of the answer."""
 
     code: str
     word: str

@@ -242,7 +242,7 @@ def test_stdin(session: Session, language: Language, client: Client) -> None:
         code, allow_stdin=True, stdin_hook=lambda _: client.kernel.input(next(answers))
     )
     assert reply["status"] == "ok" and "three four" in stream_text(outputs), reply
-    # Where there is none, nobody waits for it, and what comes is not taken for it.
+    # Without standard input the cell does not wait, and the next request is not taken for input.
     assert "one" not in said(session.execute(code, stdin=""))
     define(session, language)
     assert_defined(session, language)

@@ -88,7 +88,7 @@ def attacks(size: float) -> list[Attack]:
     ]
 
 
-# Asked by a process of its own: the answer is read and thrown away, and the time that takes is nobody's.
+# A process of its own asks: it reads the answer and drops it, and takes no time of this one.
 ASK = """
 import http.client, sys
 host, path, token, body = sys.argv[1:]

@@ -97,7 +97,7 @@ class Program {
 
     async stop(signal = this.stopSignal) {
         if (!this.alive()) {
-            return `${this.name} had ended by itself: ${await this.ended}`;
+            return `${this.name} had ended before it was stopped: ${await this.ended}`;
         }
         this.process.kill(signal);
         const late = setTimeout(() => this.process.kill('SIGKILL'), STOP_SECONDS_MAX * 1000);
