@@ -68,7 +68,7 @@ async function* eventsOf(answer: Response): AsyncGenerator<Event> {
             yield* decoder.feed(piece.value);
         }
     } finally {
-        // Ignored: what is left of a stream that nobody reads any more may fail as it likes.
+        // Ignored: the caller reads no more of the stream, so an error in the rest does not matter.
         await reader.cancel().catch(() => undefined);
     }
 }
