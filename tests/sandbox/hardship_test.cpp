@@ -95,7 +95,7 @@ TEST_CASE("moving a sandbox object moves the sandbox, and assigning over one end
     CHECK(run_inside(second, {"/usr/bin/true"}).status == 0);
 }
 
-TEST_CASE("unread worker exits wait in the socket and in the table") {
+TEST_CASE("worker exits that are not read wait in the socket and in the table") {
     auto sandbox = make_sandbox();
     // The socket holds some hundreds; beyond it, pid 1 keeps them in its table of workers and
     // refuses a start when that is full. Every exit still arrives, once.
