@@ -60,7 +60,7 @@ struct Fixture {
     }
 };
 
-TEST_CASE("a stream that has nothing to say says so", "[agent][events]") {
+TEST_CASE("a stream without events sends heartbeats", "[agent][events]") {
     CHECK(EventStream().heartbeat == limits::kEventHeartbeat);
     CHECK(limits::kEventHeartbeat == std::chrono::seconds(5));
     Fixture fixture;
@@ -107,7 +107,7 @@ TEST_CASE("a stream behind the last event there will be ends with the run", "[ag
     CHECK(fixture.writer.text == "{\"type\":\"heartbeat\"}\n");
 }
 
-TEST_CASE("a stream that is never run still tells that its client went", "[agent][events]") {
+TEST_CASE("a stream that is never run still reports that its client went", "[agent][events]") {
     Fixture fixture;
     int went = 0;
     const auto guard = [&] { return std::make_shared<DisconnectGuard>([&] { ++went; }); };

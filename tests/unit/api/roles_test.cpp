@@ -208,7 +208,7 @@ TEST_CASE("a listing has an agent's own sessions, an observer's everybody's", "[
     CHECK(owners("t") == std::vector<std::string>{"alice", "bob"});
 }
 
-TEST_CASE("an observer's look keeps nothing alive and finds no key", "[agent][roles]") {
+TEST_CASE("a request of an observer keeps no session alive and finds no key", "[agent][roles]") {
     Inhabited world;
     for (const Operation& operation : operations()) {
         if (operation.method == "GET") {

@@ -28,7 +28,7 @@ TEST_CASE("the table is aligned and says what to do about what is missing", "[cl
     CHECK_THAT(table, Contains("1 not in force"));
 }
 
-TEST_CASE("a complete host is said to be one", "[cli][doctor]") {
+TEST_CASE("the report says that a complete host is complete", "[cli][doctor]") {
     const auto host = make_host(sandbox::ControlState::kApplied);
     CHECK_THAT(doctor_table(host), Contains("Every control is in force"));
     CHECK_THAT(doctor_table(host), !Contains("fix:"));

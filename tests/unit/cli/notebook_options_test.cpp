@@ -12,7 +12,7 @@ TEST_CASE("options at their defaults need no arguments", "[cli][notebook]") {
     CHECK(to_arguments({}).empty());
 }
 
-TEST_CASE("each option that was chosen is said again", "[cli][notebook]") {
+TEST_CASE("each chosen option is among the arguments", "[cli][notebook]") {
     NotebookOptions options;
     options.language = "r";
     options.cpu_cores = 0.5;

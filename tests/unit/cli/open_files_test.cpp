@@ -55,7 +55,9 @@ TEST_CASE("the soft limit becomes the hard one", "[cli][open_files]") {
     CHECK(after.rlim_max == before.rlim_max);
 }
 
-TEST_CASE("a hard limit that is too low is raised by who may", "[cli][open_files]") {
+TEST_CASE(
+    "a hard limit that is too low is raised by a process with the right to do so",
+    "[cli][open_files]") {
     // In a child: who may not raise it again could not put it back.
     const pid_t child = ::fork();
     REQUIRE(child >= 0);

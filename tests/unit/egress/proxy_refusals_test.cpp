@@ -17,7 +17,7 @@ constexpr const char* kElsewhere =
 
 }  // namespace
 
-TEST_CASE("what is answered without being understood costs a request", "[egress][refusals]") {
+TEST_CASE("a malformed request counts as a request", "[egress][refusals]") {
     ProxyLimits limits;
     limits.requests_per_minute_max = 2;
     limits.head_bytes_max = 200;
@@ -34,7 +34,7 @@ TEST_CASE("what is answered without being understood costs a request", "[egress]
     CHECK(denied(fixture.ask(kElsewhere)) == "too_many_requests");
 }
 
-TEST_CASE("a connection too many costs a request", "[egress][refusals]") {
+TEST_CASE("one connection too many counts as a request", "[egress][refusals]") {
     ProxyLimits limits;
     limits.connections_max = 0;
     limits.requests_per_minute_max = 1;
@@ -95,7 +95,7 @@ TEST_CASE("a record has no method that the proxy does not know", "[egress][refus
     CHECK(fixture.wait_for_records(1)[0].method == "other");
 }
 
-TEST_CASE("connections that are being refused keep no places", "[egress][refusals]") {
+TEST_CASE("connections that are being refused take no place", "[egress][refusals]") {
     ProxyLimits limits;
     limits.connections_max = 2;
     limits.goodbye_timeout = minutes(10);

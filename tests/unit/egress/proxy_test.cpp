@@ -305,7 +305,7 @@ TEST_CASE("answers of every framing come through", "[egress][proxy]") {
     CHECK_THAT(fixture.ask(get_path(authority)), Catch::Matchers::EndsWith(to_client));
 }
 
-TEST_CASE("an answer that is none is a 502", "[egress][proxy]") {
+TEST_CASE("a malformed answer of the server is a 502", "[egress][proxy]") {
     const auto [from_server, code] = GENERATE(table<std::string, std::string>({
         {"nonsense\r\n\r\n", "upstream_protocol"},
         {"", "upstream_closed"},

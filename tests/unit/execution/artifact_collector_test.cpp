@@ -98,7 +98,7 @@ TEST_CASE("beyond the limit's bytes there is no digest, and the result says so",
     CHECK(result.artifacts_complete);
 }
 
-TEST_CASE("a file of a terabyte that is all hole costs nothing", "[artifacts]") {
+TEST_CASE("a sparse file of a terabyte costs nothing", "[artifacts]") {
     CollectorFixture fixture;
     fixture.collector->begin();
     fixture.files.write("sparse", "");
@@ -177,7 +177,7 @@ TEST_CASE("past kArtifactTimeMax nothing more is read", "[artifacts]") {
     CHECK(digest.take().files[0].sha256.empty());
 }
 
-TEST_CASE("a work thread that hangs holds no answer up", "[artifacts]") {
+TEST_CASE("a work thread that hangs delays no answer", "[artifacts]") {
     CHECK(kArtifactSlack.count() > 0);
     CollectorFixture fixture;
     std::promise<void> disk;
@@ -213,7 +213,7 @@ TEST_CASE("a work thread that hangs holds no answer up", "[artifacts]") {
     CHECK_FALSE(fixture.collect().files.at(0).sha256.empty());
 }
 
-TEST_CASE("who waits when the workspace goes gets what is known", "[artifacts]") {
+TEST_CASE("a caller that waits when the workspace goes gets what is known", "[artifacts]") {
     CollectorFixture fixture;
     fixture.collector->begin();
     fixture.files.write("f", "x");

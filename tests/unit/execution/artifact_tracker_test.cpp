@@ -116,7 +116,7 @@ TEST_CASE("a file written in the same tick with the same size is seen", "[artifa
     }
 }
 
-TEST_CASE("a file that is closed late is no change, one that is written is", "[artifacts]") {
+TEST_CASE("a file that is only closed late is no change, a written one is", "[artifacts]") {
     const TemporaryWorkspace files;
     const auto tracker = make_tracker(files);
     tracker->begin();

@@ -79,7 +79,7 @@ TEST_CASE("the hint for an unknown error names its line", "[session][errors]") {
     CHECK_THAT(hint, Catch::Contains("line 7"));
 }
 
-TEST_CASE("hints know whether the session has a network", "[session][errors]") {
+TEST_CASE("hints depend on whether the session has a network", "[session][errors]") {
     for (const char* name : {"ModuleNotFoundError", "ConnectionError", "gaierror"}) {
         HintFacts facts{.name = name, .kind = "runtime", .line = {}};
         CAPTURE(name);

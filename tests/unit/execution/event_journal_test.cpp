@@ -54,7 +54,7 @@ TEST_CASE("past the bytes the oldest go, never the newest", "[session][events]")
     CHECK(journal.after(3).event->sequence == 4);
 }
 
-TEST_CASE("what is forgotten leaves the last word", "[session][events]") {
+TEST_CASE("after forget() only the last event is left", "[session][events]") {
     EventJournal journal;
     for (int i = 0; i < 5; ++i) {
         journal.append("e", TextPieces("{}"));

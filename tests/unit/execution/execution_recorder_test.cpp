@@ -127,7 +127,7 @@ TEST_CASE("a full disk has a status of its own", "[session][recorder]") {
     CHECK(result.error->kind == "disk_full");
 }
 
-TEST_CASE("the server's reason to cut beats what the code says of it", "[session][recorder]") {
+TEST_CASE("the server's reason for a cut wins over the code's own error", "[session][recorder]") {
     const auto [cut, status, kind] = GENERATE(table<Cut, ExecutionStatus, std::string>(
         {{Cut::kWallTimeout, ExecutionStatus::kTimeout, "wall_timeout"},
          {Cut::kCpuTimeout, ExecutionStatus::kTimeout, "cpu_timeout"},

@@ -115,7 +115,7 @@ TEST_CASE("a bad request is refused with the status that says why", "[http][appl
     CHECK(status_of("GET", "/s/x", zipped) == 415);
 }
 
-TEST_CASE("without a token nothing tells which addresses exist", "[http][application]") {
+TEST_CASE("without a token no answer shows which addresses exist", "[http][application]") {
     Headers none;
     none.add("Host", "localhost");
     CHECK(status_of("GET", "/nothing", none) == 401);
@@ -199,7 +199,7 @@ Application with_post() {
     return application;
 }
 
-TEST_CASE("an observer is let to what is read, and to nothing else", "[http][application]") {
+TEST_CASE("an observer may use the routes that read, and no others", "[http][application]") {
     const std::string agent(limits::kTokenBytesMin, 'a');
     const std::string observer(limits::kTokenBytesMin, 'o');
     Application application(
@@ -264,7 +264,8 @@ TEST_CASE("a foreign page may change nothing and open no WebSocket", "[http][app
     CHECK(status("POST", "/change?token=t", headers_of({})) == 0);
 }
 
-TEST_CASE("a configured origin is answered, asked before or not", "[http][application]") {
+TEST_CASE(
+    "a configured origin is answered, with a preflight request or without", "[http][application]") {
     Application application = with_post();
     application.set_origins(OriginPolicy::create({"http://lab.example"}).value());
     const Headers page = headers_of({{"Origin", "http://lab.example"}});

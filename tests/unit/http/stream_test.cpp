@@ -122,7 +122,8 @@ TEST_CASE("a reader that goes in the middle ends the writer", "[http][stream]") 
     CHECK(server.last_send_error() == ErrorCode::kUnavailable);
 }
 
-TEST_CASE("what a client sends ahead of a stream's end is answered after it", "[http][stream]") {
+TEST_CASE(
+    "a request that a client sends before a stream's end is answered after it", "[http][stream]") {
     // limits::kHttpAheadBytesMax: the most, one byte more, and far more
     ConnectionLimits limits;
     CHECK(limits.ahead_bytes_max == limits::kHttpAheadBytesMax);

@@ -62,7 +62,7 @@ TEST_CASE("a tree is copied with its links, times and rights, into inodes of its
     CHECK(writer.manifest().bytes() == 7);
 }
 
-TEST_CASE("what not everybody may read, and what is no file, stays outside", "[image]") {
+TEST_CASE("files that are not readable by all, and special files, are left out", "[image]") {
     const Desk desk;
     test::write_host_file(desk.host + "/a/secret", "mine", 0640);
     test::write_host_file(desk.host + "/a/closed/inner", "mine");
@@ -98,7 +98,7 @@ TEST_CASE("what not everybody may read, and what is no file, stays outside", "[i
     CHECK(writer.holds("a/open"));
 }
 
-TEST_CASE("the caller of a long copy hears how far it is", "[image]") {
+TEST_CASE("a long copy reports its progress to the caller", "[image]") {
     const Desk desk;
     for (const char* name : {"a", "b", "c", "d", "e"}) {
         test::write_host_file(desk.host + "/" + name, "four");

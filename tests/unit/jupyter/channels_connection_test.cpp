@@ -169,7 +169,7 @@ TEST_CASE("broken framing ends the socket with a reason", "[channels][connection
     CHECK(f.ended == 2);
 }
 
-TEST_CASE("the same client comes back and gets what it lacks", "[channels][connection]") {
+TEST_CASE("a client that comes back gets the messages that it lacks", "[channels][connection]") {
     HubFixture f;
     const auto first = f.connect("a");
     first->say(make_request());
@@ -206,7 +206,7 @@ TEST_CASE("of two sockets of one client the newest wins", "[channels][connection
     CHECK_FALSE(second->closed.has_value());
 }
 
-TEST_CASE("an old socket that proves nothing is not waited for long", "[channels][connection]") {
+TEST_CASE("an old socket that proves no receipt is not waited for long", "[channels][connection]") {
     HubFixture f(std::chrono::milliseconds(1));
     const auto first = f.connect("a");
     (void)f.session->say("0");
@@ -221,7 +221,9 @@ TEST_CASE("an old socket that proves nothing is not waited for long", "[channels
     CHECK(stays->texts() == Texts{"0", "idle"});
 }
 
-TEST_CASE("a new client gets what runs, or what it asks for", "[channels][connection]") {
+TEST_CASE(
+    "a new client gets the output of the running cell, or what it asks for",
+    "[channels][connection]") {
     HubFixture f;
     (void)f.session->say_status("busy", "over");
     (void)f.session->say_status("idle", "over");
@@ -284,7 +286,9 @@ TEST_CASE("a slow client neither loses messages nor slows another", "[channels][
     CHECK(slow->texts() == fast->texts());
 }
 
-TEST_CASE("who asks and does not read is not listened to", "[channels][connection]") {
+TEST_CASE(
+    "the server does not read from a client that does not read its answers",
+    "[channels][connection]") {
     HubFixture f;
     const auto socket = f.connect("a");
     socket->pause();

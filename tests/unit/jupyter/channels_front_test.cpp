@@ -102,7 +102,7 @@ TEST_CASE("a kernel that does not exist is 404 in Jupyter's words", "[channels][
     CHECK(f.open(request).status == 101);
 }
 
-TEST_CASE("what is no WebSocket, or has a wrong query, is 400", "[channels][front]") {
+TEST_CASE("a request that is no WebSocket, or has a wrong query, is 400", "[channels][front]") {
     FrontFixture f;
     http::Request plain = FrontFixture::make_request();
     plain.websocket.reset();

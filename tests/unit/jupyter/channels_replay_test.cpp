@@ -19,7 +19,9 @@ Texts running(const JournalSession& session) {
     return texts;
 }
 
-TEST_CASE("what runs is replayed, what is over is not", "[channels][replay]") {
+TEST_CASE(
+    "the output of running requests is replayed, of finished ones it is not",
+    "[channels][replay]") {
     JournalSession session;
     CHECK(running(session).empty());
     (void)session.say_status("busy", "first");

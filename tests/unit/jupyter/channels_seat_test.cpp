@@ -93,7 +93,7 @@ TEST_CASE("a client far behind the journal loses nothing", "[channels][seat]") {
     CHECK(f.seat->lost() == 0);
 }
 
-TEST_CASE("at half of what may wait the session waits", "[channels][seat]") {
+TEST_CASE("when half of the allowed messages wait, the session waits", "[channels][seat]") {
     SeatFixture f;
     constexpr std::size_t kHalf = limits::kChannelsWaitingMessagesMax / 2;
     f.session->say_many(kHalf + 10 - 1);
@@ -161,7 +161,7 @@ TEST_CASE("a client that takes nothing is left behind, once", "[channels][seat]"
     CHECK(f.seat->congested());
 }
 
-TEST_CASE("what is not proved to be read is sent again, in order", "[channels][seat]") {
+TEST_CASE("messages without proof of receipt are sent again, in order", "[channels][seat]") {
     SeatFixture f;
     f.session->say_many(2);
     f.seat->deliver(make_reply("answer"));
@@ -230,7 +230,8 @@ TEST_CASE("a client that was away too long gets a notice of what it lost", "[cha
     CHECK(texts == numbers(15, 25));
 }
 
-TEST_CASE("a client that left holds up the session no longer than its hold", "[channels][seat]") {
+TEST_CASE(
+    "a client that left delays the session no longer than its hold time", "[channels][seat]") {
     SeatFixture f(10, std::chrono::minutes(1), std::chrono::milliseconds(1));
     f.seat->detach(f.attachment);
     f.session->say_many(limits::kChannelsWaitingMessagesMax / 2 + 10);
@@ -265,7 +266,7 @@ TEST_CASE("answers to a client that is away are bounded", "[channels][seat]") {
     CHECK(f.take(1) == Texts{"6"});
 }
 
-TEST_CASE("what is sent and not proved is bounded", "[channels][seat]") {
+TEST_CASE("messages sent without proof of receipt are bounded", "[channels][seat]") {
     SeatFixture f;
     f.session->say_many(10);
     CHECK(f.take() == numbers(0, 10));
@@ -286,7 +287,7 @@ TEST_CASE("what is sent and not proved is bounded", "[channels][seat]") {
     CHECK(f.take().size() == 1);
 }
 
-TEST_CASE("a place asked for by number begins there", "[channels][seat]") {
+TEST_CASE("a client that asks for a position in the journal begins there", "[channels][seat]") {
     SeatFixture f;
     f.session->say_many(5);
     f.seat->begin_after(3);
@@ -303,7 +304,7 @@ TEST_CASE("the journal's bounds do not hold back a new client's past", "[channel
     CHECK(f.take() == Texts{"7", "8", "9", "0"});
 }
 
-TEST_CASE("the waits of the real thing are bounded", "[channels][seat]") {
+TEST_CASE("the waits of the default configuration are bounded", "[channels][seat]") {
     CHECK(SeatConfig{}.stall_max == limits::kChannelsStallMax);
     CHECK(SeatConfig{}.hold_max == limits::kChannelsHoldMax);
 }

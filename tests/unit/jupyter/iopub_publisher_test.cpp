@@ -301,8 +301,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a client that does not read holds the end up for the linger time at most",
-    "[jupyter][iopub]") {
+    "a client that does not read delays the end for the linger time at most", "[jupyter][iopub]") {
     ZmqFrontConfig config;
     config.stall_max = kForever;
     Stage stage(config);

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST_CASE("a body that says nothing is none", "[rest][body]") {
+TEST_CASE("a blank body counts as no body", "[rest][body]") {
     for (const char* body : {"", " ", "\r\n\t "}) {
         CAPTURE(body);
         const auto parsed = parse_body(body);

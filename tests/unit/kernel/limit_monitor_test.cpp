@@ -32,7 +32,7 @@ Message failure(int number) {
 
 }  // namespace
 
-TEST_CASE("what happened before a run is not the run's", "[session][monitor]") {
+TEST_CASE("events before a run are not counted for the run", "[session][monitor]") {
     SessionAccount account(10);
     LimitMonitor monitor(account);
     Usage usage;
@@ -44,7 +44,7 @@ TEST_CASE("what happened before a run is not the run's", "[session][monitor]") {
     CHECK_FALSE(monitor.end(usage, std::nullopt, SessionLimits{}, kStart).has_value());
 }
 
-TEST_CASE("what happened during a run is", "[session][monitor]") {
+TEST_CASE("events during a run are counted for it", "[session][monitor]") {
     SessionAccount account(10);
     LimitMonitor monitor(account);
     Usage usage;
@@ -265,7 +265,7 @@ TEST_CASE("the text about a deadline is as it always was", "[session][monitor]")
         "The cell reached its time limit of 2 s and is being interrupted.");
 }
 
-TEST_CASE("budgets stop everybody, the breaker only agents", "[session][monitor]") {
+TEST_CASE("budgets stop all clients, the breaker only agents", "[session][monitor]") {
     SessionLimits limits;
     SessionAccount account(1);
     LimitMonitor monitor(account);

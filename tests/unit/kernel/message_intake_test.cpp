@@ -180,7 +180,7 @@ TEST_CASE("only stream text is cut", "[session][intake]") {
         1);
 }
 
-TEST_CASE("what there is no time to look at is passed on unread", "[session][intake]") {
+TEST_CASE("a message for which there is no time is passed on unread", "[session][intake]") {
     MessageIntake intake;
     CHECK(intake.unscanned() == 0);
     const std::string content = R"({"data":{"k":1}})";

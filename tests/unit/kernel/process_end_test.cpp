@@ -152,7 +152,7 @@ TEST_CASE("what is settled about an end holds for that one only", "[session][end
     CHECK_FALSE(again.told.has_value());
 }
 
-TEST_CASE("remains that do not go leave it dead", "[session][end]") {
+TEST_CASE("a kernel whose processes do not end stays dead", "[session][end]") {
     ProcessEnd end = make_end();
     CHECK(end.kill(kAsked));
     end.tell(cell(), true);

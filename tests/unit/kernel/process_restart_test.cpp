@@ -28,7 +28,7 @@ TEST_CASE("the cell of an ending process does not wait for the sweep", "[session
         Calls{"+died", "lost: exited(3), told, restarts", "+restart", "restarting", "started"});
 }
 
-TEST_CASE("what a killed process left may not go", "[session][process]") {
+TEST_CASE("the processes that a killed kernel left may not end", "[session][process]") {
     SupervisorFixture fixture(false, 1h, 0ms);
     fixture.launch_ready();
     fixture.supervisor.kill({Death::Kind::kWallTimeout, 0});
@@ -121,7 +121,7 @@ TEST_CASE("a process that dies again and again is left dead", "[session][process
     CHECK(fixture.supervisor.restarts() == limits::kRestartsMax + 2);
 }
 
-TEST_CASE("no process follows", "[session][process]") {
+TEST_CASE("no process follows where none may", "[session][process]") {
     SECTION("after a spare") {
         SupervisorFixture fixture(true);
         fixture.launch_ready();

@@ -60,7 +60,7 @@ TEST_CASE("a catalogue never has more paths than a sandbox can show", "[session]
     }
 }
 
-TEST_CASE("languages of our own that are not there are named", "[session][languages]") {
+TEST_CASE("languages of Cellkeep that are not installed are named", "[session][languages]") {
     const std::vector<NotOffered> known = {{"javascript", "it needs node", ""}};
     const auto absent = find_absent_languages({"python", "bash", "sql"}, known);
     REQUIRE(absent.size() == 2);

@@ -101,7 +101,8 @@ TEST_CASE("what a language lacks is named", "[session][languages]") {
     }
 }
 
-TEST_CASE("the packages of a language are what gives it what it lacks", "[session][languages]") {
+TEST_CASE(
+    "the hint about what a language lacks names the packages to install", "[session][languages]") {
     const Folders folders;
     folders.add("file", {{"requires", {"/no/such"}}, {"system_packages", {"one", "two"}}});
     folders.add("program", {{"programs", {{"p", "no-such"}}}, {"system_packages", {"nodejs"}}});

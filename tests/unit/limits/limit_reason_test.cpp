@@ -87,7 +87,7 @@ TEST_CASE("each failure is told by its own reason and status", "[session][limits
     }
 }
 
-TEST_CASE("an ordinary failure is no limit's", "[session][limits]") {
+TEST_CASE("an ordinary failure has no limit as its reason", "[session][limits]") {
     ErrorFacts value_error;
     value_error.name = "ValueError";
     CHECK_FALSE(find_limit(value_error, {}, SessionLimits{}).has_value());
@@ -99,7 +99,7 @@ TEST_CASE("an ordinary failure is no limit's", "[session][limits]") {
     CHECK_FALSE(find_limit(value_error, refused_processes(), SessionLimits{}).has_value());
 }
 
-TEST_CASE("hints say the numbers", "[session][limits]") {
+TEST_CASE("hints contain the numbers", "[session][limits]") {
     SessionLimits limits;
     limits.memory_mb = 333;
     limits.disk_mb = 77;
@@ -182,7 +182,7 @@ TEST_CASE("a death from a limit has that limit as its reason", "[session][limits
     }
 }
 
-TEST_CASE("a death is the code's own or somebody else's doing", "[session][limits]") {
+TEST_CASE("a death is caused by the code or from outside", "[session][limits]") {
     CHECK(is_own_fault({Death::Kind::kSignal, SIGSEGV}));
     CHECK(is_own_fault({Death::Kind::kOom, 0}));
     CHECK(is_own_fault({Death::Kind::kOutputLimit, 0}));

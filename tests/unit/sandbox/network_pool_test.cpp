@@ -80,7 +80,7 @@ TEST_CASE("a network that cannot be made is an error at once, and tried again wh
     CHECK(pool.take(kPatience).has_value());
 }
 
-TEST_CASE("who waits for a network waits no longer than it said, and stopping lets go of all") {
+TEST_CASE("a wait for a network ends at its time limit, and stopping ends all waits") {
     std::promise<void> release;
     std::shared_future<void> released = release.get_future().share();
     NetworkPool slow([=] {
@@ -99,7 +99,7 @@ TEST_CASE("who waits for a network waits no longer than it said, and stopping le
     CHECK(slow.settle() == 0);
 }
 
-TEST_CASE("a child of fork gets no network of its parent's, and ends in peace") {
+TEST_CASE("a forked child gets no network of its parent, and ends without an error") {
     NetworkPool pool(&fake_network);
     REQUIRE(pool.take(kPatience).has_value());
     const pid_t child = ::fork();

@@ -186,13 +186,14 @@ TEST_CASE("as many threads as the bound are looked at, and one more is work", "[
     CHECK_FALSE(waits_as_often(kRestThreadsMax + 1));
 }
 
-TEST_CASE("who has gone is no rest, and what is not there is an error", "[sandbox][rest]") {
+TEST_CASE(
+    "an ended process does not count as rest, and a missing file is an error", "[sandbox][rest]") {
     const Procs gone({0x7ffffffe});
     CHECK_FALSE(all_wait_without_limit({gone.path}, 1).value());
     CHECK(all_wait_without_limit({gone.path + ".none"}, 1).has_error());
 }
 
-TEST_CASE("a pidfd says whose it is", "[sandbox][rest]") {
+TEST_CASE("a pidfd gives the id of its process", "[sandbox][rest]") {
     const UniqueFd ours(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
     REQUIRE(ours);
     CHECK(pid_of(ours.get()).value() == ::getpid());

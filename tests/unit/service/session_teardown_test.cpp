@@ -75,7 +75,7 @@ TEST_CASE_METHOD(
 }
 
 TEST_CASE_METHOD(
-    TeardownFixture, "what the host does not let go of is tried again", "[service][teardown]") {
+    TeardownFixture, "a removal that the host refuses is tried again", "[service][teardown]") {
     begin("a", 0);
     end_attempt(false);
     CHECK(steps.back() == "the end of session a takes longer: busy");

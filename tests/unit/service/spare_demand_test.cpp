@@ -54,7 +54,7 @@ struct DemandRow {
 
 }  // namespace
 
-TEST_CASE("as many are wanted as were asked for at once", "[session][prespawn]") {
+TEST_CASE("as many spares are wanted as were requested at once", "[session][prespawn]") {
     const DemandRow row = GENERATE(values<DemandRow>({
         {"no request", {}, 0ms, {"python*2"}},
         {"what is there always is enough", {{0ms, "python"}, {1ms, "python"}}, 1ms, {"python*2"}},
@@ -135,7 +135,7 @@ TEST_CASE("another sandbox is another kind", "[session][prespawn]") {
     CHECK(wanted[1].count == 1);
 }
 
-TEST_CASE("who could not have had a spare counts for nothing", "[session][prespawn]") {
+TEST_CASE("a request that no spare could serve does not count", "[session][prespawn]") {
     SpareDemand demand({}, kMost);
     SessionOptions asked = of("python");
     SECTION("a variable that is read at start") {
@@ -168,7 +168,7 @@ TEST_CASE("at most kLearnedKindsMax kinds are learned, and none in a loop", "[se
     CHECK(demand.wanted(kDemandStart + kDemandHold).size() == 1 + kLearnedKindsMax);
 }
 
-TEST_CASE("it says when it will be less", "[session][prespawn]") {
+TEST_CASE("the demand says when it will decline", "[session][prespawn]") {
     SpareDemand demand({{of("python"), 1}}, kMost);
     CHECK_FALSE(demand.declines_at(kDemandStart).has_value());
     demand.note(of("bash"), kDemandStart);

@@ -133,8 +133,7 @@ TEST_CASE("a few are made at a time, of the first kind first", "[session][prespa
     }
 }
 
-TEST_CASE(
-    "while somebody is being served nothing is made, but not for ever", "[session][prespawn]") {
+TEST_CASE("while a client is served no spare is made, but only for a time", "[session][prespawn]") {
     boost::asio::io_context io;
     int tried = 0;
     const auto pool = SparePool::create(
@@ -181,7 +180,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "it tells when there is nothing left to make, or nothing can be made", "[session][prespawn]") {
+    "the pool reports when no spare is left to make, or none can be made", "[session][prespawn]") {
     boost::asio::io_context io;
     std::size_t wanted = 0;
     bool room = true;

@@ -99,7 +99,7 @@ struct SparesFixture {
     }
 };
 
-TEST_CASE_METHOD(SparesFixture, "a spare takes its place along", "[service][spares]") {
+TEST_CASE_METHOD(SparesFixture, "a spare that is handed out keeps its place", "[service][spares]") {
     fill();
     REQUIRE(spares->pool()->size() == 1);
     hand_out();

@@ -122,7 +122,7 @@ std::vector<CullRow> cull_table() {
 
 }  // namespace
 
-TEST_CASE("who is culled and when to ask again", "[session][culler]") {
+TEST_CASE("which sessions are culled, and when to look again", "[session][culler]") {
     CHECK(kReturnGrace == 60s);
     for (const CullRow& row : cull_table()) {
         INFO(row.claim);

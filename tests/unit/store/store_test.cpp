@@ -18,7 +18,7 @@ namespace {
 
 using namespace cellkeep::store::test;
 
-TEST_CASE("what was put is found, also by the next server", "[store]") {
+TEST_CASE("a stored record is found, also by the next server", "[store]") {
     Fixture fixture;
     {
         const auto store = fixture.open();
@@ -48,7 +48,7 @@ TEST_CASE("the end of an execution is not undone by its beginning", "[store]") {
     CHECK(run(store->find_execution("exe_1"))->status == "ok");
 }
 
-TEST_CASE("what a dead server left unfinished is said to be interrupted", "[store]") {
+TEST_CASE("executions that a dead server left unfinished are marked as interrupted", "[store]") {
     Fixture fixture;
     {
         const auto store = fixture.open();
@@ -124,7 +124,7 @@ TEST_CASE("a large store may hold a hundredth more than its retention", "[store]
     CHECK(run(store->list_executions("ses_1", "", 999)).size() >= 200);
 }
 
-TEST_CASE("who asked may go as soon as the answer is there", "[store]") {
+TEST_CASE("the caller may be destroyed as soon as the answer is there", "[store]") {
     // run() ends its io_context with the answer. What the store's thread still holds of the
     // question must not be tied to that: a sanitizer sees it if it is. Those who ask at once are
     // answered one after the other, so the first of them is gone while the thread is still busy.

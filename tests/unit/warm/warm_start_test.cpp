@@ -121,7 +121,7 @@ TEST_CASE(
     CHECK(fixture.ready == 1);
 }
 
-TEST_CASE("the end of the server frees who waits, and nothing is ready", "[session][zygote]") {
+TEST_CASE("the end of the server ends all waits, and nothing is ready", "[session][zygote]") {
     WarmFixture fixture;
     fixture.warm->begin();
     const auto answered = fixture.ask();

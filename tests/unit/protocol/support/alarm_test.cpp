@@ -83,7 +83,7 @@ TEST_CASE("an alarm may be set again by its own call", "[alarm]") {
     CHECK(fixture.calls == 1);
 }
 
-TEST_CASE("a call may end the alarm", "[alarm]") {
+TEST_CASE("the handler may destroy the alarm", "[alarm]") {
     AlarmFixture fixture;
     fixture.alarm->set_after(0ms, [&fixture] {
         fixture.alarm.reset();
