@@ -89,7 +89,7 @@ TEST_CASE("destroy leaves no process, no cgroup, no mount and no descriptor") {
     require_ok(sandbox.destroy());  // idempotent
 }
 
-TEST_CASE("sandboxes that are ended together die without being waited for") {
+TEST_CASE("sandboxes that are ended together die without a wait for each") {
     auto first = make_sandbox();
     auto second = make_sandbox();
     std::vector<sandbox::Worker> workers;
@@ -223,7 +223,7 @@ TEST_CASE(
     CHECK(own_cgroups().empty());
 }
 
-TEST_CASE("a launcher that is not there is said so, with a hint") {
+TEST_CASE("a missing launcher is reported with a hint") {
     Policy policy = test_policy();
     policy.launcher = "/no/such/cellkeep-sandbox";
     const auto made = Sandbox::create(policy);

@@ -95,7 +95,7 @@ TEST_CASE(
     CHECK(bash.run("echo one; echo two") == "one\ntwo\n");
 }
 
-TEST_CASE("a program that takes no notice of an interrupt has the next one", "[kernel][bash]") {
+TEST_CASE("a program that ignores an interrupt gets the next one", "[kernel][bash]") {
     Bash bash;
     const std::string id = bash.start(
         CELLKEEP_TEST_ENVIRONMENT

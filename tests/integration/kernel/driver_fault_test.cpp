@@ -92,7 +92,9 @@ TEST_CASE(
     CHECK_THAT(kernel.read_stderr(), Contains(complaint));
 }
 
-TEST_CASE("a value that is too deep or too large is not shown, and no fault", "[kernel][driver]") {
+TEST_CASE(
+    "a value that is too deep or too large is not shown, and is no fault of the driver",
+    "[kernel][driver]") {
     // Of the user's making, so no reason to lose the session.
     const auto [value, complaint] = GENERATE(table<std::string, std::string>(
         {{"b'[' * 300 + b']' * 300", "nested deeper than 256 levels"},
@@ -116,7 +118,7 @@ TEST_CASE("a value that is too deep or too large is not shown, and no fault", "[
     CHECK(only(kernel.execute("x"), "execute_reply")["status"] == "ok");
 }
 
-TEST_CASE("done twice is done once", "[kernel][driver]") {
+TEST_CASE("a second done event of a request is ignored", "[kernel][driver]") {
     const DriverFolder folder = DriverFolder::with_program(
         "while True:\n    id = hear()['id']\n    say({'event': 'done', 'id': id})\n"
         "    say({'event': 'done', 'id': id})\n");

@@ -42,7 +42,7 @@ json reply_of(KernelClient& kernel, const std::string& code, const json& changes
 
 }  // namespace
 
-TEST_CASE("a driver's output reaches clients in order, as what it is", "[kernel][driver]") {
+TEST_CASE("a driver's output reaches clients in order and with its type", "[kernel][driver]") {
     const DriverFolder folder = DriverFolder::with_class(kPlain);
     KernelClient kernel(folder.start());
     const Messages answer = kernel.execute(
@@ -120,7 +120,7 @@ TEST_CASE(
     CHECK(reply_of(kernel, "pass")["execution_count"] == 1);
 }
 
-TEST_CASE("introspection is passed on, cursors in code points", "[kernel][driver]") {
+TEST_CASE("introspection requests are passed on, with cursors in code points", "[kernel][driver]") {
     const DriverFolder folder = DriverFolder::with_class(kPlain);
     KernelClient kernel(folder.start());
     json reply = only(
@@ -149,7 +149,9 @@ TEST_CASE("introspection is passed on, cursors in code points", "[kernel][driver
     CHECK(is_complete("nonsense") == json::parse(R"({"status":"unknown"})"));
 }
 
-TEST_CASE("what a driver lacks gets the specification's empty answer", "[kernel][driver]") {
+TEST_CASE(
+    "a request that a driver does not support gets the specification's empty answer",
+    "[kernel][driver]") {
     const DriverFolder folder = DriverFolder::with_class("    pass");
     KernelClient kernel(folder.start());
     const json matches =

@@ -125,7 +125,9 @@ TEST_CASE(
     session->unsubscribe(client.get());
 }
 
-TEST_CASE("a kernel that is at rest is left alone at a run's deadline", "[session][hostile]") {
+TEST_CASE(
+    "a kernel at rest is not interrupted at the deadline of a run that has ended",
+    "[session][hostile]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     const auto client = std::make_shared<RecordingClient>();

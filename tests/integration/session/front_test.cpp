@@ -113,7 +113,7 @@ TEST_CASE("a failing cell aborts only what its own client queued behind it", "[s
     session->unsubscribe(one.get());
 }
 
-TEST_CASE("what a client sends in view of an error is not aborted", "[session]") {
+TEST_CASE("a request that a client sends after it has seen the error is not aborted", "[session]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     const auto client = std::make_shared<RecordingClient>();

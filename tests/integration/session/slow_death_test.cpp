@@ -204,7 +204,7 @@ TEST_CASE("a wait for the end of a session ends after a time", "[session]") {
     fixture.run_until([] { return find_descendant("sleep") == 0; });
 }
 
-TEST_CASE("a server that ends waits for what is being taken away", "[session]") {
+TEST_CASE("a server that ends waits for the sessions that are being removed", "[session]") {
     std::size_t before = 0;
     {
         ServiceFixture fixture;

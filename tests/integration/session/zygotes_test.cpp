@@ -38,7 +38,7 @@ std::shared_ptr<cellkeep::session::Session> open_until(
 
 }  // namespace
 
-TEST_CASE("a zygote serves so often, and then another", "[session]") {
+TEST_CASE("a zygote serves a bounded number of sessions, and then another one does", "[session]") {
     ServiceConfig config = cellkeep::test::service_config();
     config.zygotes = true;
     SECTION("many forks") {
