@@ -51,7 +51,7 @@ make_environment() {
 
 # make_environments [NAME...]: of python (a session's), foreign (the bridge to other Jupyter kernels),
 # tools (the clients outside), lab (JupyterLab and the notebook runners) and kernels (some of those other
-# kernels). Without a NAME: the first three.
+# kernels); the first three unless told.
 make_environments() {
     local name
     [ "$#" -gt 0 ] || set -- python foreign tools
