@@ -180,7 +180,7 @@ struct KernelFixture {
         io.restart();
         (void)io.poll();
     }
-    /// done lives longer than the wait.
+    /// `done` must live longer than the wait.
     void wait(boost::asio::awaitable<Status> wait, std::optional<Status>& done) {
         boost::asio::co_spawn(io, keep(std::move(wait), done), boost::asio::detached);
         poll();
