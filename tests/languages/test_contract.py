@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def supported(declared: T | Unsupported) -> T:
-    """What is unsupported is in the table, with this reason."""
+    """Skips the test of an unsupported contract; the table shows the reason."""
     if isinstance(declared, Unsupported):
         pytest.skip(f"unsupported: {declared.why}")
     return declared
@@ -46,7 +46,7 @@ def assert_defined(session: Session, language: Language) -> None:
 
 
 def assert_state(session: Session, language: Language, done: dict, state: str) -> None:
-    """What the answer says about the state is so, and the session goes on either way."""
+    """The state in the answer is true, and the session goes on in both cases."""
     assert done["state"] == state, done
     if state == KEPT:
         assert_defined(session, language)
