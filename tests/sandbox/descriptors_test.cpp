@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What crosses the wall into a worker, and what is refused on both of its sides.
+// Which descriptors reach a worker, and which are refused on both sides of the wall.
 #include "protocol/support/syscall.hpp"
 #include "tests/sandbox/bare_sandbox.hpp"
 #include "tests/sandbox/fixture.hpp"
@@ -72,7 +72,7 @@ struct Forbidden {
     std::function<UniqueFd()> make;
 };
 
-/// Nothing of this is a link, and nothing of it is an output.
+/// None of these descriptors may be a worker's link or output.
 std::vector<Forbidden> never_crossing() {
     const auto socket_of = [](int family, int type) {
         return UniqueFd(::socket(family, type | SOCK_CLOEXEC, 0));
@@ -160,7 +160,7 @@ TEST_CASE("pid 1 refuses the same descriptors by itself, and ends when it gets t
     CHECK(answer({out.get(), out.get()}) == 0);
     CHECK(answer({out.get(), out.get(), link}) == 0);
     CHECK(answer({out.get(), out.get(), link, link}) == EINVAL);
-    // More than the server ever sends is not its server's: pid 1 ends, and all with it.
+    // The server never sends this many, so it is not its request: pid 1 ends, and all with it.
     (void)answer({out.get(), out.get(), link, link, link});
     CHECK(wait_readable(pid1.pidfd.get()));
     require_ok(sandbox::kill_and_reap(pid1.pidfd, kPatience));

@@ -85,7 +85,7 @@ TEST_CASE("the sweep of a group takes its workers and what they lead, and nobody
         CHECK(count_sleeps(sandbox, "2000") == "0\n");
     }
     CHECK(count_sleeps(sandbox, "1000") == "2\n");
-    // Both go on: the other's worker lives, and the group has room for a new one.
+    // Both go on: the other group's worker lives, and the swept group has room for a new one.
     CHECK_FALSE(sandbox.next_event().value().has_value());
     const auto again = must_start(sandbox, 1, {"/usr/bin/true"});
     CHECK(wait_event(sandbox).worker.id == again.id);
@@ -100,7 +100,7 @@ TEST_CASE("beside other workers a start waits for none, and its failure comes wi
     const auto refused = start_in(sandbox, 1, {"/usr/bin/no-such-program"});
     REQUIRE(refused.has_error());
     CHECK_THAT(refused.error().message(), Catch::Contains("No such file"));
-    // Of the same user: it can stop a newborn before that is its program, again and again.
+    // A worker of the same user: it can stop a new process before that becomes its program.
     auto said = make_pipe();
     REQUIRE(said.has_value());
     WorkerSpec stopper;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The session's network: whose it is, what listens in it, and that there is no other way out.
+// The session's network: who owns it, what listens in it, and that there is no other way out.
 #include "protocol/support/syscall.hpp"
 #include "sandbox/cgroup/cgroup.hpp"
 #include "sandbox/server/network_pool.hpp"
@@ -82,7 +82,7 @@ UniqueFd accept_one(const UniqueFd& listener) {
     return accepted;
 }
 
-/// Lets the guest talk to us over the listener; what it printed.
+/// Lets the guest talk to this process over the listener, and checks both sides.
 void check_proxy_works(Sandbox& sandbox, const UniqueFd& listener) {
     auto out = make_pipe();
     REQUIRE(out.has_value());
@@ -107,7 +107,7 @@ std::string mechanism_of(const Sandbox& sandbox, std::string_view name) {
     return "no such control";
 }
 
-/// dev and inode: which namespace it is.
+/// The device and inode, which identify the namespace.
 std::pair<dev_t, ino_t> identity_of(int fd) {
     struct stat info {};
     REQUIRE(::fstat(fd, &info) == 0);
@@ -143,7 +143,7 @@ TEST_CASE("a session without a proxy has no listener, and its port refuses conne
     CHECK(probe_inside(sandbox, {"connect_tcp", std::to_string(kProxyPort)}) == "ECONNREFUSED");
     auto with_proxy = make_sandbox(proxy_policy());
     CHECK(probe_inside(with_proxy, {"connect_tcp", std::to_string(kProxyPort)}) == "ok");
-    // A server that lets go of it takes the way out away.
+    // When the server closes the listener, the guest has no way out.
     sandbox::stop_listening(with_proxy.take_proxy_listener());
     CHECK(probe_inside(with_proxy, {"connect_tcp", std::to_string(kProxyPort)}) == "ECONNREFUSED");
     require_ok(sandbox.destroy());

@@ -47,7 +47,7 @@ std::string stat_field(pid_t pid, int field) {
     return word;
 }
 
-/// The exit code of what runs in a child: for what this process could not undo.
+/// Runs a function in a child, for changes that this process could not undo; returns its exit code.
 int in_child(const std::function<int()>& run) {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);

@@ -19,7 +19,7 @@ using sandbox::Sandbox;
 
 namespace {
 
-/// The directory of the session's workers, or empty where the host gives none.
+/// The cgroup directory of the session's workers; empty on a host without one.
 std::string worker_directory() {
     for (const std::string& directory : cgroups_of(::getpid())) {
         if (directory.ends_with("/workers")) {

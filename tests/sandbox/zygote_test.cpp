@@ -74,7 +74,7 @@ TEST_CASE("the zygote program's signal handlers hold in its workers, and not in 
     const auto zygote = make_zygote();
     auto sandbox = make_by(zygote);
     CHECK(probe_inside(sandbox, {"raise_usr1"}) == "handled");
-    // With a handler pid 1 would get it from inside (pid_namespaces(7)).
+    // If pid 1 had a handler, it would get the signal from inside (pid_namespaces(7)).
     CHECK(run_inside(sandbox, {"/usr/bin/sh", "-c", "kill -USR1 1"}).status == 0);
     CHECK(probe_inside(sandbox, {"raise_usr1"}) == "handled");
     require_ok(sandbox.destroy());

@@ -101,11 +101,11 @@ TEST_CASE("an error says where it is, and the exit code arrives", "[kernel][driv
         kernel.execute("self.answer.update(exit_code=0, payload=[{'source': 'x'}])");
     CHECK(metadata(first(fine, "execute_reply"))["cellkeep"] == json::parse(R"({"exit_code":0})"));
     CHECK(only(fine, "execute_reply")["payload"].size() == 1);
-    // What no exit code is stays away.
+    // A value that is no exit code is left out.
     CHECK(
         metadata(first(kernel.execute("self.answer['exit_code'] = 256"), "execute_reply")) ==
         json::object());
-    // The language's own bugs are errors of the cell.
+    // Errors in the driver's own code are errors of the cell.
     CHECK(reply_of(kernel, "1 / 0")["ename"] == "ZeroDivisionError");
 }
 
@@ -284,7 +284,7 @@ TEST_CASE(
         only(
             kernel.request("history_request", {{"hist_access_type", "tail"}}),
             "history_reply")["history"][0][2] == "own");
-    // A type that kernel.json does not name is the kernel's own business.
+    // The kernel itself handles a message type that kernel.json does not name.
     const std::string other =
         kernel.send(Channel::kShell, "comm_msg", {{"comm_id", "c1"}, {"data", {}}});
     CHECK(count(kernel.receive_until_idle(other), "comm_msg") == 0);

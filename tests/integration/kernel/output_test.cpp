@@ -42,8 +42,8 @@ TEST_CASE("stdout and stderr keep the order of the writes", "[kernel][output]") 
 }
 
 TEST_CASE("a displayed value is sent before any code that may take time", "[kernel][output]") {
-    // A result that ends its cell goes out with the reply. Each of these goes on with code of the
-    // user's: it waits for somebody to open the fifo, which only happens once the result is here.
+    // A result that ends its cell goes out with the reply. After each of these the user's code goes
+    // on: it waits until the test opens the fifo, which happens only after the result has arrived.
     KernelClient kernel;
     (void)kernel.execute("import os, sys\nos.mkfifo('gate')\ndef wait(*_): open('gate').close()");
     struct Case {

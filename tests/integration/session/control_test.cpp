@@ -20,7 +20,7 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-/// Blocks until it is interrupted, after it has said so.
+/// Prints "on", then runs until it is interrupted.
 const char* const kEndless = "print('on', flush=True)\nwhile True: pass";
 
 }  // namespace
@@ -84,7 +84,7 @@ TEST_CASE("an unknown control message is logged and gets no reply", "[session]")
     session->subscribe(client.get());
     const Message strange = make_request(Channel::kControl, "make_coffee_request", json::object());
     session->submit(strange, client);
-    // Nor does the one that hands out spares reach a kernel.
+    // A client's adopt request, which hands out spares, does not reach a kernel either.
     const Message forged = make_request(
         Channel::kControl,
         "cellkeep_adopt_request",

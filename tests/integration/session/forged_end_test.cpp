@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Code that takes the interpreter's link and says in its kernel's place that its run is over, and
-// how it ended, and goes on. It may lie about itself: it is not freed of its deadline by that, and
-// what it says later is not the next run's.
+// Code that takes the interpreter's link, forges the end of its run, and goes on. It may lie about
+// itself. But its deadline stays in force, and its later output is not taken for the next run's.
 #include "tests/integration/session/session_fixture.hpp"
 #include "tests/support/execution_texts.hpp"
 
@@ -77,7 +76,7 @@ TEST_CASE(
             "    time.sleep(0.01)",
             1s));
     CHECK(forged.status == ExecutionStatus::kOk);
-    // It waits for the interpreter, which the other one holds until its deadline.
+    // It waits for the interpreter, which the first run holds until its deadline.
     const auto next = fixture.execute(*session, request_of("print('mine')\nkept + 1", 25s));
     CHECK(next.status == ExecutionStatus::kOk);
     CHECK(next.stdout_text == "mine\n");

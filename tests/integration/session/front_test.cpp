@@ -21,7 +21,7 @@ using nlohmann::json;
 
 namespace {
 
-/// The reply's content, once it is here.
+/// Waits for the reply; returns its content.
 json answer(ServiceFixture& fixture, RecordingClient& client, const Message& request) {
     fixture.run_until([&] { return client.reply_to(request) != nullptr; });
     return client.reply_to(request)->parse_content().value();

@@ -76,7 +76,7 @@ TEST_CASE(
     CHECK(restarting.parent().msg_id == cell.header().msg_id);
     CHECK(content_of(restarting)["reason"] == "oom");
     CHECK(content_of(restarting)["message"] == content_of(error)["evalue"]);
-    // A client forgets its cells when it hears "restarting": everything of theirs comes before.
+    // A client forgets its cells when it gets "restarting": all their messages come before.
     CHECK(position_of(*client, error) < position_of(*client, restarting));
     CHECK(client->states_of(&cell).at(1) == "idle");
     session->unsubscribe(client.get());
@@ -135,7 +135,7 @@ TEST_CASE(
     CHECK(fixture.answer(*client, after)["execution_count"] == 1);
     const std::string new_name = client->reply_to(after)->header().session;
     CHECK(new_name != old_name);
-    // The server's own words and the kernel's carry one name.
+    // The server's own messages and the kernel's have one session name.
     CHECK(client->reply_to(info)->header().session == new_name);
     session->unsubscribe(client.get());
 }

@@ -29,7 +29,7 @@ ServiceConfig with_spares(std::size_t count) {
     return config;
 }
 
-/// A kernel that introduces itself and answers nothing else; then_do is what it does after that.
+/// A kernel that answers its first kernel_info_request and nothing else; then it runs `then_do`.
 ServiceConfig with_odd_spare(const std::string& then_do) {
     ServiceConfig config = with_spares(1);
     auto spec = *config.catalog.find("python");

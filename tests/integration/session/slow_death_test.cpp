@@ -32,7 +32,7 @@ using cellkeep::test::ServiceFixture;
 namespace {
 
 std::vector<pid_t> children_of(pid_t pid) {
-    // Of all its threads: sandboxes are made by those of the SandboxMaker.
+    // The children of all its threads: those of the SandboxMaker make sandboxes.
     std::vector<pid_t> children;
     std::error_code gone;
     const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
@@ -77,7 +77,7 @@ pid_t find_descendant(const std::string& name) {
     return 0;
 }
 
-/// A process of the session's that cannot be got rid of before it is released.
+/// A process of the session that does not end before the test releases it.
 HeldProcess hold_one(ServiceFixture& fixture, Session& session) {
     // Popen returns when exec(2) has closed its pipe, which is before the process has its new name.
     const auto started = fixture.execute(
@@ -121,7 +121,7 @@ TEST_CASE("no client waits for what a dead interpreter has left running", "[sess
     REQUIRE(died->has_value());
     CHECK(died->value().status == ExecutionStatus::kDead);
     CHECK(to_string(died->value().death.value()) == "exited(3)");
-    // What is asked for then waits for the next interpreter.
+    // A later request waits for the next interpreter.
     std::optional<Result<ExecutionResult>> next;
     fixture.spawn(session->execute(code("'again'")), next);
     CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
