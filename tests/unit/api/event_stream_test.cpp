@@ -16,7 +16,7 @@ namespace {
 namespace asio = boost::asio;
 using protocol::TextPieces;
 
-/// Keeps what is written and tells the test.
+/// Keeps what is written and calls the test.
 class Writer : public http::BodyWriter {
  public:
     void watch(std::function<void()>) override {}

@@ -146,7 +146,7 @@ TEST_CASE("a client that goes stops the run only if it asked for that", "[agent]
     const auto* const accept = GENERATE("application/json", "text/event-stream");
     const auto go_away = [&](const char* body) {
         api.client_goes = true;
-        // Who is not watched waits for the end; who is has its turn before that.
+        // An unwatched client waits for the end. A watched one is seen to go before it.
         api.meanwhile = [&] {
             (void)api.backend.io.poll();
             const auto execution = session->executions.back();

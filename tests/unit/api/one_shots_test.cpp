@@ -151,7 +151,7 @@ TEST_CASE("a key whose answer is forgotten does not run again", "[agent][one-sho
     CHECK(api.backend.asked.size() == ran);
 }
 
-/// A registry with bounds of its own, and what it is asked.
+/// A registry with bounds of its own, and helpers to ask it.
 struct Bounded {
     session::test::FakeSessionService backend;
     OneShots runs;

@@ -40,7 +40,7 @@ http::Response run(
     return std::move(*answer);
 }
 
-/// Answers 200 and remembers the places that it was called with.
+/// Answers 200 and records the paths that it was called with.
 FileHandler remember(std::vector<std::string>& paths) {
     return
         [&paths](

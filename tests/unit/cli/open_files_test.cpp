@@ -58,7 +58,7 @@ TEST_CASE("the soft limit becomes the hard one", "[cli][open_files]") {
 TEST_CASE(
     "a hard limit that is too low is raised by a process with the right to do so",
     "[cli][open_files]") {
-    // In a child: who may not raise it again could not put it back.
+    // In a child, because a process without the right could not restore its limit.
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {

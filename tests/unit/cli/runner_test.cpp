@@ -13,7 +13,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Answers code by what the test wrote for it; "ok" if nothing.
+/// Answers each code as the test sets; "ok" if it sets nothing.
 class ScriptedTarget : public RunTarget {
  public:
     asio::awaitable<Result<std::string>> open(std::chrono::milliseconds) override {

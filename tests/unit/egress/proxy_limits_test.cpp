@@ -30,7 +30,7 @@ TEST_CASE(
     CHECK_THAT(answer, Contains("Retry-After"));
     one_more.end_sending();
     CHECK(one_more.read_all().empty());
-    // Those that are there still work.
+    // The open connections still work.
     wires[0]->send(get_request(index_authority(server)));
     CHECK(status_in(wires[0]->read_message()) == 200);
 }
@@ -148,7 +148,7 @@ TEST_CASE("a new list ends connections to what is no longer on it", "[egress][li
     Wire wire = fixture.connect();
     wire.send(get_request(authority));
     CHECK_THAT(wire.read_until("begin"), Contains("200 OK"));
-    // What stays allowed goes on.
+    // A connection to an allowed host goes on.
     fixture.run([&] {
         fixture.proxy().set_allow(
             {parse_allowed_host(authority).value(), parse_allowed_host("a.example").value()});

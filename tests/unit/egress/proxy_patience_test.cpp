@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each wait of a connection ends, however many have ended before it.
+// Every wait of a connection has a time limit, also after others have ended.
 #include "kernel-manager/egress/watchdog.hpp"
 #include "tests/unit/egress/index_host.hpp"
 

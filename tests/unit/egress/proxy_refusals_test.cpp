@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Refused requests cost what others cost, and do not fill the log.
+// Refused requests count like others, and do not fill the log.
 #include "tests/unit/egress/index_host.hpp"
 
 #include <catch2/catch.hpp>

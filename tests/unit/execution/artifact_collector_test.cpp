@@ -156,7 +156,7 @@ TEST_CASE("a file that changes while it is read has no digest", "[artifacts]") {
     } else if (change == 1) {
         REQUIRE(::truncate(fixture.files.path("f").c_str(), 1) == 0);
     }
-    // Swapped for a link meanwhile: what is read is what was opened.
+    // The guest swaps it for a link: the collector reads the file that it has opened.
     if (change == 2) {
         std::filesystem::remove(fixture.files.path("f"));
         std::filesystem::create_symlink("/etc/passwd", fixture.files.path("f"));
@@ -196,7 +196,7 @@ TEST_CASE("a work thread that hangs delays no answer", "[artifacts]") {
     CHECK(found->files.at(0).path == "f");
     CHECK(found->files.at(0).sha256.empty());
     CHECK_FALSE(fixture.collector->busy());
-    // Nothing more is given to it: the next answer does not even wait.
+    // The thread gets no more work: the next answer does not even wait.
     fixture.collector->begin();
     fixture.files.write("g", "x");
     found.reset();

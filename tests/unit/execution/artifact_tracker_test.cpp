@@ -47,7 +47,7 @@ TEST_CASE("created and changed files are distinguished from those that were ther
         Changes{{"new", "created"}, {"d/old", "modified"}, {"e/f/deep", "created"}});
     CHECK(changes.complete);
     CHECK(changes.files.at("d/old").state.bytes == 2);
-    // What is new in a directory that was new is seen, too.
+    // A new file in a new directory is seen, too.
     tracker->begin();
     files.write("e/f/second", "x");
     CHECK(names(tracker->take()) == Changes{{"e/f/second", "created"}});
@@ -151,7 +151,8 @@ TEST_CASE("a flood of changes is still reported completely", "[artifacts]") {
 }
 
 TEST_CASE("a tree that is costly to look at is not looked at again at once", "[artifacts]") {
-    // What took longer than kLookFree rests for kLookRest times as long, and says so.
+    // After a look that took longer than kLookFree there is none for kLookRest times as long, and
+    // the answer says so.
     const TemporaryWorkspace files;
     for (std::size_t i = 0; i < 15'000; ++i) {
         files.write(std::to_string(i), "");

@@ -147,7 +147,7 @@ TEST_CASE(
     book.settle();
     book.settle();  // again, with nothing new
     CHECK(book.list() == std::vector{slow, fast});
-    // The one that began first and finished last is the oldest of both, and goes.
+    // The execution that began first and finished last is the older one, and goes.
     finish(*slow, 1);
     book.settle();
     CHECK(book.list() == std::vector{fast});

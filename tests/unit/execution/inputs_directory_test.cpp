@@ -158,7 +158,7 @@ TEST_CASE("the inputs of a session are checked by their place in the list", "[in
     CHECK(
         fixture.check({by_name("a", "gone")}).error().message() ==
         "files/0/from: there is no such file in the inputs directory");
-    // A file that changed has another digest, though it was known.
+    // A file that changed has another digest, although its old one was known.
     fixture.source.write("a", "y");
     CHECK(fixture.check({by_name("a", "a", digest)}).has_error());
 }

@@ -168,7 +168,7 @@ struct Answer {
     std::vector<std::string> segments;
 };
 
-/// What the application says to a request, with its last word; status 0: admitted.
+/// The application's answer to a request, with its final headers; status 0: admitted.
 Answer ask(
     const Application& application, std::string method, const char* target, Headers headers) {
     Request request;
@@ -249,14 +249,14 @@ TEST_CASE("a foreign page may change nothing and open no WebSocket", "[http][app
     CHECK(status("POST", "/change", foreign) == 401);
     const Headers upgrade = headers_of({{"Origin", kForeign}, {"Upgrade", "websocket"}});
     CHECK(status("GET", "/change?token=t", upgrade) == 403);
-    // What only reads is harmless: the page cannot see the answer.
+    // A request that only reads is harmless: the page cannot see the answer.
     CHECK(status("GET", "/change?token=t", foreign) == 0);
-    // A header is written by the program itself.
+    // A page cannot set this header without a preflight, so a program has set it.
     CHECK(
         status(
             "POST", "/change", headers_of({{"Origin", kForeign}, {"Authorization", "token t"}})) ==
         0);
-    // An empty one is none (jupyter_server's gateway client sends it).
+    // An empty one counts as none (jupyter_server's gateway client sends it).
     const Headers empty = headers_of({{"Origin", kForeign}, {"Authorization", "token "}});
     CHECK(status("POST", "/change?token=t", empty) == 403);
     CHECK(

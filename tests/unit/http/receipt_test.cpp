@@ -9,7 +9,7 @@
 namespace cellkeep::http::test {
 namespace {
 
-/// The report is a message itself and counts from the next one on.
+/// The report itself is a message, too; the next report counts it.
 std::string report(WebSocketClient& client) {
     client.send_text("report");
     return client.read();

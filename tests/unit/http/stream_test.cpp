@@ -24,7 +24,7 @@ using Catch::Matchers::StartsWith;
 const std::string kLines =
     "line 0\nline 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7\nline 8\nline 9\n";
 
-/// The body behind a head, taken out of its chunks; what is not whole is left out.
+/// The body behind a head, taken out of its chunks; without an incomplete chunk.
 std::string unchunk(const std::string& answer) {
     std::size_t at = answer.find("\r\n\r\n") + 4;
     std::string body;

@@ -90,7 +90,7 @@ TEST_CASE("an image that was changed is refused, removed and made again", "[imag
     SECTION("a file too many") {
         write_host_file(tree + "/share/planted", "x", 0444);
     }
-    SECTION("a program that is none any more") {
+    SECTION("a program that is no longer executable") {
         REQUIRE(::chmod((tree + "/bin/tool").c_str(), 0444) == 0);
     }
     SECTION("a file others may write to") {
@@ -135,7 +135,7 @@ TEST_CASE("an image whose inodes changed but not their contents is read once and
 
 TEST_CASE("what is not whole is not in the list, and the next build removes it", "[image][store]") {
     ImageFixture fixture;
-    // As a build that was killed leaves it, and what is none of ours.
+    // The remains of a killed build, and a folder that is not an image.
     write_host_file(fixture.store_path + "/unfinished-1/tree/bin/tool", "half", 0755);
     write_host_file(fixture.store_path + "/programs-tree-" + std::string(64, 'a') + "/x", "x");
     write_host_file(fixture.store_path + "/other/record.json", "{}");
@@ -220,7 +220,7 @@ TEST_CASE(
     CHECK(slurp(fixture.tree_of(again) + "/share/data") == "the first\n");
 }
 
-/// As if it had last been used `seconds` after it was a little longer ago than counts as recent.
+/// Sets its last use to `seconds` after a time that just no longer counts as recent.
 void let_rest(const ImageFixture& fixture, const image::ImageRecord& record, int seconds) {
     const auto then = fs::file_time_type::clock::now() - image::kRecentUse - std::chrono::hours(1);
     fs::last_write_time(

@@ -126,7 +126,7 @@ TEST_CASE("nothing is written through a link that was copied", "[image]") {
     REQUIRE(writer.add_tree(desk.host, "door/all").has_value());
     CHECK(fs::is_empty(outside));
     CHECK_FALSE(writer.holds("door/file"));
-    // The first that came stays.
+    // The first one stays.
     REQUIRE(writer.add_entry(desk.host + "/file", "door").has_value());
     CHECK(writer.manifest().entries.at("door").type == EntryType::kLink);
 }

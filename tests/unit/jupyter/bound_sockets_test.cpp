@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kHighWaterMark = limits::kZmqHighWaterMark;
 
-/// What a Jupyter program would have written: endpoints that are free, and a key.
+/// A connection file as a Jupyter program writes it: free endpoints, and a key.
 ConnectionInfo given(Transport transport, const std::string& directory) {
     if (transport == Transport::kIpc) {
         auto named = name_ipc_sockets(directory + "/k");

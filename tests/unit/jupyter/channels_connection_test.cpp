@@ -62,7 +62,7 @@ struct HubFixture {
         settle();
         return socket;
     }
-    /// Everything that can happen has happened.
+    /// Runs everything that is ready.
     void settle() {
         io.restart();
         (void)io.poll();
@@ -191,7 +191,7 @@ TEST_CASE("of two sockets of one client the newest wins", "[channels][connection
     const auto first = f.connect("a");
     (void)f.session->say("0");
     f.settle();
-    // The old one may still prove what has been read.
+    // The old connection may still prove what the client has read.
     const auto second = f.connect("a");
     CHECK_FALSE(first->closed.has_value());
     CHECK(second->got.empty());
@@ -238,7 +238,7 @@ TEST_CASE(
     CHECK(f.connect("c", Replay::kNone)->texts() == Texts{"idle"});
     CHECK(f.connect("d", Replay::kPlace, last)->texts() == Texts{"done", "idle"});
     CHECK(f.connect("e", Replay::kPlace, "no such message")->texts() == all);
-    // A place that is asked for goes before the one that is remembered.
+    // A requested place takes precedence over the remembered one.
     named->cut();
     f.settle();
     CHECK(f.connect("a", Replay::kPlace, last)->texts() == Texts{"done", "idle"});

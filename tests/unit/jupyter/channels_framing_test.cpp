@@ -311,7 +311,7 @@ TEST_CASE("legacy with buffers is read back as it was", "[channels][framing]") {
     CHECK(data.substr(0, 8) == number(4) + number(20));
     std::string text = data.substr(20, data.size() - 20 - 3);
     CHECK(json::parse(text)["buffers"] == json::array());
-    // A client's decoder reads the same table; the channel is none of a client's.
+    // The decoder for clients' messages reads the same table; no client sends on this channel.
     const DecodedRequest again = accept(Framing::kLegacy, true, data);
     REQUIRE(again.message.buffer_count() == 3);
     CHECK(again.message.buffer(0) == std::string_view("\0\xff", 2));

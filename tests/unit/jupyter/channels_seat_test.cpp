@@ -150,7 +150,7 @@ TEST_CASE("a client that takes nothing is left behind, once", "[channels][seat]"
     CHECK_FALSE(f.seat->congested());
     CHECK(f.session->resumed == 1);
     CHECK(f.seat->lost() == limits::kChannelsWaitingMessagesMax / 2);
-    // From here on the session never waits for it again, until it has caught up.
+    // From here on the session does not wait for this client until it has caught up.
     f.session->say_many(limits::kChannelsWaitingMessagesMax);
     CHECK_FALSE(f.seat->congested());
     CHECK(f.seat->waiting() == 10);

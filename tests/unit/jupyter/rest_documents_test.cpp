@@ -90,7 +90,7 @@ TEST_CASE("a session may use a kernel that runs", "[rest][sessions]") {
     CHECK_FALSE(answer.json.contains("notebook"));
     CHECK(answer.json["name"] == "");
     CHECK(rest.backend.asked.empty());
-    // One that is gone is replaced.
+    // A kernel that is gone is replaced.
     const std::string gone =
         R"({"path":"d","type":"console","kernel":{"id":")" + std::string(kOtherUuid) + R"("}})";
     const auto fresh = rest.ask("POST", "/api/sessions", gone);

@@ -208,7 +208,7 @@ TEST_CASE("interrupt is 204, restart 200 with the kernel, delete 204", "[rest][k
 TEST_CASE("a kernel that does not exist is 404 for every request", "[rest][kernels]") {
     RestFixture rest;
     rest.add_kernel();
-    // Its session id is not an address here.
+    // The session id is not an address below /api/kernels.
     for (const std::string& id :
          {std::string(kOtherUuid),
           std::string("ses_1"),

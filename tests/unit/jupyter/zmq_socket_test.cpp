@@ -106,16 +106,16 @@ TEST_CASE("ZeroMQ holds a bounded number of messages of one client", "[jupyter][
     client.set(zmq::sockopt::linger, 0);
     client.set(zmq::sockopt::sndhwm, 1);
     client.connect(endpoint);
-    // Each is larger than what a socket of the system holds on the way.
+    // Each message is larger than the buffers of the system's sockets.
     const std::string message(1U << 20U, 'x');
-    // A client that may not send for so long is being kept waiting by the mark, or by a slow
+    // A client that cannot send for this long is stopped by the high-water mark, or by a slow
     // machine: that could only make it send less.
     client.set(zmq::sockopt::sndtimeo, 1000);
     int sent = 0;
     while (sent < 2 * high_water_mark && client.send(zmq::buffer(message))) {
         ++sent;
     }
-    // What is beyond the mark: one in the decoder, one on the way, one with the client.
+    // Messages beyond the mark: one in the decoder, one on the way, one with the client.
     CHECK(sent <= high_water_mark + 3);
     boost::asio::io_context io;
     int received = 0;

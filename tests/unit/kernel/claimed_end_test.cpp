@@ -28,7 +28,7 @@ TEST_CASE("a claim that is never settled ends in a kill", "[session][claimed_end
     watched.claim.watch(steady_clock::now(), watched.note());
     watched.io.run();
     CHECK(watched.steps == std::vector<Step>{Step::kAsk, Step::kInterrupt, Step::kKill});
-    // It is over: the next one begins anew.
+    // The claim is over: the next one begins anew.
     watched.claim.watch(steady_clock::now(), watched.note());
     watched.io.restart();
     watched.io.run();

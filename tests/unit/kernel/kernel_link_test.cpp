@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server's end of the link against a peer that is whatever a hostile kernel could be.
+// The server's end of the link against a peer that does what a hostile kernel could do.
 #include "kernel-manager/kernel/link/kernel_link.hpp"
 
 #include "protocol/frame.hpp"
@@ -310,7 +310,7 @@ TEST_CASE(
         harness.io.poll_one();
         harness.io.restart();
     }
-    // 16 for what is looked at, 8 for the pieces that are handed out.
+    // 16 turns for scanning, 8 for the pieces that are handed out.
     CHECK(turns - before >= 20);
     std::string text;
     for (const Message& piece : harness.received) {

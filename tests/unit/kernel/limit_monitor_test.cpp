@@ -143,7 +143,7 @@ TEST_CASE("a run is cut at the end of its session's output budget", "[session][m
     const auto hit = monitor.end({}, std::nullopt, limits, kStart);
     CHECK_THAT(hit->message, Catch::Contains("total_output_bytes"));
     CHECK(account.find_exhausted(limits)->budget == "total_output_bytes");
-    // What an interpreter says between two runs is no reason to kill it for a budget.
+    // Output between two runs is no reason to kill the interpreter for a budget.
     CHECK_FALSE(monitor.passes_output(1000, kStart));
     CHECK(account.used().output_bytes == 101);
 }
@@ -196,12 +196,12 @@ TEST_CASE(
     LimitMonitor other(account);
     Usage usage;
     monitor.begin(usage, limits, kStart);
-    // All of it this run's own, which the end of another one has made known: it stays the run's.
+    // The first run has used all of this time alone: it still counts for that run only.
     usage.cpu_time = 50ms;
     other.begin(usage, limits, kStart);
     CHECK(monitor.cpu_time(limits, 50ms).time == 100ms);
     CHECK(other.cpu_time(limits, 0ms).time == 50ms);
-    // 30 ms of the other's, and 20 ms more of its own.
+    // Then the other run uses 30 ms, and the first 20 ms more.
     usage.cpu_time = 100ms;
     account.see(usage);
     CHECK(monitor.cpu_time(limits, 70ms).time == 70ms);
@@ -224,7 +224,7 @@ TEST_CASE("runs at the same time take from the budget of time together", "[sessi
     CHECK(monitor.wall_time(limits, 30s, kStart + 400ms).time == 800ms);
     CHECK(other.wall_time(limits, 30s, kStart + 400ms).time == 600ms);
     CHECK(other.wall_time(limits, 300ms, kStart + 400ms).time == 300ms);
-    // After 600 ms and 400 ms nothing is: each has had what it may.
+    // After 600 ms and 400 ms nothing is left: each run's limit is what it has used.
     CHECK(monitor.wall_time(limits, 30s, kStart + 600ms).time == 600ms);
     CHECK(other.wall_time(limits, 30s, kStart + 600ms).time == 400ms);
     CHECK(other.wall_time(limits, 30s, kStart + 600ms).from_budget);

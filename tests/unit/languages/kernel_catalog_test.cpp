@@ -12,7 +12,7 @@
 namespace cellkeep::session {
 namespace {
 
-/// With paths of its own beside one that every language has.
+/// A language with `own_paths` paths of its own, and one that every language has.
 KernelSpec language_with(const std::string& name, std::size_t own_paths) {
     KernelSpec spec;
     spec.language = name;

@@ -24,7 +24,7 @@ void run(CircuitBreaker& breaker, CircuitVote vote, CircuitBreaker::Time now) {
     breaker.on_end(vote, now);
 }
 
-/// One that has just opened.
+/// A breaker that has just opened.
 CircuitBreaker opened() {
     CircuitBreaker breaker(3);
     for (int i = 0; i < 3; ++i) {

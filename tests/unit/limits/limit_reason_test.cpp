@@ -91,7 +91,7 @@ TEST_CASE("an ordinary failure has no limit as its reason", "[session][limits]")
     ErrorFacts value_error;
     value_error.name = "ValueError";
     CHECK_FALSE(find_limit(value_error, {}, SessionLimits{}).has_value());
-    // A file of root's; a socket that has nothing to read; a refusal that the code did not fail of.
+    // A file of root; a socket with nothing to read; refusals that did not cause the failure.
     CHECK_FALSE(find_limit(os_error(EACCES, "PermissionError"), {}, SessionLimits{}).has_value());
     CHECK_FALSE(find_limit(os_error(EAGAIN, "BlockingIOError"), {}, SessionLimits{}).has_value());
     CHECK_FALSE(find_limit(os_error(ENOENT), denied("ptrace"), SessionLimits{}).has_value());

@@ -21,7 +21,7 @@ namespace limits = cellkeep::limits;
 
 namespace {
 
-/// Says these in a request's name.
+/// Publishes messages with one request as parent.
 class Speaker {
  public:
     Speaker(OutputJournal& journal, const std::string& msg_id) : journal_(journal) {

@@ -274,7 +274,7 @@ TEST_CASE("what is not a plain file of ours is refused", "[protocol][connection]
     REQUIRE(::symlink("good", directory.file("link").c_str()) == 0);
     CHECK(load_connection_file(directory.file("link")).has_error());
 
-    // A FIFO must not hold the reader.
+    // A FIFO must not block the reader.
     REQUIRE(::mkfifo(directory.file("fifo").c_str(), 0600) == 0);
     const auto fifo = load_connection_file(directory.file("fifo"));
     REQUIRE(fifo.has_error());

@@ -43,7 +43,7 @@ struct FakeTree {
     void may_enable(const std::string& cgroup) const {
         write(root.path() + cgroup + "/cgroup.subtree_control", "");
     }
-    /// As a cgroup below the root that holds processes.
+    /// Makes it a cgroup below the root that holds processes.
     void populate(const std::string& cgroup) const {
         write(root.path() + cgroup + "/cgroup.type", "domain\n");
         write(root.path() + cgroup + "/cgroup.procs", "1\n2\n");

@@ -32,7 +32,7 @@ TEST_CASE("as many reports at once as the burst, then one per period") {
     CHECK(budget.wait_ms(kNow + kDenialReportPeriodMs - 1) == 1);
     budget.refill(kNow + kDenialReportPeriodMs);
     CHECK(spend_all(budget) == 1);
-    // What is left of a period is not lost.
+    // The rest of a period is not lost.
     budget.refill(kNow + 2 * kDenialReportPeriodMs + 50);
     CHECK(spend_all(budget) == 1);
     CHECK(budget.wait_ms(kNow + 2 * kDenialReportPeriodMs + 50) == kDenialReportPeriodMs - 50);

@@ -41,7 +41,7 @@ struct TeardownFixture {
         teardown->begin(places.entry(std::make_shared<FakeManagedSession>(id, steps), slot), {});
         poll();
     }
-    /// The first attempt of those that run ends.
+    /// Ends the first of the running attempts.
     void end_attempt(bool gone) {
         attempts.front()->set(gone);
         attempts.pop_front();

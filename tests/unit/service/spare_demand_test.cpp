@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many spares of which kind are wanted, after what has been asked for when.
+// How many spares of each kind are wanted after requests at certain times.
 #include "kernel-manager/service/spare_demand.hpp"
 
 #include <catch2/catch.hpp>
@@ -103,7 +103,7 @@ TEST_CASE("demand grows to a bound, what is wanted always comes first", "[sessio
         demand.note(of("python"), kDemandStart);
         demand.note(of("bash"), kDemandStart);
     }
-    // Three places for both; who has asked last has them.
+    // Three places are left for both kinds: the kind of the last request gets them.
     CHECK(demand_texts(demand, kDemandStart) == std::vector<std::string>{"python*2", "python*5"});
     demand.note(of("bash"), kDemandStart + 1ms);
     CHECK(

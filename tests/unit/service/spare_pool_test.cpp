@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which spare fits whom, how often what fails is tried, and what is whose alone. Pools with real
-// sessions: tests/integration/session/prespawn_test.cpp.
+// Which spare fits which request, how often a failed start is tried again, and the exclusive claim.
+// Pools with real sessions: tests/integration/session/prespawn_test.cpp.
 #include "kernel-manager/service/spare_pool.hpp"
 
 #include "kernel-manager/service/claim.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When the store commits, and what is there after its process was killed.
+// When the store commits, and which records are there after its process was killed.
 #include "kernel-manager/store/store.hpp"
 #include "tests/unit/store/fixture.hpp"
 
@@ -47,7 +47,7 @@ void wait_for_rows(const std::string& path, int wanted) {
 TEST_CASE("records that come in a row are committed together", "[store]") {
     Fixture fixture;
     const auto store = fixture.open();
-    // Of each commit, the write-ahead log keeps what it has changed.
+    // The write-ahead log grows with the changes of each commit.
     const auto written = [&](int first, bool ask_each) {
         const auto before = std::filesystem::file_size(fixture.path + "-wal");
         for (int number = first; number < first + 50; ++number) {
@@ -118,12 +118,12 @@ TEST_CASE("without a question the next commit is a period after the last one", "
     store->put(execution("exe_1"));
     wait_for_rows(fixture.path, 2);
     CHECK(std::chrono::steady_clock::now() - begun >= kCommitPeriod);
-    // A question does not wait for it.
+    // A read does not wait for it.
     store->put(execution("exe_2"));
     CHECK(run(store->find_execution("exe_2")).has_value());
 }
 
-/// Puts what the test says and then waits to be killed.
+/// Stores the test's records and then waits to be killed.
 [[noreturn]] void run_victim(const std::string& path, int ready) {
     auto opened = Store::open(path, [](const std::string&) {});
     if (opened.has_error()) {

@@ -125,9 +125,10 @@ TEST_CASE("a large store may hold a hundredth more than its retention", "[store]
 }
 
 TEST_CASE("the caller may be destroyed as soon as the answer is there", "[store]") {
-    // run() ends its io_context with the answer. What the store's thread still holds of the
-    // question must not be tied to that: a sanitizer sees it if it is. Those who ask at once are
-    // answered one after the other, so the first of them is gone while the thread is still busy.
+    // run() ends its io_context with the answer. The store's thread may still hold parts of the
+    // request, which must not depend on that io_context: a sanitizer finds it if they do. Requests
+    // at one time are answered one after the other, so the first caller is gone while the thread is
+    // still busy.
     Fixture fixture;
     const auto store = fixture.open();
     store->put(execution("exe_1"));
@@ -208,7 +209,7 @@ TEST_CASE("a sound file that is locked is an error and stays where it is", "[sto
         SQLITE_OK);
     const auto begun = std::chrono::steady_clock::now();
     const auto locked = Store::open(fixture.path, [](const std::string&) {});
-    // Somebody who only reads a moment is waited for.
+    // The store waits kBusyTimeout for the lock of another process.
     CHECK(std::chrono::steady_clock::now() - begun >= kBusyTimeout);
     REQUIRE(locked.has_error());
     CHECK(locked.error().code() == ErrorCode::kSystem);

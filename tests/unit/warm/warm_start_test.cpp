@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who waits for what while zygotes are made, and what becomes of that when they cannot be made.
+// Who waits for which zygote while zygotes are made, and how the waits end when none can be made.
 // With real ones: tests/integration/server/test_zygotes.py.
 #include "kernel-manager/warm/warm_start.hpp"
 
@@ -23,7 +23,7 @@ using cellkeep::session::WarmStart;
 
 namespace {
 
-/// One that cannot be made, as soon as the test lets it end or it is given up.
+/// A zygote that fails to be made as soon as the test lets it end or it is given up.
 class Making {
  public:
     WarmStart::Make maker() {
@@ -67,7 +67,8 @@ struct WarmFixture {
             REQUIRE(io.run_one_for(std::chrono::seconds(20)) == 1);
         }
     }
-    /// Whether somebody who asks now has an answer; without a zygote, as none can be made.
+    /// Asks for a zygote now; set when the answer comes, which has no zygote since none can be
+    /// made.
     std::shared_ptr<bool> ask() {
         auto answered = std::make_shared<bool>(false);
         boost::asio::co_spawn(
