@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests to one server over fetch: address, token, attempts. A request is sent again only where that
-// cannot do a thing twice.
+// Requests to one server over fetch: address, token, attempts. A request is repeated only if that
+// is safe.
 
 import { ConnectionFailed, ProblemError, problemOf } from './errors.js';
 

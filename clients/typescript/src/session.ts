@@ -236,13 +236,13 @@ export class Session {
         throw new ConnectionFailed('the stream ended before the execution did');
     }
 
-    /** Runs code and gives its events as they come; a broken connection is taken up where it broke. */
+    /** Runs code and gives its events as they come; resumes after a broken connection. */
     stream(code: string, options: RunOptions = {}): AsyncGenerator<Event> {
         const call = this.#asked(code, options);
         return follow(this.#http, call, undefined, undefined, call.signal);
     }
 
-    /** Starts code and comes back at once. */
+    /** Starts code and returns at once. */
     async submit(code: string, options: RunOptions = {}): Promise<Execution> {
         const call = { ...this.#asked(code, options), headers: { Prefer: 'respond-async' } };
         const info = await this.#http.json<UnfinishedExecution>(call);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files up and down, with progress. A download that breaks continues where it was, of the same version
+// Uploads and downloads of files, with progress. A download that breaks continues where it was, of the same version
 // of the file only (If-Range).
 
 import { CellkeepError } from './errors.js';

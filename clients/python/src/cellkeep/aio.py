@@ -225,12 +225,12 @@ class AsyncSession:
     def stream(self, code: str, **options: Any) -> AsyncEvents:
         """Runs code and gives its events as they come; see :meth:`run` for ``options``.
 
-        A connection that breaks is taken up again where it broke; no event is lost or given twice.
+        After a broken connection the client resumes where it broke; no event is lost or comes twice.
         """
         return AsyncEvents(self._http, EventStream(self._run_of(code, options)))
 
     async def submit(self, code: str, **options: Any) -> AsyncExecution:
-        """Starts code and comes back at once; see :meth:`run` for ``options``."""
+        """Starts code and returns at once; see :meth:`run` for ``options``."""
         run = self._run_of(code, options)
         return AsyncExecution(self._http, run.path, await self._http.send(run.submitted()))
 

@@ -208,12 +208,12 @@ class Session:
     def stream(self, code: str, **options: Any) -> Events:
         """Runs code and gives its events as they come; see :meth:`run` for ``options``.
 
-        A connection that breaks is taken up again where it broke; no event is lost or given twice.
+        After a broken connection the client resumes where it broke; no event is lost or comes twice.
         """
         return Events(self._http, EventStream(self._run_of(code, options)))
 
     def submit(self, code: str, **options: Any) -> Execution:
-        """Starts code and comes back at once; see :meth:`run` for ``options``."""
+        """Starts code and returns at once; see :meth:`run` for ``options``."""
         run = self._run_of(code, options)
         return Execution(self._http, run.path, self._http.send(run.submitted()))
 
