@@ -57,7 +57,7 @@ class Launched:
                     raise
 
     def refusal(self) -> str:
-        """What it says when it does not start."""
+        """Waits until it refuses to start; returns its message."""
         said, error = self.process.communicate(timeout=60)
         assert self.process.returncode == 1, error
         assert said == ""

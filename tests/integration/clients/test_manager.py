@@ -205,7 +205,7 @@ def test_a_dead_interpreter_is_told_and_replaced_in_place(kernel: Kernel) -> Non
 
 
 def test_an_interpreter_that_keeps_dying_ends_the_kernel(kernel: Kernel) -> None:
-    """So that the Jupyter program's restarter sees it."""
+    """The kernel's process ends, so that the Jupyter program's restarter notices it."""
     for _ in range(6):
         kernel.run("import os; os._exit(3)")
     assert kernel.manager.provisioner.process.wait(10) == 1
@@ -255,8 +255,8 @@ def test_an_independent_kernel_outlives_its_starter(in_home: JupyterHome) -> Non
     parent.wait()
     parent.stdout.close()
     parent.stdin.close()
-    # What should not happen cannot be waited for; the interpreter's answers come long after
-    # an exit would have.
+    # A test cannot wait for an exit that must not happen. The interpreter's answers come long after
+    # an exit would.
     client = BlockingKernelClient(connection_file=file)
     client.load_connection_file()
     client.start_channels()

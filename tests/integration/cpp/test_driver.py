@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cells mean and show, spoken to as the kernel speaks to a driver (kernels/driver/README.md)."""
+"""What cells mean and show. The tests speak to the driver as the kernel does (kernels/driver/README.md)."""
 
 from __future__ import annotations
 

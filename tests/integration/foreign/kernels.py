@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels that the tests run, each with cells of its own language, and what is peculiar to it.
+"""The kernels that the tests run, each with cells of its own language and with its own properties.
 
 All of them are as their makers publish them: on PyPI (tests/environment/kernels), on npm
 (tests/environment/kernels/node) and in Debian (r-cran-irkernel).
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class AtInterrupt(Enum):
-    """What an interrupt of a running cell comes to: the execution's status, and its state."""
+    """The result of an interrupt of a running cell: the execution's status, and its state."""
 
     KEEPS = ("interrupted", "kept")
     ENDS = ("dead", "lost")  # the kernel ends, and the answer says that it is dead

@@ -25,7 +25,7 @@ def texts(answer: dict) -> list[str]:
 
 
 def answers(session: Session, name: str, code: str, is_so: Callable[[dict], bool]) -> bool:
-    """Whether the cell's answer is so: at once, or, of a kernel that is late, one of its answers."""
+    """Whether the cell shows this: in its answer, or, for a kernel that is late, in a later one."""
     if not KERNELS[name].late:
         return is_so(session.execute(code))
     wait_until(lambda: is_so(session.execute(code)), PATIENCE_SECONDS, code)

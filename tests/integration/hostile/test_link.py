@@ -75,7 +75,7 @@ ABUSES = {
 
 @pytest.fixture(scope="session")
 def mode() -> str:
-    """Either: what the server makes of the link does not depend on who runs it."""
+    """One mode is enough: the server handles the link in the same way in both."""
     return MODES[0]
 
 
@@ -102,7 +102,7 @@ def test_abuse_of_the_link_ends_in_one_answer_and_hurts_nobody_else(
     assert result["session_id"] == session.info["id"]
     assert bystander.python("print(kept)") == "untouched"
     assert "FORGED" not in str(bystander.session.execute("kept"))
-    # What is left of it can be had back, or is gone for good: never half.
+    # After a restart the session works again, completely.
     restarted = session.post("restart")
     assert restarted.status_code == 200, restarted.text
     assert session.value("6 * 7") == "42"

@@ -111,7 +111,7 @@ def test_no_signal_reaches_the_neighbour(pair: tuple[Attacker, Attacker, dict]) 
 
 
 def test_no_inter_process_object_by_key_is_shared(pair: tuple[Attacker, Attacker, dict]) -> None:
-    # By key there is none at all: the filter refuses them at home, too.
+    # There is no trace by key: the filter refuses these calls in the hider's session, too.
     hider, seeker, _ = pair
     create, key = 0o1600, 0x63656C6C
     for call, more in {"shmget": (4096, create), "semget": (1, create), "msgget": (create,)}.items():

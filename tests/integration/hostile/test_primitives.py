@@ -187,7 +187,7 @@ CASES: dict[str, tuple[Probe, str, str]] = {
     "device_node": (("mknod_device", "/tmp"), "EPERM", "ok"),
     "character_device_node": (("syscall", "call:mknod", 0, S_IFCHR, 259), "EPERM", "EFAULT"),
     "block_device_node": (("syscall", "call:mknod", 0, S_IFBLK, 259), "EPERM", "EFAULT"),
-    # Being somebody else, and changing the machine.
+    # Becoming another user, and changing the machine.
     "setuid": (("syscall", "call:setuid", 0), "EPERM", "ok"),
     "setresgid": (("syscall", "call:setresgid", 0, 0, 0), "EPERM", "ok"),
     "setgroups": (("syscall", "call:setgroups", 0, 0), "EPERM", "ok"),
@@ -282,7 +282,7 @@ def test_the_same_primitive_gets_further_outside(name: str, tmp_path: Path) -> N
             pytest.skip("module: not loaded, and the attempt would load it")
         outside = without
     if name == "shared_program_written":
-        # A copy: who opens the host's own for writing keeps others from starting it.
+        # A copy, because no process can start a program that is open for writing.
         probe = ("open", shutil.copy("/usr/bin/env", tmp_path), "w")
     check(probe_outside(*probe), outside)
 

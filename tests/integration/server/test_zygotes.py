@@ -62,7 +62,7 @@ def warm(mode: str) -> Iterator[Server]:
 
 
 def test_sessions_start_while_the_server_is_warming(mode: str) -> None:
-    """They come from a zygote without libraries, which goes when the one with libraries is there."""
+    """Early sessions come from a zygote without libraries. It ends when the one with libraries is ready."""
     with ModeServer(mode, "--prespawn-count", "0") as server:
         early = server.create()
         if server.get("/healthz").json()["state"] == "warming":
@@ -205,7 +205,7 @@ print(json.dumps({
 
 
 def test_nothing_of_a_rehearsal_is_left(warm: Server) -> None:
-    """A fresh interpreter has rehearsed nothing."""
+    """An interpreter that starts from nothing has not run the rehearsal."""
     traces = "_ = __ = ___ = None\n" + TRACES
     session, fresh = warm.create(), warm.create(env={"MALLOC_ARENA_MAX": "2"})
     assert fresh.value("'pandas' in __import__('sys').modules") == "False"
@@ -222,7 +222,7 @@ def test_nothing_of_a_rehearsal_is_left(warm: Server) -> None:
 
 
 def kernel_of(before: set[int], server: Server) -> psutil.Process:
-    """The warm interpreter that has come since: innermost and not pid 1 there."""
+    """The warm interpreter that was started since: in the innermost namespace, and not its pid 1."""
     new = [process for process in server.children() if process.pid not in before]
     inside = {process.pid: inner_pids(process)[-1] for process in new}
     return next(one for one in new if inside[one.pid] != "1" and "--zygote" in one.cmdline())
@@ -234,13 +234,13 @@ def inner_pids(process: psutil.Process) -> list[str]:
 
 
 def faults_of(process: psutil.Process) -> int:
-    """Minor ones (proc_pid_stat(5), field 10)."""
+    """The number of minor page faults (proc_pid_stat(5), field 10)."""
     fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return int(fields[7])
 
 
 def test_a_fork_has_few_pages_of_its_own(mode: str, warm: Server) -> None:
-    """Counts, not times: what a session costs beside its siblings, and what its first cell waits for."""
+    """Counts, not times: the page faults and the memory of a session beside its siblings."""
     if os.geteuid() != 0:
         pytest.skip("only root may look at what a session's user is")
     before = {process.pid for process in warm.children()}
@@ -258,7 +258,7 @@ def test_a_fork_has_few_pages_of_its_own(mode: str, warm: Server) -> None:
 
 
 def kernel_named(session: Session, server: Server) -> psutil.Process:
-    """By what its environment says from outside (pid 1 shows the zygote's)."""
+    """Found by its environment, seen from outside (pid 1 shows the zygote's)."""
     named = f"CELLKEEP_SESSION_ID={session.info['id']}".encode()
     for process in server.children():
         try:
