@@ -51,7 +51,7 @@ def test_installing_again_replaces_it_and_leaves_nothing_else(home: JupyterHome)
     assert "again" not in specs(home)
 
 
-def test_a_kernelspec_of_somebody_else_is_kept(home: JupyterHome) -> None:
+def test_a_kernelspec_of_another_program_is_kept(home: JupyterHome) -> None:
     theirs = home.path / "data" / "kernels" / "theirs"
     theirs.mkdir()
     text = json.dumps({"argv": ["x"], "display_name": "T", "language": "python"})

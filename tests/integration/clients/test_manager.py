@@ -195,7 +195,7 @@ def test_nothing_runs_on_after_it_is_killed(kernel: Kernel) -> None:
     next_one.close()
 
 
-def test_a_dead_interpreter_is_told_and_replaced_in_place(kernel: Kernel) -> None:
+def test_a_dead_interpreter_is_reported_and_replaced_in_place(kernel: Kernel) -> None:
     kernel.run("open('kept', 'w').close(); x = 1")
     reply, _ = kernel.run("import os; os._exit(3)")
     assert reply["ename"] == "KernelDied" and "3" in reply["evalue"]

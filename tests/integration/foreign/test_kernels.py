@@ -140,7 +140,7 @@ def test_a_restart_gives_a_fresh_kernel(start, name: str) -> None:
 
 
 @every
-def test_a_death_is_told_as_it_was(start, name: str) -> None:
+def test_a_death_is_reported_with_its_reason(start, name: str) -> None:
     kernel, session = KERNELS[name], start(name)
     code, how = kernel.end
     answer = session.execute(code)
@@ -223,14 +223,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_kernelspecs_that_cannot_be_offered_are_told(server: Server, name: str) -> None:
+def test_kernelspecs_that_cannot_be_offered_are_reported(server: Server, name: str) -> None:
     lines = [line for line in server.output().splitlines() if f"the language {name} is not offered" in line]
     assert len(lines) == 1 and REFUSED[name] in lines[0], server.output()[:2000]
     # "python3" is Cellkeep's own Python to Jupyter's clients, and no language.
     assert server.post("/v1/sessions", {"language": name}).status_code == 422
 
 
-def test_jupyter_is_told_of_them(server: Server) -> None:
+def test_jupyter_clients_see_them(server: Server) -> None:
     specs = server.get("/api/kernelspecs").json()["kernelspecs"]
     assert set(KERNELS) <= set(specs)
     assert not set(REFUSED) - {"python3"} & set(specs)

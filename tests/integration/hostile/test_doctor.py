@@ -104,7 +104,7 @@ def test_memory_is_bounded_for_all_exactly_if_it_is_reported(
     assert bounded == is_applied(report, "memory_limit")
 
 
-def test_cpu_time_is_told_exactly_if_it_is_counted(inside: Attacker, report: dict) -> None:
+def test_cpu_time_is_reported_exactly_if_it_is_counted(inside: Attacker, report: dict) -> None:
     cpu_ms = inside.session.execute("sum(range(10**7))")["metrics"]["cpu_ms"]
     assert bool(cpu_ms) == is_applied(report, "cpu_accounting")
 

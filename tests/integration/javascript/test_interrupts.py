@@ -56,7 +56,7 @@ def test_none_is_lost_at_the_beginning(js, code):
         assert js.value("2") == "2"
 
 
-def test_one_that_comes_late_hits_nobody(js):
+def test_one_that_comes_late_hits_no_cell(js):
     for _ in range(20):
         assert js.value("1") == "1"
         js.interrupt()
@@ -142,7 +142,7 @@ def test_again_and_again(js):
     assert js.value("n") == "30"
 
 
-def test_one_that_comes_as_the_cell_ends_hits_nobody(js):
+def test_one_that_comes_as_the_cell_ends_hits_no_other_cell(js):
     # Around the moment when the front thread stops asking (SOFT_INTERRUPT_MS).
     for milliseconds in range(40, 70):
         js.begin(

@@ -137,7 +137,7 @@ def test_budgets_are_checked_like_every_limit(server: Server) -> None:
         assert response.json()["errors"][0]["pointer"] == f"/limits/{field}"
 
 
-def test_a_limit_is_told_under_a_jupyter_cell(
+def test_a_limit_has_a_notice_under_a_jupyter_cell(
     server: Server, attach: Callable[[Session], object]
 ) -> None:
     session = server.create(limits={"disk_mb": 4})

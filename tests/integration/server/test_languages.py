@@ -116,7 +116,7 @@ def test_the_guides_language_in_jupyter(server: Server) -> None:
     client.close()
 
 
-def test_what_is_wrong_with_a_folder_is_said_and_keeps_nobody_else_out(server: Server) -> None:
+def test_what_is_wrong_with_a_folder_is_reported_and_keeps_no_other_language_out(server: Server) -> None:
     said = server.output()
     for name, (_, complaint) in WRONG.items():
         lines = [line for line in said.splitlines() if "is not offered" in line and name in line]

@@ -108,7 +108,7 @@ def test_a_seed_of_the_sessions_own_counts(siblings: list[Session]) -> None:
     assert len({json.dumps(one) for one in values(siblings[:3], code)}) == 1
 
 
-def test_siblings_share_the_seed_of_hashes_and_nobody_else_does(
+def test_only_siblings_share_the_seed_of_hashes(
     warm: Server, siblings: list[Session]
 ) -> None:
     """SECURITY.md says so. A session with a variable that Python reads at start gets a fresh one."""
@@ -269,7 +269,7 @@ def kernel_named(session: Session, server: Server) -> psutil.Process:
     raise AssertionError("the session has no interpreter")
 
 
-def test_a_spare_has_used_pandas_before_anybody_came(mode: str) -> None:
+def test_a_spare_has_used_pandas_before_a_client_comes(mode: str) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may look at what a session's user is")
     with ModeServer(mode, "--prespawn-count", "1") as running:
@@ -352,7 +352,7 @@ def test_an_interrupt_reaches_a_warm_kernel(warm: Server) -> None:
     session.delete()
 
 
-def test_nobody_notices_the_death_of_a_zygote(mode: str, warm: Server) -> None:
+def test_no_session_notices_the_death_of_a_zygote(mode: str, warm: Server) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may end what a zygote's user is")
     session = warm.create()

@@ -191,7 +191,8 @@ TEST_CASE("what is another agent's is answered as what is nobody's", "[agent][ro
     }
 }
 
-TEST_CASE("a listing has an agent's own sessions, an observer's everybody's", "[agent][roles]") {
+TEST_CASE(
+    "a listing shows an agent its own sessions, and an observer all sessions", "[agent][roles]") {
     Inhabited world;
     REQUIRE(world.ask(kBobToken, "POST", "/v1/sessions", "{}").status == 201);
     const auto owners = [&world](const std::string& token) {

@@ -287,7 +287,7 @@ TEST_CASE(
     // One message of many turns, then a small one.
     const std::string wire =
         on_wire(message(std::string(16 * most, 'x'))) + on_wire(message("end"));
-    std::size_t turns = 0;  // of somebody else
+    std::size_t turns = 0;  // of other handlers
     std::function<void()> other = [&] {
         ++turns;
         if (harness.received.size() < 1000) {
