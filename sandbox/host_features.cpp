@@ -31,7 +31,7 @@ HostFeatures probe_host(
     policy.read_only = read_only;
     IsolationReport reached;
     // A real sandbox, with everything waived that may be: what it got is what a session gets.
-    auto assembled = assemble(policy, Refusal::kCollect, &reached);
+    auto assembled = assemble(policy, MissingControl::kReport, &reached);
     if (assembled.has_value()) {
         features.landlock_abi = assembled.value().pid1.report.landlock_abi;
         reached = std::move(assembled.value().isolation);

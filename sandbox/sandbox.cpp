@@ -69,7 +69,8 @@ Result<Sandbox> Sandbox::create(const Policy& policy, std::shared_ptr<Zygote> zy
             ErrorCode::kInvalidArgument,
             "sandbox policy: it has paths, inputs or ids that the zygote does not have");
     }
-    BOOST_OUTCOME_TRY(auto assembled, assemble(policy, Refusal::kStrict, nullptr, zygote.get()));
+    BOOST_OUTCOME_TRY(
+        auto assembled, assemble(policy, MissingControl::kRefuse, nullptr, zygote.get()));
     auto state = std::make_unique<State>(State{
         std::move(assembled.pid1),
         std::move(assembled.cgroup),

@@ -39,7 +39,7 @@ struct GatewayConfig {
     std::string certificates;  // PEM: trusted besides the host's, by the proxy and in sessions
     std::string directory;     // where bundles for sessions are written; made if missing
     ProxyLimits limits;
-    AccessLog log;
+    EgressLog log;
 };
 
 /// Where a session's proxy listens and its certificates are, inside.

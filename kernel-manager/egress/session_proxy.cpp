@@ -123,14 +123,16 @@ void SessionProxy::take(tcp::socket socket) {
     // Those that are being refused must not keep the places of those that could be served.
     const auto served = static_cast<std::size_t>(std::count_if(
         connections_.begin(), connections_.end(), [](const ProxyConnection* connection) {
-            return connection->admittance() == Admittance::kServe;
+            return connection->admission() == ProxyAdmission::kServe;
         }));
     const bool full = served >= parts_.limits.connections_max;
     if (full && connections_.size() - served >= kRefusedAtOnceMax) {
         return;  // the socket closes here
     }
     const auto connection = std::make_shared<ProxyConnection>(
-        shared_from_this(), std::move(socket), full ? Admittance::kTooMany : Admittance::kServe);
+        shared_from_this(),
+        std::move(socket),
+        full ? ProxyAdmission::kTooMany : ProxyAdmission::kServe);
     connections_.insert(connection.get());
     connection->start();
 }
@@ -157,14 +159,14 @@ void SessionProxy::close() {
         connection->stop(Reason::kSessionEnded);
     }
     if (suppressed_ > 0) {
-        AccessRecord last;
+        EgressRecord last;
         last.session = session_id_;
         last.reason = Reason::kSessionEnded;
         record(std::move(last));
     }
 }
 
-void SessionProxy::record(AccessRecord record) {
+void SessionProxy::record(EgressRecord record) {
     if (is_denial(record.reason)) {
         budget_.count_denied();
         if (!refusals_logged_.take(Budget::Clock::now())) {

@@ -8,9 +8,9 @@
 
 #include "kernel-manager/egress/budget.hpp"
 #include "kernel-manager/egress/dial/dialer.hpp"
+#include "kernel-manager/egress/egress_refusal.hpp"
 #include "kernel-manager/egress/limits.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
-#include "kernel-manager/egress/refusal.hpp"
 #include "kernel-manager/egress/secrets/secret.hpp"
 #include "kernel-manager/egress/target.hpp"
 #include "kernel-manager/egress/tls/tls_authority.hpp"
@@ -32,7 +32,7 @@
 namespace cellkeep::egress {
 
 /// One request, when it is over, for the log. No path and no query: they may hold what is secret.
-struct AccessRecord {
+struct EgressRecord {
     std::string session;
     Reason reason = Reason::kInternal;
     std::string method;  // one that the proxy knows, "other", or empty if no head was read
@@ -46,7 +46,7 @@ struct AccessRecord {
     std::chrono::milliseconds duration{0};
     std::uint64_t suppressed = 0;  // refusals before it that have no record of their own
 };
-using AccessLog = std::function<void(const AccessRecord&)>;
+using EgressLog = std::function<void(const EgressRecord&)>;
 
 /// Whether the reason is a rule that was broken, not the weather.
 bool is_denial(Reason reason);
@@ -57,7 +57,7 @@ struct ProxyParts {
     std::shared_ptr<TlsAuthority> authority;  // null: there are no secrets
     std::shared_ptr<boost::asio::ssl::context> client_context;
     ProxyLimits limits;
-    AccessLog log;
+    EgressLog log;
 };
 
 class ProxyConnection;
@@ -95,7 +95,7 @@ class SessionProxy : public std::enable_shared_from_this<SessionProxy> {
     void forget(ProxyConnection* connection) { connections_.erase(connection); }
     /// Counts it, and gives it to the log: of refusals refusals_logged_per_minute_max in a minute,
     /// the others are counted in the next one's `suppressed`.
-    void record(AccessRecord record);
+    void record(EgressRecord record);
 
  private:
     SessionProxy(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bounded, sequence-numbered record of what one execution said, for whoever streams it, at once
-// or later. It never loses an event silently: who asks for "after N" is told how many it can no
+// The bounded, sequence-numbered record of what one execution said, for clients that stream it, at
+// once or later. It never loses an event silently: a reader of "after N" learns how many it can no
 // longer get. The newest event is always kept, so the last word (finished) is. Not thread-safe.
 #pragma once
 

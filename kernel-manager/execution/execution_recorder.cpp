@@ -158,7 +158,7 @@ void ExecutionRecorder::add_error(const protocol::Message& message) {
         string_or_empty(message.member(Member::kEvalue)),
         std::move(lines)};
     if (!outputs_.add_error(std::move(output), message.frame().size())) {
-        // No room: the error itself must still be told.
+        // No room: the error itself must still be reported.
         said.message = "(the error is too long for this answer)";
         said.traceback.clear();
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An error as a guest's message tells it, for people and agents: without terminal colours, and no
-// longer than anybody reads. The whole stays in the message. Pure.
+// An error as a guest's message describes it, for people and agents: without terminal colours, and
+// no longer than anybody reads. The whole stays in the message. Pure.
 #pragma once
 
 #include "protocol/message.hpp"

@@ -26,8 +26,8 @@ class OutputList {
     /// inside: the text as it stands between the quotes of a JSON string, text_bytes long once it
     /// is read.
     void add_stream(std::string_view name, std::string_view inside, std::size_t text_bytes);
-    /// Each of these takes room for so many bytes, or leaves the output out and says false.
-    /// display_id: may be empty.
+    /// Each of these takes room for that number of bytes, or leaves the output out and returns
+    /// false. display_id: may be empty.
     bool add_display(MimeBundle bundle, const std::string& display_id, std::size_t bytes);
     bool add_result(ResultOutput result, std::size_t bytes);
     bool add_error(ErrorOutput error, std::size_t bytes);

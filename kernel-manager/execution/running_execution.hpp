@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One accepted execution, from its place in the queue to its one terminal answer, for whoever wants
-// to wait for it or to watch it. It ends whoever listens: a listener that goes away changes
+// One accepted execution, from its place in the queue to its one terminal answer, for callers that
+// wait for it or watch it. It ends whichever clients listen: a listener that goes away changes
 // nothing. Driven by its session, which alone calls the owner's half. io_context thread only.
 #pragma once
 

@@ -12,7 +12,7 @@ namespace cellkeep::session {
 
 namespace {
 
-/// 0 if it cannot be told: then nothing is saved.
+/// 0 if it is unknown: then nothing is saved.
 std::uint64_t workspace_bytes(const sandbox::Workspace& workspace) {
     struct statfs info {};
     if (::fstatfs(workspace.directory_fd(), &info) < 0) {

@@ -178,7 +178,7 @@ asio::awaitable<void> Listener::accept_loop() {
             std::move(stream),
             state_->application,
             state_->registry,
-            open >= maximum ? Admittance::kServerFull : Admittance::kServe)
+            open >= maximum ? ConnectionAdmission::kServerFull : ConnectionAdmission::kServe)
             ->start();
         if (open == 0) {
             state_->sweeper.cancel();  // it waits for the first connection

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/image/image_builder.hpp"
 
+#include "kernel-manager/image/file_digest.hpp"
 #include "kernel-manager/image/image_mount.hpp"
 #include "kernel-manager/image/image_verify.hpp"
-#include "kernel-manager/image/sha256.hpp"
 #include "kernel-manager/image/tree_writer.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/time.hpp"

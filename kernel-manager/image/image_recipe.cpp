@@ -2,7 +2,7 @@
 #include "kernel-manager/image/image_recipe.hpp"
 
 #include "kernel-manager/image/debian_packages.hpp"
-#include "kernel-manager/image/sha256.hpp"
+#include "protocol/sha256.hpp"
 #include "protocol/support/syscall.hpp"
 
 #include <sys/stat.h>
@@ -62,7 +62,7 @@ bool is_wanted(std::string_view path) {
            });
 }
 
-void add_stat(Sha256& digest, const std::string& path) {
+void add_stat(protocol::Sha256& digest, const std::string& path) {
     struct stat info {};
     digest.update_field(path);
     // A folder needs only its name: its entries have lines of their own, and a file that was
@@ -75,7 +75,7 @@ void add_stat(Sha256& digest, const std::string& path) {
 }
 
 /// Changes when something is put in or taken out.
-void add_folder_time(Sha256& digest, const std::string& path) {
+void add_folder_time(protocol::Sha256& digest, const std::string& path) {
     struct stat info {};
     digest.update_field(path);
     if (::stat(path.c_str(), &info) == 0) {
@@ -84,7 +84,7 @@ void add_folder_time(Sha256& digest, const std::string& path) {
     }
 }
 
-void add_tree_stat(Sha256& digest, const std::string& directory) {
+void add_tree_stat(protocol::Sha256& digest, const std::string& directory) {
     std::error_code error;
     std::set<std::string> paths{directory};
     fs::recursive_directory_iterator at(
@@ -99,7 +99,7 @@ void add_tree_stat(Sha256& digest, const std::string& directory) {
 
 /// scripts/lib/environments.sh leaves a stamp in what it makes. A later pip changes the folder of
 /// the packages; one without a stamp is looked at file by file.
-void add_environment(Sha256& digest, const std::string& environment) {
+void add_environment(protocol::Sha256& digest, const std::string& environment) {
     const auto stamp = read_file(environment + "/.made-from", kStampBytesMax);
     if (stamp.has_error()) {
         add_tree_stat(digest, environment);
@@ -114,7 +114,8 @@ void add_environment(Sha256& digest, const std::string& environment) {
     }
 }
 
-void add_additions(const std::vector<Addition>& additions, Recipe& recipe, Sha256& digest) {
+void add_additions(
+    const std::vector<Addition>& additions, Recipe& recipe, protocol::Sha256& digest) {
     for (const Addition& addition : additions) {
         std::error_code error;
         const bool is_tree = fs::is_directory(addition.source, error);
@@ -133,7 +134,10 @@ void add_additions(const std::vector<Addition>& additions, Recipe& recipe, Sha25
 /// /usr/bin/gcc, and those of libraries (libblas.so.3). Those that lead to something in the image
 /// are wanted.
 void add_alternatives(
-    const std::string& root, const std::set<std::string>& chosen, Recipe& recipe, Sha256& digest) {
+    const std::string& root,
+    const std::set<std::string>& chosen,
+    Recipe& recipe,
+    protocol::Sha256& digest) {
     const std::string registry = root + "/etc/alternatives/";
     std::error_code error;
     std::set<std::string> links;
@@ -191,7 +195,7 @@ Status add_packages(
     const EnvironmentSources& sources,
     const PackageDatabase& database,
     Recipe& recipe,
-    Sha256& digest) {
+    protocol::Sha256& digest) {
     std::set<std::string> chosen;
     for (const Package* package : database.closure(sources.packages)) {
         digest.update_field(package->name + " " + package->version + " " + package->architecture);
@@ -280,7 +284,7 @@ const std::vector<std::string>& default_packages() {
 Result<Recipe> environment_recipe(const EnvironmentSources& sources) {
     Recipe recipe;
     recipe.kind = Kind::kEnvironment;
-    Sha256 digest;
+    protocol::Sha256 digest;
     digest.update_field(kRecipeVersion);
     const auto database = PackageDatabase::load(sources.root + "/var/lib/dpkg");
     if (database.has_value()) {
@@ -315,7 +319,7 @@ Result<Recipe> programs_recipe(
     const std::vector<Addition>& additions) {
     Recipe recipe;
     recipe.kind = Kind::kPrograms;
-    Sha256 digest;
+    protocol::Sha256 digest;
     digest.update_field(kRecipeVersion);
     const std::string package = package_dir + "/cellkeep_kernel";
     add_stat(digest, kernel_program);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/image/image_verify.hpp"
 
-#include "kernel-manager/image/sha256.hpp"
+#include "kernel-manager/image/file_digest.hpp"
+#include "protocol/sha256.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/unique_fd.hpp"
 
@@ -48,7 +49,7 @@ bool is_own(const struct stat& info) {
     return info.st_uid == ::geteuid() && !shared;
 }
 
-void add_inode(Sha256& digest, const struct stat& info) {
+void add_inode(protocol::Sha256& digest, const struct stat& info) {
     digest.update_field(
         std::to_string(info.st_ino) + "," + std::to_string(info.st_mode) + "," +
         std::to_string(info.st_size) + "," + std::to_string(info.st_mtim.tv_sec) + "." +
@@ -132,7 +133,7 @@ Result<Manifest> load_manifest(const std::string& directory, const ImageRecord& 
     if (text.has_error()) {
         return damaged(directory, text.error().message());
     }
-    Sha256 digest;
+    protocol::Sha256 digest;
     digest.update(text.value());
     if ("sha256:" + digest.finish() != record.digest) {
         return damaged(directory, "its manifest is not the one that its digest is of");
@@ -142,7 +143,7 @@ Result<Manifest> load_manifest(const std::string& directory, const ImageRecord& 
 
 Result<std::string> identity_of(
     const std::string& directory, Format format, const Manifest& manifest) {
-    Sha256 digest;
+    protocol::Sha256 digest;
     if (format == Format::kErofs) {
         BOOST_OUTCOME_TRY(const auto info, look_at(directory, kFileName, S_IFREG));
         add_inode(digest, info);

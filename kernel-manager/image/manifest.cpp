@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/image/manifest.hpp"
 
-#include "kernel-manager/image/sha256.hpp"
+#include "protocol/sha256.hpp"
 
 #include <charconv>
 #include <utility>
@@ -101,7 +101,7 @@ std::uint64_t Manifest::bytes() const {
 }
 
 std::string Manifest::digest() const {
-    Sha256 digest;
+    protocol::Sha256 digest;
     digest.update(to_text());
     return std::string(kPrefix) + digest.finish();
 }

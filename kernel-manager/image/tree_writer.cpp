@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/image/tree_writer.hpp"
 
-#include "kernel-manager/image/sha256.hpp"
+#include "protocol/sha256.hpp"
 #include "protocol/support/syscall.hpp"
 
 #include <climits>
@@ -30,7 +30,7 @@ bool is_public(const struct stat& info) {
     return (info.st_mode & needed) == needed;
 }
 
-Status pump(int from, int to, Sha256& digest, std::uint64_t& bytes) {
+Status pump(int from, int to, protocol::Sha256& digest, std::uint64_t& bytes) {
     std::vector<char> piece(1ULL << 20U);
     while (true) {
         const ssize_t got = ::read(from, piece.data(), piece.size());
@@ -126,7 +126,7 @@ Status TreeWriter::copy_file(const std::string& source, const std::string& targe
     entry.type = EntryType::kFile;
     entry.executable = (info.st_mode & S_IXUSR) != 0;
     entry.modified = info.st_mtim.tv_sec;
-    Sha256 digest;
+    protocol::Sha256 digest;
     BOOST_OUTCOME_TRY(with_context(pump(from.get(), to.get(), digest, entry.bytes), source));
     entry.content = digest.finish();
     const timespec times[2] = {{info.st_mtim.tv_sec, 0}, {info.st_mtim.tv_sec, 0}};

@@ -280,7 +280,7 @@ void CurrentRun::cut(Cut limit) {
             "stderr", watch_.describe_cut() + "\n", current_->message().header_json()));
     }
     if (!is_current(number)) {
-        return;  // a client that was told has ended the session
+        return;  // a client that got an answer has ended the session
     }
     (void)take_step(step);  // fails only if the process is gone: its report is coming
     watch_.begin_grace();
@@ -294,7 +294,7 @@ void CurrentRun::settle(const std::optional<Death>& death) {
     current_->set_hit(*hit);
     const auto& execution = current_->execution();
     owner_.log_limit(execution ? execution->execution->id() : "", *hit);
-    // Of a cut its client was told, and of a death the error message tells.
+    // Its client has learned of a cut already, and the error message reports a death.
     if (!execution && !is_limit(current_->cut()) && !death.has_value()) {
         output_.publish(process_.messages().stream(
             "stderr", hit->message + " " + hit->hint + "\n", current_->message().header_json()));

@@ -40,7 +40,7 @@ class CurrentRun {
         RunWatch& watch;
         ExecutionFiles& files;
     };
-    /// Whom it tells, and what it asks. None is empty; those of the first group may end the
+    /// What it reports, and what it asks. None is empty; those of the first group may end the
     /// session.
     struct Owner {
         /// An execution's one answer, if its code left nothing to look for.

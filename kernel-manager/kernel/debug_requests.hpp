@@ -38,7 +38,8 @@ class DebugRequests {
 
     /// kLimitExceeded at kDebugRequestsMax; kConflict for a msg_id that is waiting already.
     Status add(const protocol::Message& request, std::shared_ptr<ReplySink> origin);
-    /// Hands a debug_reply of the kernel to whoever asked; an answer to nothing is dropped.
+    /// Hands a debug_reply of the kernel to the client that asked; an answer to no request is
+    /// dropped.
     void answer(const protocol::Message& reply);
     /// Forgets one that could not be sent.
     void forget(std::string_view msg_id);

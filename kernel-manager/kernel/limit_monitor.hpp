@@ -43,7 +43,7 @@ class LimitMonitor {
     std::chrono::microseconds cpu_at_begin() const { return at_begin_.cpu_time; }
 
     /// A message of the interpreter's. True: it has said more than it may, and what runs must be
-    /// cut with kOutputLimit; told once for each run, and once for all that is said between two.
+    /// cut with kOutputLimit; reported once for each run, and once for all output between two runs.
     bool passes_output(std::uint64_t bytes, Time now);
     void on_denied(const sandbox::Denial& denial);
     void on_reply(const protocol::Message& reply);

@@ -63,8 +63,8 @@ class RunWatch {
     void listen();
     /// The account has been replaced: what was counted before is dropped.
     void start_over();
-    /// Other kernels come: from now on a run is charged its own CPU time, where that can be told
-    /// apart.
+    /// Other kernels come: from now on a run is charged its own CPU time, where the kernels can be
+    /// told apart.
     void count_own_cpu();
     bool counts_own_cpu() const { return counts_own_cpu_; }
 

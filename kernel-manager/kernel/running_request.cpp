@@ -138,7 +138,7 @@ ExecutionMetrics RunningRequest::measure(Time now, std::optional<std::uint64_t> 
     ExecutionMetrics metrics;
     metrics.wall = duration_cast<microseconds>(now - started_at_);
     metrics.queued = duration_cast<microseconds>(started_at_ - request_.queued_at);
-    // settle() has been told the CPU time; without a cgroup both are 0.
+    // settle() knows the CPU time; without a cgroup both are 0.
     metrics.cpu = std::max(microseconds{0}, cpu_at_end_ - cpu_at_start_);
     if (memory_peak.has_value()) {
         metrics.memory_peak_bytes = *memory_peak;

@@ -3,7 +3,7 @@
 // The one request that is with an interpreter, from its turn in the queue to its end: how far it
 // has come, when its deadlines pass, and how it is cut short. The cut is a ladder: an interrupt, a
 // grace, the kill. A state machine without a clock, a process or a socket: the caller says what
-// time it is, what CPU time was used and what the interpreter said, and does what it is told to.
+// time it is, what CPU time was used and what the interpreter said, and does as its caller decides.
 // Not thread-safe.
 #pragma once
 

@@ -44,7 +44,7 @@ class ServerMessages {
         const protocol::Message* parent,
         std::string_view reason,
         std::string_view text) const;
-    /// An iopub error, so that whoever watches the output learns what happened.
+    /// An iopub error, so that clients that watch the output learn what happened.
     protocol::Message error(
         const protocol::Message& parent, std::string_view ename, std::string_view evalue) const;
     /// An iopub stream message; parent_header is JSON text.

@@ -26,7 +26,7 @@ Result<Installation> find_installation() {
     Installation found;
     const fs::path bin = program.parent_path();
     found.binary_dir = bin.string();
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment.
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment.
     const char* path = std::getenv("PATH");
     found.program_path = path == nullptr ? "/usr/bin:/bin" : path;
     // Installed: PREFIX/bin and PREFIX/lib/cellkeep. Built: build/<preset>/bin, and the sources and

@@ -38,7 +38,7 @@ void Budgets::set_cpu(microseconds total) {
     used_.cpu = std::max(used_.cpu, total);
 }
 
-std::optional<Refusal> Budgets::find_exhausted(const SessionLimits& limits) const {
+std::optional<LimitRefusal> Budgets::find_exhausted(const SessionLimits& limits) const {
     struct Row {
         const char* name;
         const char* what;
@@ -62,8 +62,8 @@ std::optional<Refusal> Budgets::find_exhausted(const SessionLimits& limits) cons
         if (!row.limit.has_value() || row.used < *row.limit) {
             continue;
         }
-        Refusal refusal;
-        refusal.kind = Refusal::Kind::kBudget;
+        LimitRefusal refusal;
+        refusal.kind = LimitRefusal::Kind::kBudget;
         refusal.budget = row.name;
         refusal.used = row.used;
         refusal.limit = *row.limit;

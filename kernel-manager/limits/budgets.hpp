@@ -4,8 +4,8 @@
 // nothing, knows no clock. Not thread-safe.
 #pragma once
 
+#include "kernel-manager/limits/limit_refusal.hpp"
 #include "kernel-manager/limits/limits.hpp"
-#include "kernel-manager/limits/refusal.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -33,7 +33,7 @@ class Budgets {
     const BudgetUse& used() const { return used_; }
 
     /// The first budget that leaves no room for another execution.
-    std::optional<Refusal> find_exhausted(const SessionLimits& limits) const;
+    std::optional<LimitRefusal> find_exhausted(const SessionLimits& limits) const;
 
     /// What one run may still use: its own limit or what a budget leaves, whichever is less; at
     /// least 1 ms. from_budget: the budget is less.

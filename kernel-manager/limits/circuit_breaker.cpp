@@ -46,14 +46,14 @@ CircuitInfo CircuitBreaker::info(Time now) const {
     return info;
 }
 
-std::optional<Refusal> CircuitBreaker::refusal(Time now) const {
+std::optional<LimitRefusal> CircuitBreaker::refusal(Time now) const {
     const CircuitInfo now_is = info(now);
     const bool trying = now_is.state == CircuitState::kHalfOpen && running_ > 0;
     if (now_is.state != CircuitState::kOpen && !trying) {
         return std::nullopt;
     }
-    Refusal refusal;
-    refusal.kind = Refusal::Kind::kCircuitOpen;
+    LimitRefusal refusal;
+    refusal.kind = LimitRefusal::Kind::kCircuitOpen;
     refusal.budget = "consecutive_failures";
     refusal.used = failures_;
     refusal.limit = threshold_;

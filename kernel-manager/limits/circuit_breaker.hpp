@@ -8,7 +8,7 @@
 #pragma once
 
 #include "kernel-manager/execution/execution.hpp"
-#include "kernel-manager/limits/refusal.hpp"
+#include "kernel-manager/limits/limit_refusal.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -40,7 +40,7 @@ class CircuitBreaker {
 
     CircuitInfo info(Time now) const;
     /// Why an execution is refused now: the breaker is open, or half open and its one try runs.
-    std::optional<Refusal> refusal(Time now) const;
+    std::optional<LimitRefusal> refusal(Time now) const;
 
     /// An execution was accepted. Every accepted one ends with on_end.
     void on_accepted() { ++running_; }

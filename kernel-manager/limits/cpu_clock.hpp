@@ -24,7 +24,7 @@ class CpuClock {
     bool estimates() const { return estimates_; }
 
  private:
-    std::chrono::microseconds time_{0};           // as see() told it last
+    std::chrono::microseconds time_{0};           // as see() had it last
     std::chrono::microseconds time_at_count_{0};  // … when the counter could be read
     std::chrono::microseconds counted_{0};        // the counter then
     std::optional<Time> seen_at_;

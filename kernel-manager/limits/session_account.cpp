@@ -9,7 +9,8 @@ void SessionAccount::see(const sandbox::Usage& usage) {
     budgets_.set_cpu(std::max(std::chrono::microseconds{0}, usage.cpu_time - cpu_before_));
 }
 
-std::optional<Refusal> SessionAccount::refuse_agent(const SessionLimits& limits, Time now) const {
+std::optional<LimitRefusal> SessionAccount::refuse_agent(
+    const SessionLimits& limits, Time now) const {
     auto exhausted = budgets_.find_exhausted(limits);
     return exhausted.has_value() ? exhausted : breaker_.refusal(now);
 }

@@ -7,8 +7,8 @@
 
 #include "kernel-manager/limits/budgets.hpp"
 #include "kernel-manager/limits/circuit_breaker.hpp"
+#include "kernel-manager/limits/limit_refusal.hpp"
 #include "kernel-manager/limits/limits.hpp"
-#include "kernel-manager/limits/refusal.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <chrono>
@@ -29,12 +29,12 @@ class SessionAccount {
     void see(const sandbox::Usage& usage);
 
     /// The budget that is used up, after which no code runs.
-    std::optional<Refusal> find_exhausted(const SessionLimits& limits) const {
+    std::optional<LimitRefusal> find_exhausted(const SessionLimits& limits) const {
         return budgets_.find_exhausted(limits);
     }
     /// The same, or the circuit breaker, which only stops agents: people at notebooks see their
     /// errors.
-    std::optional<Refusal> refuse_agent(const SessionLimits& limits, Time now) const;
+    std::optional<LimitRefusal> refuse_agent(const SessionLimits& limits, Time now) const;
     void accept_agent();
     void accept_client() { budgets_.add_execution(); }
     void end_agent(CircuitVote vote, Time now) { breaker_.on_end(vote, now); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One value out of a set that nobody else can have while the claim lives: a session's number, a
+// One value out of a set. While the claim lives, no other claim can have it: a session's number, a
 // kernel's id. Not thread-safe.
 #pragma once
 
@@ -17,7 +17,7 @@ class Claim {
     using Taken = std::shared_ptr<std::set<T>>;
 
     Claim() = default;
-    /// Nothing if somebody has it.
+    /// Returns nullopt if another claim has it.
     static std::optional<Claim> take(const Taken& taken, T value) {
         if (!taken->insert(value).second) {
             return std::nullopt;

@@ -40,14 +40,14 @@ class SessionRegistry {
 
     /// The listener must outlive the last session. Call before the first session.
     void add_listener(SessionListener* listener) { listeners_.push_back(listener); }
-    /// Announces the session to every listener and keeps it. If a listener refuses it, all are told
-    /// that it has closed, and the entry stays the caller's.
+    /// Announces the session to every listener and keeps it. If a listener refuses it, every
+    /// listener learns that it has closed, and the entry stays the caller's.
     Status add(SessionEntry& entry);
     /// By session id or kernel id; null if there is none.
     std::shared_ptr<ManagedSession> find(const std::string& id) const;
     /// Oldest first.
     std::vector<std::shared_ptr<Session>> list() const;
-    /// Ends the session for its clients, tells the listeners and lets it go. kNotFound.
+    /// Ends the session for its clients, informs the listeners and lets it go. kNotFound.
     Status remove(const std::string& id, Death reason);
     /// Every client of every session learns of the end before the first session is let go.
     void remove_all(Death reason);

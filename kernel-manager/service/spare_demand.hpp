@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of which sessions how many should be ready before anybody asks: what the operator wants always,
-// and besides as many of each kind as were asked for within one second, at the busiest second of
-// the last ten minutes. A pure object: whoever calls it says what time it is.
+// How many sessions of which kind should be ready before a client asks: what the operator always
+// wants, and besides as many of each kind as were asked for within one second, at the busiest
+// second of the last ten minutes. A pure object: the caller passes the time.
 #pragma once
 
 #include "kernel-manager/session/session_options.hpp"
@@ -19,15 +19,15 @@ namespace cellkeep::session {
 inline constexpr std::chrono::minutes kDemandMemory{10};
 /// What is asked for together is asked for within this.
 inline constexpr std::chrono::seconds kDemandMoment{1};
-/// Kinds that are learned from what is asked for. A ninth takes the place of the one that nobody
-/// has asked for longest, but of none that somebody has asked for within kDemandHold: a client that
+/// Kinds that are learned from what is asked for. A ninth takes the place of the one that was
+/// not asked for the longest, but of none that was asked for within kDemandHold: a client that
 /// asks for another kind every time must not have a spare made for each.
 inline constexpr std::size_t kLearnedKindsMax = 8;
 inline constexpr std::chrono::minutes kDemandHold{1};
 
-/// Whether a session that was made for nobody can be given to one who asks for this: what cannot be
-/// changed any more must be equal, and no variable may be asked for that is only read when a
-/// process starts.
+/// Whether a session that was made in advance can be given to a client that asks for this: what
+/// cannot be changed any more must be equal, and no variable may be asked for that is only read
+/// when a process starts.
 bool fits(const SessionOptions& spare, const SessionOptions& asked);
 
 class SpareDemand {
@@ -42,17 +42,17 @@ class SpareDemand {
     /// nothing is learned. What is wanted always is wanted even beyond it.
     SpareDemand(std::vector<Kind> always, std::size_t most);
 
-    /// Somebody asks for a session. One that no spare could have been given to counts for nothing.
+    /// A client asks for a session. One that no spare could have been given to counts for nothing.
     void note(const SessionOptions& asked, TimePoint now);
     /// How many there should be of which kind, in the order in which they are made: first what is
     /// wanted always, then the kinds that were asked for last. A kind may be named twice, the
     /// second time with more.
     std::vector<Kind> wanted(TimePoint now) const;
-    /// Of those that fit this, counted as wanted() does; 0 for a kind that nobody wants.
+    /// Of those that fit this, counted as wanted() does; 0 for a kind that is not wanted.
     std::size_t wanted(const SessionOptions& options, TimePoint now) const;
     /// How many of those are wanted always.
     std::size_t wanted_always(const SessionOptions& options) const;
-    /// When there will be less of a demand if nobody asks for anything; nothing: never.
+    /// When the demand falls if no client asks for anything more; nullopt: never.
     std::optional<TimePoint> declines_at(TimePoint now) const;
 
  private:

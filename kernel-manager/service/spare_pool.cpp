@@ -69,7 +69,7 @@ void SparePool::fill() {
     if (stopped_ || should_defer()) {
         return;
     }
-    trim();
+    drop_unwanted();
     while (!waiting_ && being_made_.size() < kSparesMadeAtOnce) {
         const std::optional<SessionOptions> kind = missing();
         if (!kind.has_value() || !hooks_.has_room(being_made_.size())) {
@@ -93,7 +93,7 @@ void SparePool::announce_settled() const {
     }
 }
 
-void SparePool::trim() {
+void SparePool::drop_unwanted() {
     const auto now = steady_clock::now();
     for (std::size_t i = ready_.size(); i-- > 0;) {
         const SessionOptions& options = ready_[i]->options();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sessions made in advance, for nobody: whoever asks for one that fits gets it without waiting for
-// an interpreter. Makes a few at a time in the background, replaces what was handed out or died,
-// and backs off when that fails, so that a broken installation costs no hot loop. How many of what
-// kind follows what is asked for (SpareDemand). Owns the spares; how one is made and let go of is
-// the Service's. io_context thread only.
+// Sessions made in advance, without a client. A client that asks for one that fits gets it without
+// waiting for an interpreter. Makes a few at a time in the background, replaces what was handed out
+// or died, and backs off when that fails, so that a broken installation costs no hot loop. How many
+// of what kind follows what is asked for (SpareDemand). Owns the spares; how one is made and let go
+// of is the Service's. io_context thread only.
 #pragma once
 
 #include "kernel-manager/service/spare_demand.hpp"
@@ -35,8 +35,8 @@ inline constexpr std::chrono::milliseconds kSpareRetryMost{60'000};
 /// How many are made at a time: more would only hold up those who ask for something else.
 inline constexpr std::size_t kSparesMadeAtOnce = 3;
 
-/// Spares are made when nobody waits for a session, so that those do not wait for spares; but no
-/// longer than this after the first of a crowd has come.
+/// Spares are made while no client waits for a session, so that clients do not wait for spares; but
+/// no longer than this after the first of a crowd has come.
 inline constexpr std::chrono::milliseconds kSpareDeferralMost{1000};
 
 class SparePool : public std::enable_shared_from_this<SparePool> {
@@ -60,11 +60,11 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
         std::function<boost::asio::awaitable<Result<Spare>>(SessionOptions)> make;
         /// Ends one and gives its place back.
         std::function<void(const Spare&)> discard;
-        /// Whether there is a place for one more besides so many that are being made, which may
+        /// Whether there is a place for one more besides those that are being made, which may
         /// have theirs already, and a place for somebody's session.
         std::function<bool(std::size_t coming)> has_room;
         std::function<void(const std::string&)> log;
-        /// There are as many as are wanted, or no more can be had now. Null: nobody needs to know.
+        /// There are as many as are wanted, or no more can be had now. May be empty.
         std::function<void()> on_settled = nullptr;
     };
 
@@ -74,7 +74,7 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
     SparePool& operator=(const SparePool&) = delete;
     ~SparePool() = default;
 
-    /// Lets go of what nobody wants any more and begins to make what is missing, in the background;
+    /// Lets go of what is no longer wanted and begins to make what is missing, in the background;
     /// nothing if it is busy with that, or others are being served.
     void fill();
     /// A spare that fits, which is the caller's from now on; null if there is none.
@@ -98,7 +98,7 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
     std::optional<SessionOptions> missing() const;
     std::size_t count_ready(const SessionOptions& kind) const;
     /// Lets go of what is beyond the demand.
-    void trim();
+    void drop_unwanted();
     void watch_demand();
     /// Sessions that clients wait for come first, for kSpareDeferralMost at most.
     bool should_defer() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a session that nobody uses ends now, and when to ask again: a pure function of what the
+// Whether an unused session ends now, and when to ask again: a pure function of what the
 // session is and what time it is. Never acts; never reads a clock.
 #pragma once
 
@@ -25,7 +25,7 @@ struct CullSituation {
     bool cull_busy = false;              // … also while a request runs
     bool connected = false;
     bool busy = false;
-    bool dead = false;  // its interpreter is dead for good: nobody's being there keeps it
+    bool dead = false;  // its interpreter is dead for good: clients no longer keep it
 };
 
 struct CullDecision {

@@ -49,7 +49,7 @@ void IdleFreezer::wake() {
         return;
     }
     if (const Status thawed = hooks_.thaw(); thawed.has_error()) {
-        hooks_.failed(thawed.error());  // the deadline of what is asked for now tells the rest
+        hooks_.failed(thawed.error());  // the deadline of the next request reports the rest
     }
     frozen_ = false;
     hooks_.changed(false);

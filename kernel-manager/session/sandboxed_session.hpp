@@ -103,7 +103,7 @@ class SandboxedSession final : public ManagedSession,
     Status interrupt_language(const std::string& language) override;
     boost::asio::awaitable<Status> restart_language(const std::string& language) override;
     Status update(const SessionUpdate& wanted) override;
-    std::optional<Refusal> refusal() const override { return executions_.refusal(); }
+    std::optional<LimitRefusal> refusal() const override { return executions_.refusal(); }
     Result<sandbox::Workspace> workspace() override;
     const Inputs& inputs() const override { return setup_.mounted; }
     Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;

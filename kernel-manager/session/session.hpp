@@ -11,7 +11,7 @@
 #include "kernel-manager/execution/running_execution.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
-#include "kernel-manager/limits/refusal.hpp"
+#include "kernel-manager/limits/limit_refusal.hpp"
 #include "kernel-manager/output/journal.hpp"
 #include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/session/session_info.hpp"
@@ -71,11 +71,11 @@ class Session {
     // --- agent front ends
     // ----------------------------------------------------------------------------
     /// Accepts code or refuses it, at once. What is accepted ends in exactly one answer, within its
-    /// deadline plus a grace, whatever the code does and whoever listens. A failing program is a
-    /// successful execution; an Error means that nothing runs: kConflict (session closed, kernel
-    /// dead for good), kLimitExceeded (queue, budget, circuit breaker), kInvalidArgument. An
-    /// idempotency_key seen before gives the first execution again, running or finished;
-    /// kInvalidArgument (in the field "idempotency_key") if it came with another request.
+    /// deadline plus a grace, whatever the code does and whichever clients listen. A failing
+    /// program is a successful execution; an Error means that nothing runs: kConflict (session
+    /// closed, kernel dead for good), kLimitExceeded (queue, budget, circuit breaker),
+    /// kInvalidArgument. An idempotency_key seen before gives the first execution again, running or
+    /// finished; kInvalidArgument (in the field "idempotency_key") if it came with another request.
     /// Executions of one language run in the order in which they were accepted; those of others may
     /// run meanwhile. kInvalidArgument ("language: …") if that is not offered; kLimitExceeded
     /// ("language: …") beyond kSessionLanguagesMax.
@@ -107,8 +107,8 @@ class Session {
     virtual Status update(const SessionUpdate& wanted) = 0;
 
     /// Why an execution of an agent would be refused now, if a budget or the circuit breaker is the
-    /// reason; for whoever has just got kLimitExceeded and wants the numbers.
-    virtual std::optional<Refusal> refusal() const { return std::nullopt; }
+    /// reason: the numbers for a caller that has just got kLimitExceeded.
+    virtual std::optional<LimitRefusal> refusal() const { return std::nullopt; }
 
     /// For files. Valid until close().
     virtual Result<sandbox::Workspace> workspace() = 0;

@@ -28,7 +28,7 @@ SessionExecutions::SessionExecutions(
       account_(account),
       on_accepted_(std::move(on_accepted)) {}
 
-std::optional<Refusal> SessionExecutions::refusal() const {
+std::optional<LimitRefusal> SessionExecutions::refusal() const {
     return account_.refuse_agent(setup_.options.limits, steady_clock::now());
 }
 

@@ -44,7 +44,7 @@ class SessionExecutions {
     /// Session::interrupt_execution().
     Status interrupt(const std::string& id);
     /// Why an agent's execution would be refused now.
-    std::optional<Refusal> refusal() const;
+    std::optional<LimitRefusal> refusal() const;
     /// Its code has ended, or it never ran: this is its answer.
     void complete(TrackedExecution& tracked, ExecutionResult result);
     /// Accepted until now.

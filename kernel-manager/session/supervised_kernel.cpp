@@ -131,7 +131,7 @@ void SupervisedKernel::submit_shell(Message request, std::shared_ptr<ReplySink> 
     }
     const bool runs_code = request.header().msg_type == "execute_request";
     if (const auto refused =
-            runs_code ? account_.find_exhausted(limits_) : std::optional<Refusal>()) {
+            runs_code ? account_.find_exhausted(limits_) : std::optional<LimitRefusal>()) {
         refuse(
             std::move(request),
             std::move(origin),

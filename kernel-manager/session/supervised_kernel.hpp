@@ -110,7 +110,7 @@ class SupervisedKernel {
         OutputFanout& front_ends;
     };
 
-    /// What it tells its session. None is empty; each may end the session.
+    /// What it reports to its session. None is empty; each may end the session.
     struct Owner {
         /// An execution's one answer.
         std::function<void(TrackedExecution&, ExecutionResult)> complete;
@@ -188,13 +188,13 @@ class SupervisedKernel {
     /// One execution that has not finished; nullopt if it is not here.
     std::optional<Status> interrupt_execution(const std::shared_ptr<Execution>& execution);
 
-    // --- what the session tells it
+    // --- what the session reports to it
     void on_worker_exit(const sandbox::WorkerExit& exit);
     void on_swept() { process_.on_swept(); }
     void on_sandbox_died() { process_.on_sandbox_died(); }
     void on_denied(const sandbox::Denial& denial) { watch_.on_denied(denial); }
-    /// Other kernels come: from now on a run is charged its own CPU time, where that can be told
-    /// apart.
+    /// Other kernels come: from now on a run is charged its own CPU time, where the kernels have
+    /// counters of their own.
     void count_own_cpu() { watch_.count_own_cpu(); }
     /// Front ends can take more.
     void resume_reading() { process_.resume_reading(); }

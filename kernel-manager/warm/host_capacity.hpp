@@ -10,7 +10,7 @@
 
 namespace cellkeep::session {
 
-/// What a caller is told of a sandbox that could not be made: kUnavailable if the host lacks
+/// The error for a sandbox that could not be made: kUnavailable if the host lacks
 /// processes, memory, descriptors or space, so that it tries again later; every other failure as it
 /// is.
 inline Error name_full_host(Error failure) {

@@ -13,7 +13,7 @@ namespace cellkeep::session {
 
 namespace {
 
-/// Touched by the thread until it has told, by the waiter afterwards.
+/// The thread owns it until it has signalled, the waiter afterwards.
 struct Removing {
     std::shared_ptr<sandbox::Sandbox> sandbox;
     std::optional<Status> result;

@@ -44,7 +44,7 @@ class SandboxRemover {
 
  private:
     boost::asio::io_context& io_;
-    std::list<std::future<void>> tried_;  // of the destroy() calls that have not been told yet
+    std::list<std::future<void>> tried_;  // of the destroy() calls that have not returned yet
     std::array<WorkThread, kSandboxesRemovedAtOnce> threads_;
     std::size_t next_ = 0;
 };

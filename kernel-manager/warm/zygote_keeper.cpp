@@ -46,7 +46,7 @@ void ZygoteKeeper::tell(bool made) {
 
 void ZygoteKeeper::on_made(Result<ZygotePtr> made) {
     if (stopped_) {
-        return;  // who waited has been told
+        return;  // those that waited have their answer
     }
     if (made.has_error()) {
         tell(false);

@@ -26,7 +26,7 @@
 namespace cellkeep::session {
 
 /// All forks of a zygote have its address space's layout and its seed of str hashes (SECURITY.md):
-/// after so many, or so long, another takes its place.
+/// after a number of forks, or a time, another takes its place.
 inline constexpr std::size_t kZygoteForksMax = 1000;
 inline constexpr std::chrono::minutes kZygoteAgeMax{60};
 /// After a failure the next is tried this much later, then twice that, and so on.
@@ -64,7 +64,7 @@ class ZygoteKeeper : public std::enable_shared_from_this<ZygoteKeeper> {
     void fork_failed(const ZygotePtr& zygote);
     /// While there is none yet: waits for the one being made, if one is.
     boost::asio::awaitable<void> wait_for_first();
-    /// No more of them; the one that is ready is let go, and nobody waits any more.
+    /// No more of them; the one that is ready is let go, and waiting callers go on without one.
     void stop();
     /// The same, but the sessions that it has made live on.
     void retire();

@@ -24,7 +24,7 @@ std::size_t SessionHistory::size_of(const Entry& entry) {
 void SessionHistory::add(int count, std::string code) {
     entries_.push_back({count, std::move(code), std::nullopt});
     bytes_ += size_of(entries_.back());
-    trim();
+    drop_oldest();
 }
 
 void SessionHistory::set_output(std::string text) {
@@ -34,10 +34,10 @@ void SessionHistory::set_output(std::string text) {
     bytes_ -= size_of(entries_.back());
     entries_.back().output = std::move(text);
     bytes_ += size_of(entries_.back());
-    trim();
+    drop_oldest();
 }
 
-void SessionHistory::trim() {
+void SessionHistory::drop_oldest() {
     while (!entries_.empty() &&
            (entries_.size() > kHistoryEntriesMax || bytes_ > kHistoryBytesMax)) {
         bytes_ -= size_of(entries_.front());

@@ -33,7 +33,7 @@ class SessionHistory {
     };
 
     static std::size_t size_of(const Entry& entry);
-    void trim();
+    void drop_oldest();
 
     std::deque<Entry> entries_;
     std::size_t bytes_ = 0;

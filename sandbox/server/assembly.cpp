@@ -142,7 +142,7 @@ void tell_failure(IsolationReport& report, const LaunchFailure& failure, const E
 }  // namespace
 
 Result<Assembled> assemble(
-    const Policy& policy, Refusal refusal, IsolationReport* reached, const Zygote* zygote) {
+    const Policy& policy, MissingControl missing, IsolationReport* reached, const Zygote* zygote) {
     BOOST_OUTCOME_TRY(check_identity());
     const RunMode mode = run_mode();
     BOOST_OUTCOME_TRY(check_policy(policy, mode));
@@ -150,7 +150,7 @@ Result<Assembled> assemble(
     std::vector<Control> server_controls = cgroup.controls();
     degrade(server_controls);
     const Control image = describe_private_image(policy);
-    if (refusal == Refusal::kStrict) {
+    if (missing == MissingControl::kRefuse) {
         BOOST_OUTCOME_TRY(refuse_missing(server_controls, policy));
         BOOST_OUTCOME_TRY(refuse_missing({image}, policy));
     }
@@ -170,7 +170,7 @@ Result<Assembled> assemble(
     inputs.limit_processes_by_rlimit = is_missing(server_controls, "process_limit");
     BOOST_OUTCOME_TRY(inputs.seccomp, seccomp_program());
     Plan plan = build_plan(policy, inputs);
-    if (refusal == Refusal::kCollect) {
+    if (missing == MissingControl::kReport) {
         plan.waived = ~0U;
     }
     LaunchFailure failure;

@@ -15,9 +15,9 @@ namespace cellkeep::sandbox {
 
 class Zygote;
 
-enum class Refusal {
-    kStrict,   // a control that is missing and not in policy.allow_degraded is an error
-    kCollect,  // every waivable control is waived
+enum class MissingControl {
+    kRefuse,  // a control that is missing and not in policy.allow_degraded is an error
+    kReport,  // every waivable control is waived
 };
 
 struct Assembled {
@@ -32,7 +32,7 @@ struct Assembled {
 /// zygote: makes it; or null, then the launcher does.
 Result<Assembled> assemble(
     const Policy& policy,
-    Refusal refusal,
+    MissingControl missing,
     IsolationReport* reached,
     const Zygote* zygote = nullptr);
 

@@ -6,9 +6,9 @@
 
 namespace cellkeep::agent {
 
-http::Problem to_problem(const session::Refusal& refusal) {
+http::Problem to_problem(const session::LimitRefusal& refusal) {
     const std::string detail = refusal.message + " " + refusal.hint;
-    if (refusal.kind == session::Refusal::Kind::kBudget) {
+    if (refusal.kind == session::LimitRefusal::Kind::kBudget) {
         http::Problem problem = http::make_problem(
             429, "budget-exhausted", "A budget of the session is used up", detail);
         problem.extensions = {

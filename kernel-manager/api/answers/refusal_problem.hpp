@@ -4,13 +4,13 @@
 #pragma once
 
 #include "kernel-manager/http/message/problem.hpp"
-#include "kernel-manager/limits/refusal.hpp"
+#include "kernel-manager/limits/limit_refusal.hpp"
 
 namespace cellkeep::agent {
 
 /// budget-exhausted with members budget, used and limit, and no Retry-After, for waiting does not
 /// help; circuit-open with failures, threshold and retry_after_ms, and Retry-After in whole
 /// seconds.
-http::Problem to_problem(const session::Refusal& refusal);
+http::Problem to_problem(const session::LimitRefusal& refusal);
 
 }  // namespace cellkeep::agent

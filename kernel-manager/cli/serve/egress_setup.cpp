@@ -70,7 +70,7 @@ Result<egress::GatewayConfig> plan_egress(const ServeOptions& options) {
     return config;
 }
 
-nlohmann::json to_fields(const egress::AccessRecord& record) {
+nlohmann::json to_fields(const egress::EgressRecord& record) {
     // Without a method there was nothing that could have been allowed.
     const bool denied = egress::is_denial(record.reason) || record.method.empty();
     nlohmann::json fields = {
@@ -111,7 +111,7 @@ Result<std::shared_ptr<egress::Gateway>> make_gateway(
         secrets.push_back(secret.binding.name);
     }
     config.directory = directory;
-    config.log = [](const egress::AccessRecord& record) {
+    config.log = [](const egress::EgressRecord& record) {
         log_event(LogLevel::kInfo, "egress", to_fields(record));
     };
     BOOST_OUTCOME_TRY(auto gateway, egress::Gateway::create(io, std::move(config)));

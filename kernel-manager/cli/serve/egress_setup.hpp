@@ -25,6 +25,6 @@ Result<std::shared_ptr<egress::Gateway>> make_gateway(
     boost::asio::io_context& io, egress::GatewayConfig config, const std::string& directory);
 
 /// The fields of one line of the log.
-nlohmann::json to_fields(const egress::AccessRecord& record);
+nlohmann::json to_fields(const egress::EgressRecord& record);
 
 }  // namespace cellkeep::cli

@@ -48,7 +48,7 @@ Step ClientSide::read_head(MessageReader& reader) {
         if (used.has_error()) {
             const bool large = used.error().code() == ErrorCode::kLimitExceeded;
             const Reason reason = large ? Reason::kHeadTooLarge : Reason::kMalformed;
-            co_return Refusal{reason, used.error().message() + "."};
+            co_return EgressRefusal{reason, used.error().message() + "."};
         }
         input_.erase(0, used.value());
     }

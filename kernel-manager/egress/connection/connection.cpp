@@ -17,8 +17,8 @@ namespace cellkeep::egress {
 namespace asio = boost::asio;
 
 ProxyConnection::ProxyConnection(
-    std::shared_ptr<SessionProxy> owner, asio::ip::tcp::socket socket, Admittance admittance)
-    : admittance_(admittance),
+    std::shared_ptr<SessionProxy> owner, asio::ip::tcp::socket socket, ProxyAdmission admission)
+    : admission_(admission),
       state_(std::move(owner)),
       client_(state_, std::move(socket)),
       upstream_(state_) {
@@ -44,7 +44,7 @@ void ProxyConnection::stop(Reason why) {
 }
 
 asio::awaitable<void> ProxyConnection::run() {
-    if (admittance_ == Admittance::kTooMany) {
+    if (admission_ == ProxyAdmission::kTooMany) {
         co_await refuse_connection();
     } else {
         Next next = Next::kKeepAlive;
@@ -63,20 +63,20 @@ asio::awaitable<void> ProxyConnection::run() {
 asio::awaitable<void> ProxyConnection::refuse_connection() {
     state_.record.begin();
     state_.record.start_clock();
-    Refusal full;
+    EgressRefusal full;
     full.reason = Reason::kTooManyConnections;
     full.detail = "The session has " + std::to_string(state_.limits().connections_max) +
                   " connections to the proxy already.";
-    Refusal refusal = charge().value_or(std::move(full));
+    EgressRefusal refusal = charge().value_or(std::move(full));
     (void)co_await refuse(nullptr, std::move(refusal));
 }
 
-std::optional<Refusal> ProxyConnection::charge() {
+std::optional<EgressRefusal> ProxyConnection::charge() {
     state_.owner->budget().count_request();
     if (state_.owner->budget().take_request(Budget::Clock::now())) {
         return std::nullopt;
     }
-    return Refusal{
+    return EgressRefusal{
         Reason::kTooManyRequests,
         "The session has made " + std::to_string(state_.limits().requests_per_minute_max) +
             " requests in the last minute."};
@@ -96,16 +96,16 @@ Allowed<ProxyRequest> ProxyConnection::admit(const MessageReader& reader) {
     const Authority& to = request.value().target;
     state_.record.fields().target = to;
     if (!allows(state_.owner->policy(), to.host.text, to.port)) {
-        return Refusal{
+        return EgressRefusal{
             Reason::kNotAllowed, to_string(to) + " is not in this session's network.allow."};
     }
     if (!budget.up_left()) {
-        return Refusal{
+        return EgressRefusal{
             Reason::kBytesUpLimit,
             "The session has sent its " + std::to_string(state_.limits().bytes_up_max) + " bytes."};
     }
     if (!budget.down_left()) {
-        return Refusal{
+        return EgressRefusal{
             Reason::kBytesDownLimit,
             "The session has received its " + std::to_string(state_.limits().bytes_down_max) +
                 " bytes."};
@@ -128,7 +128,7 @@ asio::awaitable<Next> ProxyConnection::serve_one() {
             state_.record.drop();
             co_return Next::kClose;
         }
-        Refusal refusal = charge().value_or(head.error());
+        EgressRefusal refusal = charge().value_or(head.error());
         co_return co_await refuse(nullptr, std::move(refusal));
     }
     const auto request = admit(reader);
@@ -154,7 +154,7 @@ asio::awaitable<Next> ProxyConnection::serve_one() {
     co_return next.value();
 }
 
-asio::awaitable<Next> ProxyConnection::refuse(const MessageReader* reader, Refusal refusal) {
+asio::awaitable<Next> ProxyConnection::refuse(const MessageReader* reader, EgressRefusal refusal) {
     RequestRecord& record = state_.record;
     // A client that asks too often has to connect again.
     const bool keep = reader != nullptr && reader->done() && reader->keep_alive() &&

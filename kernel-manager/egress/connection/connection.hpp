@@ -22,20 +22,20 @@
 namespace cellkeep::egress {
 
 /// kTooMany: its one request is refused for that reason, and it closes.
-enum class Admittance { kServe, kTooMany };
+enum class ProxyAdmission { kServe, kTooMany };
 
 class ProxyConnection : public std::enable_shared_from_this<ProxyConnection> {
  public:
     ProxyConnection(
         std::shared_ptr<SessionProxy> owner,
         boost::asio::ip::tcp::socket socket,
-        Admittance admittance);
+        ProxyAdmission admission);
     ProxyConnection(const ProxyConnection&) = delete;
     ProxyConnection& operator=(const ProxyConnection&) = delete;
     ~ProxyConnection();
 
     void start();
-    Admittance admittance() const { return admittance_; }
+    ProxyAdmission admission() const { return admission_; }
     /// Where it goes now, if it was allowed to.
     const std::optional<Authority>& target() const { return state_.target; }
     /// Ends it now.
@@ -47,12 +47,12 @@ class ProxyConnection : public std::enable_shared_from_this<ProxyConnection> {
     boost::asio::awaitable<Next> serve_one();
     /// One request of the minute's, also for what is answered without having been understood. A
     /// refusal if there is none left.
-    std::optional<Refusal> charge();
+    std::optional<EgressRefusal> charge();
     Allowed<ProxyRequest> admit(const MessageReader& reader);
     /// reader: of the request that is refused; null if its head was not read.
-    boost::asio::awaitable<Next> refuse(const MessageReader* reader, Refusal refusal);
+    boost::asio::awaitable<Next> refuse(const MessageReader* reader, EgressRefusal refusal);
 
-    Admittance admittance_;
+    ProxyAdmission admission_;
     ConnectionState state_;
     ClientSide client_;
     Upstream upstream_;

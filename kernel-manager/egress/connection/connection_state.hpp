@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernel-manager/egress/connection/request_record.hpp"
-#include "kernel-manager/egress/refusal.hpp"
+#include "kernel-manager/egress/egress_refusal.hpp"
 #include "kernel-manager/egress/session_proxy.hpp"
 #include "kernel-manager/egress/target.hpp"
 #include "kernel-manager/egress/watchdog.hpp"
@@ -31,7 +31,7 @@ struct ConnectionState {
     const ProxyLimits& limits() const { return owner->parts().limits; }
     /// What the failure of a stream means: that the connection was ended from outside, that its
     /// deadline passed, or that the peer closed.
-    Refusal explain(Reason when_closed, Reason when_late, std::string detail) const {
+    EgressRefusal explain(Reason when_closed, Reason when_late, std::string detail) const {
         if (stopped) {
             return {*stopped, "The connection was ended from outside."};
         }

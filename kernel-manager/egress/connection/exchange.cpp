@@ -68,7 +68,7 @@ asio::awaitable<Allowed<Next>> Exchange::run() {
         co_return got.error();
     }
     if (mask_ && answer->has_body() && is_packed(answer->head())) {
-        Refusal packed;
+        EgressRefusal packed;
         packed.reason = Reason::kUpstreamProtocol;
         packed.detail =
             "The host packs its answer although it was asked not to, so that the secret "
@@ -140,7 +140,7 @@ Step Exchange::pass_body_up(const Framing& framing) {
         }
         const auto used = reader_.feed(client_.input());
         if (used.has_error()) {
-            co_return Refusal{Reason::kMalformed, used.error().message() + "."};
+            co_return EgressRefusal{Reason::kMalformed, used.error().message() + "."};
         }
         client_.input().erase(0, used.value());
     }
@@ -171,7 +171,7 @@ Step Exchange::read_answer_head(std::unique_ptr<MessageReader>& answer) {
         }
         const int status = answer->head().status;
         if (status == kSwitchingProtocols) {
-            co_return Refusal{
+            co_return EgressRefusal{
                 Reason::kUpstreamProtocol,
                 "The host changes to a protocol that the client did not ask for."};
         }
@@ -179,7 +179,7 @@ Step Exchange::read_answer_head(std::unique_ptr<MessageReader>& answer) {
             co_return true;
         }
     }
-    co_return Refusal{Reason::kUpstreamProtocol, "The host sends too many interim answers."};
+    co_return EgressRefusal{Reason::kUpstreamProtocol, "The host sends too many interim answers."};
 }
 
 Framing Exchange::answer_framing(const MessageReader& answer) const {
@@ -211,7 +211,7 @@ asio::awaitable<Next> Exchange::pass_answer(MessageReader& answer) {
     state_.watchdog.arm(state_.limits().idle_timeout);
     const boost::system::error_code failed = co_await client_.stream().write(head);
     if (failed) {
-        const Refusal gone = state_.explain(
+        const EgressRefusal gone = state_.explain(
             Reason::kClientClosed, Reason::kIdleTimeout, "The client takes no more.");
         state_.record.finish(gone.reason);
         co_return Next::kClose;

@@ -6,7 +6,7 @@
 namespace cellkeep::egress {
 
 void RequestRecord::begin() {
-    fields_ = AccessRecord();
+    fields_ = EgressRecord();
     open_ = true;
 }
 

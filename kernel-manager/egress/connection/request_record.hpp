@@ -23,11 +23,11 @@ class RequestRecord {
     void drop() { open_ = false; }
     /// Gives the record to the owner. Does nothing if it has been given or dropped.
     void finish(Reason reason);
-    AccessRecord& fields() { return fields_; }
+    EgressRecord& fields() { return fields_; }
 
  private:
     SessionProxy& owner_;
-    AccessRecord fields_;
+    EgressRecord fields_;
     bool open_ = false;
     std::chrono::steady_clock::time_point began_at_;
 };

@@ -48,7 +48,7 @@ asio::awaitable<Allowed<Next>> Tunnel::run(const ProxyRequest& request) {
     state_.watchdog.arm(state_.limits().idle_timeout);
     const boost::system::error_code failed = co_await client_.stream().write(kEstablished);
     if (failed) {
-        Refusal gone = state_.explain(
+        EgressRefusal gone = state_.explain(
             Reason::kClientClosed, Reason::kIdleTimeout, "The client takes no more.");
         co_await refuse(std::move(gone));
         co_return Next::kClose;
@@ -82,7 +82,7 @@ Step Tunnel::read_hello() {
         if (hello.has_error()) {
             const bool large = hello.error().code() == ErrorCode::kLimitExceeded;
             const Reason reason = large ? Reason::kClientHelloTooLarge : Reason::kNotTls;
-            co_return Refusal{reason, hello.error().message() + "."};
+            co_return EgressRefusal{reason, hello.error().message() + "."};
         }
         if (hello.value().has_value()) {
             if (parse_host(hello.value()->server_name).has_value()) {
@@ -98,7 +98,7 @@ Step Tunnel::read_hello() {
     }
 }
 
-asio::awaitable<void> Tunnel::refuse(Refusal refusal) {
+asio::awaitable<void> Tunnel::refuse(EgressRefusal refusal) {
     upstream_.close();
     if (!state_.stopped && is_denial(refusal.reason)) {
         state_.watchdog.arm(state_.limits().idle_timeout);
@@ -115,7 +115,7 @@ asio::awaitable<void> Tunnel::refuse(Refusal refusal) {
 asio::awaitable<Next> Tunnel::terminate() {
     auto context = state_.owner->parts().authority->context_for(state_.target->host);
     if (context.has_error()) {
-        Refusal failed;
+        EgressRefusal failed;
         failed.detail = "No certificate could be made.";
         co_await refuse(std::move(failed));
         co_return Next::kClose;
@@ -124,7 +124,7 @@ asio::awaitable<Next> Tunnel::terminate() {
     const boost::system::error_code failed =
         co_await client_.accept_tls(std::move(context).value());
     if (failed) {
-        const Refusal gone =
+        const EgressRefusal gone =
             state_.explain(Reason::kClientTls, Reason::kHeadTimeout, "The TLS handshake failed.");
         state_.record.finish(gone.reason);
         co_return Next::kClose;

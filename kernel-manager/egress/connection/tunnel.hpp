@@ -33,7 +33,7 @@ class Tunnel {
     /// One direction until its end. Every other end of it ends both.
     boost::asio::awaitable<void> pump(
         Stream& from, Stream& to, boost::asio::mutable_buffer buffer, bool up);
-    boost::asio::awaitable<void> refuse(Refusal refusal);
+    boost::asio::awaitable<void> refuse(EgressRefusal refusal);
     void stop(Reason why);
 
     ConnectionState& state_;

@@ -22,7 +22,7 @@ Step Upstream::open(const Authority& to, bool tls) {
         std::move(executor), std::move(copy), most, std::move(dialing));
     dialing_.reset();
     if (state_.stopped) {
-        co_return Refusal{*state_.stopped, "The connection was ended from outside."};
+        co_return EgressRefusal{*state_.stopped, "The connection was ended from outside."};
     }
     if (dialed.has_error()) {
         co_return dialed.error();
@@ -50,7 +50,7 @@ Step Upstream::open(const Authority& to, bool tls) {
 
 Step Upstream::send(std::string text) {
     if (!state_.owner->budget().take_up(text.size())) {
-        co_return Refusal{
+        co_return EgressRefusal{
             Reason::kBytesUpLimit,
             "The session has sent its " + std::to_string(state_.limits().bytes_up_max) + " bytes."};
     }
@@ -78,7 +78,7 @@ Step Upstream::read(MessageReader& answer) {
                 "The host's answer did not come to its end.");
         }
         if (!state_.owner->budget().take_down(got.bytes)) {
-            co_return Refusal{
+            co_return EgressRefusal{
                 Reason::kBytesDownLimit,
                 "The session has received its " + std::to_string(state_.limits().bytes_down_max) +
                     " bytes."};
@@ -88,7 +88,7 @@ Step Upstream::read(MessageReader& answer) {
     }
     const auto used = answer.feed(received_);
     if (used.has_error()) {
-        co_return Refusal{
+        co_return EgressRefusal{
             Reason::kUpstreamProtocol, "The host's answer: " + used.error().message() + "."};
     }
     received_.erase(0, used.value());

@@ -37,7 +37,7 @@ bool is_connected_to(const tcp::socket& socket, const tcp::endpoint& endpoint) {
     return !error && peer == endpoint;
 }
 
-Refusal cancelled() {
+EgressRefusal cancelled() {
     return {Reason::kSessionEnded, "The connection was ended from outside."};
 }
 
@@ -75,7 +75,7 @@ Allowed<std::vector<Address>> choose_addresses(
         for (const std::string_view kind : refused) {
             kinds += (kinds.empty() ? "" : ", ") + std::string(kind);
         }
-        return Refusal{
+        return EgressRefusal{
             Reason::kAddressRefused,
             "No address of " + target.host.text + " may be reached (" + kinds + ")."};
     }
@@ -108,7 +108,7 @@ asio::awaitable<Allowed<std::unique_ptr<Dialed>>> Dialer::dial(
     }
     auto own = own_addresses();
     if (own.has_error()) {
-        co_return Refusal{Reason::kInternal, "The host's own addresses are not known."};
+        co_return EgressRefusal{Reason::kInternal, "The host's own addresses are not known."};
     }
     const AddressRules rules(permitted_, std::move(own).value());
     BOOST_OUTCOME_CO_TRY(
@@ -167,9 +167,10 @@ asio::awaitable<Allowed<std::unique_ptr<Dialed>>> Dialer::connect(
         }
     }
     if (why.empty()) {
-        co_return Refusal{Reason::kConnectTimeout, to_string(target) + " did not answer in time."};
+        co_return EgressRefusal{
+            Reason::kConnectTimeout, to_string(target) + " did not answer in time."};
     }
-    co_return Refusal{Reason::kConnectFailed, to_string(target) + ": " + why + "."};
+    co_return EgressRefusal{Reason::kConnectFailed, to_string(target) + ": " + why + "."};
 }
 
 }  // namespace cellkeep::egress

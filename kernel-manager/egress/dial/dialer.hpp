@@ -7,8 +7,8 @@
 
 #include "kernel-manager/egress/dial/address.hpp"
 #include "kernel-manager/egress/dial/resolver.hpp"
+#include "kernel-manager/egress/egress_refusal.hpp"
 #include "kernel-manager/egress/limits.hpp"
-#include "kernel-manager/egress/refusal.hpp"
 #include "kernel-manager/egress/target.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

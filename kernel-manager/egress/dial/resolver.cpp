@@ -164,17 +164,17 @@ asio::awaitable<Allowed<Resolver::Addresses>> SystemResolver::resolve(
         (void)co_await lookup->done.async_wait(kAwait);  // Ignored: what there is now counts.
     }
     if (*running_ >= lookups_max_ || of_session.running >= of_session.most) {
-        co_return Refusal{Reason::kResolverBusy, "Too many names are being looked up."};
+        co_return EgressRefusal{Reason::kResolverBusy, "Too many names are being looked up."};
     }
     if (!start(name, lookup)) {
-        co_return Refusal{Reason::kResolverBusy, "No more names can be looked up."};
+        co_return EgressRefusal{Reason::kResolverBusy, "No more names can be looked up."};
     }
     (void)co_await lookup->done.async_wait(kAwait);  // Ignored: `finished` says which it was.
     if (!lookup->finished) {
-        co_return Refusal{Reason::kResolveTimeout, "Looking up " + name + " took too long."};
+        co_return EgressRefusal{Reason::kResolveTimeout, "Looking up " + name + " took too long."};
     }
     if (lookup->addresses.empty()) {
-        co_return Refusal{Reason::kResolveFailed, "The name " + name + " has no address."};
+        co_return EgressRefusal{Reason::kResolveFailed, "The name " + name + " has no address."};
     }
     co_return std::move(lookup->addresses);
 }

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernel-manager/egress/dial/address.hpp"
-#include "kernel-manager/egress/refusal.hpp"
+#include "kernel-manager/egress/egress_refusal.hpp"
 #include "protocol/limits.hpp"
 
 #include <boost/asio/awaitable.hpp>

@@ -59,21 +59,22 @@ Allowed<bool> check_host(
     const MessageHead& head, const Authority& target, std::uint16_t default_port) {
     const auto hosts = values_of(head, "Host");
     if (hosts.size() > 1 || (hosts.empty() && head.version_1_1)) {
-        return Refusal{Reason::kMalformed, "The request must have exactly one Host."};
+        return EgressRefusal{Reason::kMalformed, "The request must have exactly one Host."};
     }
     if (hosts.empty()) {
         return true;
     }
     const auto host = parse_authority(hosts.front(), default_port);
     if (host.has_error() || host.value() != target) {
-        return Refusal{Reason::kHostMismatch, "Host is not the target, " + to_string(target) + "."};
+        return EgressRefusal{
+            Reason::kHostMismatch, "Host is not the target, " + to_string(target) + "."};
     }
     return true;
 }
 
 Allowed<bool> check_method(const MessageHead& head) {
     if (!is_passed_on(head.method)) {
-        return Refusal{Reason::kMethodRefused, "The method is not passed on."};
+        return EgressRefusal{Reason::kMethodRefused, "The method is not passed on."};
     }
     return true;
 }
@@ -98,11 +99,11 @@ std::string framing_line(const Framing& framing) {
 Allowed<ProxyRequest> read_tunnel(const MessageHead& head) {
     auto target = parse_authority(head.target, 0);
     if (target.has_error()) {
-        return Refusal{Reason::kBadTarget, "CONNECT: " + target.error().message() + "."};
+        return EgressRefusal{Reason::kBadTarget, "CONNECT: " + target.error().message() + "."};
     }
     if (!values_of(head, "Content-Length").empty() ||
         !values_of(head, "Transfer-Encoding").empty()) {
-        return Refusal{Reason::kMalformed, "CONNECT has no body."};
+        return EgressRefusal{Reason::kMalformed, "CONNECT has no body."};
     }
     if (!values_of(head, "Host").empty()) {
         BOOST_OUTCOME_TRY(check_host(head, target.value(), target.value().port));
@@ -135,7 +136,7 @@ Allowed<ProxyRequest> read_proxy_request(const MessageHead& head) {
     BOOST_OUTCOME_TRY(check_method(head));
     auto target = parse_absolute_target(head.target);
     if (target.has_error()) {
-        return Refusal{Reason::kBadTarget, target.error().message() + "."};
+        return EgressRefusal{Reason::kBadTarget, target.error().message() + "."};
     }
     BOOST_OUTCOME_TRY(check_host(head, target.value().authority, kHttpPort));
     return ProxyRequest{
@@ -145,7 +146,7 @@ Allowed<ProxyRequest> read_proxy_request(const MessageHead& head) {
 Allowed<ProxyRequest> read_inner_request(const MessageHead& head, const Authority& tunnel) {
     BOOST_OUTCOME_TRY(check_method(head));
     if (const Status origin = check_origin_target(head.target); origin.has_error()) {
-        return Refusal{Reason::kBadTarget, origin.error().message() + "."};
+        return EgressRefusal{Reason::kBadTarget, origin.error().message() + "."};
     }
     BOOST_OUTCOME_TRY(check_host(head, tunnel, kHttpsPort));
     return ProxyRequest{false, head.method, tunnel, head.target};

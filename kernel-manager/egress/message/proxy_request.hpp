@@ -5,8 +5,8 @@
 // the framing is written anew. Pure functions. Any thread.
 #pragma once
 
+#include "kernel-manager/egress/egress_refusal.hpp"
 #include "kernel-manager/egress/message/message_reader.hpp"
-#include "kernel-manager/egress/refusal.hpp"
 #include "kernel-manager/egress/target.hpp"
 
 #include <cstdint>

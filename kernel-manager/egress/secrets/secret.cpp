@@ -338,13 +338,13 @@ Allowed<SecretUse> choose_secret(
         }
     }
     if (use.bound && !scheme) {
-        return Refusal{
+        return EgressRefusal{
             Reason::kSecretScheme,
             tls ? "The secret of this host is for http:// URLs."
                 : "The secret of this host is for https."};
     }
     if (use.bound && use.secret == nullptr) {
-        return Refusal{
+        return EgressRefusal{
             Reason::kSecretScope,
             "No secret of this host is for this method and path, and nothing else may be asked of "
             "the host."};

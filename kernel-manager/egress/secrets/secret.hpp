@@ -5,9 +5,9 @@
 // one into an error, gives one to anything but make_upstream_head(). One thread.
 #pragma once
 
+#include "kernel-manager/egress/egress_refusal.hpp"
 #include "kernel-manager/egress/message/proxy_request.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
-#include "kernel-manager/egress/refusal.hpp"
 #include "protocol/support/result.hpp"
 
 #include <cstddef>

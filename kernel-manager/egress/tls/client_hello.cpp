@@ -182,18 +182,18 @@ Result<std::optional<ClientHello>> read_client_hello(
 
 Allowed<bool> check_client_hello(const ClientHello& hello, const Authority& target) {
     if (hello.encrypted) {
-        return Refusal{
+        return EgressRefusal{
             Reason::kEncryptedClientHello, "The ClientHello hides the name of the server."};
     }
     if (hello.server_name.empty()) {
         if (target.host.address) {
             return true;
         }
-        return Refusal{Reason::kNoServerName, "The ClientHello names no server."};
+        return EgressRefusal{Reason::kNoServerName, "The ClientHello names no server."};
     }
     const auto host = parse_host(hello.server_name);
     if (host.has_error() || host.value() != target.host) {
-        return Refusal{
+        return EgressRefusal{
             Reason::kServerNameMismatch,
             "The ClientHello names another server than " + target.host.text + "."};
     }

@@ -5,7 +5,7 @@
 // tunnel whose first bytes are not one well-formed ClientHello carries nothing. Pure. Any thread.
 #pragma once
 
-#include "kernel-manager/egress/refusal.hpp"
+#include "kernel-manager/egress/egress_refusal.hpp"
 #include "kernel-manager/egress/target.hpp"
 #include "protocol/support/result.hpp"
 

@@ -44,7 +44,7 @@ class ArtifactCollector : public std::enable_shared_from_this<ArtifactCollector>
     void finish(std::uint64_t bytes_max, std::function<void(Artifacts)> done);
     /// Between finish() and its answer.
     bool busy() const { return static_cast<bool>(done_); }
-    /// The workspace goes: whoever waits gets what is known.
+    /// The workspace goes: callers that wait get what is known.
     void close();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which files of a workspace were made or changed between two moments. It remembers a listing and
-// is told by a watch which names to look at again; without a watch (the host has none to give, too
+// learns from a watch which names to look at again; without a watch (the host has none to give, too
 // many directories) or after too much at once it looks at everything, within the bounds of
 // sandbox/workspace/workspace_walker.hpp. Never reads a file, never follows a link. One thread.
 #pragma once
@@ -45,7 +45,7 @@ class ArtifactTracker {
     ArtifactTracker& operator=(const ArtifactTracker&) = delete;
     ~ArtifactTracker();
 
-    /// What changed until now is nobody's.
+    /// What changed until now belongs to no execution.
     void begin();
 
     struct Change {

@@ -3,7 +3,7 @@
 // Notes which names of a workspace's directories change (inotify(7)), without anybody having to
 // look: the kernel keeps the notes until drain(), and an idle session costs no wake-up. Directories
 // are watched by descriptor; a name is only a hint where to look. Bounded by kWatched…Max and by
-// the host's fs.inotify limits; whoever uses it must be able to do without. One thread.
+// the host's fs.inotify limits; its user must be able to do without. One thread.
 #pragma once
 
 #include "protocol/support/result.hpp"

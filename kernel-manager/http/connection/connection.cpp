@@ -44,10 +44,10 @@ Connection::Connection(
     std::shared_ptr<ByteStream> stream,
     const Application& application,
     std::shared_ptr<ConnectionRegistry> registry,
-    Admittance admittance)
+    ConnectionAdmission admission)
     : application_(application),
       registry_(std::move(registry)),
-      admittance_(admittance),
+      admission_(admission),
       wire_(std::make_shared<Wire>(std::move(stream), registry_->limits())),
       reader_(std::make_shared<RequestReader>(wire_)),
       sender_(std::make_unique<ResponseSender>(wire_)) {
@@ -159,7 +159,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     how.head_only = request.method == "HEAD";
     how.version = reader_->version();
     how.keep_alive = reader_->keep_alive() && !reader_->broken() && !finishing_ &&
-                     admittance_ == Admittance::kServe;
+                     admission_ == ConnectionAdmission::kServe;
     if (std::holds_alternative<StreamBody>(response.body) && how.version != HttpVersion::k11) {
         how.keep_alive = false;  // its end is the connection's (RFC 9112, section 6.3)
     }
@@ -214,7 +214,7 @@ Request Connection::take_request(Response& refusal, const Route*& route) {
         reader_->set_broken();
         problem->instance = request.target.path;
         refusal = to_response(*problem);
-    } else if (admittance_ == Admittance::kServerFull) {
+    } else if (admission_ == ConnectionAdmission::kServerFull) {
         refusal = to_response(make_problem(503, "Too many open connections."));
         set_instance(refusal, request.target.path);
     } else if (admission.route != nullptr && handshake.version_unknown) {

@@ -46,7 +46,7 @@ class ConnectionRegistry {
     std::set<Connection*> open_;
 };
 
-enum class Admittance { kServe, kServerFull };
+enum class ConnectionAdmission { kServe, kServerFull };
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -54,7 +54,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
         std::shared_ptr<ByteStream> stream,
         const Application& application,
         std::shared_ptr<ConnectionRegistry> registry,
-        Admittance admittance);
+        ConnectionAdmission admission);
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
     ~Connection();
@@ -85,7 +85,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     const Application& application_;
     std::shared_ptr<ConnectionRegistry> registry_;
-    Admittance admittance_;
+    ConnectionAdmission admission_;
     std::shared_ptr<Wire> wire_;
     std::shared_ptr<RequestReader> reader_;  // null once the connection is a WebSocket
     std::shared_ptr<PeerWatch> watch_;       // of the present request

@@ -149,7 +149,7 @@ asio::awaitable<bool> ResponseSender::send_stream(
     try {
         done = co_await body.run(writer);
     } catch (const std::exception& failure) {
-        // The head is sent: only a body that is cut off can tell.
+        // The head is sent: only a body that is cut off can show it.
         done = Error(ErrorCode::kSystem, failure.what());
     }
     const bool gone = writer.gone();

@@ -133,7 +133,7 @@ void ChannelsFront::on_session_closed(const std::string& session_id) {
     if (shutting_down_) {
         hub.mapped()->close(http::CloseCode::kGoingAway, "The server is shutting down.");
     } else {
-        hub.mapped()->close(http::CloseCode::kNormal, hub.mapped()->epitaph());
+        hub.mapped()->close(http::CloseCode::kNormal, hub.mapped()->close_reason());
     }
 }
 

@@ -132,7 +132,7 @@ void ChannelsHub::forget_oldest() {
     }
 }
 
-std::string ChannelsHub::epitaph() const {
+std::string ChannelsHub::close_reason() const {
     const auto death = session_->info().death;
     return death.has_value() ? session::describe(*death) : "The session has ended.";
 }

@@ -58,7 +58,7 @@ class ChannelsHub {
     void close(http::CloseCode code, const std::string& reason);
 
     /// Why the session ended, for people.
-    std::string epitaph() const;
+    std::string close_reason() const;
     const PeerLog& log() const { return *log_; }
     std::size_t places() const { return places_.size(); }
 

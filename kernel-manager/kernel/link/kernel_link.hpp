@@ -65,7 +65,7 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     /// A frame with its length, on its way to the kernel.
     struct Write {
         std::string prefix;
-        protocol::Message message;  // shares its bytes with whoever else has it
+        protocol::Message message;  // shares its bytes with its other owners
 
         std::size_t size() const { return prefix.size() + message.frame().size(); }
         /// What follows the first offset bytes.

@@ -31,7 +31,7 @@ class MessageIntake {
         std::optional<protocol::Message> message;  // the next one, if it is ready
         std::size_t bytes = 0;                     // looked at or copied
     };
-    /// Works on about so many bytes of it. A content that is no JSON object is passed on as it
+    /// Works on about this number of its bytes. A content that is no JSON object is passed on as it
     /// came. Precondition: busy(). Fails as Message::from_frame; the frame is then gone.
     Result<Progress> advance(std::size_t bytes);
     /// Passes the frame on without a further look, as if its content were no JSON object.

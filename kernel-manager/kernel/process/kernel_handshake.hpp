@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the server and an interpreter say to each other for themselves: the first question, whose
-// answer tells that the interpreter is ready and what it is, and the hand-out of a spare's. Keeps
+// answer shows that the interpreter is ready and what it is, and the hand-out of a spare's. Keeps
 // those who wait for either. Sends nothing itself. io_context thread only.
 #pragma once
 

@@ -30,7 +30,7 @@ class ProcessEnd {
     struct Settled {
         /// Whether there will be another process, if that was decided.
         std::optional<bool> restarts;
-        /// The request whose client has been told of the end.
+        /// The request whose client already knows of the end.
         std::optional<protocol::Message> told;
     };
 
@@ -61,7 +61,7 @@ class ProcessEnd {
     /// The sandbox is gone with everything in it. Returns why.
     Death on_sandbox_died() const;
 
-    /// The client of this request is told of the end, and whether there will be a restart.
+    /// Informs the client of this request of the end, and whether there will be a restart.
     void tell(const protocol::Message& request, bool restarts);
     /// What remains does not go: there is no restart.
     void give_up() { settled_.restarts = false; }
@@ -84,7 +84,7 @@ class RestartPolicy {
         : budget_(deaths_max, window) {}
 
     /// Returns whether an interpreter follows the one that died, and counts the death then.
-    /// is_spare: nobody has the session. has_worked: the interpreter had become ready.
+    /// is_spare: the session has no client. has_worked: the interpreter had become ready.
     bool allows(const Death& death, bool is_spare, bool has_worked, Time now);
     /// Somebody asks for a restart: earlier deaths no longer count.
     void forget_deaths() { budget_.reset(); }

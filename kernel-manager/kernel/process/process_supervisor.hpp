@@ -66,7 +66,7 @@ class ProcessSupervisor {
         bool told = false;  // the client of the cell that it ran has its answer already
     };
 
-    /// Whom it tells. None is empty; any may end the session.
+    /// What it reports. None is empty; any may end the session.
     struct Listener {
         std::function<void(KernelEvent)> change;
         /// A status of this kernel.

@@ -15,7 +15,7 @@ nlohmann::json body_of(const http::Response& response) {
 
 TEST_CASE("a budget that is used up says which, how much and how much of it", "[agent][refusal]") {
     const auto response = http::to_response(to_problem(
-        {session::Refusal::Kind::kBudget,
+        {session::LimitRefusal::Kind::kBudget,
          "total_cpu_ms",
          120,
          100,
@@ -34,7 +34,7 @@ TEST_CASE("a budget that is used up says which, how much and how much of it", "[
 
 TEST_CASE("an open breaker says when to try again", "[agent][refusal]") {
     const auto response = http::to_response(to_problem(
-        {session::Refusal::Kind::kCircuitOpen,
+        {session::LimitRefusal::Kind::kCircuitOpen,
          "consecutive_failures",
          10,
          10,

@@ -23,7 +23,7 @@ class Proxy {
         UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         REQUIRE(::listen(listener.get(), 1) == 0);
         ProxyParts parts;
-        parts.log = [this](const AccessRecord& record) { records.push_back(record); };
+        parts.log = [this](const EgressRecord& record) { records.push_back(record); };
         owner =
             SessionProxy::open(io, "ses_1", {}, {}, std::move(parts), std::move(listener)).value();
     }
@@ -35,7 +35,7 @@ class Proxy {
     }
 
     boost::asio::io_context io;
-    std::vector<AccessRecord> records;
+    std::vector<EgressRecord> records;
     std::shared_ptr<SessionProxy> owner;
 };
 

@@ -43,7 +43,7 @@ asio::awaitable<Allowed<Resolver::Addresses>> FakeResolver::resolve(
     if (name == silent) {
         asio::steady_timer timer(co_await asio::this_coro::executor, patience);
         co_await timer.async_wait(asio::use_awaitable);
-        co_return Refusal{Reason::kResolveTimeout, "No answer."};
+        co_return EgressRefusal{Reason::kResolveTimeout, "No answer."};
     }
     const std::size_t time = asked[name]++;
     while (name == held) {
@@ -52,7 +52,7 @@ asio::awaitable<Allowed<Resolver::Addresses>> FakeResolver::resolve(
     }
     const auto found = answers.find(name);
     if (found == answers.end()) {
-        co_return Refusal{Reason::kResolveFailed, "No such name."};
+        co_return EgressRefusal{Reason::kResolveFailed, "No such name."};
     }
     co_return found->second.at(std::min(time, found->second.size() - 1));
 }
@@ -188,7 +188,7 @@ ProxyFixture::ProxyFixture(Setup setup) : work_(io_.get_executor()) {
     parts.authority = authority_;
     parts.client_context = make_client_context(setup.trusted).value();
     parts.limits = setup.limits;
-    parts.log = [this](const AccessRecord& record) {
+    parts.log = [this](const EgressRecord& record) {
         const std::lock_guard lock(mutex_);
         records_.push_back(record);
         recorded_.notify_all();
@@ -266,7 +266,7 @@ void ProxyFixture::wait_for_connections(std::size_t count) {
     wait_until([this, count] { return proxy_->connections() == count; });
 }
 
-std::vector<AccessRecord> ProxyFixture::wait_for_records(std::size_t count) {
+std::vector<EgressRecord> ProxyFixture::wait_for_records(std::size_t count) {
     std::unique_lock lock(mutex_);
     const bool there =
         recorded_.wait_for(lock, kPatience, [&] { return records_.size() >= count; });

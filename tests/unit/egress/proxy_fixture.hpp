@@ -118,7 +118,7 @@ class ProxyFixture {
     /// Sends, ends its sending side, reads to the end.
     std::string ask(const std::string& bytes);
     /// Waits for `count` records, then returns all.
-    std::vector<AccessRecord> wait_for_records(std::size_t count);
+    std::vector<EgressRecord> wait_for_records(std::size_t count);
     /// Waits until `count` connections are open.
     void wait_for_connections(std::size_t count);
     /// Waits until `is_so` returns true; calls it on the proxy's thread.
@@ -139,7 +139,7 @@ class ProxyFixture {
     std::uint16_t port_ = 0;
     std::mutex mutex_;
     std::condition_variable recorded_;
-    std::vector<AccessRecord> records_;
+    std::vector<EgressRecord> records_;
     std::thread thread_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/refusal.hpp"
+#include "kernel-manager/egress/egress_refusal.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

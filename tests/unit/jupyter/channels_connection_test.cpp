@@ -315,7 +315,7 @@ TEST_CASE("the end of the session reaches everyone, last words first", "[channel
     slow->pause();
     (void)f.session->say("last words");
     f.session->close({session::Death::Kind::kCulled, 0});
-    f.hub->close(CloseCode::kNormal, f.hub->epitaph());
+    f.hub->close(CloseCode::kNormal, f.hub->close_reason());
     f.settle();
     CHECK(socket->texts() == Texts{"idle", "last words", "dead"});
     CHECK(socket->closed == CloseCode::kNormal);

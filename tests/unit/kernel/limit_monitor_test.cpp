@@ -272,12 +272,12 @@ TEST_CASE("budgets stop all clients, the breaker only agents", "[session][monito
     CHECK_FALSE(account.refuse_agent(limits, kStart).has_value());
     account.accept_agent();
     account.end_agent(CircuitVote::kFailure, kStart);
-    CHECK(account.refuse_agent(limits, kStart)->kind == Refusal::Kind::kCircuitOpen);
+    CHECK(account.refuse_agent(limits, kStart)->kind == LimitRefusal::Kind::kCircuitOpen);
     CHECK(account.circuit(kStart).state == CircuitState::kOpen);
     CHECK_FALSE(account.find_exhausted(limits).has_value());
     account.accept_client();
     limits.executions = 2;
-    CHECK(account.refuse_agent(limits, kStart)->kind == Refusal::Kind::kBudget);
+    CHECK(account.refuse_agent(limits, kStart)->kind == LimitRefusal::Kind::kBudget);
     CHECK(account.find_exhausted(limits)->used == 2);
     limits.executions.reset();
     limits.total_artifact_bytes = 10;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/refusal.hpp"
+#include "kernel-manager/egress/egress_refusal.hpp"
 
 #include "protocol/json.hpp"
 
@@ -175,7 +175,7 @@ std::string_view hint_of(Reason reason) {
 }
 
 std::string to_http(
-    const Refusal& refusal, const Authority& target, Afterwards after, bool without_body) {
+    const EgressRefusal& refusal, const Authority& target, Afterwards after, bool without_body) {
     const Row& row = row_of(refusal.reason);
     nlohmann::json problem = {
         {"type", "/problems/egress/" + std::string(row.code)},

@@ -11,7 +11,7 @@
 
 namespace cellkeep::session {
 
-struct Refusal {
+struct LimitRefusal {
     enum class Kind { kBudget, kCircuitOpen };
     Kind kind = Kind::kBudget;
     /// The budget's wire name ("total_cpu_ms"), or "consecutive_failures".

@@ -69,22 +69,22 @@ std::string_view title_of(Reason reason);
 std::string_view hint_of(Reason reason);
 
 /// With constructors, because g++ 12 miscompiles coroutines with temporaries of aggregates.
-struct Refusal {
-    Refusal() = default;
-    Refusal(Reason why, std::string sentence) : reason(why), detail(std::move(sentence)) {}
+struct EgressRefusal {
+    EgressRefusal() = default;
+    EgressRefusal(Reason why, std::string sentence) : reason(why), detail(std::move(sentence)) {}
     Reason reason = Reason::kInternal;
     std::string detail;  // a sentence
 };
 
 template <typename T>
 using Allowed = BOOST_OUTCOME_V2_NAMESPACE::
-    basic_result<T, Refusal, BOOST_OUTCOME_V2_NAMESPACE::policy::terminate>;
+    basic_result<T, EgressRefusal, BOOST_OUTCOME_V2_NAMESPACE::policy::terminate>;
 
 enum class Afterwards { kKeepAlive, kClose };
 
 /// A whole HTTP/1.1 answer: status, X-Cellkeep-Deny, a problem (RFC 9457) as JSON with `code`,
 /// `host`, `port` (of target, if it is known) and `hint`. without_body: for HEAD.
 std::string to_http(
-    const Refusal& refusal, const Authority& target, Afterwards after, bool without_body);
+    const EgressRefusal& refusal, const Authority& target, Afterwards after, bool without_body);
 
 }  // namespace cellkeep::egress
