@@ -161,7 +161,7 @@ TEST_CASE(
         "idle twice",
         "idle before the reply",
         "negative counts",
-        "input asked of nobody",
+        "input asked of no client",
         "as many buffers as may be",
         "one buffer too many",
         "very many buffers",
