@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The peers that Cellkeep is measured beside, in an environment of their own: what Jupyter's servers
-# bring along is nothing that a session or the tests' clients need. To be sourced after
+# The peers that Cellkeep is measured beside, in an environment of their own: neither sessions nor the
+# tests' clients need the packages of Jupyter's servers. To be sourced after
 # environments.sh and npm.sh. The peers that are programs of Node lie beside it, where
 # tests/benchmark/languages.py looks for them.
 

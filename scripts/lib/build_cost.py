@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads ninja's log and prints the dearest outputs of a build, and the sum of all."""
+"""Reads ninja's log and prints the slowest outputs of a build, and the sum of all."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What every script here starts from: strict mode, where things are, and stages. A stage is one
+# What every script here sources first: strict mode, the paths, and stages. A stage is one
 # line a person can read while its command's own output goes to build/logs/; when the command
 # fails, the end of that log is shown and the script ends with the command's exit code.
 set -euo pipefail
@@ -32,12 +32,12 @@ fail() {
     exit 1
 }
 
-# Seconds as a person says them.
+# Seconds as a person writes them.
 rough_time() {
     if [ "$1" -lt 90 ]; then printf '%d s' "$1"; else printf '%d min' $((($1 + 30) / 60)); fi
 }
 
-# The two faces of progress: a terminal sees one line that moves, a log file sees every tenth part.
+# Shows progress in two ways: a terminal gets one line that changes, a log file every tenth part.
 # Reads a command's output, understands ninja's "[3/120]"; everything is already in the log. The time
 # that remains is estimated from the steps so far, once they are a tenth of all.
 show_progress() {

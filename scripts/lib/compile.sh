@@ -15,7 +15,7 @@ compile() {
         esac
         shift
     done
-    # The same source is the same work in every clone: ccache sees paths relative to this one.
+    # Clones share ccache's results: it sees paths relative to the clone.
     export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1
     stage "configure-$preset" "Configuring the $title" \
         cmake --preset "$preset" --log-level=NOTICE "${settings[@]}"

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The environment image that sessions run from. A server makes it when it starts, if need be; made
-# here, it is a stage of its own and not part of some test's patience.
+# The environment image that sessions run from. A server makes it when it starts, if it is missing.
+# Made here, it is a stage of its own and takes no time of a test.
 
 # make_image PRESET
 make_image() {

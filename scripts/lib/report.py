@@ -60,7 +60,7 @@ def by_number(picture: Path) -> list[int]:
 
 
 def short(path: Path) -> str:
-    """As the newcomer would type it, from where they stand."""
+    """The path as the user would type it in the present folder."""
     relative = os.path.relpath(path)
     return relative if not relative.startswith("..") else str(path)
 

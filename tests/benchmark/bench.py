@@ -104,9 +104,9 @@ def load() -> str:
 
 @contextlib.contextmanager
 def private_places() -> Iterator[Path]:
-    """A folder for everything that is written meanwhile, ours and the peers'; it goes when we go.
+    """A folder for all files that the run writes, ours and the peers'. It is removed at the end.
 
-    The peers' own places are in it too: neither a person's settings nor their history take part.
+    The peers' own folders are in it, too, so that no user's settings or history take part.
     """
     folder = Path(tempfile.mkdtemp(prefix="ck-bench-"))
     try:
@@ -114,7 +114,7 @@ def private_places() -> Iterator[Path]:
             os.environ[f"JUPYTER_{name}_DIR"] = str(folder / name.lower())
             (folder / name.lower()).mkdir(mode=0o700)
         os.environ["IPYTHONDIR"] = str(folder / "ipython")
-        # With its list of fonts ready, as a session has it: looking for fonts is not what we time.
+        # A session has matplotlib's list of fonts; so has this run, because it does not time the search.
         fonts = Path(sys.prefix) / "share/cellkeep/matplotlib"
         os.environ["MPLCONFIGDIR"] = str(folder / "matplotlib")
         if fonts.is_dir():

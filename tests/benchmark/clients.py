@@ -23,12 +23,12 @@ from jupyter_client import BlockingKernelClient
 REPLY_SECONDS_MAX = 120.0
 # After the reply: how long nothing may come before the rest counts as lost.
 SILENCE_SECONDS_MAX = 5.0
-# How often somebody who waits for a kernel's answer looks whether that kernel is still there.
+# How often a client that waits for a kernel's answer checks whether the kernel still runs.
 ALIVE_SECONDS = 0.2
-# A kernel that has just bound its sockets does not know yet who listens to its iopub: what it says
-# is lost, and the request is sent again.
+# A kernel that has just bound its sockets may not know the subscribers of its iopub yet: its output
+# is lost then, and the client sends the request again.
 FIRST_SILENCE_SECONDS_MAX = 0.02
-# What a kernel's own server says of one that has died.
+# The states that a Jupyter server reports for a dead kernel.
 DEATHS = (b'"restarting"', b'"autorestarting"', b'"dead"')
 V1 = "v1.kernel.websocket.jupyter.org"
 # A server may close a connection that was idle for longer than this; a new one is made then.
@@ -37,7 +37,7 @@ IDLE_CONNECTION_SECONDS_MAX = 3.0
 
 @dataclass
 class Answer:
-    """What came of one execution, and how long it took."""
+    """The outcome of one execution, and how long it took."""
 
     seconds: float
     status: str = ""
@@ -50,7 +50,7 @@ class Answer:
     error: str = ""
 
     def checked(self, result: str | None = None) -> "Answer":
-        """Itself, if it is what was asked for."""
+        """Returns itself if the execution succeeded with this result; otherwise raises."""
         if self.status != "ok":
             raise RuntimeError(f"status {self.status}: {self.error or self.stderr}"[:300])
         if result is not None and self.result != result:
@@ -59,11 +59,11 @@ class Answer:
 
     @property
     def said(self) -> str:
-        """As text, wherever the language's kernel puts it."""
+        """The answer as text: kernels differ in whether it is a result, output or a display."""
         return self.result or self.stdout or self.shown
 
     def saying(self, word: str) -> "Answer":
-        """Itself, if that is in what it said."""
+        """Returns itself if its text contains the word; otherwise raises."""
         if word not in self.checked().said:
             raise RuntimeError(f"said {self.said[:100]!r}, expected {word!r}")
         return self
@@ -81,7 +81,7 @@ def execute_content(code: str) -> dict:
 
 
 def answer_of(messages: list[tuple[str, dict]], seconds: float, complete: bool) -> Answer:
-    """Of the Jupyter messages that belong to one request, by type and content."""
+    """Makes the answer from the Jupyter messages of one request: their types and contents."""
     answer = Answer(seconds, complete=complete)
     stdout, stderr = [], []
     for kind, content in messages:
@@ -104,7 +104,7 @@ class Client:
     """Executes code in one session. Close it when done."""
 
     def execute(self, code: str, pause: Callable[[], object] | None = None) -> Answer:
-        """With `pause`, a slow client: it is called, and nothing is read until it returns."""
+        """Executes code. `pause` makes a slow client: it reads nothing until `pause` returns."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -115,8 +115,8 @@ class ZmqClient(Client):
     """jupyter_client's signed Session over plain sockets: its own channels run an event loop per
     call, which would hide what is measured.
 
-    `ended` says how the kernel's process has ended, and nothing while it runs: nobody waits for the
-    answer of one that is gone."""
+    `ended` says how the kernel's process has ended, and nothing while it runs: the client does not
+    wait for the answer of a kernel that is gone."""
 
     def __init__(self, connection_file: Path, ended: Callable[[], str] = str) -> None:
         self._ended = ended
@@ -151,8 +151,8 @@ class ZmqClient(Client):
         self.first_answer(code, silent=result is None).checked(result)
 
     def first_answer(self, code: str, *, silent: bool = False) -> Answer:
-        """For a kernel that may still be starting: asks until reply and output both come; of code
-        that is silent, until the reply and its idle come."""
+        """For a kernel that may still be starting: sends the request until both reply and output come;
+        for code without output, until the reply and its idle come."""
         deadline = time.monotonic() + REPLY_SECONDS_MAX
         while time.monotonic() < deadline:
             answer = self.execute(code, silence=FIRST_SILENCE_SECONDS_MAX)
@@ -193,7 +193,7 @@ class ZmqClient(Client):
         return answer_of([(m["msg_type"], m["content"]) for m in decoded], last - began, idle)
 
     def _wait(self, patience: float) -> list[tuple[zmq.Socket, int]]:
-        """What can be read within so many seconds."""
+        """What can be read within `patience` seconds."""
         deadline = time.monotonic() + patience
         while (left := deadline - time.monotonic()) > 0:
             if ready := self._poller.poll(min(left, ALIVE_SECONDS) * 1000):

@@ -2,9 +2,9 @@
 """Rows of many sessions that live at the same time: memory, idle processor time, and whether the
 last one costs what the first did.
 
-One subject after the other, because memory is what they would take from each other, and each with
-a server started anew, because what one has grown to before would hide what sessions cost it. All
-that a session was asked before is to use pandas, numpy and matplotlib.
+The subjects run one after the other, because they would take memory from each other. Each one starts
+a new server, because memory that a server already holds would hide what sessions cost. Each session
+has only used pandas, numpy and matplotlib before.
 """
 
 import statistics
@@ -20,21 +20,21 @@ from run import Run
 from starts import PACKAGES_RESULT, USE_PACKAGES
 from subjects import Session, Subject
 
-# Never so many that the machine begins to suffer, nor for ever.
+# No session is added when less memory than this is free, or after this time.
 MEMORY_LEFT_BYTES_MIN = 2_000_000_000
 GROWTH_SECONDS_MAX = 420.0
 TRIPS = 50
 AVERAGED = 10
-# Rows of all sessions of a subject, however many came.
+# Rows about all sessions of a subject together, for any number of them.
 TOGETHER = ("live", "growth", "idle")
 
 
 class TooManyError(Exception):
-    """The machine has no room, or we no patience, for all the sessions."""
+    """The machine has no memory for all the sessions, or they take too long."""
 
 
 class Growth:
-    """One subject's sessions, more and more of them."""
+    """A growing number of sessions of one subject."""
 
     def __init__(self, run: Run, subject: Subject) -> None:
         self._run, self._subject = run, subject
@@ -137,7 +137,7 @@ class Growth:
 
 
 def _one_subject(run: Run, subject: Subject, steps: list[int], rows: dict) -> None:
-    first = subject.open()  # what a server needs for any session at all is not a session's cost
+    first = subject.open()  # memory that a server needs once is not the cost of a session
     try:
         first.first_result()
     finally:
@@ -148,7 +148,7 @@ def _one_subject(run: Run, subject: Subject, steps: list[int], rows: dict) -> No
     def reach(cell: Cell, step: int) -> None:
         try:
             growth.grow(step)
-        finally:  # what was reached is a figure too
+        finally:  # the number that was reached is a figure, too
             growth.memory(cell)
         if step == 1:
             growth.first_trip = growth.trip(growth.sessions[0])
@@ -185,7 +185,7 @@ def _forks(steps: list[int], rows: dict, run: Run) -> None:
 
 
 def _name(error: Exception, subject: Subject, rows: list[Row]) -> None:
-    """In every cell that has nothing, and if there is none, in one."""
+    """Writes the error into every empty cell, or into the first if none is empty."""
     print(f"    many that stay: {subject.name}: {named(error)}", flush=True)
     cells = [row.cell(subject.name) for row in rows]
     for cell in [cell for cell in cells if not (cell.error or cell.facts)] or cells[:1]:

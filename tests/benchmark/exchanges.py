@@ -20,7 +20,7 @@ QUICK_WS = "WebSocket, acknowledged at once"
 @contextlib.contextmanager
 def attached(run: Run) -> Iterator[list[tuple[str, str, Client]]]:
     """One session per subject and one client per way to it: (way, subject, client). A subject
-    that cannot give them is broken from here on."""
+    without them counts as broken from here on."""
     with contextlib.ExitStack() as stack:
         found: list[tuple[str, str, Client]] = []
         for subject in run.subjects:
@@ -44,7 +44,7 @@ def attached(run: Run) -> Iterator[list[tuple[str, str, Client]]]:
 
 
 def _rows(run: Run, prefix: str, title: str, kind: str, ways: tuple[str, ...]) -> dict:
-    """One row per way; who is broken is in those of its own."""
+    """One row per way. A broken subject has its error in the rows of its ways."""
     rows = {
         way: run.report.row(f"{prefix}_{way.lower()}", title.format(way=way), kind) for way in ways
     }
@@ -91,7 +91,7 @@ def measure_trips(run: Run, clients: list[tuple[str, str, Client]]) -> None:
 
 
 def _delivered(text: str, lines: int) -> int:
-    """How many of the lines 0, 1, 2 … came, in order; one that came twice or broken counts not."""
+    """How many of the lines 0, 1, 2 … came in order. Repeated and broken lines do not count."""
     expected = 0
     count = 0
     for line in text.split("\n")[:-1]:
@@ -136,8 +136,8 @@ def measure_lines(run: Run, clients: list[tuple[str, str, Client]]) -> None:
 
 
 def measure_picture(run: Run, clients: list[tuple[str, str, Client]]) -> None:
-    """One display datum of so many bytes as they are sent, base64; random, so that nobody gains by
-    squeezing it."""
+    """One display datum of this many bytes as they are sent, base64; random, so that compression
+    does not help any subject."""
     size = run.form.picture_bytes // 4 * 3
     picture = base64.b64encode(random.Random(SEED).randbytes(size)).decode()
     code = f"""import base64, random

@@ -58,7 +58,7 @@ class BareFork:
 
     def __init__(self) -> None:
         self._parent = helper("fork", pipes=True)
-        self._ask(b"")  # it says when it has imported
+        self._ask(b"")  # it answers when its imports are done
 
     def _ask(self, line: bytes) -> bytes:
         self._parent.stdin.write(line)

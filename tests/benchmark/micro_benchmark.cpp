@@ -31,7 +31,7 @@ std::string make_header_text(std::string_view type) {
     return protocol::to_json_text(protocol::make_header(type, "0123456789abcdef", "user"));
 }
 
-/// A stream message with so many bytes of text.
+/// A stream message with this many bytes of text.
 struct Texts {
     explicit Texts(std::size_t bytes)
         : header(make_header_text("stream")),
@@ -138,7 +138,7 @@ void verify(State& state) {
     count_bytes(state, texts.front().content.size());
 }
 
-/// Into a journal that is full, as it is for most of a busy session's life.
+/// Appends to a full journal: for most of a busy session's life it is full.
 void append_to_journal(State& state) {
     session::OutputJournal journal(limits::kJournalMessagesMax, limits::kJournalBytesMax);
     const Texts texts(kSmallBytes);
@@ -156,7 +156,7 @@ void append_to_journal(State& state) {
     state.SetItemsProcessed(state.iterations());
 }
 
-/// What a client that comes back is given.
+/// Replays the journal as for a client that comes back.
 void replay_journal(State& state) {
     const auto missed = static_cast<std::size_t>(state.range(0));
     session::OutputJournal journal(limits::kJournalMessagesMax, limits::kJournalBytesMax);
@@ -183,7 +183,7 @@ BENCHMARK(verify)->Arg(kSmallBytes)->Arg(kLargeBytes);
 BENCHMARK(append_to_journal);
 BENCHMARK(replay_journal)->Arg(10)->Arg(10'000);
 
-/// Google Benchmark itself ends with 0 whatever its benchmarks say.
+/// Google Benchmark itself ends with 0 also after errors.
 class FailureCounter : public ::benchmark::ConsoleReporter {
  public:
     void ReportRuns(const std::vector<Run>& runs) override {

@@ -28,9 +28,9 @@ def become_subreaper() -> None:
 
 
 def end_descendants() -> list[str]:
-    """Ends what is still there and says what that was; nothing, if everybody cleaned up."""
+    """Ends the processes that are left and returns their names; empty if all ended before."""
     left = psutil.Process().children(recursive=True)
-    # A zombie is no process any more, but somebody forgot to reap it: reaping is all it needs.
+    # A zombie has ended, but its parent did not reap it: only that is left to do.
     names = []
     for process in left:
         try:
@@ -38,13 +38,13 @@ def end_descendants() -> list[str]:
                 names.append(f"{process.pid} {process.name()}")
             process.kill()
         except psutil.NoSuchProcess:
-            continue  # it went by itself meanwhile
+            continue  # it ended meanwhile
     psutil.wait_procs(left, timeout=STOP_SECONDS_MAX)
     return names
 
 
 def start_server(command: list[str], log: Path, **more: object) -> subprocess.Popen:
-    """In a session of its own: a terminal's Ctrl-C is for us, and we stop the server."""
+    """Starts it in a process session of its own: Ctrl-C reaches only us, and we stop the server."""
     with log.open("wb") as output:
         return subprocess.Popen(
             command,
@@ -67,7 +67,7 @@ def stop_server(server: subprocess.Popen) -> None:
 
 
 def wait_until(condition: Callable[[], bool], server: subprocess.Popen, log: Path) -> None:
-    """Until a server that tells nobody is ready."""
+    """Waits until `condition` holds, for a server that does not say when it is ready."""
     deadline = time.monotonic() + READY_SECONDS_MAX
     pause = threading.Event()
     while not condition():
@@ -88,7 +88,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
-    """Processor time of all threads, to the nanosecond where the kernel counts so."""
+    """Processor time of all threads, in seconds, as precise as the kernel counts it."""
     total = 0
     for pid in pids:
         for task in _tasks(pid):
@@ -97,7 +97,7 @@ def cpu_seconds(pids: Iterable[int]) -> float:
 
 
 def wake_ups(pids: Iterable[int]) -> int:
-    """How often their threads have waited for something and gone on."""
+    """How often their threads have waited and been woken up."""
     total = 0
     for pid in pids:
         for task in _tasks(pid):
@@ -108,7 +108,7 @@ def wake_ups(pids: Iterable[int]) -> int:
 
 
 def ensure_running(pids: Iterable[int]) -> None:
-    """A process that has ended costs nothing, which is no merit of it."""
+    """Raises if one has ended: it would cost nothing and make the figures too good."""
     for pid in pids:
         try:
             status = psutil.Process(pid).status()
@@ -137,7 +137,8 @@ def _read_number(path: Path) -> int:
 
 
 def settle(pids: Callable[[], Iterable[int]]) -> None:
-    """Waits until these are at rest: what one subject does late must not be the next one's time."""
+    """Waits until these processes are at rest, so that the late work of one subject does not delay the
+    next."""
     pause, deadline = threading.Event(), time.monotonic() + QUIET_SECONDS_MAX
     before = cpu_seconds(pids())
     while time.monotonic() < deadline:

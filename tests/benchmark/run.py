@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run: the subjects, their turns, and where what they answer goes.
+"""One run: the subjects, their turns, and the report with their answers.
 
 Everything is interleaved: each round measures every subject once before any is measured again, so
-that a busy moment of the machine falls on all of them alike. After its turn a subject is waited for
-until it is at rest. A subject that fails says so in its cell, and the run goes on.
+that a busy moment of the machine falls on all of them alike. After its turn the run waits
+until the subject is at rest. A subject that fails has its error in its cell, and the run goes on.
 """
 
 import contextlib
@@ -96,7 +96,7 @@ class Run:
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        """All servers are up; those that could not start are named in every cell of theirs."""
+        """Starts all servers, and stops them. A server that cannot start has its error in all its cells."""
         try:
             for subject in self.starters:
                 self.start(subject)
@@ -110,7 +110,7 @@ class Run:
         return [subject for subject in self.starters if isinstance(subject, Cellkeep)]
 
     def restart(self, subject: Subject) -> None:
-        """As it was before anybody asked it for anything, and at rest."""
+        """Starts its server anew and waits until it is at rest."""
         if subject.name not in self.broken:
             self.stop(subject)
             self.start(subject)
@@ -119,7 +119,7 @@ class Run:
     def start(self, subject: Subject) -> None:
         try:
             if isinstance(subject, Cellkeep):
-                subject.make_image()  # another server may have let it go meanwhile
+                subject.make_image()  # another server may have removed it meanwhile
             subject.start()
         except Exception as error:
             self.broken[subject.name] = f"did not start: {named(error)}"

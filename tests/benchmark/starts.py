@@ -12,8 +12,8 @@ from report import Cell, Row, named
 from run import Run
 from subjects import Session, Subject
 
-# What a session with packages is asked first; their import is part of the start where nothing has
-# imported them before.
+# The first code of a session with packages. Their import is part of the start, unless the session
+# has them already.
 USE_PACKAGES = """import matplotlib.pyplot as plt, numpy as np, pandas as pd
 int(pd.DataFrame({'a': np.arange(10)})['a'].sum())"""
 PACKAGES_RESULT = "45"
@@ -21,7 +21,7 @@ WALL_SECONDS_MAX = 600
 
 
 def started(subject: Subject, *first: str) -> float:
-    """Seconds from the wish for a session to its first result."""
+    """Seconds from the request for a session to its first result."""
     session: Session | None = None
     try:
         began = time.perf_counter()
@@ -34,7 +34,7 @@ def started(subject: Subject, *first: str) -> float:
 
 
 def measure_cold(run: Run) -> None:
-    """Before anything of a subject runs: its server's start is part of it."""
+    """Measures a start while nothing of the subject runs: the start of its server is part of it."""
     row = run.report.row("start_cold", "nothing running → first result", "times")
 
     def cold(subject: Subject, cell: Cell) -> None:
@@ -83,8 +83,8 @@ def measure_starts(run: Run) -> None:
 
 
 def measure_in_a_row(run: Run) -> None:
-    """Ours alone, nobody else keeps sessions ready: how long when those have been handed out. So
-    many are asked for without a pause and stay that the first ones have taken what was there."""
+    """Only for Cellkeep, since no other subject keeps sessions ready: how long a start takes when the
+    ready ones are used up. The first sessions, opened without a pause, use them up."""
     row = run.report.row("start_drained", "… asked for in a row, none ready any more", "times")
 
     def drain(subject: Subject, cell: Cell) -> None:
@@ -143,8 +143,8 @@ def _all_at_once(subject: Subject, count: int, cell: Cell) -> None:
 
 
 def measure_at_once(run: Run) -> None:
-    """The samples are the slowest of each round. A server may keep more sessions ready once a crowd
-    has come: ours starts anew before the largest, and later crowds have a row of their own."""
+    """The samples are the slowest of each round. A server may keep more sessions ready after many
+    requests: ours starts anew before the largest number, and later rounds have a row of their own."""
     for count in run.form.at_once:
         title = "1 session: its time" if count == 1 else f"{count} sessions at once: the slowest"
         row = run.report.row(f"at_once_{count}", title, "at_once")

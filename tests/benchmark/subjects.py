@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured beside each other: each makes sessions, and a session executes code.
+"""The subjects of the comparison: each makes sessions, and a session executes code.
 
-A subject that is a server runs from start() to stop(); a kernel by itself has no server.
+A subject that is a server runs from start() to stop(); a kernel alone has no server.
 """
 
 import json
@@ -32,13 +32,13 @@ ZMQ, WS, REST = "ZeroMQ", "WebSocket", "REST"
 
 
 class Session:
-    """One interpreter and the ways to it, by name. `main` is the way its subject is meant for."""
+    """One interpreter and the ways to it, by name. `main` is the usual way of its subject."""
 
     main = ""
     ways: dict[str, Callable[[], Client]]
 
     def first_result(self, code: str = "1+1", result: str | None = "2") -> None:
-        """Right after it was made: one execution, over the main way."""
+        """Runs the first code of a new session, over the main way."""
         client = self.ways[self.main]()
         try:
             client.execute(code).checked(result)
@@ -53,7 +53,7 @@ class Session:
             client.close()
 
     def pids(self) -> set[int]:
-        """Of the processes that are this session's alone."""
+        """The processes of this session only."""
         pid = int(self.value("__import__('os').getpid()"))
         return {pid} | descendants(pid)
 
@@ -84,23 +84,23 @@ class Subject:
         return {self.server.pid} if self.server else set()
 
     def pids(self) -> set[int]:
-        """The server's and everything below it."""
+        """The server's process and all its descendants."""
         return self.server_pids().union(*map(descendants, self.server_pids()))
 
     def session_pids(self, sessions: list[Session]) -> set[int]:
-        """Of the processes that are these sessions' alone."""
+        """The processes of these sessions only."""
         return set().union(*(session.pids() for session in sessions))
 
 
 def cellkeep_arguments(state: Path, sessions_max: int, spares: int) -> list[str]:
-    """The server as it is measured: its defaults, but for where it is and how many may come."""
+    """The server as it is measured: its defaults, except for address, folder and number of sessions."""
     arguments = ["--listen", "127.0.0.1:0", "--state-dir", str(state)]
     arguments += ["--max-sessions", str(sessions_max)]
     return [*arguments, "--prespawn-count", str(spares)] if spares else arguments
 
 
 def cellkeep_session(spares: int, language: str = "") -> dict:
-    """The body that asks for a session: empty, or what the spares are made for (--kernel-…)."""
+    """The body of the request for a session: empty, or the limits of the spares (--kernel-…)."""
     if language:
         return {"language": language}
     if not spares:
@@ -117,7 +117,7 @@ class CellkeepSession(Session):
         self._http = HttpConnection(subject.url, TOKEN)
         body = cellkeep_session(subject.spares, language)
         info = self._http.call("POST", "/v1/sessions", body)
-        self._http.close()  # a thousand sessions are no reason to hold as many connections
+        self._http.close()  # a thousand sessions do not need as many connections
         self._path = f"/v1/sessions/{info['id']}"
         self.ways = {
             ZMQ: lambda: ZmqClient(Path(info["connection_file"])),
@@ -182,8 +182,8 @@ class Cellkeep(Subject):
         return set().union(*(found[name] for name in names))
 
     def make_image(self) -> None:
-        """What sessions see of the system, so that no start has to make it. If that cannot be, the
-        server says why."""
+        """Builds the environment image, so that no start has to. If that fails, the server says why
+        when it starts."""
         subprocess.run(
             [self._binary, "image", "build"],
             check=False,

@@ -55,7 +55,7 @@ class Finished:
 
 
 def processes_of(mark: str) -> list[str]:
-    """Those that inherited our environment, whoever is their parent now."""
+    """The processes that inherited our environment, with any parent."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or entry.name == str(os.getpid()):
@@ -168,7 +168,7 @@ def test_the_sessions_asked_for_came_and_answered(whole: Finished) -> None:
         assert facts["answered"] == facts["asked"] == 2
         memory = whole.cell("memory_2", subject)["facts"]
         assert memory["sessions"] == 2
-        # An interpreter with pandas is not smaller than this, whoever shares it.
+        # An interpreter with pandas is not smaller than this, even if it shares its pages.
         assert memory["pss"] > 1_000_000 and memory["private_dirty"] > 500_000
 
 

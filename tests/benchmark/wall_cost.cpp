@@ -47,7 +47,7 @@ T take(Result<T> result) {
     return std::move(result).value();
 }
 
-/// What a session would be started with.
+/// The program and the policy of a session.
 struct Subject {
     session::KernelSpec spec;
     sandbox::Policy policy;
@@ -55,7 +55,7 @@ struct Subject {
     std::vector<std::string> bare_env;
 };
 
-/// Of the bare one: the same files, by their paths outside.
+/// Replaces the paths in the sandbox by those outside, for the bare program.
 std::string outside(const session::KernelSpec& spec, std::string text) {
     for (const sandbox::ReadOnlyPath& path : spec.read_only) {
         if (path.target.starts_with("/opt/cellkeep")) {

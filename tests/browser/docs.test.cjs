@@ -29,7 +29,7 @@ after(async () => {
     assert.equal(stopped, 'exit status 0');
 });
 
-// A page that keeps what it complained of and whom it asked.
+// A page that records its errors and the addresses of its requests.
 async function openPage() {
     const page = await chromium.context.newPage();
     const complaints = [];

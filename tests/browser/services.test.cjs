@@ -54,7 +54,7 @@ after(async () => {
     assert.equal(how, 'exit status 0');
 });
 
-// Runs code and gives what came of it.
+// Runs code and returns its reply and its outputs.
 async function run(kernel, code, options = {}) {
     const future = kernel.requestExecute({ code, ...options.content });
     const outputs = [];
@@ -236,7 +236,7 @@ for i in range(${count}):
                 onOutput: message => {
                     if (!cut && message.header.msg_type === 'stream') {
                         cut = true;
-                        // As a network does it: without a farewell.
+                        // As a network failure does it: without a close frame.
                         sockets[sockets.length - 1].terminate();
                     }
                 },

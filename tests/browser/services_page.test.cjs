@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// @jupyterlab/services in a page of another origin, which the server was told to trust.
+// @jupyterlab/services in a page of another origin, which an option of the server allows.
 'use strict';
 
 const assert = require('node:assert/strict');

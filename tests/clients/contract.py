@@ -21,7 +21,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.core.parameters import ParameterLocation
 
 DOCUMENT = Path(__file__).parents[2] / "kernel-manager/api/openapi.json"
-#: The long form: every boundary value and so many random requests for each operation (docs/session-api.md).
+#: The long form: every boundary value and EXAMPLES random requests for each operation (docs/session-api.md).
 LONG = "CELLKEEP_CONTRACT_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("CELLKEEP_CONTRACT_EXAMPLES", "4"))
 TIMEOUT = pytest.mark.timeout(3600 if LONG else 300)
@@ -49,7 +49,7 @@ def read_document() -> dict:
 
 def make_schema(document: dict) -> schemathesis.BaseSchema:
     schema = schemathesis.openapi.from_dict(document)
-    # Query parameters and headers that nobody knows are ignored, as everywhere in HTTP.
+    # The server ignores unknown query parameters and headers, as everywhere in HTTP.
     schema.config.generation.update(allow_extra_parameters=False)
     # Good data are accepted: no 403, 429 or 5xx either, which the library lets pass.
     accepted = schema.config.checks.positive_data_acceptance
@@ -62,7 +62,7 @@ def make_schema(document: dict) -> schemathesis.BaseSchema:
 
 @dataclass(frozen=True)
 class Refusal:
-    """An answer to a good request: in good form, and yet refused for what no document can know."""
+    """The refusal of a well-formed request, for a reason that the document cannot express."""
 
     status: int
     kind: str
@@ -93,7 +93,7 @@ MAY_BE_REFUSED = (
         r"/limits/\w+",
         r"may only go down|the server's ceiling",
     ),
-    # An address in brackets: no pattern that anybody would read holds the grammar of IPv6.
+    # An address in brackets: a pattern for the grammar of IPv6 would not be readable.
     Refusal(
         422,
         "invalid-request",
@@ -101,9 +101,9 @@ MAY_BE_REFUSED = (
         r"/network/allow/\d+",
         r"not an IPv6 address|embeds an IPv4 address",
     ),
-    # Hosts that the operator does not allow, and secrets nobody has named.
+    # Hosts that the operator does not allow, and secrets that the server does not have.
     Refusal(403, "forbidden", r"(POST|PATCH) .*"),
-    # A file by reference that the operator has not, or whose digest is another's; twice one path.
+    # A file by reference that the operator does not have, or with another digest; one path twice.
     Refusal(
         422,
         "invalid-request",
@@ -132,7 +132,7 @@ MAY_BE_REFUSED = (
 
 
 def may_be_refused(case: schemathesis.Case, response: schemathesis.Response) -> bool:
-    """Whether the answer is such a refusal: in a 422 every field's error is one."""
+    """Whether the answer is such a refusal. In a 422 every field's error must be one."""
     if not 400 <= response.status_code < 500 or "json" not in response.headers["content-type"][0]:
         return False
     answer = response.json()
@@ -143,7 +143,7 @@ def may_be_refused(case: schemathesis.Case, response: schemathesis.Response) -> 
 
 
 def is_history(case: schemathesis.Case, response: schemathesis.Response) -> bool:
-    """What ran in a session can be read when the session is gone: StoredExecution in the document."""
+    """Executions can be read after the end of their session: StoredExecution in the document."""
     json_body = response.status_code == 200 and "json" in response.headers["content-type"][0]
     if not json_body or case.operation.path not in (HISTORY, HISTORY + "/{exe}"):
         return False
@@ -151,13 +151,13 @@ def is_history(case: schemathesis.Case, response: schemathesis.Response) -> bool
 
 
 def is_good_after_all(case: schemathesis.Case) -> bool:
-    """Made as a good one. After a parameter in its path was exchanged the library judges it again, then
-    with the path in percent codes: those of a long name are more than 255 characters."""
+    """Whether the library made it as a good request. After a parameter of the path was exchanged the
+    library judges it again, by the percent-encoded path: a long name then has over 255 characters."""
     return case.meta is not None and case.meta.phase.data.description == GOOD
 
 
 def validate(case: schemathesis.Case, response: schemathesis.Response, **more: object) -> None:
-    """All of the library's checks, but for a good request that may be refused, and for history."""
+    """Runs all of the library's checks, except for a good request that may be refused, and history."""
     excluded = [POSITIVE] if may_be_refused(case, response) else []
     if is_history(case, response):
         excluded.append(AFTER_THE_END)
@@ -177,11 +177,11 @@ class Running:
         self.replace()
 
     def create(self):  # noqa: ANN201 - harness.Session
-        # Code that fails is what is sent here: the circuit breaker would answer instead.
+        # The requests send code that fails: the circuit breaker would answer instead.
         return self.server.create(limits={"consecutive_failures": 0, "memory_mb": 256})
 
     def replace(self) -> None:
-        """Makes sure that what is named is there: a DELETE before may have been good."""
+        """Makes sure that the named objects exist: an earlier DELETE may have succeeded."""
         if self.server.get(self.session.path).status_code != 200:
             self.session = self.create()
         self.execution = self.session.execute("1")["id"]
@@ -194,7 +194,7 @@ class Running:
         }
 
     def renew(self) -> None:
-        """After limits went down: what is left may be too little for the next request."""
+        """Makes a new session after limits went down: they may be too low for the next request."""
         self.session.delete()
         self.session = self.create()
 
@@ -209,7 +209,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def make_kind(case: schemathesis.Case, running: Running) -> None:
-    """Half of the requests name what is there, and none asks for what the document cannot know."""
+    """Lets half of the requests name existing objects, and none ask for what the document cannot know."""
     known = {"id": running.session.info["id"], "exe": running.execution, "path": "known.txt"}
     assert case.meta is not None
     marker = zlib.crc32(repr(case.path_parameters).encode(errors="replace")) % 2
@@ -225,14 +225,14 @@ def make_kind(case: schemathesis.Case, running: Running) -> None:
 
 
 def tame(case: schemathesis.Case) -> None:
-    """What would try something else, or for too long."""
-    # The token is in the header; a second one in the query is not what is tried here. Of two places in
+    """Changes fields that would test something else, or take too long."""
+    # The token is in the header; a second one in the query is not tested here. Of two positions in
     # one stream the query's counts.
     (case.query or {}).pop("token", None)
     if "after" in (case.query or {}):
         (case.headers or {}).pop("Last-Event-ID", None)
     if isinstance(case.body, dict):
-        # Only while they are good: a bad one must stay as bad as it was made.
+        # Only good fields are changed: a bad one must stay bad.
         if isinstance(case.body.get("idempotency_key"), str):
             key = case.body["idempotency_key"]
             case.body["idempotency_key"] = uuid.uuid4().hex if len(key) <= 255 else key

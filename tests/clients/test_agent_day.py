@@ -111,7 +111,7 @@ def draw(session: Session) -> tuple:
     return result.images
 
 
-def test_too_much_at_once_is_told_and_chunks_fit(client: Client) -> None:
+def test_too_much_at_once_is_an_error_and_chunks_fit(client: Client) -> None:
     limits = {"memory_mb": 320, "disk_mb": 100}
     with client.create(files={"penguins-raw.csv": DATA}, limits=limits) as session:
         ok(

@@ -115,7 +115,7 @@ def test_a_failure_aborts_what_waits_behind_it(client: Client) -> None:
     assert client.run("'never' in globals()")[1][2]["content"]["data"]["text/plain"] == "False"
 
 
-def test_a_failure_aborts_nothing_when_told_so(client: Client) -> None:
+def test_a_failure_aborts_nothing_with_stop_on_error_false(client: Client) -> None:
     kernel = client.kernel
     kernel.execute("import time; time.sleep(0.5); 1 / 0", stop_on_error=False)
     second = kernel.execute("done = 1")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// decode_request: whatever a client sends becomes a message that can be passed on or answered, or
-// an error with a reason; and what we would send of it in the legacy framing is JSON.
+// decode_request: any input of a client becomes a message that can be passed on or answered, or an
+// error with a reason; the same message in the legacy framing is JSON.
 #include "kernel-manager/jupyter/channels/channels_framing.hpp"
 #include "protocol/json.hpp"
 #include "tests/fuzz/fuzz_target.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a guest sends to its proxy: targets, ClientHellos, HTTP messages. What is accepted has one
-// spelling and is read the same however it is cut. The first byte chooses which, the second the
-// cuts.
+// The input of a guest to its proxy: targets, ClientHellos, HTTP messages. Accepted input has one
+// spelling and is read the same in pieces of any size. The first byte chooses the kind, the second
+// the cuts.
 #include "kernel-manager/egress/message/message_reader.hpp"
 #include "kernel-manager/egress/message/proxy_request.hpp"
 #include "kernel-manager/egress/network_policy.hpp"

@@ -32,7 +32,7 @@ class Input {
         return byte;
     }
 
-    /// A little-endian u16 length, then so many bytes, or all that are left.
+    /// Reads a little-endian u16 length, then that many bytes, or all that are left.
     std::string_view take_block() {
         const std::size_t low = take_byte();
         const std::size_t length = low | std::size_t{take_byte()} << 8U;

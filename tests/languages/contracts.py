@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contracts in the order of the table in docs/languages.md, and what each language's declaration says to each.
 
-test_contract.py has a test for each, of the same name; what it finds is what stands here, or it fails.
+test_contract.py has a test of the same name for each. It fails if its result differs from the declaration.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class Contract:
     key: str
     title: str
     said: Callable[[Language], Said]
-    needs_host: bool = False  # a host without what it takes skips the test, and says so
+    needs_host: bool = False  # on a host that cannot run it the test is skipped, with a reason
 
 
 def holds(field: str) -> Callable[[Language], Said]:
@@ -77,7 +77,7 @@ def freezing(language: Language) -> Said:
 
 
 def isolation(language: Language) -> Said:
-    """The host's own files in place of a private image are what the server was asked for."""
+    """The server's options may ask for the host's own files in place of a private image."""
     return "yes, on the host's files" if "host" in language.serve else "yes"
 
 

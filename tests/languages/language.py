@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a language is to the contract suite: a snippet for every contract, and what is peculiar to it.
+"""A language for the contract suite: a snippet for every contract, and the language's own properties.
 
 A snippet is written in the language and does what the field's comment says; the suite does the rest.
-What a language does not do is declared with `Unsupported` and its reason: it stands in the table
-in these words, and where the suite can tell that it does work after all, it says so.
+`Unsupported` declares with a reason what a language does not do: the table shows the reason. Where the
+suite finds out that it does work after all, it reports that.
 """
 
 from dataclasses import dataclass
 
 KEPT, LOST = "kept", "lost"
 UNICODE = "é 漢字 🎉"
-# What the snippets `write` and `read` have in their file: a table for those who think in tables.
+# The content of the file of the snippets `write` and `read`: a table, because some languages need one.
 CSV = "word\nhello\n"
 
 
 @dataclass(frozen=True)
 class Unsupported:
-    """Not in this language: why, as a clause that a reader of the table understands."""
+    """The language does not do this. `why` is a clause that a reader of the table understands."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell, what it shows as result or display, by media type, and words that are in there."""
+    """A cell, and for each media type of its result or display the words that it contains."""
 
     code: str
     words: dict[str, str]
@@ -31,7 +31,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Fails:
-    """A cell that fails, and what its error says. None: the language does not know it."""
+    """A cell that fails, and the fields of its error. None: the language does not have the field."""
 
     code: str
     kind: str
@@ -43,7 +43,7 @@ class Fails:
 
 @dataclass(frozen=True)
 class Asked:
-    """Code with the cursor at its end, and the code completed, or a word of what it is told."""
+    """Code with the cursor at its end, and the code completed, or a word of the answer."""
 
     code: str
     word: str
@@ -51,7 +51,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Completeness:
-    """Cells that may be sent, that go on, and that no continuation can mend."""
+    """Cells that are complete, that are incomplete, and that no continuation can complete."""
 
     complete: tuple[str, ...]
     incomplete: tuple[str, ...]
@@ -64,7 +64,7 @@ class Ends:
 
     code: str
     reason: str
-    state: str = LOST  # KEPT: what was there before the cell goes on, and the cell is an error
+    state: str = LOST  # KEPT: the state from before the cell stays, and the cell is an error
 
 
 @dataclass(frozen=True)

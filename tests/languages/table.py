@@ -27,7 +27,7 @@ Results = dict[str, dict[str, str]]
 
 
 def disagreements(results: Results) -> list[str]:
-    """What was not found as it is declared."""
+    """The results that differ from the declarations."""
     wrong = []
     for language in LANGUAGES.values():
         found = results.get(language.name, {})
@@ -43,7 +43,7 @@ def disagreements(results: Results) -> list[str]:
 
 
 class Notes:
-    """Numbered where they are first needed; the same words have one number."""
+    """Notes below the table. Each gets its number at its first use; equal notes share one."""
 
     def __init__(self) -> None:
         self._notes: list[str] = []
@@ -77,7 +77,7 @@ def table() -> str:
 
 
 def halves(text: str) -> tuple[str, str, str]:
-    """What is before, between and after the marks."""
+    """The text before, between and after the marks."""
     if text.count(BEGIN) != 1 or text.count(END) != 1:
         raise ValueError(f"{text.count(BEGIN)} × {BEGIN}, {text.count(END)} × {END}; one of each")
     before, _, rest = text.partition(BEGIN)

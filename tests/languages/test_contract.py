@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def supported(declared: T | Unsupported) -> T:
-    """What is unsupported is in the table, with this reason."""
+    """Skips the test of an unsupported contract; the table shows the reason."""
     if isinstance(declared, Unsupported):
         pytest.skip(f"unsupported: {declared.why}")
     return declared
@@ -46,7 +46,7 @@ def assert_defined(session: Session, language: Language) -> None:
 
 
 def assert_state(session: Session, language: Language, done: dict, state: str) -> None:
-    """What the answer says about the state is so, and the session goes on either way."""
+    """The state in the answer is true, and the session goes on in both cases."""
     assert done["state"] == state, done
     if state == KEPT:
         assert_defined(session, language)
@@ -242,7 +242,7 @@ def test_stdin(session: Session, language: Language, client: Client) -> None:
         code, allow_stdin=True, stdin_hook=lambda _: client.kernel.input(next(answers))
     )
     assert reply["status"] == "ok" and "three four" in stream_text(outputs), reply
-    # Where there is none, nobody waits for it, and what comes is not taken for it.
+    # Without standard input the cell does not wait, and the next request is not taken for input.
     assert "one" not in said(session.execute(code, stdin=""))
     define(session, language)
     assert_defined(session, language)

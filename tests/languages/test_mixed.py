@@ -98,7 +98,7 @@ def test_one_language_starts_anew_and_the_others_go_on(session: Session) -> None
     assert session.execute("kept")["error"]["name"] == "NameError"
 
 
-def test_one_that_dies_takes_nobody_with_it(session: Session) -> None:
+def test_one_that_dies_takes_no_other_with_it(session: Session) -> None:
     ok(session, "python", "kept = 41")
     done = session.execute("kill -9 $$", language="bash")
     assert (done["status"], done["state"]) == ("dead", "lost"), done

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notebooks of languages other than Python run: by nbclient, which nobody here wrote, on the
+"""The notebooks of languages other than Python run: by nbclient, a third-party client, on the
 kernels of a server. Python's are run by tests/integration/clients, in more ways.
 
 How they look in JupyterLab: tests/browser/lab_languages.test.cjs.

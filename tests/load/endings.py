@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server in trouble: its state directory is full, it is told to stop under load, it is killed. What
-ran is finished or told; nothing is left; the next server says what was interrupted."""
+"""A server in trouble: its state directory is full, it is stopped under load, it is killed. What ran
+ends or is reported as interrupted; nothing is left; the next server says what was interrupted."""
 
 import asyncio
 import os
@@ -78,7 +78,7 @@ class Told:
 
 
 async def begin(client: AsyncClient, count: int) -> list[asyncio.Task[Told]]:
-    """So many executions, running; what each comes to."""
+    """Starts `count` executions and waits until they run; each task returns how its execution ended."""
     sessions = [await client.create() for _ in range(count)]
     heard = [asyncio.Event() for _ in sessions]
 
@@ -119,8 +119,8 @@ def stored_status(server: Server, path: str) -> str:
 
 
 def terminate(table: Table, count: int) -> None:
-    """SIGTERM while executions run: each client is told, soon, on its stream, or finds it in the store
-    of the next server, and never two different things; the server ends with status 0."""
+    """SIGTERM while executions run: each client soon gets the end on its stream, or finds it in the
+    store of the next server, and never two different ends; the server ends with status 0."""
     began = time.monotonic()
     server = Server("--log-format", "text").start()
 
@@ -139,14 +139,14 @@ def terminate(table: Table, count: int) -> None:
     with next_on(server) as second:
         stored = [stored_status(second, one.path) for one in told]
     heard = Counter(one.heard for one in told)
-    # The loop cannot end by itself: it was stopped, and that is what both say.
+    # The loop never ends: the server stopped it, and both the stream and the store say so.
     good = [
         after.partition(" ")[0] in STOPPED and (one.cut_off or after.startswith(one.heard + " "))
         for one, after in zip(told, stored, strict=True)
     ]
     table.add(
         f"SIGTERM under {count} running executions",
-        f"exit status {status} after {seconds:.0f} s; clients were told: {listed(heard)}; "
+        f"exit status {status} after {seconds:.0f} s; the streams ended with: {listed(heard)}; "
         f"after the restart: {listed(Counter(stored))}",
         status == 0 and len(good) == count and all(good) and seconds < 300,
         began,

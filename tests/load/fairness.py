@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one session's output costs everybody else: for each kind of it, how long /healthz and a
+"""What the output of one session costs the others: for each kind of output, how long /healthz and a
 neighbour's 1+1 take meanwhile, and what memory the server keeps.
 
 Also a program of its own: python fairness.py [--short] [--binary PATH] prints only this table.
@@ -39,7 +39,7 @@ class Attack:
 
 
 def attacks(size: float) -> list[Attack]:
-    """size: 1 for the whole, less for a part of it."""
+    """The attacks; size scales them, 1 is the full size."""
     return [
         Attack(
             "one display of many small dicts",
@@ -88,7 +88,7 @@ def attacks(size: float) -> list[Attack]:
     ]
 
 
-# Asked by a process of its own: the answer is read and thrown away, and the time that takes is nobody's.
+# A process of its own asks: it reads the answer and drops it, and takes no time of this one.
 ASK = """
 import http.client, sys
 host, path, token, body = sys.argv[1:]
@@ -141,7 +141,7 @@ def resident_bytes(pid: int) -> int:
 
 
 class Fairness:
-    """A server, a neighbour in it, and what is measured of both."""
+    """A server, a neighbour session in it, and the measurements of both."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -218,8 +218,8 @@ class Fairness:
 
 
 def share_fairly(table: Table, size: float, timed: bool) -> None:
-    """timed: the times and the memory must hold, too. A machine that is busy with something else, as
-    in the tests, says nothing about them."""
+    """timed: times and memory must stay in their bounds, too. A machine that is busy with other work,
+    as in the tests, cannot show that."""
     with Server("--log-format", "text", "--prespawn-count", "0") as server:
         trial = Fairness(server)
         quiet = trial.quiet()

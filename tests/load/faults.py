@@ -36,7 +36,7 @@ def head_of(client: AsyncClient | Client, method: str, path: str, *more: str) ->
 
 
 def reset(connection: socket.socket) -> None:
-    """Gone without a word: the peer gets a RST (socket(7), SO_LINGER)."""
+    """Closes without a FIN: the peer gets a RST (socket(7), SO_LINGER)."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 
@@ -44,7 +44,7 @@ def reset(connection: socket.socket) -> None:
 async def served_meanwhile(
     session: AsyncSession, until: Callable[[], bool] | Awaitable[object]
 ) -> list[float]:
-    """How long honest executions take while something else goes on."""
+    """Runs executions of a well-behaved client until the end of `until`; returns their times."""
     task = asyncio.ensure_future(until) if not callable(until) else None
     seconds: list[float] = []
     while not (task.done() if task else until()):  # type: ignore[operator]
@@ -59,7 +59,7 @@ async def served_meanwhile(
 
 
 async def vanish(table: Table, client: AsyncClient, count: int) -> None:
-    """Clients that are gone in the middle of a stream; their executions end, and are there."""
+    """Clients that vanish in the middle of a stream; their executions end, and can be read."""
     began = time.monotonic()
     async with await client.create() as session:
         body = b'{"code": "import threading\\nfor n in range(20):\\n print(n, flush=True)\\n'
@@ -89,7 +89,7 @@ async def vanish(table: Table, client: AsyncClient, count: int) -> None:
 
 
 async def never_read(table: Table, client: AsyncClient, count: int) -> None:
-    """Clients that ask for much and never read; an honest one beside them."""
+    """Clients that ask for much and never read, beside a well-behaved one."""
     began = time.monotonic()
     async with await client.create() as loud, await client.create() as session:
         await loud.upload(b"x" * (16 << 20), "big.bin")
@@ -111,7 +111,7 @@ async def never_read(table: Table, client: AsyncClient, count: int) -> None:
 
 
 async def closed_after(connection: socket.socket, dribble: bytes, seconds: float) -> float:
-    """Sends a byte now and then until the server closes; how long it took."""
+    """Sends a byte now and then until the server closes; returns how long that took."""
     began = time.monotonic()
     connection.setblocking(False)
     loop = asyncio.get_running_loop()

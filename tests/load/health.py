@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the server says that it is well, asked all the while that something else goes on."""
+"""Asks the server for its health again and again while a trial runs."""
 
 import threading
 import time

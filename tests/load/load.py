@@ -32,7 +32,7 @@ async def misbehave(table: Table, server: Server, options: argparse.Namespace) -
 
 
 async def short_load(table: Table, server: Server, options: argparse.Namespace) -> None:
-    """The slow-loris trial and the one of lost peers are all waiting: the load goes on beside them."""
+    """The trials of slow clients and of lost peers mostly wait: the load runs beside them."""
     async with AsyncClient(server.url, TOKEN, timeout=120) as client:
         await asyncio.gather(
             slow_loris(table, client, 5, 5),
@@ -44,8 +44,8 @@ async def short_load(table: Table, server: Server, options: argparse.Namespace) 
 
 
 def check_nothing_left(table: Table, server: Server) -> None:
-    """While the server goes on: its sessions have ended, and so has all that was theirs. What stays
-    is the server's zygote: one sandbox with two processes."""
+    """Checks the running server: its sessions have ended, and nothing of them is left. Only the
+    server's zygote stays: one sandbox with two processes."""
     began = time.monotonic()
 
     def left() -> tuple[int, int, int]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients whose machine is gone: no FIN, no RST, no answer to anything. They live in a network
-namespace of their own, whose only link is then taken down; what their kernel still says arrives nowhere.
+namespace of their own, whose only link is then taken down, so that no packet of theirs arrives.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from cellkeep import AsyncClient, AsyncSession
 
 #: kHttpStreamStallMax (protocol/limits.hpp): how long a client may acknowledge nothing.
 STALL_SECONDS = 30
-#: Inside: sends each request on a connection of its own, and never reads the answers.
+#: The program inside: it sends each request on its own connection, and never reads the answers.
 INSIDE = """
 import json, socket, sys, threading
 host, port, requests = json.load(sys.stdin)
@@ -43,8 +43,8 @@ def run(*command: str) -> None:
 
 @contextlib.contextmanager
 def machine_apart(address: str, peer: str) -> Iterator[list[str]]:
-    """A namespace that only a virtual cable joins to ours; the command that runs something in it. The
-    cable goes with the namespace, and that with its last process."""
+    """A network namespace that only a veth pair joins to ours; yields the command that runs a program in
+    it. The pair goes with the namespace, and the namespace with its last process."""
     name = f"ckl{os.getpid()}"
     holder = subprocess.Popen(
         ["unshare", "--net", "sh", "-c", "echo apart; exec cat"],
@@ -69,7 +69,7 @@ def machine_apart(address: str, peer: str) -> Iterator[list[str]]:
 
 
 def connections_to(server: Server, peer: str) -> int:
-    """TCP connections of the server that its kernel still keeps for it."""
+    """The number of TCP connections to this peer that the kernel still keeps for the server."""
     return sum(
         bool(one.raddr) and one.raddr.ip == peer
         for one in psutil.Process(server.process.pid).net_connections(kind="tcp")
@@ -77,7 +77,7 @@ def connections_to(server: Server, peer: str) -> int:
 
 
 def requests_of(client: AsyncClient, host: str, sessions: list[AsyncSession]) -> list[str]:
-    """Half of them stream, half wait for the whole answer; all of them want their runs stopped."""
+    """Half of the requests stream, half wait for the whole answer; all set on_disconnect to interrupt."""
     body = json.dumps({"code": LOOP, "on_disconnect": "interrupt"}).encode()
     more = ["Content-Type: application/json", f"Content-Length: {len(body)}"]
     forms = ("text/event-stream", "application/json")

@@ -48,7 +48,7 @@ async def create_sessions(client: AsyncClient, count: int) -> list[AsyncSession]
 
 
 async def abandoned(client: AsyncClient, session: AsyncSession, code: str, key: str) -> None:
-    """Asks, and leaves before the answer."""
+    """Sends a request, and closes the connection before the answer."""
     async with httpx.AsyncClient(
         base_url=client.target.url, headers={"Authorization": f"Bearer {client.target.token}"}
     ) as stranger:
@@ -96,7 +96,7 @@ async def client_of(
 
 
 async def settle(sessions: list[AsyncSession], tally: Tally) -> tuple[int, int]:
-    """Answers that no session knows of, and executions that ran twice."""
+    """The number of answers that no session knows of, and of executions that ran twice."""
     lost = doubled = 0
     for session in sessions:
         result = await session.run("print(seen)", check=True)

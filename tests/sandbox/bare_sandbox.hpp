@@ -15,12 +15,12 @@
 
 namespace cellkeep::test {
 
-/// The policy, no cgroups, no network made beforehand, and a seccomp program that allows every
-/// call.
+/// Launches pid 1 with the policy, without cgroups, without a network made beforehand, and with a
+/// seccomp program that allows every call.
 sandbox::Launched launch_without_filter(const sandbox::Policy& policy = test_policy());
 
-/// Asks pid 1 to start argv with these descriptors, whatever they are; its answer. own_cgroup and
-/// group: as in the request's header.
+/// Asks pid 1 to start argv with any descriptors; returns its answer. own_cgroup and group are
+/// those of the request's header.
 sandbox::ReplyMessage ask_start(
     const sandbox::Launched& pid1,
     const std::vector<std::string>& argv,
@@ -28,7 +28,7 @@ sandbox::ReplyMessage ask_start(
     std::uint32_t own_cgroup = 0,
     std::uint32_t group = 0);
 
-/// probe_inside() of fixture.hpp.
+/// As probe_inside() of fixture.hpp.
 std::string probe(const sandbox::Launched& pid1, const std::vector<std::string>& arguments);
 
 }  // namespace cellkeep::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A server that cannot apply a control refuses the session by name, unless the operator accepts it.
-// What is missing here depends on who runs the tests; run_unprivileged.sh runs them without
+// The missing controls depend on the user who runs the tests; run_unprivileged.sh runs them without
 // cgroups.
 #include "protocol/support/syscall.hpp"
 #include "sandbox/host_features.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a session is told about the system calls that its filter refuses, and what a guest cannot do
-// with being told.
+// The reports of the system calls that a session's filter refuses, and how a guest cannot misuse
+// these reports.
 #include "protocol/support/syscall.hpp"
 #include "sandbox/shared/messages.hpp"
 #include "tests/sandbox/fixture.hpp"
@@ -38,7 +38,7 @@ using Arguments = std::vector<std::string>;
 
 struct Probed {
     std::string answer;
-    std::optional<sandbox::Denial> told;  // what could be read as soon as the answer could
+    std::optional<sandbox::Denial> told;  // the report that was there with the answer
 };
 
 Probed probe_and_listen(Sandbox& sandbox, const Arguments& arguments) {
@@ -136,7 +136,7 @@ TEST_CASE("a refused call that matters answers EPERM and is told by its name") {
     CHECK(denial_control(sandbox).state == ControlState::kApplied);
     std::uint32_t told = 0;
     for (const Refused& refused : all) {
-        if (told++ == sandbox::kDenialReportsBurst) {  // of one sandbox more are told later
+        if (told++ == sandbox::kDenialReportsBurst) {  // further reports of one sandbox come later
             require_ok(sandbox.destroy());
             sandbox = make_sandbox();
             told = 1;
@@ -148,7 +148,7 @@ TEST_CASE("a refused call that matters answers EPERM and is told by its name") {
         CHECK(probed.told->system_call == refused.name);
         CHECK(probed.told->count == 1);
     }
-    // The control: outside nobody refuses, and nobody is told.
+    // The control: outside no filter refuses the calls or reports them.
     CHECK(probe_outside({"keyctl"}) == "ok");
     CHECK(probe_outside({"handle"}) == "ok");
     CHECK(probe_outside({"ptrace_traceme"}) == "ok");

@@ -99,7 +99,7 @@ TEST_CASE("4 no mount, no detached mount, no change of root") {
 }
 
 TEST_CASE("5 CVE-2019-5736: a program's own file cannot be opened for writing") {
-    // Outside a running program's file is busy; inside Landlock speaks before the read-only mount
+    // Outside a running program's file is busy; inside Landlock refuses before the read-only mount
     // does.
     check_all({{{"open", "/proc/self/exe", "rw"}, "EACCES", "ETXTBSY"}});
 }
@@ -206,7 +206,7 @@ TEST_CASE("16 CVE-2025-21756: no vsock") {
 }
 
 TEST_CASE("17 CVE-2025-38236: no out-of-band data on Unix sockets") {
-    // Of the rest the descriptor is bad, which is what the kernel says outside.
+    // The other calls have a bad descriptor: that is the kernel's answer outside.
     const std::string oob = text(MSG_OOB);
     check_all({
         {{"send_oob"}, "EPERM", "ok"},
@@ -275,7 +275,7 @@ TEST_CASE("23 the host's processes are not there") {
     const std::string here = text(::getpid());
     check_all({
         {{"kill", here}, "ESRCH", "ok"},
-        {{"kill", "-1"}, "ESRCH", ""},  // nobody but itself and pid 1, which it does not reach
+        {{"kill", "-1"}, "ESRCH", ""},  // there are only itself and pid 1, which it does not reach
         {{"prlimit_other", here}, "EPERM", "ok"},
     });
 }
@@ -357,7 +357,7 @@ TEST_CASE("28 nobody's scheduling can be changed but one's own") {
             "import os\nos.sched_setaffinity(0, os.sched_getaffinity(0))\n"
             "before = os.nice(0)\nprint(os.nice(1) == min(before + 1, 19))\n")
             .out == "True\n");
-    // SCHED_OTHER to a thread's number: answered as done, and not done.
+    // SCHED_OTHER to a thread's number: the answer is success, but nothing changes.
     CHECK(
         run_python(
             sandbox,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What crosses the wall into a worker, and what is refused on both of its sides.
+// Which descriptors reach a worker, and which are refused on both sides of the wall.
 #include "protocol/support/syscall.hpp"
 #include "tests/sandbox/bare_sandbox.hpp"
 #include "tests/sandbox/fixture.hpp"
@@ -72,7 +72,7 @@ struct Forbidden {
     std::function<UniqueFd()> make;
 };
 
-/// Nothing of this is a link, and nothing of it is an output.
+/// None of these descriptors may be a worker's link or output.
 std::vector<Forbidden> never_crossing() {
     const auto socket_of = [](int family, int type) {
         return UniqueFd(::socket(family, type | SOCK_CLOEXEC, 0));
@@ -160,13 +160,13 @@ TEST_CASE("pid 1 refuses the same descriptors by itself, and ends when it gets t
     CHECK(answer({out.get(), out.get()}) == 0);
     CHECK(answer({out.get(), out.get(), link}) == 0);
     CHECK(answer({out.get(), out.get(), link, link}) == EINVAL);
-    // More than the server ever sends is not its server's: pid 1 ends, and all with it.
+    // The server never sends this many, so it is not its request: pid 1 ends, and all with it.
     (void)answer({out.get(), out.get(), link, link, link});
     CHECK(wait_readable(pid1.pidfd.get()));
     require_ok(sandbox::kill_and_reap(pid1.pidfd, kPatience));
 }
 
-TEST_CASE("pid 1 lets a worker into nothing but a cgroup, and into no group past the last") {
+TEST_CASE("pid 1 lets a worker only into a cgroup, and into no group past the last") {
     const auto pid1 = launch_without_filter();
     const UniqueFd out = null_output();
     const auto answer = [&](std::vector<int> fds, std::uint32_t own_cgroup, std::uint32_t group) {
@@ -235,7 +235,7 @@ except OSError as error: print(error.strerror)
 )";
     CHECK(run_python(sandbox, kAsk).out == "True 1\nOperation not permitted\n");
     require_ok(sandbox.destroy());
-    // The control: where the kernel has the option, it gives whoever may ask a descriptor.
+    // The control: a kernel with this option gives a descriptor to a process that may ask.
     auto pair = make_socket_pair(SOCK_STREAM);
     REQUIRE(pair.has_value());
     int peer = -1;

@@ -239,8 +239,8 @@ std::vector<std::string> cgroups_of(pid_t server) {
     while (!pending.empty()) {
         const std::filesystem::path directory = std::move(pending.back());
         pending.pop_back();
-        // A directory of somebody else's may go while it is read; only that one is lost then, which
-        // a recursive iterator does not grant.
+        // A directory of another process may vanish while it is read. Only that one is left out
+        // then; a recursive iterator would stop.
         std::error_code error;
         for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
              it.increment(error)) {
@@ -271,7 +271,7 @@ std::ptrdiff_t open_descriptors() {
 
 bool has_children() {
     (void)sandbox::network_pool().settle();  // While it is filled, the launcher is one.
-    // Its own it has reaped by now; a zygote's pid 1 does it when it comes to it.
+    // This process has reaped its own children by now; a zygote's pid 1 does it in its own time.
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (!children_but_zygotes().empty()) {
         if (!zygote_for(test_policy()) || std::chrono::steady_clock::now() > deadline) {
@@ -283,7 +283,7 @@ bool has_children() {
 
 pid_t only_child() {
     std::vector<pid_t> children = children_but_zygotes();
-    // A zygote's pid 1 reaps those of sandboxes that are gone when it comes to it.
+    // A zygote's pid 1 reaps the processes of ended sandboxes in its own time.
     std::erase_if(children, is_zombie_or_gone);
     REQUIRE_FALSE(children.empty());
     return children.front();  // the oldest; the pool's launchers may follow

@@ -27,12 +27,12 @@ inline constexpr uid_t kSessionUid = 64'321;
 /// cgroup control is waived.
 sandbox::Policy test_policy();
 
-/// A zygote of the probe's for sandboxes of that policy.
+/// A zygote that runs the probe, for sandboxes of that policy.
 std::shared_ptr<sandbox::Zygote> make_zygote(const sandbox::Policy& policy = test_policy());
-/// What it is started with; what: see probe_main.cpp.
+/// The specification of such a zygote; `what` is an argument of the probe (probe_main.cpp).
 sandbox::ZygoteSpec zygote_spec(const sandbox::Policy& policy, const std::string& what);
 
-/// A sandbox of that policy; fails the test case if there is none.
+/// A sandbox of that policy; fails the test case if it cannot be made.
 sandbox::Sandbox make_sandbox(const sandbox::Policy& policy = test_policy());
 
 struct Ran {
@@ -48,7 +48,7 @@ Ran run_inside(
     const std::vector<std::string>& argv,
     const std::vector<std::string>& env = {});
 
-/// The same, or warm: the zygote's program goes on.
+/// The same; a warm worker is a fork of the zygote's program.
 Ran run_any(
     sandbox::Sandbox& sandbox,
     const std::vector<std::string>& argv,
@@ -63,10 +63,10 @@ Ran run_python(sandbox::Sandbox& sandbox, const std::string& code);
 std::string probe_inside(sandbox::Sandbox& sandbox, const std::vector<std::string>& arguments);
 std::string probe_outside(const std::vector<std::string>& arguments);
 
-/// Starts a program whose output nobody needs.
+/// Starts a program and drops its output.
 sandbox::Worker start_inside(sandbox::Sandbox& sandbox, const std::vector<std::string>& argv);
 
-/// The next event of the sandbox, waited for; fails the test case if none comes.
+/// Waits for the next event of the sandbox; fails the test case if none comes.
 sandbox::SandboxEvent wait_any_event(sandbox::Sandbox& sandbox);
 
 /// The next event that is no denial.

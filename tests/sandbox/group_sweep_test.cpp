@@ -45,7 +45,7 @@ bool has_cgroups() {
     return ::geteuid() == 0;
 }
 
-/// The sleeps inside that were started for so many seconds.
+/// The number of `sleep` processes inside with this argument.
 std::string count_sleeps(Sandbox& sandbox, const std::string& seconds) {
     return run_python(
                sandbox,
@@ -85,7 +85,7 @@ TEST_CASE("the sweep of a group takes its workers and what they lead, and nobody
         CHECK(count_sleeps(sandbox, "2000") == "0\n");
     }
     CHECK(count_sleeps(sandbox, "1000") == "2\n");
-    // Both go on: the other's worker lives, and the group has room for a new one.
+    // Both go on: the other group's worker lives, and the swept group has room for a new one.
     CHECK_FALSE(sandbox.next_event().value().has_value());
     const auto again = must_start(sandbox, 1, {"/usr/bin/true"});
     CHECK(wait_event(sandbox).worker.id == again.id);
@@ -94,13 +94,13 @@ TEST_CASE("the sweep of a group takes its workers and what they lead, and nobody
     require_ok(sandbox.destroy());
 }
 
-TEST_CASE("among others a start waits for nobody, and its failure comes with the exit") {
+TEST_CASE("beside other workers a start waits for none, and its failure comes with the exit") {
     auto sandbox = make_sandbox();
-    // Alone, it is told at once.
+    // Alone, the failure is returned at once.
     const auto refused = start_in(sandbox, 1, {"/usr/bin/no-such-program"});
     REQUIRE(refused.has_error());
     CHECK_THAT(refused.error().message(), Catch::Contains("No such file"));
-    // Of the same user: it can stop a newborn before that is its program, again and again.
+    // A worker of the same user: it can stop a new process before that becomes its program.
     auto said = make_pipe();
     REQUIRE(said.has_value());
     WorkerSpec stopper;
@@ -155,7 +155,7 @@ TEST_CASE("the sweep of a group leaves the session's share of the processors as 
     CHECK(before.empty() == !has_cgroups());
     require_ok(sandbox.begin_sweep(1));
     CHECK(quotas() == before);
-    // The control: with everybody it is lifted, because nobody is left to use it.
+    // The control: a sweep of all lifts it, because no process is left to use it.
     require_ok(sandbox.begin_sweep());
     CHECK((quotas() != before) == has_cgroups());
     require_ok(sandbox.destroy());
@@ -187,7 +187,7 @@ TEST_CASE("what a worker that has ended left in its process group is swept, too"
     CHECK(count_sleeps(sandbox, "2000") == "1\n");
     require_ok(sandbox.begin_sweep(3));
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kGroupSwept);
-    // Without a cgroup nobody waits for it: it has its signal.
+    // Without a cgroup the sweep does not wait for its end: it has its signal.
     CHECK(
         run_inside(
             sandbox,

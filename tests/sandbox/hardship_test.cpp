@@ -95,7 +95,7 @@ TEST_CASE("moving a sandbox object moves the sandbox, and assigning over one end
     CHECK(run_inside(second, {"/usr/bin/true"}).status == 0);
 }
 
-TEST_CASE("worker exits that nobody reads wait in the socket and in the table") {
+TEST_CASE("worker exits that are not read wait in the socket and in the table") {
     auto sandbox = make_sandbox();
     // The socket holds some hundreds; beyond it, pid 1 keeps them in its table of workers and
     // refuses a start when that is full. Every exit still arrives, once.
@@ -123,7 +123,7 @@ TEST_CASE("worker exits that nobody reads wait in the socket and in the table") 
 
 TEST_CASE("a newborn that another worker stops is killed after a while, and the sandbox goes on") {
     auto sandbox = make_sandbox();
-    // Stops whatever process is next to be, before it can become its program if it is quick enough.
+    // Stops the next processes, if it is quick enough, before they become their programs.
     auto stopper = start_inside(sandbox, {"/usr/bin/python3", "-c", R"(
 import os, signal
 me = os.getpid()
@@ -185,7 +185,7 @@ TEST_CASE("a root without the needed capabilities is refused, not taken for an o
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-        // No REQUIRE in here: the exit code tells.
+        // No REQUIRE in here: the exit code is the result.
         __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
         __user_cap_data_struct data[2]{};
         if (::syscall(SYS_capget, &header, data) < 0) {

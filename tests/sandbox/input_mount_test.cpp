@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An operator's files in /workspace: there, and not to be changed by anybody inside.
+// An operator's files in /workspace: a guest can read them and not change them.
 #include "protocol/support/syscall.hpp"
 #include "sandbox/workspace/workspace.hpp"
 #include "tests/sandbox/fixture.hpp"
@@ -74,7 +74,7 @@ TEST_CASE("an input is there to be read, and nobody inside can change, replace o
         ran.out ==
         "write EROFS\ntruncate EROFS\nchmod EROFS\nutime EROFS\nunlink EBUSY\nrename EBUSY\n"
         "replace EBUSY\nlink EXDEV\nrmdir ENOTEMPTY\nexec EACCES\nmap EPERM\na,b\n1,2\n");
-    // The control: beside it the guest does what it likes.
+    // The control: beside it the guest may write.
     CHECK(
         run_inside(
             sandbox,
@@ -105,7 +105,7 @@ TEST_CASE("a guest that moves the directories above an input moves nothing of th
             sandbox,
             {"/usr/bin/sh", "-c", "mv a c && mkdir -p a/b && echo guest > a/b/file; cat c/b/file"})
             .out == "operator's");
-    // The server stays on the workspace's own mount, whatever lies in its way.
+    // The server stays on the workspace's own mount and does not follow into the input's.
     const Workspace workspace(sandbox);
     CHECK(workspace.open_for_reading("c/b/file").has_error());
     // An upload in its place takes the input away (rename(2) detaches mounts of other namespaces),

@@ -96,7 +96,7 @@ int check_landlock(AbstractListener& listener, pid_t parent) {
         ::mkfifo("/tmp/fifo", 0600) < 0 || ::symlink("x", "/dev/shm/link") < 0) {
         return 4;
     }
-    // Not 0: Linux 6.1 lets anybody make a whiteout, behind which there is no device.
+    // Not 0: Linux 6.1 lets every user make a whiteout, which is no device.
     if (::mknod("/workspace/device", S_IFCHR | 0600, makedev(1, 3)) == 0 || errno != EACCES) {
         return 5;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No program but a mutant's has a switch for a layer of its wall.
+// Only a mutant build has a switch for a layer of its wall.
 #include "sandbox/shared/layer_switch.hpp"
 
 #include "tests/sandbox/fixture.hpp"
@@ -23,7 +23,7 @@ TEST_CASE("no layer of the wall can be switched off by the environment") {
         const std::string bytes{std::istreambuf_iterator<char>(in), {}};
         INFO(program);
         REQUIRE(bytes.size() > 1000);
-        // In two parts, so that this test is not what it looks for.
+        // In two parts, so that the test does not find itself.
         CHECK(bytes.find(std::string("CELLKEEP_") + "MUTATION") == std::string::npos);
     }
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a sandbox leaves in the cgroup tree: nothing, however it ends, or at the latest when the
-// kernel has let go of the last process.
+// kernel has released the last process.
 #include "protocol/support/syscall.hpp"
 #include "sandbox/cgroup/leftovers.hpp"
 #include "tests/sandbox/fixture.hpp"
@@ -37,8 +37,9 @@ std::vector<std::string> session_cgroups() {
     return cgroups_of(::getpid());
 }
 
-/// A process in every cgroup of the sandbox that is under test whose tree has no cgroup.kill: what
-/// a dying process that the kernel holds looks like. -1 if there is none, as on a v2 host.
+/// Puts a process into every cgroup of the sandbox under test whose tree has no cgroup.kill. It
+/// looks like a dying process that the kernel holds. Returns -1 if there is no such tree, as on a
+/// v2 host.
 pid_t intrude() {
     std::vector<std::string> unkillable;
     for (const std::string& directory : session_cgroups()) {
@@ -143,7 +144,7 @@ TEST_CASE("a spinning session at its quota does not keep kill_workers waiting") 
         CHECK(wait_event(sandbox).worker.signaled);
         worker = start_inside(sandbox, {"/usr/bin/python3", "-c", "while True: pass"});
     }
-    // The ration is in force again: 0.02 s of CPU time take 0.2 s or more of the wall's.
+    // The CPU quota is in force again: 0.02 s of CPU time take 0.2 s or more of wall time.
     require_ok(sandbox.kill_workers(kPatience));
     CHECK(wait_event(sandbox).worker.signaled);
     if (::geteuid() == 0) {

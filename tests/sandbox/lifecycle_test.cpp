@@ -76,7 +76,7 @@ TEST_CASE("destroy leaves no process, no cgroup, no mount and no descriptor") {
     if (::geteuid() == 0) {
         CHECK_FALSE(own_cgroups().empty());
     }
-    // A daemon of the double-fork kind and one that ignores every signal it can.
+    // A daemon that has forked twice, and one that ignores every signal it can.
     auto worker = start_inside(
         sandbox, {"/usr/bin/sh", "-c", "trap '' TERM INT HUP; (setsid sleep 1000 &) ; sleep 1000"});
     require_ok(sandbox.destroy());
@@ -89,7 +89,7 @@ TEST_CASE("destroy leaves no process, no cgroup, no mount and no descriptor") {
     require_ok(sandbox.destroy());  // idempotent
 }
 
-TEST_CASE("sandboxes that are ended together die without being waited for") {
+TEST_CASE("sandboxes that are ended together die without a wait for each") {
     auto first = make_sandbox();
     auto second = make_sandbox();
     std::vector<sandbox::Worker> workers;
@@ -145,8 +145,8 @@ TEST_CASE("a server that is killed takes its sandbox with it") {
     REQUIRE(::kill(server, SIGKILL) == 0);
     REQUIRE(::waitpid(server, nullptr, 0) == server);
     CHECK(has_ended(received.value().fds[0]));
-    // What it could not take with it, the next server removes. Its pid 1 may still be on its way
-    // out, and a directory goes when the last process has: sweep until then.
+    // The next server removes what is left. Pid 1 may still be ending, and a directory can only be
+    // removed after its last process has ended: sweep until then.
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (!cgroups_of(server).empty() && std::chrono::steady_clock::now() < deadline) {
         require_ok(sandbox::sweep_leftovers());
@@ -223,7 +223,7 @@ TEST_CASE(
     CHECK(own_cgroups().empty());
 }
 
-TEST_CASE("a launcher that is not there is said so, with a hint") {
+TEST_CASE("a missing launcher is reported with a hint") {
     Policy policy = test_policy();
     policy.launcher = "/no/such/cellkeep-sandbox";
     const auto made = Sandbox::create(policy);
@@ -331,7 +331,7 @@ TEST_CASE("a frozen sandbox keeps fewer files open, and counts on when it is ask
     require_ok(sandbox.destroy());
 }
 
-TEST_CASE("a counter of CPU time that cannot be opened is told as lost, and comes back") {
+TEST_CASE("a counter of CPU time that cannot be opened is reported as lost, and comes back") {
     if (::geteuid() != 0) {
         return;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every limit, hit from inside: the session feels it, the sandbox and its server live on.
+// Every limit, reached from inside: it stops the session, and the sandbox and its server go on.
 #include "protocol/support/syscall.hpp"
 #include "tests/sandbox/fixture.hpp"
 
@@ -196,7 +196,7 @@ TEST_CASE("CPU time is counted and rationed") {
     Policy policy = test_policy();
     policy.limits.cpu_cores = 0.25;
     auto sandbox = make_sandbox(policy);
-    // Spins for 0.15 s of CPU time; at a quarter of a core that takes 0.3 s or more of the wall's.
+    // Spins for 0.15 s of CPU time; at a quarter of a core that takes 0.3 s or more of wall time.
     const Ran ran = run_python(sandbox, R"(
 import time
 wall, cpu = time.monotonic(), time.process_time()  # a slow machine has spent some before

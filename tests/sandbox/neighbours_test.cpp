@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two sandboxes that try to find each other. Where the filter alone would answer, the pair runs
-// without it, and as one user: what is between them then are the namespaces.
+// Two sandboxes that try to find each other. Where the filter alone would refuse, the pair runs
+// without it, and as one user: then only the namespaces separate them.
 #include "protocol/support/syscall.hpp"
 #include "tests/sandbox/bare_sandbox.hpp"
 #include "tests/sandbox/fixture.hpp"
@@ -38,7 +38,7 @@ struct Pair {
     }
 };
 
-/// A Python program in one sandbox that says a line and then stays.
+/// A Python program in one sandbox that prints a line and then waits.
 struct Resident {
     UniqueFd out;
     sandbox::Worker worker;
@@ -151,7 +151,7 @@ TEST_CASE("without the filter keys are each session's own, and the server's are 
     };
     constexpr const char* kSession = "-3";
     constexpr const char* kUser = "-4";
-    // In a keyring of this test's own, which what it starts would inherit.
+    // In a keyring of this test's own, which its child processes would inherit.
     REQUIRE(::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0);
     REQUIRE(probe_outside({"plant_key", kSession, key_of("host")}) == "ok");
     REQUIRE(probe_outside({"find_key", kSession, key_of("host")}) == "ok");

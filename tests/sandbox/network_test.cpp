@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The session's network: whose it is, what listens in it, and that there is no other way out.
+// The session's network: who owns it, what listens in it, and that there is no other way out.
 #include "protocol/support/syscall.hpp"
 #include "sandbox/cgroup/cgroup.hpp"
 #include "sandbox/server/network_pool.hpp"
@@ -82,7 +82,7 @@ UniqueFd accept_one(const UniqueFd& listener) {
     return accepted;
 }
 
-/// Lets the guest talk to us over the listener; what it printed.
+/// Lets the guest talk to this process over the listener, and checks both sides.
 void check_proxy_works(Sandbox& sandbox, const UniqueFd& listener) {
     auto out = make_pipe();
     REQUIRE(out.has_value());
@@ -107,7 +107,7 @@ std::string mechanism_of(const Sandbox& sandbox, std::string_view name) {
     return "no such control";
 }
 
-/// dev and inode: which namespace it is.
+/// The device and inode, which identify the namespace.
 std::pair<dev_t, ino_t> identity_of(int fd) {
     struct stat info {};
     REQUIRE(::fstat(fd, &info) == 0);
@@ -132,18 +132,18 @@ TEST_CASE(
     CHECK(
         run_python(sandbox, kTryOtherWays).out ==
         "ENETUNREACH\nENETUNREACH\nECONNREFUSED\nENETUNREACH\n");
-    // The control: outside the same port is not ours, and nobody hears the guest there.
+    // The control: outside the same port is not ours, and no process listens there.
     CHECK(probe_outside({"connect_tcp", std::to_string(kProxyPort)}) == "ECONNREFUSED");
     require_ok(sandbox.destroy());
 }
 
-TEST_CASE("a session without a proxy has no listener, and nobody listens at its port") {
+TEST_CASE("a session without a proxy has no listener, and its port refuses connections") {
     auto sandbox = make_sandbox();
     CHECK_FALSE(sandbox.take_proxy_listener());
     CHECK(probe_inside(sandbox, {"connect_tcp", std::to_string(kProxyPort)}) == "ECONNREFUSED");
     auto with_proxy = make_sandbox(proxy_policy());
     CHECK(probe_inside(with_proxy, {"connect_tcp", std::to_string(kProxyPort)}) == "ok");
-    // A server that lets go of it takes the way out away.
+    // When the server closes the listener, the guest has no way out.
     sandbox::stop_listening(with_proxy.take_proxy_listener());
     CHECK(probe_inside(with_proxy, {"connect_tcp", std::to_string(kProxyPort)}) == "ECONNREFUSED");
     require_ok(sandbox.destroy());
@@ -201,7 +201,7 @@ TEST_CASE("sockets hold no more than the session may have") {
     constexpr const char* kFill = R"(
 import socket
 listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
-# What nobody accepts is charged to nobody, so little may wait there.
+# The kernel charges no cgroup for what is not accepted yet, so only little may wait there.
 held = [socket.socket() for _ in range(200)]
 for s in held:
     s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)
@@ -292,7 +292,7 @@ TEST_CASE("where no network is at hand a session makes its own, with the proxy's
     CHECK(probe(pid1, {"connect_tcp", std::to_string(kProxyPort)}) == "ok");
     CHECK(accept_one(pid1.listener));
     CHECK(probe(pid1, {"connect_tcp", std::to_string(kProxyPort + 1)}) == "ECONNREFUSED");
-    // Nobody inside has a capability over it, though it was made with the session.
+    // No process inside has a capability over it, though it was made with the session.
     CHECK(
         probe(pid1, {"socket", std::to_string(AF_PACKET), std::to_string(SOCK_RAW), "0"}) ==
         "EPERM");

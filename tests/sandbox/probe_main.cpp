@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `probe <primitive> [argument …]` tries one thing. `probe --zygote [what]` serves as a zygote,
-// whose warm workers try what PROBE_0, PROBE_1 … say; what makes it an odd one: "threads" starts a
-// thread first, "files" keeps one open, "memory" shares some, "ends" ends at once, "waits" is never
-// ready.
+// whose warm workers try what PROBE_0, PROBE_1 … say; `what` makes it a faulty one: "threads"
+// starts a thread first, "files" keeps a file open, "memory" shares memory, "ends" ends at once,
+// "waits" is never ready.
 #include "sandbox/inside/zygote_loop.hpp"
 #include "tests/sandbox/probe.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers that stand behind others, so that no attempt from inside would notice their absence: each
-// is looked at by itself.
+// Layers that stand behind others, so that no attempt from inside would notice their absence: the
+// tests look at each one alone.
 #include "protocol/support/syscall.hpp"
 #include "sandbox/inside/worker_birth.hpp"
 #include "tests/sandbox/bare_sandbox.hpp"
@@ -47,7 +47,7 @@ std::string stat_field(pid_t pid, int field) {
     return word;
 }
 
-/// The exit code of what runs in a child: for what this process could not undo.
+/// Runs a function in a child, for changes that this process could not undo; returns its exit code.
 int in_child(const std::function<int()>& run) {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);

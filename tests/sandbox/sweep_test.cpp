@@ -30,7 +30,7 @@ Result<sandbox::Worker> try_start(Sandbox& sandbox) {
 
 }  // namespace
 
-TEST_CASE("a sweep is told of after the exits of all workers, and the sandbox goes on") {
+TEST_CASE("the end of a sweep comes after the exits of all workers, and the sandbox goes on") {
     auto sandbox = make_sandbox();
     for (int i = 0; i < 3; ++i) {
         (void)start_inside(
@@ -45,12 +45,13 @@ TEST_CASE("a sweep is told of after the exits of all workers, and the sandbox go
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kSwept);
     CHECK(
         run_python(sandbox, "import os; print([p for p in os.listdir('/proc') if p.isdigit()])")
-            .out.find("'1'") == std::string::npos);  // pid 1 is hidden, and nobody else is there
+            .out.find("'1'") ==
+        std::string::npos);  // pid 1 is hidden, and no other process is there
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
     require_ok(sandbox.destroy());
 }
 
-TEST_CASE("a sweep of nobody is over at once, as often as it is asked for") {
+TEST_CASE("a sweep without workers is over at once, as often as it is asked for") {
     auto sandbox = make_sandbox();
     for (int i = 0; i < 3; ++i) {
         require_ok(sandbox.begin_sweep());
@@ -73,7 +74,7 @@ TEST_CASE("while one of the killed has not ended, nothing waits and nothing is s
     CHECK(refused.error().code() == ErrorCode::kUnavailable);
     CHECK(refused.error().message().find("not all ended") != std::string::npos);
     CHECK_FALSE(sandbox.next_event().value().has_value());
-    // Those who have the time are told that it was not enough.
+    // A caller that waits learns that its time was not enough.
     const auto waited = sandbox.kill_workers(std::chrono::milliseconds(1));
     REQUIRE(waited.has_error());
     CHECK(waited.error().code() == ErrorCode::kTimeout);

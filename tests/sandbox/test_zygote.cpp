@@ -25,7 +25,7 @@ using sandbox::Zygote;
 
 namespace {
 
-/// The one for zygote_for() and what of it is seen from outside.
+/// The zygote for zygote_for(), and its processes and cgroups.
 struct Made {
     std::shared_ptr<Zygote> zygote;
     pid_t pid1 = 0;
@@ -50,7 +50,7 @@ std::vector<pid_t> children_of(pid_t parent) {
     return children;
 }
 
-/// What is in now and was not in before.
+/// The elements of `now` that are not in `before`.
 template <typename List>
 List added(const List& before, const List& now) {
     List added;
@@ -61,7 +61,7 @@ List added(const List& before, const List& now) {
 }
 
 void make_the_one() {
-    // The launchers that fill it are children, too.
+    // Fills the network pool first, because the launchers that fill it are children, too.
     (void)sandbox::network_pool().take(sandbox::kNetworkPatience).has_value();
     (void)sandbox::network_pool().settle();
     const auto children = children_of(::getpid());

@@ -16,13 +16,13 @@
 
 namespace cellkeep::test {
 
-/// Null: the launcher is to make it.
+/// The zygote that makes sandboxes of this policy; null: the launcher makes them.
 std::shared_ptr<sandbox::Zygote> zygote_for(const sandbox::Policy& policy);
 
-/// Of the one for zygote_for(); empty if there is none.
+/// The cgroups of zygote_for()'s zygote; empty without one.
 std::set<std::string> zygote_cgroups();
 
-/// The children of this process, ended ones too, and those that zygote_for()'s has made for it.
+/// The children of this process, ended ones too, and the sandboxes that zygote_for()'s zygote made.
 std::vector<pid_t> children_but_zygotes();
 
 }  // namespace cellkeep::test

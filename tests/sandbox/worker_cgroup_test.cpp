@@ -19,7 +19,7 @@ using sandbox::Sandbox;
 
 namespace {
 
-/// The directory of the session's workers, or empty where the host gives none.
+/// The cgroup directory of the session's workers; empty on a host without one.
 std::string worker_directory() {
     for (const std::string& directory : cgroups_of(::getpid())) {
         if (directory.ends_with("/workers")) {
@@ -70,7 +70,7 @@ TEST_CASE("workers can be killed without any help of pid 1's") {
     const pid_t pid1 = only_child();
     REQUIRE(::kill(pid1, SIGSTOP) == 0);
     const auto killed = sandbox.kill_workers(std::chrono::milliseconds(1));
-    REQUIRE(killed.has_error());  // Nobody can say that all are reaped.
+    REQUIRE(killed.has_error());  // Pid 1 cannot say that all are reaped.
     CHECK(killed.error().code() == ErrorCode::kTimeout);
     CHECK(wait_readable(worker.pidfd.get()));
     REQUIRE(::kill(pid1, SIGCONT) == 0);

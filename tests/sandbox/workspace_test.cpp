@@ -126,7 +126,7 @@ TEST_CASE("a full workspace is a limit that was exceeded, and the upload leaves 
     CHECK(workspace.list("").value().empty());
 }
 
-TEST_CASE("a listing has at most so many entries") {
+TEST_CASE("a listing has a bounded number of entries") {
     Policy policy = test_policy();
     policy.limits.workspace_inodes = 20'000;
     auto sandbox = make_sandbox(policy);

@@ -70,17 +70,17 @@ TEST_CASE("a zygote makes many sandboxes, each with namespaces of its own") {
     }
 }
 
-TEST_CASE("what the zygote's program does about signals is its workers', and not pid 1's") {
+TEST_CASE("the zygote program's signal handlers hold in its workers, and not in pid 1") {
     const auto zygote = make_zygote();
     auto sandbox = make_by(zygote);
     CHECK(probe_inside(sandbox, {"raise_usr1"}) == "handled");
-    // With a handler pid 1 would get it from inside (pid_namespaces(7)).
+    // If pid 1 had a handler, it would get the signal from inside (pid_namespaces(7)).
     CHECK(run_inside(sandbox, {"/usr/bin/sh", "-c", "kill -USR1 1"}).status == 0);
     CHECK(probe_inside(sandbox, {"raise_usr1"}) == "handled");
     require_ok(sandbox.destroy());
 }
 
-TEST_CASE("the end of a zygote's process is not that of what it has made") {
+TEST_CASE("the end of a zygote's process does not end its sandboxes") {
     const auto zygote = make_zygote();
     auto sandbox = make_by(zygote);
     CHECK(zygote->alive());
@@ -96,7 +96,7 @@ TEST_CASE("the end of a zygote's process is not that of what it has made") {
     require_ok(sandbox.destroy());
 }
 
-TEST_CASE("a sandbox outlives everybody else's interest in its zygote") {
+TEST_CASE("a sandbox outlives the last other reference to its zygote") {
     auto zygote = make_zygote();
     auto sandbox = make_by(zygote);
     zygote.reset();
@@ -131,7 +131,7 @@ TEST_CASE("a zygote covers the policies that its namespaces can hold, and no oth
     }
 }
 
-TEST_CASE("a program that cannot be forked, or is not ready, is no zygote") {
+TEST_CASE("a program that cannot be forked, or is not ready, is refused as a zygote") {
     const Error threads = error_of(zygote_spec(test_policy(), "threads"));
     CHECK(threads.code() == ErrorCode::kUnavailable);
     CHECK_THAT(threads.message(), Catch::Contains("2 threads"));

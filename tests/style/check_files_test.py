@@ -88,7 +88,7 @@ class CheckFilesTest(unittest.TestCase):
         self.write(".gitignore", b"/build/\n__pycache__/\n")
         self.assertEqual(sorted(LEFT), [name for name, _ in check_files(self.root)])
 
-    def test_what_is_ignored_and_not_committed_is_nobodys_concern(self) -> None:
+    def test_what_is_ignored_and_not_committed_is_no_finding(self) -> None:
         self.write(".gitignore", b"/build/\n__pycache__/\nnode_modules/\n")
         for name in ("build/x.o", "tests/__pycache__/x.pyc", "clients/node_modules/ws/index.js"):
             self.write(name, b"")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An interpreter without a process: a test says what it says, and sees what it was sent. What was
-// written down stays when the Interpreter is gone.
+// An interpreter without a process: the test sends its messages, and sees what it receives. The
+// record stays when the Interpreter is gone.
 #pragma once
 
 #include "kernel-manager/kernel/interpreter.hpp"
@@ -47,7 +47,7 @@ struct FakeProcess {
     std::string piped;                    // drain_pipes() hands it out
 
     void say(const protocol::Message& message) const { events.on_message(message); }
-    /// The first answer, which makes it ready.
+    /// Sends the first answer, which makes it ready.
     void answer_info(
         const nlohmann::json& info = {{"status", "ok"}}, const std::string& kernel = "kernel") {
         say(answer(sent.front(), protocol::Channel::kShell, "kernel_info_reply", info, kernel));
@@ -92,7 +92,7 @@ class FakeInterpreter final : public Interpreter {
     std::shared_ptr<FakeProcess> process_;
 };
 
-/// Where fake interpreters start: a sandbox whose events a test tells itself.
+/// Starts fake interpreters: a sandbox whose events the test sends itself.
 struct FakeStarts {
     std::vector<std::shared_ptr<FakeProcess>> processes;
     Status status = ok();  // of the next starts
@@ -108,7 +108,7 @@ struct FakeStarts {
         return std::unique_ptr<Interpreter>(std::make_unique<FakeInterpreter>(process));
     }
     FakeProcess& last() const { return *processes.back(); }
-    /// How the last one ended.
+    /// An exit of the last one with this code.
     sandbox::WorkerExit exit(int status_code) const {
         return {.id = last().id, .signaled = false, .status = status_code, .failure = {}};
     }

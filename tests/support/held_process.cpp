@@ -22,7 +22,7 @@ HeldProcess::HeldProcess(HeldProcess&& other) noexcept : pid_(std::exchange(othe
 
 HeldProcess::~HeldProcess() {
     if (pid_ > 0) {
-        // Ignored: a test that has failed before; the tracer's own end lets go of it, too.
+        // Ignored: the test has failed before; the tracer's end releases the process, too.
         (void)::ptrace(PTRACE_DETACH, pid_, nullptr, nullptr);
         (void)::waitpid(pid_, nullptr, WNOHANG | __WALL);
     }
@@ -39,7 +39,7 @@ void HeldProcess::release() {
         if (got < 0 || WIFEXITED(status) || WIFSIGNALED(status)) {
             return;
         }
-        // Stopped on its way by a signal that it got while it was held.
+        // A signal that it got while it was held has stopped it.
         (void)::ptrace(PTRACE_CONT, pid, nullptr, nullptr);  // Ignored: it is dying.
     }
 }

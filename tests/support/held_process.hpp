@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Holds a process of a sandbox in its death: killed, it stays a zombie that neither its parent nor
-// its namespace's pid 1 can reap until release(), because a tracer comes first (ptrace(2), "Death
-// under ptrace"). What a process that takes seconds to die looks like, for exactly as long as a
-// test wants it to. One thread holds and releases.
+// Holds a dying process of a sandbox: killed, it stays a zombie that neither its parent nor its
+// namespace's pid 1 can reap until release(), because a tracer comes first (ptrace(2), "Death under
+// ptrace"). So it looks like a process that takes seconds to die, for exactly as long as a test
+// wants. One thread holds and releases.
 #pragma once
 
 #include "protocol/support/result.hpp"
@@ -24,7 +24,7 @@ class HeldProcess {
     ~HeldProcess();
 
     pid_t pid() const { return pid_; }
-    /// Waits for its death, which must come, and gives it to its parent.
+    /// Waits for its death, which must come, and lets its parent reap it.
     void release();
 
  private:

@@ -94,7 +94,7 @@ KernelClient::KernelClient(const KernelStart& start) {
         }
         ::_exit(127);
     }
-    (void)::setpgid(pid_, pid_);  // Ignored: the child does the same; whoever is first wins.
+    (void)::setpgid(pid_, pid_);  // Ignored: the child does the same; the first call wins.
     link_ = std::move(link.first);
     stdout_ = std::move(out.read_end);
     stderr_ = std::move(err.read_end);

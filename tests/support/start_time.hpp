@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time at which tests begin that say themselves what time it is.
+// The time at which tests with a clock of their own begin.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A private directory as a workspace of nobody's session.
+// A private directory as a workspace without a session.
 #pragma once
 
 #include "protocol/support/unique_fd.hpp"

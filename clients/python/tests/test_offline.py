@@ -18,7 +18,7 @@ FULL = {"title": "The server cannot do it now", "status": 503, "detail": "full"}
 
 
 class Answers(httpx.BaseTransport):
-    """Gives these answers in turn, an exception by raising it, and keeps what was asked."""
+    """Returns these answers in turn, or raises them if they are exceptions; keeps the requests."""
 
     def __init__(self, *answers: httpx.Response | Exception) -> None:
         self.answers = list(answers)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can go wrong, as exceptions. A program that fails is none: it is a result whose status says so.
+// What can go wrong, as exceptions. A failed program is no exception: it is a result whose status says so.
 
 import type { Problem } from './schema.js';
 import type { Result } from './result.js';
@@ -32,7 +32,7 @@ export class ProblemError extends CellkeepError {
         readonly status: number,
         /** The problem document as the server sent it. */
         readonly document: Partial<Problem>,
-        /** Seconds after which to try again, if the server said so. */
+        /** Seconds after which to try again, if the server sent a time. */
         readonly retryAfter: number | undefined,
     ) {
         super(`${status} ${document.title ?? 'The request failed'}: ${document.detail ?? ''}`);
@@ -59,7 +59,7 @@ export async function problemOf(answer: Response): Promise<ProblemError> {
             document = parsed as Partial<Problem>;
         }
     } catch {
-        // Not JSON: somebody between us and the server answered; its text is the detail.
+        // Not JSON: a proxy between the client and the server answered; its text is the detail.
     }
     const retryAfter = Number(answer.headers.get('Retry-After') ?? NaN);
     return new ProblemError(answer.status, document, Number.isNaN(retryAfter) ? undefined : retryAfter);

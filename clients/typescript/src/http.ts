@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests to one server over fetch: address, token, attempts. A request is sent again only where that
-// cannot do a thing twice.
+// Requests to one server over fetch: address, token, attempts. A request is repeated only if that
+// is safe.
 
 import { ConnectionFailed, ProblemError, problemOf } from './errors.js';
 
@@ -24,7 +24,7 @@ export interface Call {
     json?: unknown;
     /** Makes the body, anew for each attempt. */
     body?: () => BodyInit;
-    /** Doing it twice is doing it once. */
+    /** The request is idempotent: a second one changes nothing. */
     repeatable: boolean;
     /** Milliseconds until the head of the answer must have come. */
     patience?: number;
@@ -113,7 +113,7 @@ export class Http {
         }
     }
 
-    /** As often as it may and must be sent. `read` takes the answer; it is part of the attempt. */
+    /** Sends the request, again where that is allowed and needed. `read` takes the answer; it is part of the attempt. */
     async send<T>(call: Call, read: (answer: Response) => Promise<T>): Promise<T> {
         for (let attempt = 0; ; ++attempt) {
             try {

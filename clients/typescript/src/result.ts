@@ -78,7 +78,7 @@ export class Result {
         return bundles.map(imageOf).filter((image) => image !== undefined);
     }
 
-    /** Itself if the code ended well; otherwise throws `ExecutionFailed`. */
+    /** Returns itself if the code ended well; otherwise throws `ExecutionFailed`. */
     orThrow(): this {
         if (!this.ok) {
             throw new ExecutionFailed(this);

@@ -25,10 +25,10 @@ import { download, upload, type Progress, type Upload } from './transfer.js';
 
 /** The server sends a heartbeat after five silent seconds; this much silence is a dead connection. */
 const SILENCE_MS_MAX = 30_000;
-/** Beyond its deadline an answer takes a restart of the interpreter, and the way here. */
+/** How long after its deadline an answer may come: a restart of the interpreter and the network take time. */
 const ANSWER_GRACE_MS = 60_000;
 
-/** Everything but the code that a run may say, and a signal that stops waiting for it. */
+/** The options of a run besides its code, and a signal that stops the wait for it. */
 export type RunOptions = Omit<ExecutionRequest, 'code'> & {
     signal?: AbortSignal;
     /** Sees output as it comes. */
@@ -39,7 +39,7 @@ export type RunOptions = Omit<ExecutionRequest, 'code'> & {
 
 function split(options: RunOptions): [Omit<ExecutionRequest, 'code'>, AbortSignal | undefined] {
     const { signal, onStdout: _o, onStderr: _e, onEvent: _v, ...fields } = options;
-    // With a key, asking again joins the same execution.
+    // With a key, a second request joins the same execution.
     return [{ idempotency_key: globalThis.crypto?.randomUUID?.() ?? randomKey(), ...fields }, signal];
 }
 
@@ -68,7 +68,7 @@ async function* eventsOf(answer: Response): AsyncGenerator<Event> {
             yield* decoder.feed(piece.value);
         }
     } finally {
-        // Ignored: what is left of a stream that nobody reads any more may fail as it likes.
+        // Ignored: the caller reads no more of the stream, so an error in the rest does not matter.
         await reader.cancel().catch(() => undefined);
     }
 }
@@ -150,7 +150,7 @@ export class Execution {
         return this.info;
     }
 
-    /** Its events, from the first (or behind number `after`) to the last. */
+    /** Its events, from the first (or the one after number `after`) to the last. */
     events(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<Event> {
         return follow(this.#http, undefined, this.#path, options.after, options.signal);
     }
@@ -194,7 +194,7 @@ export class Session {
         return this.info.id;
     }
 
-    /** Ends the session and everything in it. One that has ended already is no error. */
+    /** Ends the session and everything in it. It is no error if the session has already ended. */
     async close(): Promise<void> {
         try {
             await this.#http.nothing({ method: 'DELETE', path: this.#path, repeatable: true });
@@ -236,13 +236,13 @@ export class Session {
         throw new ConnectionFailed('the stream ended before the execution did');
     }
 
-    /** Runs code and gives its events as they come; a broken connection is taken up where it broke. */
+    /** Runs code and gives its events as they come; resumes after a broken connection. */
     stream(code: string, options: RunOptions = {}): AsyncGenerator<Event> {
         const call = this.#asked(code, options);
         return follow(this.#http, call, undefined, undefined, call.signal);
     }
 
-    /** Starts code and comes back at once. */
+    /** Starts code and returns at once. */
     async submit(code: string, options: RunOptions = {}): Promise<Execution> {
         const call = { ...this.#asked(code, options), headers: { Prefer: 'respond-async' } };
         const info = await this.#http.json<UnfinishedExecution>(call);
@@ -275,7 +275,7 @@ export class Session {
         await this.#http.nothing({ method: 'POST', path: `${this.#path}/interrupt`, json, repeatable: false });
     }
 
-    /** A fresh interpreter with the same files: of the session's own language, or of another. */
+    /** Starts a fresh interpreter with the same files: of the session's language, or of another. */
     async restart(language?: string): Promise<SessionInfo> {
         const json = language === undefined ? undefined : { language };
         const call = { method: 'POST', path: `${this.#path}/restart`, json, repeatable: false };
@@ -299,7 +299,7 @@ export class Session {
         return `${this.#path}/files/${path.split('/').map(encodeURIComponent).join('/')}`;
     }
 
-    /** What a directory of the workspace holds. */
+    /** The entries of a directory of the workspace. */
     async files(path = ''): Promise<FileEntry[]> {
         const query = { path: path || undefined };
         const call = { method: 'GET', path: `${this.#path}/files`, query, repeatable: true };
@@ -311,7 +311,7 @@ export class Session {
         return upload(this.#http, this.#file(path), content, options.onProgress);
     }
 
-    /** A file of the workspace; goes on where it was after a broken connection. */
+    /** A file of the workspace. After a broken connection the download continues where it was. */
     download(path: string | Artifact, options: { onProgress?: Progress } = {}): Promise<Uint8Array> {
         const name = typeof path === 'string' ? path : path.path;
         return download(this.#http, this.#file(name), options.onProgress);
@@ -345,7 +345,7 @@ export class Client {
         return new Session(this.#http, await this.#http.json<SessionInfo>(call));
     }
 
-    /** A session that is there already, by its id or its kernel's. */
+    /** An existing session, by its id or its kernel's. */
     async session(id: string): Promise<Session> {
         const path = `/v1/sessions/${encodeURIComponent(id)}`;
         const info = await this.#http.json<SessionInfo>({ method: 'GET', path, repeatable: true });

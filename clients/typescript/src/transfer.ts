@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files up and down, with progress. A download that breaks goes on where it was, of the same version of
-// the file only (If-Range).
+// Uploads and downloads of files, with progress. A download that breaks continues where it was, of the same version
+// of the file only (If-Range).
 
 import { CellkeepError } from './errors.js';
 import type { Http } from './http.js';

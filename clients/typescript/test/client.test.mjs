@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 import { Client, ConnectionFailed, EventDecoder, ExecutionFailed, ProblemError, Session } from 'cellkeep';
 
-// One session, ended whatever happens.
+// Runs a test with one session, and always ends the session.
 async function within(options, body) {
     const session = await Session.create(options);
     try {
@@ -16,7 +16,7 @@ async function within(options, body) {
     }
 }
 
-// A fetch that lets the caller spoil answers.
+// A fetch whose answers the caller can spoil.
 const spoiling = (spoil) => async (url, init) => spoil(await fetch(url, init), new URL(url), init);
 
 // The first `bytes` of an answer, then the connection is gone.

@@ -59,7 +59,7 @@ class NotebookPage {
         this.page = page;
         this.name = name;
         this.notebook = page.locator('.jp-Notebook:visible');
-        // What the page itself complains of; shown when a test fails.
+        // The page's own errors; shown when a test fails.
         this.complaints = [];
         page.on('console', message => {
             if (message.type() === 'error' || message.type() === 'warning') {

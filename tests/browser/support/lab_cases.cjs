@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a person does in JupyterLab, whichever way its kernels come to it. Each case has a notebook,
-// a page and a kernel of its own.
+// What a person does in JupyterLab, with kernels of any source. Each case has a notebook, a page and
+// a kernel of its own.
 'use strict';
 
 const assert = require('node:assert/strict');

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The programs under test and around them: a Cellkeep server, a JupyterLab server, and for the
-// tests' own sake a stock Jupyter server in Cellkeep's place (CELLKEEP_BROWSER_STOCK=1): what passes
-// there and fails here is our fault, what fails at both is the test's.
+// tests' own sake a stock Jupyter server in Cellkeep's place (CELLKEEP_BROWSER_STOCK=1): a test that
+// passes there and fails here shows a fault of Cellkeep, one that fails at both a fault of the test.
 'use strict';
 
 const { spawn } = require('node:child_process');
@@ -22,8 +22,8 @@ function binary() {
     return process.env.CELLKEEP_BINARY || path.join(ROOT, 'build/release/bin/cellkeep');
 }
 
-// Asks again and again, because the other side cannot tell us. `condition` may be async; what it
-// returns is returned once it is truthy.
+// Calls `condition` again and again until it returns a truthy value, and returns that. `condition`
+// may be async. The other side has no way to notify us.
 async function until(condition, what, seconds = 60) {
     const deadline = Date.now() + seconds * 1000;
     for (;;) {
@@ -97,7 +97,7 @@ class Program {
 
     async stop(signal = this.stopSignal) {
         if (!this.alive()) {
-            return `${this.name} had ended by itself: ${await this.ended}`;
+            return `${this.name} had ended before it was stopped: ${await this.ended}`;
         }
         this.process.kill(signal);
         const late = setTimeout(() => this.process.kill('SIGKILL'), STOP_SECONDS_MAX * 1000);
@@ -137,7 +137,7 @@ function jupyterHome(folder) {
     const cache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
     return {
         HOME: home,
-        // The images that are there: packing one again takes longer than a kernel may start.
+        // Uses the existing images: packing one again takes longer than the start of a kernel may.
         CELLKEEP_IMAGE_DIR: process.env.CELLKEEP_IMAGE_DIR || path.join(cache, 'cellkeep/images'),
         IPYTHONDIR: path.join(home, 'ipython'),
         JUPYTER_CONFIG_DIR: path.join(home, 'config'),
@@ -167,7 +167,7 @@ async function startStock(folder, origin) {
     return { url, token: TOKEN, program };
 }
 
-// The server under test. `origin`: whose pages may speak with it, besides its own.
+// The server under test. `origin`: the origin whose pages may use it, besides its own.
 async function startGateway(folder, { origin = '', more = [] } = {}) {
     if (STOCK) {
         return startStock(folder, origin);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A person's Jupyter directories, made for one test, with Cellkeep's kernelspec in them.
+"""A user's Jupyter directories, made for one test, with Cellkeep's kernelspec in them.
 
 Leaving it asserts that no kernel of it is left: no process, no cgroup, no socket.
 """
@@ -32,7 +32,7 @@ def kernel_processes(data: str) -> list[psutil.Process]:
 
 
 class JupyterHome:
-    """Use as a context. `environment` is what a Jupyter program must be started with."""
+    """Use as a context. `environment` is the environment for Jupyter programs."""
 
     def __init__(self, *install_arguments: str) -> None:
         self.install_arguments = install_arguments

@@ -17,7 +17,7 @@ from test_programs import NOTEBOOKS, assert_executed, outputs_of, write_notebook
 
 MANAGER = "jupyter_server.gateway.managers.GatewayKernelManager"
 
-# nbclient's own way to be told of another manager; papermill has no option for it.
+# nbclient's own way to set another manager; papermill has no option for it.
 RUN = """
 import sys
 import nbformat

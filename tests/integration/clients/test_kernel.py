@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cellkeep kernel` by itself: connection files of every kind, and errors at the start."""
+"""`cellkeep kernel` alone: connection files of every kind, and errors at the start."""
 
 import json
 import os
@@ -57,7 +57,7 @@ class Launched:
                     raise
 
     def refusal(self) -> str:
-        """What it says when it does not start."""
+        """Waits until it refuses to start; returns its message."""
         said, error = self.process.communicate(timeout=60)
         assert self.process.returncode == 1, error
         assert said == ""

@@ -44,14 +44,14 @@ def test_installing_again_replaces_it_and_leaves_nothing_else(home: JupyterHome)
     assert done.returncode == 0, done.stderr
     spec = specs(home)["again"]["spec"]
     assert spec["display_name"] == "Python 3 (Cellkeep)" and len(spec["argv"]) == 4
-    assert spec["metadata"]["debugger"] is False  # nobody has asked the kernel
+    assert spec["metadata"]["debugger"] is False  # the install did not start the kernel to ask
     assert sorted(os.listdir(home.path / "data" / "kernels")) == sorted(["again", KERNEL])
     done = home.cellkeep("kernelspec", "remove", "--name", "again")
     assert done.returncode == 0, done.stderr
     assert "again" not in specs(home)
 
 
-def test_a_kernelspec_of_somebody_else_is_kept(home: JupyterHome) -> None:
+def test_a_kernelspec_of_another_program_is_kept(home: JupyterHome) -> None:
     theirs = home.path / "data" / "kernels" / "theirs"
     theirs.mkdir()
     text = json.dumps({"argv": ["x"], "display_name": "T", "language": "python"})

@@ -195,7 +195,7 @@ def test_nothing_runs_on_after_it_is_killed(kernel: Kernel) -> None:
     next_one.close()
 
 
-def test_a_dead_interpreter_is_told_and_replaced_in_place(kernel: Kernel) -> None:
+def test_a_dead_interpreter_is_reported_and_replaced_in_place(kernel: Kernel) -> None:
     kernel.run("open('kept', 'w').close(); x = 1")
     reply, _ = kernel.run("import os; os._exit(3)")
     assert reply["ename"] == "KernelDied" and "3" in reply["evalue"]
@@ -205,7 +205,7 @@ def test_a_dead_interpreter_is_told_and_replaced_in_place(kernel: Kernel) -> Non
 
 
 def test_an_interpreter_that_keeps_dying_ends_the_kernel(kernel: Kernel) -> None:
-    """So that the Jupyter program's restarter sees it."""
+    """The kernel's process ends, so that the Jupyter program's restarter notices it."""
     for _ in range(6):
         kernel.run("import os; os._exit(3)")
     assert kernel.manager.provisioner.process.wait(10) == 1
@@ -255,8 +255,8 @@ def test_an_independent_kernel_outlives_its_starter(in_home: JupyterHome) -> Non
     parent.wait()
     parent.stdout.close()
     parent.stdin.close()
-    # What should not happen cannot be waited for; the interpreter's answers come long after
-    # an exit would have.
+    # A test cannot wait for an exit that must not happen. The interpreter's answers come long after
+    # an exit would.
     client = BlockingKernelClient(connection_file=file)
     client.load_connection_file()
     client.start_channels()
@@ -271,7 +271,7 @@ def test_an_independent_kernel_outlives_its_starter(in_home: JupyterHome) -> Non
 
 
 class Recorder(ThreadedZMQSocketChannel):
-    """A channel as qtconsole has it: told of each message, in the client's own thread."""
+    """A channel as qtconsole has it: it receives each message in the client's own thread."""
 
     def __init__(self, *arguments: object, **more: object) -> None:
         # First: messages may come as soon as there is a stream.

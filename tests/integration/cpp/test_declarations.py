@@ -58,7 +58,7 @@ def test_captures_in_initializers_are_no_error(shared: Driver, code: str, ask: s
         ("#include <netdb.h>\nhostent* d13(const char* name) { return gethostbyname(name); }", "d13 != nullptr", "true"),
     ],
 )
-def test_declarations_are_told_from_statements(shared: Driver, code: str, ask: str, value: str) -> None:
+def test_declarations_are_distinguished_from_statements(shared: Driver, code: str, ask: str, value: str) -> None:
     answer = shared.run(code)
     assert answer.done["status"] == "ok", answer.done
     assert shared.run(ask).result == value
@@ -78,7 +78,7 @@ def test_declarations_are_told_from_statements(shared: Driver, code: str, ask: s
         ("double(x11) / 2", "1.5"),
     ],
 )
-def test_expressions_are_told_from_declarations(shared: Driver, code: str, value: str | None) -> None:
+def test_expressions_are_distinguished_from_declarations(shared: Driver, code: str, value: str | None) -> None:
     answer = shared.run(code)
     assert answer.done["status"] == "ok", answer.done
     assert answer.result == value

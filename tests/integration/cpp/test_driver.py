@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cells mean and show, spoken to as the kernel speaks to a driver (kernels/driver/README.md)."""
+"""What cells mean and show. The tests speak to the driver as the kernel does (kernels/driver/README.md)."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_output_goes_to_its_streams(shared: Driver) -> None:
     assert (answer.stdout, answer.stderr) == ("out\nc\n", "err\n")
 
 
-def test_warnings_are_told(shared: Driver) -> None:
+def test_warnings_are_shown(shared: Driver) -> None:
     answer = shared.run("int narrow() { }")
     assert answer.done["status"] == "ok"
     assert "cell " in answer.stderr and "warning: " in answer.stderr
@@ -228,7 +228,7 @@ def test_input_is_the_cells_own_threads_alone(own: Driver) -> None:
     assert own.run("int n4 = 0; std::cin >> n4; n4", ["44"]).result == "44"
 
 
-def test_between_cells_nobody_is_asked(own: Driver) -> None:
+def test_between_cells_no_client_is_asked(own: Driver) -> None:
     own.run(
         "std::atomic<bool> go = false, asked = false;\n"
         "std::thread asks([] { while (!go) { std::this_thread::yield(); } getchar(); asked = true; }); asks.detach();"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells that do not compile, throw, crash, do not end: each is told, and undone."""
+"""Cells that do not compile, throw, crash, do not end: each failure is reported, and undone."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_where_it_was_thrown_is_the_line_of_the_statement(shared: Driver, code: 
     assert shared.run(code).done["line"] == line
 
 
-def test_the_exit_code_is_told(shared: Driver) -> None:
+def test_the_exit_code_is_reported(shared: Driver) -> None:
     assert shared.run("std::exit(3);").done["exit_code"] == 3
 
 

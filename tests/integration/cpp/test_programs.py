@@ -49,7 +49,7 @@ def test_main_sees_all_of_the_cell_and_what_was_before(shared: Driver) -> None:
     answer = shared.run("extern int later;\n" + code + "int helper() { return before_main; }\nint later = 1;")
     assert answer.done["status"] == "ok", answer.done
     assert answer.stdout == "42"
-    # It is a cell as any: what it did and defined stays.
+    # It is a cell like any other: its effects and definitions stay.
     assert shared.run("before_main + helper()").result == "0"
 
 

@@ -34,7 +34,7 @@ def make_wheel() -> bytes:
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """For all names, signed by itself; and its key."""
+    """A self-signed certificate for all names, and its key."""
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     names = ",".join(f"DNS:{name}" for name in NAMES)
     subprocess.run(
@@ -97,7 +97,7 @@ class Outside:
         self.threads = [threading.Thread(target=server.serve_forever) for server in self.servers]
 
     def arguments(self) -> list[str]:
-        """What the server under test must be told."""
+        """The options that the server under test needs."""
         told = ["--egress-permit-address", "127.0.0.1", "--egress-ca", str(self.certificate)]
         for name in NAMES:
             told += ["--egress-resolve", f"{name}=127.0.0.1"]

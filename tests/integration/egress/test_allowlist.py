@@ -79,7 +79,7 @@ print("the answer is", cellkeep_tiny.ANSWER)
     assert "the answer is 42" in said, said
 
 
-def test_common_clients_work_without_being_told(session: Session, outside: Outside) -> None:
+def test_common_clients_work_without_configuration(session: Session, outside: Outside) -> None:
     said = ran(
         session,
         f"""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[3]
 ENVIRONMENTS = SOURCE / "build" / "environments"
-# A bridge that says nothing for so long hangs.
+# A bridge that sends nothing for this long hangs.
 PATIENCE_SECONDS = 60
 HIGH_FD = 10
 
@@ -77,7 +77,7 @@ class BridgeProcess:
         return event, "".join(texts["stdout"]), "".join(texts["stderr"])
 
     def memory(self) -> int:
-        """Bytes of it, not of the kernel, that are resident."""
+        """Resident bytes of the bridge, without the kernel."""
         pages = Path(f"/proc/{self._process.pid}/statm").read_text(encoding="ascii").split()[1]
         return int(pages) * os.sysconf("SC_PAGESIZE")
 
@@ -86,7 +86,7 @@ class BridgeProcess:
         return [int(pid) for pid in task.read_text(encoding="ascii").split()]
 
     def close(self) -> None:
-        """Ends it as its kernel does, by the end of its requests."""
+        """Ends it as the kernel program does: by closing its requests."""
         os.close(self._requests)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while select.select([self._events], [], [], max(0, deadline - time.monotonic()))[0]:

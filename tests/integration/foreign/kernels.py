@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels that the tests run, each with cells of its own language, and what is peculiar to it.
+"""The kernels that the tests run, each with cells of its own language and with its own properties.
 
 All of them are as their makers publish them: on PyPI (tests/environment/kernels), on npm
 (tests/environment/kernels/node) and in Debian (r-cran-irkernel).
@@ -10,10 +10,10 @@ from enum import Enum
 
 
 class AtInterrupt(Enum):
-    """What an interrupt of a running cell comes to: the execution's status, and its state."""
+    """The result of an interrupt of a running cell: the execution's status, and its state."""
 
     KEEPS = ("interrupted", "kept")
-    ENDS = ("dead", "lost")  # the kernel ends, and is told as dead
+    ENDS = ("dead", "lost")  # the kernel ends, and the answer says that it is dead
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Fails:
     code: str
     name: str  # a part of the error's
     message: str  # a part of it
-    line: int | None = None  # None: it is not told
+    line: int | None = None  # None: the kernel does not say
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Kernel:
     inspects: bool  # False: it finds nothing, ever
     incomplete: str
     ask: tuple[str, str, str]  # a cell, the answer, the end of what is printed
-    end: tuple[str, str]  # a cell that ends the kernel, how that is told
+    end: tuple[str, str]  # a cell that ends the kernel, and the end of the answer
     late: bool = False  # results and output may come when the cell has ended, and miss its answer
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bridge by itself with a kernel, without a server: kernels that print a lot."""
+"""The bridge alone with a kernel, without a server: kernels that print a lot."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ def test_many_lines_arrive(start: Callable[[str], BridgeProcess]) -> None:
     assert text == "".join(f"{i}\n" for i in range(20_000))
 
 
-def test_an_idle_that_is_lost_is_not_waited_for_and_told(start: Callable[[str], BridgeProcess]) -> None:
+def test_a_lost_idle_is_not_waited_for_and_is_reported(start: Callable[[str], BridgeProcess]) -> None:
     bridge = start("python3")
     bridge.begin(
         "kernel = get_ipython().kernel; publish = kernel._publish_status\n"

@@ -25,7 +25,7 @@ def texts(answer: dict) -> list[str]:
 
 
 def answers(session: Session, name: str, code: str, is_so: Callable[[dict], bool]) -> bool:
-    """Whether the cell's answer is so: at once, or, of a kernel that is late, one of its answers."""
+    """Whether the cell shows this: in its answer, or, for a kernel that is late, in a later one."""
     if not KERNELS[name].late:
         return is_so(session.execute(code))
     wait_until(lambda: is_so(session.execute(code)), PATIENCE_SECONDS, code)
@@ -88,7 +88,7 @@ def test_an_interrupt(start, name: str) -> None:
 
 @every
 def test_a_deadline(start, name: str) -> None:
-    """Whether a busy machine leaves it the time to heed it or not, what is told is so."""
+    """The answer is true, also if a busy machine leaves the kernel no time to obey the interrupt."""
     kernel, session = KERNELS[name], start(name)
     session.execute(kernel.define)
     answer = session.execute(kernel.endless, timeout_ms=2000)
@@ -140,7 +140,7 @@ def test_a_restart_gives_a_fresh_kernel(start, name: str) -> None:
 
 
 @every
-def test_a_death_is_told_as_it_was(start, name: str) -> None:
+def test_a_death_is_reported_with_its_reason(start, name: str) -> None:
     kernel, session = KERNELS[name], start(name)
     code, how = kernel.end
     answer = session.execute(code)
@@ -223,14 +223,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_kernelspecs_that_cannot_be_offered_are_told(server: Server, name: str) -> None:
+def test_kernelspecs_that_cannot_be_offered_are_reported(server: Server, name: str) -> None:
     lines = [line for line in server.output().splitlines() if f"the language {name} is not offered" in line]
     assert len(lines) == 1 and REFUSED[name] in lines[0], server.output()[:2000]
     # "python3" is Cellkeep's own Python to Jupyter's clients, and no language.
     assert server.post("/v1/sessions", {"language": name}).status_code == 422
 
 
-def test_jupyter_is_told_of_them(server: Server) -> None:
+def test_jupyter_clients_see_them(server: Server) -> None:
     specs = server.get("/api/kernelspecs").json()["kernelspecs"]
     assert set(KERNELS) <= set(specs)
     assert not set(REFUSED) - {"python3"} & set(specs)

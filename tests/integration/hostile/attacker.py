@@ -54,7 +54,7 @@ def probe_outside(*arguments: object) -> str:
 
 
 def python_outside(code: str, *before: str, **more: object) -> str:
-    """What the program prints as the test's own user: root's word counts as the control."""
+    """The output of the program as the test's own user: as root, it is the positive control."""
     ended = subprocess.run(
         [*before, PYTHON, "-c", code],
         stdin=subprocess.DEVNULL,
@@ -78,13 +78,13 @@ class Attacker:
         self.python("import os, subprocess\nos.chmod('/workspace/probe', 0o700)")
 
     def python(self, code: str) -> str:
-        """What the code prints. It has to end well: a refusal is caught and printed."""
+        """The output of the code. It must end without an error: it catches and prints a refusal."""
         result = self.session.execute(code)
         assert result["status"] == "ok", result
         return result["stdout"].strip()
 
     def probe(self, *arguments: object) -> str:
-        """What the hostile program says, started by Python as any program is."""
+        """The output of the hostile program, started by Python."""
         said = self.python(
             "ended = subprocess.run(\n"
             f"    ['/workspace/probe', *{spell(arguments)!r}], capture_output=True, text=True)\n"

@@ -22,7 +22,7 @@ def status_of(pid: int) -> dict[str, str]:
 
 
 def environment_of(pid: int) -> bytes:
-    """Nothing of a process that has ended, or that this user may not look into."""
+    """The environment; empty if the process has ended, or this user may not read it."""
     try:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -50,7 +50,7 @@ class Observed:
         return os.readlink(f"/proc/{self.server}/ns/{name}") not in inside
 
     def its_user_namespace_owns_nothing(self) -> bool:
-        """It is a child of the one that owns the mounts."""
+        """Whether it is a child of the user namespace that owns the mounts."""
         if not self.namespace_differs("user"):
             return False
         mounts, own = (
@@ -109,7 +109,7 @@ class Observed:
         )
 
     def is_filtered(self) -> bool:
-        """One filter more than the server has."""
+        """Whether the processes have one filter more than the server."""
         servers = int(status_of(self.server)["Seccomp_filters"])
         return self.everyone("Seccomp", lambda text: text == "2") and self.everyone(
             "Seccomp_filters", lambda text: int(text) == servers + 1
@@ -121,7 +121,7 @@ class Observed:
         return "anon_inode:seccomp notify" in links
 
     def has_a_keyring_of_its_own(self) -> bool:
-        """/proc/keys lists what its reader may see: the session's user an anonymous keyring."""
+        """Reads /proc/keys as the session's user, because it lists only what its reader may see."""
         uid = status_of(self.worker)["Uid"].split()[0]
         keys = subprocess.run(
             ["setpriv", f"--reuid={uid}", "--clear-groups", "cat", "/proc/keys"],
@@ -136,7 +136,7 @@ class Observed:
         return {line[:25].strip(): line[25:].split()[:2] for line in text.splitlines()[1:]}
 
     def cgroup_value(self, controller: str, *names: str) -> str:
-        """The value at the worker, or nothing if it is in no cgroup of its own."""
+        """The value at the worker; empty if it is in no cgroup of its own."""
         lines = [line.split(":") for line in self.cgroup_lines(self.worker)]
         for _, controllers, path in lines:
             if controller in controllers.split(",") or controllers == "":

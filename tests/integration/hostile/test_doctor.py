@@ -21,8 +21,8 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes root to look in
 
 @pytest.fixture(scope="module")
 def inside(mode: str) -> Iterator[Attacker]:
-    """In a sandbox that the server made as doctor makes its own; what a zygote makes differs in its
-    network and in the parent of its pid 1 (SECURITY.md, section 16)."""
+    """A session whose sandbox was made as doctor makes its own. A sandbox that a zygote made differs in
+    its network and in the parent of its pid 1 (SECURITY.md, section 16)."""
     with ModeServer(mode, "--log-format", "text", "--no-zygotes") as server:
         yield Attacker(server, limits=LIMITS)
 
@@ -63,7 +63,7 @@ def test_a_control_is_seen_exactly_if_it_is_reported(
 
 
 def test_of_a_process_outside_nothing_is_seen() -> None:
-    """The control: each look at an ordinary process of the host says no."""
+    """The control: each check of an ordinary process of the host fails."""
     with subprocess.Popen(
         [*prefix_of("ordinary_user"), "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/"
     ) as process:
@@ -80,7 +80,7 @@ def test_of_a_process_outside_nothing_is_seen() -> None:
 def test_memory_is_bounded_for_all_exactly_if_it_is_reported(
     inside: Attacker, report: dict
 ) -> None:
-    """Four processes that together take more than the session may, each less than the limit."""
+    """Four processes take more together than the session's limit, each one less."""
     code = (
         "import os, signal\n"
         "children = []\n"
@@ -104,7 +104,7 @@ def test_memory_is_bounded_for_all_exactly_if_it_is_reported(
     assert bounded == is_applied(report, "memory_limit")
 
 
-def test_cpu_time_is_told_exactly_if_it_is_counted(inside: Attacker, report: dict) -> None:
+def test_cpu_time_is_reported_exactly_if_it_is_counted(inside: Attacker, report: dict) -> None:
     cpu_ms = inside.session.execute("sum(range(10**7))")["metrics"]["cpu_ms"]
     assert bool(cpu_ms) == is_applied(report, "cpu_accounting")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a guest plants where the server reads and writes for it: links, pipes, sockets, deep trees.
 
-The server answers, follows nothing, waits for nobody, and reads or writes nothing of the host.
+The server answers, follows no link, waits for no guest, and reads or writes no file of the host.
 """
 
 import os
@@ -29,9 +29,9 @@ TRAPS = {
     "relative link": "os.symlink('../../../../../../..' + {host!r}, 'trap')",
     "link to the environment": "os.symlink('/usr/bin/env', 'trap')",
     "link to itself": "os.symlink('trap', 'trap')",
-    "link to a descriptor of whoever follows": "os.symlink('/proc/self/fd/3', 'trap')",
-    "link to the root of whoever follows": "os.symlink('/proc/self/root' + {host!r}, 'trap')",
-    "link to the environment of whoever follows": "os.symlink('/proc/self/environ', 'trap')",
+    "link to a descriptor of its reader": "os.symlink('/proc/self/fd/3', 'trap')",
+    "link to the root of its reader": "os.symlink('/proc/self/root' + {host!r}, 'trap')",
+    "link to the environment of its reader": "os.symlink('/proc/self/environ', 'trap')",
     "fifo": "os.mkfifo('trap')",
     "socket": "s = socket.socket(socket.AF_UNIX); s.bind('trap')",
     "directory": "os.mkdir('trap')",

@@ -41,7 +41,7 @@ ABUSES = {
     ),
     "its own descriptor closed": "os.close(3)",
     "replaced by a file": "os.dup2(os.open('/tmp/link', os.O_RDWR | os.O_CREAT), 3)",
-    "a reply to nobody": "send('shell', 'execute_reply', {'msg_id': 'x'}, '{\"status\": \"ok\"}')",
+    "a reply without a request": "send('shell', 'execute_reply', {'msg_id': 'x'}, '{\"status\": \"ok\"}')",
     "the end of another's execution": (
         "send('iopub', 'status', {'msg_id': OTHER, 'session': OTHER}, IDLE, OTHER)"
     ),
@@ -49,7 +49,7 @@ ABUSES = {
         "send('iopub', 'stream', {'msg_id': OTHER, 'session': OTHER},"
         " '{\"name\": \"stdout\", \"text\": \"FORGED\"}', OTHER)"
     ),
-    "a question nobody asked": "send('stdin', 'input_request', {'msg_id': 'x'}, '{}')",
+    "a question of no execution": "send('stdin', 'input_request', {'msg_id': 'x'}, '{}')",
     "an answer of the debugger's": "send('control', 'debug_reply', {'msg_id': 'x'}, '{}')",
     "a channel that is none": "send('everywhere', 'status', {}, IDLE)",
     "nesting without end": "send('iopub', 'stream', {'msg_id': 'x'}, '[' * 100_000)",
@@ -75,7 +75,7 @@ ABUSES = {
 
 @pytest.fixture(scope="session")
 def mode() -> str:
-    """Either: what the server makes of the link does not depend on who runs it."""
+    """One mode is enough: the server handles the link in the same way in both."""
     return MODES[0]
 
 
@@ -102,7 +102,7 @@ def test_abuse_of_the_link_ends_in_one_answer_and_hurts_nobody_else(
     assert result["session_id"] == session.info["id"]
     assert bystander.python("print(kept)") == "untouched"
     assert "FORGED" not in str(bystander.session.execute("kept"))
-    # What is left of it can be had back, or is gone for good: never half.
+    # After a restart the session works again, completely.
     restarted = session.post("restart")
     assert restarted.status_code == 200, restarted.text
     assert session.value("6 * 7") == "42"

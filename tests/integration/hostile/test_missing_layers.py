@@ -136,7 +136,7 @@ def test_what_cannot_be_waived_refuses_every_session(mode: str, host: str) -> No
         assert server.get("/healthz").status_code == 200
 
 
-def test_root_without_its_capabilities_is_told_so_and_gets_no_session() -> None:
+def test_root_without_its_capabilities_gets_the_reason_and_no_session() -> None:
     before = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
     said = doctor("root", *before)
     assert {row["state"] for row in said["controls"]} == {"absent"}

@@ -67,7 +67,7 @@ TRACES = {
     "TCP port of IPv6": "found(lambda: knock(socket.AF_INET6, ('::1', {ports[1]})))",
     "TCP port on every address": "found(lambda: knock(socket.AF_INET, ('127.0.0.9', {ports[2]})))",
     "UDP port": (
-        # A port that nobody has answers the second send with ECONNREFUSED.
+        # A port without a socket answers the second send with ECONNREFUSED.
         "found(lambda: (u := socket.socket(socket.AF_INET, socket.SOCK_DGRAM),\n"
         "    u.connect(('127.0.0.1', {ports[3]})), u.send(b'x'), u.send(b'x')))"
     ),
@@ -111,7 +111,7 @@ def test_no_signal_reaches_the_neighbour(pair: tuple[Attacker, Attacker, dict]) 
 
 
 def test_no_inter_process_object_by_key_is_shared(pair: tuple[Attacker, Attacker, dict]) -> None:
-    # By key there is none at all: the filter refuses them at home, too.
+    # There is no trace by key: the filter refuses these calls in the hider's session, too.
     hider, seeker, _ = pair
     create, key = 0o1600, 0x63656C6C
     for call, more in {"shmget": (4096, create), "semget": (1, create), "msgget": (create,)}.items():

@@ -187,7 +187,7 @@ CASES: dict[str, tuple[Probe, str, str]] = {
     "device_node": (("mknod_device", "/tmp"), "EPERM", "ok"),
     "character_device_node": (("syscall", "call:mknod", 0, S_IFCHR, 259), "EPERM", "EFAULT"),
     "block_device_node": (("syscall", "call:mknod", 0, S_IFBLK, 259), "EPERM", "EFAULT"),
-    # Being somebody else, and changing the machine.
+    # Becoming another user, and changing the machine.
     "setuid": (("syscall", "call:setuid", 0), "EPERM", "ok"),
     "setresgid": (("syscall", "call:setresgid", 0, 0, 0), "EPERM", "ok"),
     "setgroups": (("syscall", "call:setgroups", 0, 0), "EPERM", "ok"),
@@ -232,7 +232,7 @@ def kernel_lists(table: str, name: str) -> Callable[[], bool]:
 
 
 def is_configured(option: str) -> bool:
-    """By the kernel's own configuration; where it is not told, it has to be there."""
+    """Reads the kernel's own configuration; a kernel without one must have the option."""
     beside = Path(f"/boot/config-{os.uname().release}")
     if os.path.exists("/proc/config.gz"):
         text = gzip.decompress(Path("/proc/config.gz").read_bytes()).decode()
@@ -282,7 +282,7 @@ def test_the_same_primitive_gets_further_outside(name: str, tmp_path: Path) -> N
             pytest.skip("module: not loaded, and the attempt would load it")
         outside = without
     if name == "shared_program_written":
-        # A copy: who opens the host's own for writing keeps others from starting it.
+        # A copy, because no process can start a program that is open for writing.
         probe = ("open", shutil.copy("/usr/bin/env", tmp_path), "w")
     check(probe_outside(*probe), outside)
 
@@ -305,7 +305,7 @@ def test_no_socket_of_the_host_is_reached(attacker: Attacker) -> None:
         port = tcp.getsockname()[1]
         assert probe_outside("connect_abstract", name) == "ok"
         assert probe_outside("connect_tcp", port) == "ok"
-        # Landlock's scope or the empty namespace: whoever answers first.
+        # Landlock's scope or the empty namespace, depending on which refuses first.
         assert attacker.probe("connect_abstract", name) in ("ECONNREFUSED", "EPERM")
         assert attacker.probe("connect_tcp", port) == "ECONNREFUSED"
 

@@ -183,7 +183,7 @@ CASES: dict[str, tuple[str, str, str]] = {
         "(1, '1000', '1') (1, '1000', '1')",
         "!(1, '1000', '1') (1, '1000', '1')",
     ),
-    "what is told of itself cannot be written": (
+    "a process cannot write to its own files in /proc": (
         "print([attempt(lambda: open(f'/proc/self/{n}', 'w')) for n in\n"
         "    ('oom_score_adj', 'coredump_filter', 'timerslack_ns', 'mem', 'comm', 'clear_refs')])",
         "['EROFS', 'EROFS', 'EROFS', 'EROFS', 'EROFS', 'EROFS']",
@@ -246,8 +246,8 @@ CASES: dict[str, tuple[str, str, str]] = {
         "False False ECONNREFUSED ECONNREFUSED",
     ),
     "no interface can be configured": (
-        # Of an interface that nobody has: the control runs as root on the host, whose own would be
-        # changed by it.
+        # The interface does not exist: the control runs as root on the host and would change a real
+        # one.
         "import fcntl, socket\n"
         "with socket.socket(2, 2) as s:\n"
         "    print([attempt(lambda: fcntl.ioctl(s, n, b'ck-nobody' + bytes(31))) for n in\n"
@@ -260,7 +260,7 @@ CASES: dict[str, tuple[str, str, str]] = {
         "EPERM EPERM",
         "!EPERM EPERM",
     ),
-    "the kernel cannot be told anything": (
+    "no system call changes the kernel's settings": (
         "print(said(libc.syscall(SYSLOG, 3, 0, 0)), said(libc.swapoff(b'/nothing')),\n"
         "    said(libc.sethostname(b'x', 1 << 20)))",
         "EPERM EPERM EPERM",
@@ -269,8 +269,8 @@ CASES: dict[str, tuple[str, str, str]] = {
 }
 
 
-# The control of a question about addresses runs where all of them are this machine's own: nobody
-# else's door is knocked at.
+# The control of a question about addresses runs where all of them are this machine's own: it
+# connects to no other machine.
 ROUTED = (
     "ip link set lo up && ip route add local default dev lo && "
     'ip -6 route add local default dev lo && exec "$@"'

@@ -31,7 +31,7 @@ def ts(start, tmp_path) -> Driver:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Iterator[Driver]:
-    """One for all tests of a file that use it: what one leaves behind is no matter to the others."""
+    """One driver for all tests of a file that use it: they do not disturb each other."""
     driver = Driver("javascript", directory=tmp_path_factory.mktemp("shared"))
     yield driver
     driver.close()

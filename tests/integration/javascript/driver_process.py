@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver of kernels/javascript/ by itself: lines of JSON on its descriptors 3 and 4, no kernel.
+"""The driver of kernels/javascript/ alone: lines of JSON on its descriptors 3 and 4, no kernel.
 
 What is tested here is the language. The same driver inside a session is in tests/integration/server.
 """

@@ -139,7 +139,7 @@ def test_user_expressions(js):
     assert found["worse"]["ename"] == "SyntaxError"
 
 
-def test_a_spare_becomes_somebodys(js, tmp_path):
+def test_a_spare_becomes_a_sessions(js, tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "m.js").write_text("module.exports = 'here'")
     assert js.ask("adopt", env={"WHO": "me"}, directory=str(tmp_path / "sub"))["status"] == "ok"

@@ -144,7 +144,7 @@ def test_stack_is_text_of_the_same_kind(js):
         ("new (require('node:events'))().emit('error', new Error('event'))", None),
     ],
 )
-def test_what_nobody_catches_is_told_and_the_cell_goes_on(js, code, said):
+def test_an_uncaught_error_is_reported_and_the_cell_goes_on(js, code, said):
     result = js.run(f"{code};\nawait new Promise((r) => setTimeout(r, 50)); 'on'")
     if said is None:
         assert not result.ok  # it was thrown by the cell itself

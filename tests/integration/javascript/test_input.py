@@ -35,7 +35,7 @@ def test_several_questions(js):
     assert js.finish().value == "[ 'a', 'b', 'c' ]"
 
 
-def test_the_answer_to_an_interrupted_question_is_nobody_elses(js):
+def test_the_answer_to_an_interrupted_question_reaches_no_other_question(js):
     for ask in ("prompt('first')", "await input('first')"):
         js.begin(ask, allow_stdin=True)
         js.event()

@@ -56,7 +56,7 @@ def test_none_is_lost_at_the_beginning(js, code):
         assert js.value("2") == "2"
 
 
-def test_one_that_comes_late_hits_nobody(js):
+def test_one_that_comes_late_hits_no_cell(js):
     for _ in range(20):
         assert js.value("1") == "1"
         js.interrupt()
@@ -125,7 +125,7 @@ def test_one_that_hits_the_waking_of_the_front_thread(js):
         " if (stuck) { stuck = false; require('node:fs').writeSync(1, 'stuck'); for (;;) ; } return post.apply(this, values) }"
     )
     js.begin("await new Promise((r) => setTimeout(r, 100)); stuck = true; console.log('said'); for (;;) ;")
-    assert js.raw["stdout"].read1() == b"stuck"  # past the driver, which nobody has told
+    assert js.raw["stdout"].read1() == b"stuck"  # past the driver, which does not know it
     js.interrupt()
     result = js.finish()
     assert (result.text(), result.done["name"]) == ("said\n", "KeyboardInterrupt")
@@ -142,7 +142,7 @@ def test_again_and_again(js):
     assert js.value("n") == "30"
 
 
-def test_one_that_comes_as_the_cell_ends_hits_nobody(js):
+def test_one_that_comes_as_the_cell_ends_hits_no_other_cell(js):
     # Around the moment when the front thread stops asking (SOFT_INTERRUPT_MS).
     for milliseconds in range(40, 70):
         js.begin(

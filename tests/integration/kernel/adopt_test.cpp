@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel that was started for nobody becomes somebody's (protocol/internal_request.hpp).
+// A spare kernel becomes the kernel of a session (protocol/internal_request.hpp).
 #include "protocol/internal_request.hpp"
 #include "tests/support/kernel_client.hpp"
 
@@ -17,7 +17,7 @@ using cellkeep::test::only;
 using cellkeep::test::text_of;
 using nlohmann::json;
 
-TEST_CASE("a kernel takes on its owner's variables and directory", "[kernel][adopt]") {
+TEST_CASE("a spare kernel adopts its owner's variables and directory", "[kernel][adopt]") {
     KernelClient kernel;
     (void)kernel.request("kernel_info_request", json::object());
     (void)kernel.send(
@@ -26,7 +26,7 @@ TEST_CASE("a kernel takes on its owner's variables and directory", "[kernel][ado
         {{"env", {{"KERNEL_USERNAME", "ada"}, {"TZ", "Asia/Tokyo"}}},
          {"working_directory", "/tmp"}});
     const Messages answer = kernel.receive_until("cellkeep_adopt_reply");
-    CHECK(answer.size() == 1);  // no status: it is nobody's news
+    CHECK(answer.size() == 1);  // no status: no client asked for it
     CHECK(answer.front().channel() == Channel::kControl);
     CHECK(content(answer.front())["status"] == "ok");
     const Messages cell = kernel.execute(
@@ -38,7 +38,7 @@ TEST_CASE("a kernel takes on its owner's variables and directory", "[kernel][ado
     CHECK(text_of(cell, "stdout") == "ada JST /tmp\nada\n/tmp\n\n");
 }
 
-TEST_CASE("what cannot be taken on is answered with an error", "[kernel][adopt]") {
+TEST_CASE("an adoption that cannot be carried out is answered with an error", "[kernel][adopt]") {
     KernelClient kernel;
     const json wrong = GENERATE(
         json{{"env", json::object()}, {"working_directory", "/none/such"}},
@@ -52,7 +52,7 @@ TEST_CASE("what cannot be taken on is answered with an error", "[kernel][adopt]"
     CHECK(only(kernel.execute("6 * 7"), "execute_result")["data"]["text/plain"] == "42");
 }
 
-TEST_CASE("on shell the request is not known", "[kernel][adopt]") {
+TEST_CASE("the shell channel does not know the adopt request", "[kernel][adopt]") {
     KernelClient kernel;
     const Messages answer = kernel.request(
         std::string(kAdoptRequest), {{"env", json::object()}, {"working_directory", "/tmp"}});

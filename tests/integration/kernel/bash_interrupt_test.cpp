@@ -36,7 +36,7 @@ TEST_CASE("exit ends the cell, what ends the shell ends the kernel", "[kernel][b
 
 TEST_CASE("an interrupt kills the foreground and keeps the shell", "[kernel][bash]") {
     Bash bash;
-    // The job is there: until it is, it dies of an interrupt as any other process.
+    // Waits until the job has its program: before that, an interrupt would kill it.
     (void)bash.run(
         "x=kept; sleep 1000 & job=$!; until grep -q sleep /proc/$job/comm; do sleep 0.01; done");
     const std::string code = GENERATE(
@@ -95,7 +95,7 @@ TEST_CASE(
     CHECK(bash.run("echo one; echo two") == "one\ntwo\n");
 }
 
-TEST_CASE("a program that takes no notice of an interrupt has the next one", "[kernel][bash]") {
+TEST_CASE("a program that ignores an interrupt gets the next one", "[kernel][bash]") {
     Bash bash;
     const std::string id = bash.start(
         CELLKEEP_TEST_ENVIRONMENT
@@ -130,7 +130,7 @@ TEST_CASE("a trap of the cell's own keeps neither an interrupt nor exit", "[kern
 
 TEST_CASE("an interrupt at any moment of a cell's start ends it", "[kernel][bash]") {
     Bash bash;
-    // The status "starting" goes by: only from "busy" on is an interrupt the cell's.
+    // Skips the status "starting": an interrupt is for the cell only from "busy" on.
     REQUIRE(bash.run("echo alive") == "alive\n");
     for (int index = 0; index < 20; ++index) {
         const std::string id = bash.start("/bin/true; /bin/true; sleep 1000");

@@ -11,7 +11,7 @@ namespace cellkeep::test {
 
 struct Bash : KernelClient {
     Bash() : KernelClient(start_language("bash")) {}
-    /// In peace, so that its jobs go with it: nobody sweeps here as a sandbox does.
+    /// Lets the shell end normally, so that it ends its jobs: no sandbox sweeps them here.
     ~Bash() {
         if (pid() > 0) {
             close_link();

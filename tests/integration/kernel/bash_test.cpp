@@ -18,7 +18,7 @@ using cellkeep::test::Messages;
 using cellkeep::test::only;
 using nlohmann::json;
 
-TEST_CASE("a shell keeps what it is told", "[kernel][bash]") {
+TEST_CASE("a shell keeps its variables, functions, options and aliases", "[kernel][bash]") {
     Bash bash;
     CHECK(bash.run("x=5; export E=e; f() { echo f $x; }; shopt -s nullglob; alias ll='echo LL'; "
                    "set -- a b")
@@ -96,7 +96,7 @@ TEST_CASE("what is not bash is refused, with its line, before anything runs", "[
     CHECK(bash.exit_code() == 2);
 }
 
-TEST_CASE("what reads its input asks the client, if it may", "[kernel][bash]") {
+TEST_CASE("a command that reads its input asks the client, if stdin is allowed", "[kernel][bash]") {
     Bash bash;
     const auto answer = [&](const std::string& id, std::vector<std::string> lines) {
         for (const std::string& line : lines) {
@@ -119,7 +119,7 @@ TEST_CASE("what reads its input asks the client, if it may", "[kernel][bash]") {
     CHECK(count(bash.last, "input_request") == 0);
 }
 
-TEST_CASE("an answer that nobody reads to its end keeps nobody", "[kernel][bash]") {
+TEST_CASE("an answer that the cell does not read to its end blocks nothing", "[kernel][bash]") {
     Bash bash;
     const std::string long_line(200'000, 'x');
     std::string id = bash.start("head -c 5 >/dev/null; echo done", {{"allow_stdin", true}});
@@ -135,7 +135,7 @@ TEST_CASE("an answer that nobody reads to its end keeps nobody", "[kernel][bash]
     CHECK(bash.read_stdout() == "200000\n");
 }
 
-TEST_CASE("whatever options are set, questions about code are answered", "[kernel][bash]") {
+TEST_CASE("questions about code are answered with any options set", "[kernel][bash]") {
     Bash bash;
     (void)bash.run("my_function() { :; }; mkdir -p dir; touch dir/afile");
     const std::string options =
@@ -156,7 +156,7 @@ TEST_CASE("whatever options are set, questions about code are answered", "[kerne
     CHECK_THAT(bash.read_stderr(), !Contains("cannot overwrite"));
 }
 
-TEST_CASE("what is before the cursor may be as long as it likes", "[kernel][bash]") {
+TEST_CASE("the code before the cursor may have any length", "[kernel][bash]") {
     Bash bash;
     std::string escapes = "sed 's";
     for (int index = 0; index < 60; ++index) {
@@ -170,7 +170,7 @@ TEST_CASE("what is before the cursor may be as long as it likes", "[kernel][bash
     }
 }
 
-TEST_CASE("display shows files and what commands write", "[kernel][bash]") {
+TEST_CASE("display shows files and the output of commands", "[kernel][bash]") {
     Bash bash;
     const auto shown = [&](const std::string& code) {
         return only(bash.execute(code), "display_data")["data"];
@@ -246,7 +246,7 @@ TEST_CASE("whether a cell is complete, as bash says", "[kernel][bash]") {
         status);
 }
 
-TEST_CASE("a shell of a spare becomes somebody's", "[kernel][bash]") {
+TEST_CASE("the shell of a spare becomes a session's", "[kernel][bash]") {
     Bash bash;
     bash.send(
         Channel::kControl,

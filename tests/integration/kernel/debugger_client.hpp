@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A front end's debugger, speaking to a kernel that KernelClient has started. Messages that nobody
-// has waited for yet are kept. Every wait has KernelClient's deadline.
+// A front end's debugger, speaking to a kernel that KernelClient has started. It keeps the messages
+// that the test has not waited for yet. Every wait has KernelClient's deadline.
 #pragma once
 
 #include "tests/support/kernel_client.hpp"
@@ -104,7 +104,7 @@ class Debugger {
     }
 
  private:
-    /// Looks from the beginning of what nobody has waited for yet, which it skips.
+    /// Returns the first message that matches: of the kept ones, then of new ones. Keeps the rest.
     template <typename Matches>
     protocol::Message wait_for(Matches matches) {
         for (std::size_t index = 0;; ++index) {

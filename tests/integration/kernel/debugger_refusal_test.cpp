@@ -15,7 +15,7 @@ using cellkeep::test::Messages;
 using cellkeep::test::only;
 using nlohmann::json;
 
-TEST_CASE("what is no debug request is refused by one failed response", "[kernel][debugger]") {
+TEST_CASE("a request that is no debug request gets one failed response", "[kernel][debugger]") {
     KernelClient kernel;
     Debugger debugger(kernel);
     const auto refuse = [&](const json& request) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// debug_request against the kernel itself: what JupyterLab's debugger does, and what it must not
+// debug_request against the kernel alone: what JupyterLab's debugger does, and what it must not
 // break. Through a server: tests/integration/server/test_debugger.py.
 #include "tests/integration/kernel/debugger_client.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drivers that break the contract, or end: the client is told, and the kernel ends as it should.
+// Drivers that break the contract, or end: the client gets an error, and the kernel ends as it
+// should.
 #include "tests/integration/kernel/driver_folder.hpp"
 
 #include <catch2/catch.hpp>
@@ -31,7 +32,7 @@ constexpr int kProtocolExit = 65;
 constexpr int kSoftwareExit = 70;
 constexpr int kUsageExit = 64;
 
-/// What is said on stderr by a kernel that does not come up with this program.
+/// The stderr of a kernel that does not start with this program.
 std::string refusal(const std::string& program) {
     const DriverFolder folder = DriverFolder::with_program(program, DriverFolder::Begins::kSilent);
     KernelClient kernel(folder.start());
@@ -46,7 +47,7 @@ std::string refusal(const std::string& program) {
 TEST_CASE(
     "nonsense from a driver is an error of the cell and the end of the kernel",
     "[kernel][driver]") {
-    // What the driver does with its one execution, and what the client reads.
+    // What the driver does in its one execution, and what the client reads.
     const auto [program, complaint] = GENERATE(table<std::string, std::string>(
         {{"os.write(4, b'garbage\\n')", "event: "},
          {"os.write(4, b'\\xff\\xfe\\n')", "event: "},
@@ -91,8 +92,10 @@ TEST_CASE(
     CHECK_THAT(kernel.read_stderr(), Contains(complaint));
 }
 
-TEST_CASE("a value that is too deep or too large is not shown, and no fault", "[kernel][driver]") {
-    // Of the user's making, so no reason to lose the session.
+TEST_CASE(
+    "a value that is too deep or too large is not shown, and is no fault of the driver",
+    "[kernel][driver]") {
+    // The user's code makes it, so it is no reason to lose the session.
     const auto [value, complaint] = GENERATE(table<std::string, std::string>(
         {{"b'[' * 300 + b']' * 300", "nested deeper than 256 levels"},
          {"b'[' + b'0,' * 2000000 + b'0]'", "more than 2000000 values"}}));
@@ -115,12 +118,13 @@ TEST_CASE("a value that is too deep or too large is not shown, and no fault", "[
     CHECK(only(kernel.execute("x"), "execute_reply")["status"] == "ok");
 }
 
-TEST_CASE("done twice is done once", "[kernel][driver]") {
+TEST_CASE("a second done event ends the kernel, after the answer", "[kernel][driver]") {
     const DriverFolder folder = DriverFolder::with_program(
         "while True:\n    id = hear()['id']\n    say({'event': 'done', 'id': id})\n"
         "    say({'event': 'done', 'id': id})\n");
     KernelClient kernel(folder.start());
-    // The second may be read with the first one or behind its cell: the fault of one of the two.
+    // The kernel may read the second with the first one or after its cell: either way it is a
+    // fault.
     CHECK(only(kernel.execute("x"), "execute_reply")["status"] == "ok");
     CHECK(WEXITSTATUS(kernel.wait_for_end()) == kProtocolExit);
 }
@@ -218,7 +222,7 @@ TEST_CASE("a driver that does not end when it should is killed", "[kernel][drive
 }
 
 TEST_CASE(
-    "a driver that floods and does not listen loses nothing and blocks nobody",
+    "a driver that floods and does not listen loses nothing and blocks nothing",
     "[kernel][driver]") {
     // It writes a megabyte before it reads a request that is larger than the pipe. Not before that
     // has begun to come: this client reads nothing while it sends.

@@ -49,7 +49,7 @@ TEST_CASE("an interrupt ends the cell of a driver, not the driver", "[kernel][dr
 TEST_CASE("an interrupt that comes before the cell has begun is not lost", "[kernel][driver]") {
     const DriverFolder folder = DriverFolder::with_class(kInterruptible);
     KernelClient kernel(folder.start());
-    // The status "starting" goes by: only from "busy" on is an interrupt the cell's.
+    // Skips the status "starting": an interrupt is for the cell only from "busy" on.
     REQUIRE(only(kernel.execute("pass"), "execute_reply")["status"] == "ok");
     for (int index = 0; index < 100; ++index) {
         // Not one long sleep: CPython itself loses what comes between its last look for signals
@@ -70,7 +70,7 @@ TEST_CASE("an interrupt that comes after its cell hits nothing", "[kernel][drive
         (void)kernel.receive_until("status");
         kernel.interrupt();  // before, in or after the cell
         (void)kernel.receive_until_idle(id);
-        // The next one is not interrupted, whatever became of the first.
+        // The next cell is not interrupted, with any end of the first.
         REQUIRE(only(kernel.execute("pass"), "execute_reply")["status"] == "ok");
     }
     for (int index = 0; index < 50; ++index) {

@@ -42,7 +42,7 @@ json reply_of(KernelClient& kernel, const std::string& code, const json& changes
 
 }  // namespace
 
-TEST_CASE("a driver's output reaches clients in order, as what it is", "[kernel][driver]") {
+TEST_CASE("a driver's output reaches clients in order and with its type", "[kernel][driver]") {
     const DriverFolder folder = DriverFolder::with_class(kPlain);
     KernelClient kernel(folder.start());
     const Messages answer = kernel.execute(
@@ -101,11 +101,11 @@ TEST_CASE("an error says where it is, and the exit code arrives", "[kernel][driv
         kernel.execute("self.answer.update(exit_code=0, payload=[{'source': 'x'}])");
     CHECK(metadata(first(fine, "execute_reply"))["cellkeep"] == json::parse(R"({"exit_code":0})"));
     CHECK(only(fine, "execute_reply")["payload"].size() == 1);
-    // What no exit code is stays away.
+    // A value that is no exit code is left out.
     CHECK(
         metadata(first(kernel.execute("self.answer['exit_code'] = 256"), "execute_reply")) ==
         json::object());
-    // The language's own bugs are errors of the cell.
+    // Errors in the driver's own code are errors of the cell.
     CHECK(reply_of(kernel, "1 / 0")["ename"] == "ZeroDivisionError");
 }
 
@@ -120,7 +120,7 @@ TEST_CASE(
     CHECK(reply_of(kernel, "pass")["execution_count"] == 1);
 }
 
-TEST_CASE("introspection is passed on, cursors in code points", "[kernel][driver]") {
+TEST_CASE("introspection requests are passed on, with cursors in code points", "[kernel][driver]") {
     const DriverFolder folder = DriverFolder::with_class(kPlain);
     KernelClient kernel(folder.start());
     json reply = only(
@@ -149,7 +149,9 @@ TEST_CASE("introspection is passed on, cursors in code points", "[kernel][driver
     CHECK(is_complete("nonsense") == json::parse(R"({"status":"unknown"})"));
 }
 
-TEST_CASE("what a driver lacks gets the specification's empty answer", "[kernel][driver]") {
+TEST_CASE(
+    "a request that a driver does not support gets the specification's empty answer",
+    "[kernel][driver]") {
     const DriverFolder folder = DriverFolder::with_class("    pass");
     KernelClient kernel(folder.start());
     const json matches =
@@ -236,7 +238,7 @@ TEST_CASE("output between cells belongs to the cell that began it", "[kernel][dr
     CHECK(later.back().parent().msg_id == id);
 }
 
-TEST_CASE("what nobody may write as text is replaced, not lost", "[kernel][driver]") {
+TEST_CASE("characters that are not valid text are replaced, not lost", "[kernel][driver]") {
     const DriverFolder folder = DriverFolder::with_class(kPlain);
     KernelClient kernel(folder.start());
     CHECK(text_of(kernel.execute("self.stdout('a\\udc80b')"), "stdout") == "a?b");
@@ -282,7 +284,7 @@ TEST_CASE(
         only(
             kernel.request("history_request", {{"hist_access_type", "tail"}}),
             "history_reply")["history"][0][2] == "own");
-    // A type that kernel.json does not name is the kernel's own business.
+    // The kernel itself handles a message type that kernel.json does not name.
     const std::string other =
         kernel.send(Channel::kShell, "comm_msg", {{"comm_id", "c1"}, {"data", {}}});
     CHECK(count(kernel.receive_until_idle(other), "comm_msg") == 0);

@@ -77,7 +77,7 @@ TEST_CASE("IPython's own syntax is seen wherever it may stand", "[kernel][magic]
     CHECK(printed("x = 1\n;twice a b") == "('a b',)\n");
     CHECK(printed("x = 1\n/twice 1 2") == "(1, 2)\n");
     CHECK(only(kernel.execute("x = 1\nlen?"), "execute_reply")["payload"].size() == 1);
-    // A transformer of the user's own needs none of these characters.
+    // A transformer that the user adds works without any of these characters.
     (void)kernel.execute(
         "from IPython.core.inputtransformer2 import TokenTransformBase\n"
         "class Shout(TokenTransformBase):\n"

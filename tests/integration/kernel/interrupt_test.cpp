@@ -10,7 +10,7 @@ using cellkeep::test::Messages;
 using cellkeep::test::only;
 using nlohmann::json;
 
-TEST_CASE("an interrupt ends what a cell is doing, whatever it is", "[kernel][interrupt]") {
+TEST_CASE("an interrupt ends a cell in any kind of work", "[kernel][interrupt]") {
     KernelClient kernel;
     const std::string code = GENERATE(
         as<std::string>(),

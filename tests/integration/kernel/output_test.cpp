@@ -41,9 +41,9 @@ TEST_CASE("stdout and stderr keep the order of the writes", "[kernel][output]") 
     CHECK(order == "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 ");
 }
 
-TEST_CASE("what is shown waits for nothing that may take time", "[kernel][output]") {
-    // A result that ends its cell goes out with the reply. Each of these goes on with code of the
-    // user's: it waits for somebody to open the fifo, which only happens once the result is here.
+TEST_CASE("a displayed value is sent before any code that may take time", "[kernel][output]") {
+    // A result that ends its cell goes out with the reply. After each of these the user's code goes
+    // on: it waits until the test opens the fifo, which happens only after the result has arrived.
     KernelClient kernel;
     (void)kernel.execute("import os, sys\nos.mkfifo('gate')\ndef wait(*_): open('gate').close()");
     struct Case {
@@ -89,7 +89,7 @@ TEST_CASE("threads that print at once lose and mix up no line", "[kernel][output
     CHECK(next == std::array<int, 4>{5000, 5000, 5000, 5000});
 }
 
-TEST_CASE("a stream that is closed by force refuses, and only it", "[kernel][output]") {
+TEST_CASE("a stream that the user closes refuses writes, and only it", "[kernel][output]") {
     KernelClient kernel;
     const Messages closed =
         kernel.execute("import io, sys\nio.IOBase.close(sys.stdout)\nprint('never')");

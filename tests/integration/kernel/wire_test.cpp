@@ -214,7 +214,7 @@ TEST_CASE("the reply comes after the output and before idle", "[kernel][wire]") 
     CHECK(metadata(answer[answer.size() - 2]) == json::object());
 }
 
-TEST_CASE("an input reply that nobody waits for is dropped", "[kernel][wire]") {
+TEST_CASE("an input reply that no cell waits for is dropped", "[kernel][wire]") {
     KernelClient kernel;
     (void)kernel.send(Channel::kStdin, "input_reply", {{"value", "early"}});
     CHECK(only(kernel.execute("1"), "execute_reply")["status"] == "ok");

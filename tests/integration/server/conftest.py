@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures: one server per test file and mode, one session per test, clients that get closed."""
+"""Fixtures: one server per test file and mode, one session per test, and clients that are closed."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -26,21 +26,21 @@ STOP_SECONDS_MAX = 30
 
 
 def binary() -> str:
-    """The program under test; CTest says which."""
+    """The path of the program under test; CTest sets it."""
     return os.environ.get(
         "CELLKEEP_BINARY", str(Path(__file__).parents[3] / "build/release/bin/cellkeep")
     )
 
 
 def image_directory() -> str:
-    """Where the program keeps its environment images (image_store.hpp): for a test that changes
-    HOME, and would otherwise have a whole environment packed again."""
+    """The directory of the environment images (image_store.hpp): for a test that changes HOME, so
+    that the server does not pack a whole environment again."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return os.environ.get("CELLKEEP_IMAGE_DIR") or f"{cache}/cellkeep/images"
 
 
 def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    """Looks again and again, because processes and cgroups vanish without telling a stranger."""
+    """Looks again and again, because no event reports the end of other processes and cgroups."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
     while not condition():
@@ -69,7 +69,7 @@ def network_namespaces() -> set[str]:
 
 
 def wait_for(events: Iterator[dict], kind: str) -> dict:
-    """The next event of this kind, of a run that must not end before it."""
+    """The next event of this kind. Fails if the run ends before it."""
     for event in events:
         if event["type"] == kind:
             return event
@@ -129,7 +129,7 @@ class Server:
         self.folder = tempfile.TemporaryDirectory(prefix="ck-it-")
         self.state_dir = Path(self.folder.name) / "state"
         self.arguments = arguments
-        self.prefix: list[str] = []  # of the command: to be somebody else
+        self.prefix: list[str] = []  # before the command: to run it as another user
         self.listen = "127.0.0.1:0"
         self.socket_folders: set[Path] = set()
         self.http = requests.Session()
@@ -164,8 +164,8 @@ class Server:
         return self
 
     def wait_until_warm(self) -> None:
-        """Its zygote is ready: a session made now has what that imports, without having asked. The
-        processes and cgroups of a server without spares are counted from here."""
+        """Waits until the zygote is ready: a session made now has the zygote's imports. A test of a
+        server without spares counts its processes and cgroups from here."""
 
         def is_warm() -> bool:
             session = self.create()
@@ -177,7 +177,7 @@ class Server:
         wait_until(is_warm, READY_SECONDS_MAX, "sessions are warm")
 
     def wait_until_ready(self) -> None:
-        """It has made, or failed to make, what lets sessions start quickly."""
+        """Waits until the server has made its zygotes and spares, or has failed to."""
 
         def is_ready() -> bool:
             return self.get("/healthz").json()["state"] == "ready"
@@ -200,7 +200,7 @@ class Server:
             self.process.wait()
             raise AssertionError(f"SIGINT did not stop the server:\n{self.output()}") from None
         assert status == 0, f"exit status {status}:\n{self.output()}"
-        # Nothing is left to do on the event loop either, so nobody waits for a stop.
+        # Nothing is left to do on the event loop either, so the stop waits for nothing.
         assert "unfinished" not in self.output(), self.output()[-2_000:]
         self.assert_nothing_left(children)
         assert not (self.state_dir / "server.json").exists()
@@ -224,7 +224,7 @@ class Server:
             if self.process.poll() is None:
                 self.stop()
             elif kind is None:
-                raise AssertionError(f"the server ended by itself:\n{self.output()}")
+                raise AssertionError(f"the server ended without a signal:\n{self.output()}")
         finally:
             self.http.close()
             self.log.close()
@@ -242,7 +242,7 @@ class Server:
         return self.request("POST", path, json={} if body is None else body)
 
     def post_apart(self, path: str, body: object) -> requests.Response:
-        """On a connection of its own, for a second thread."""
+        """Sends on a connection of its own, for a second thread."""
         return requests.post(self.url + path, json=body, headers=self.http.headers, timeout=120)
 
     def create(self, **fields: object) -> Session:
@@ -283,7 +283,7 @@ class Client:
         return results[0]["content"]["data"]["text/plain"]
 
     def wait_for_output(self, msg_type: str, seconds: float = 60) -> dict:
-        """The next iopub message of this type, whoever caused it."""
+        """The next iopub message of this type, caused by any client."""
         deadline = time.monotonic() + seconds
         while True:
             left = deadline - time.monotonic()

@@ -19,7 +19,7 @@ import pytest
 
 from harness import Server, Session, binary
 
-# Nobody else's, so that what the kernel counts for this user is this test's.
+# No other process has this user, so the kernel counts only this test's processes for it.
 NOBODY = 64_000 + os.getpid() % 1_000
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 # Without a home there is no place for a private image, so that mode shows the host's files.
@@ -36,7 +36,7 @@ def choose_modes(metafunc: pytest.Metafunc) -> None:
 
 
 def prefix_of(mode: str, images: Path | None = None) -> list[str]:
-    """What to put before a command to run it as that mode's user, with its images there."""
+    """The words before a command that run it as that mode's user, with its images in `images`."""
     prefix = AS_NOBODY if mode == "ordinary_user" and os.geteuid() == 0 else []
     return [*prefix, *([] if images is None else ["env", f"CELLKEEP_IMAGE_DIR={images}"])]
 
@@ -49,7 +49,7 @@ def skip_if_out_of_reach(mode: str) -> None:
 
 
 def doctor(mode: str, *before: str) -> dict:
-    """`cellkeep doctor --json` as that mode's user; `before` precedes even the change of user."""
+    """Runs `cellkeep doctor --json` as that mode's user; `before` comes before the change of user."""
     skip_if_out_of_reach(mode)
     prefix = prefix_of(mode)
     answer = subprocess.run(
@@ -94,7 +94,7 @@ def give_to(mode: str, *paths: Path) -> None:
 
 
 class ModeServer(Server):
-    """A server of that mode's user, with exactly those controls waived that doctor misses."""
+    """A server of that mode's user; it waives exactly the controls that doctor reports as missing."""
 
     def __init__(self, mode: str, *arguments: str, images: Path | None = None) -> None:
         missing = [

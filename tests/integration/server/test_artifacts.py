@@ -10,7 +10,7 @@ def by_path(done: dict) -> dict[str, dict]:
     return {artifact["path"]: artifact for artifact in done["artifacts"]}
 
 
-def test_files_that_are_made_and_changed_are_told(session: Session) -> None:
+def test_files_that_are_made_and_changed_are_listed(session: Session) -> None:
     done = session.execute("open('a.csv', 'w').write('x,y\\n')\nNone")
     assert done["artifacts_complete"] is True
     assert done["artifacts"] == [
@@ -96,7 +96,7 @@ def test_a_hostile_workspace_is_answered_in_time(session: Session) -> None:
     assert done["status"] == "ok", done
     found = by_path(done)
     assert found["sparse"]["sha256"] is None
-    assert done["artifacts_complete"] is False  # deeper than anybody looks
+    assert done["artifacts_complete"] is False  # deeper than the server looks
     for _ in range(20):
         again = session.execute("1")
         assert again["status"] == "ok"
@@ -104,7 +104,7 @@ def test_a_hostile_workspace_is_answered_in_time(session: Session) -> None:
     assert session.execute("stop.set()")["status"] == "ok"
 
 
-def test_many_files_are_bounded_and_hold_nobody_up(server: Server, session: Session) -> None:
+def test_many_files_are_bounded_and_delay_no_other_session(server: Server, session: Session) -> None:
     done = session.execute(
         "for i in range(100_000):\n"
         "    try:\n"

@@ -129,7 +129,7 @@ while not os.path.exists('running'): time.sleep(0.001)
 
 
 class Witness:
-    """A session beside the bombs, and how long it has to wait for answers."""
+    """A session beside the bombs that measures how long it waits for answers."""
 
     def __init__(self, server: Server) -> None:
         self.session = server.create()
@@ -150,7 +150,7 @@ class Witness:
 
 @pytest.fixture(scope="module")
 def server(mode: str) -> Iterator[Server]:
-    """Whose processes and cgroups can be counted: it makes none of its own accord."""
+    """A server without spares: a test can count its processes and cgroups."""
     with ModeServer(mode, "--prespawn-count", "0") as running:
         running.wait_until_warm()
         yield running
@@ -168,7 +168,7 @@ def left_of(server: Server) -> tuple[int, int, int]:
 
 
 def explode(server: Server, witness: Witness, code: str, limits: dict) -> tuple[Session, dict]:
-    """The answer, after it was seen that the witness did not suffer."""
+    """Runs the bomb; returns its answer, after a check that the witness was not slowed down."""
     session = server.create(limits={"processes": 48, "wall_ms": 60_000, **limits})
     stop, times = threading.Event(), []
     # A client of its own: requests.Session is not for two threads.

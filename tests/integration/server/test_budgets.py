@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Budgets of a session's life and its circuit breaker: who is refused, and with which numbers."""
+"""Budgets of a session's life and its circuit breaker: what is refused, and with which numbers."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ def refuse(session: Session, code: str = "1") -> dict:
         ("executions", 1, "1"),
         ("total_wall_ms", 1, "import threading; threading.Event().wait(0.05)"),
         ("total_cpu_ms", 30, "import time\nwhile time.process_time() < 2: pass"),
-        # Nothing of it is used up by the interpreter's own start.
+        # The interpreter's own start uses up nothing of it.
         ("total_output_bytes", 1, "print('x' * 6000)"),
     ],
 )
@@ -35,7 +35,7 @@ def test_a_budget_that_is_used_up_refuses_with_its_numbers(
     assert session.fetch()["limits"][budget] == limit
     session.execute(code)
     if budget == "total_cpu_ms" and not has(session, "cpu_accounting"):
-        # What is not counted is not used up.
+        # Uncounted time uses up no budget.
         assert session.fetch()["used"][budget] == 0
         assert session.value("6 * 7") == "42"
         assert session.delete() == 204
@@ -72,7 +72,7 @@ def test_a_budget_holds_for_jupyter_clients_too(
     assert reply["ename"] == "BudgetExhausted"
     assert "2 executions" in reply["evalue"]
     assert refuse(session)["budget"] == "executions"
-    # What runs no code of theirs still works.
+    # Requests that run no code of the client still work.
     client.kernel.is_complete("1 +")
     assert client.kernel.get_shell_msg(timeout=60)["content"]["status"] != "error"
     assert session.delete() == 204
@@ -137,7 +137,7 @@ def test_budgets_are_checked_like_every_limit(server: Server) -> None:
         assert response.json()["errors"][0]["pointer"] == f"/limits/{field}"
 
 
-def test_a_limit_is_told_under_a_jupyter_cell(
+def test_a_limit_has_a_notice_under_a_jupyter_cell(
     server: Server, attach: Callable[[Session], object]
 ) -> None:
     session = server.create(limits={"disk_mb": 4})

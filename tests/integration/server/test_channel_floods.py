@@ -36,7 +36,7 @@ def numbers(messages: list[dict]) -> list[int]:
 
 @pytest.fixture
 def session(server: Server) -> Iterator[Session]:
-    """With time for a flood, also on a machine that is busy with other things."""
+    """A session with time for a flood, also on a busy machine."""
     created = server.create(limits={"wall_ms": 300_000, "cpu_ms": 300_000})
     yield created
     assert created.delete() in (204, 404, 410)
@@ -49,7 +49,7 @@ def client(request: pytest.FixtureRequest, session: Session) -> Iterator[Channel
 
 
 def pause(seconds: float) -> None:
-    """The subject of a test: a client that takes nothing for so long."""
+    """The client reads nothing for this long: that is what the test is about."""
     threading.Event().wait(seconds)
 
 
@@ -78,7 +78,7 @@ def test_none_of_many_messages_is_lost_or_doubled_by_reconnecting(client: Channe
 
 
 def test_none_of_many_messages_is_lost_with_the_connection(client: ChannelsClient) -> None:
-    """A reset takes the last proofs of receipt with it: only what they were for may come again."""
+    """A reset loses the last proofs of receipt: only the messages of those may come again."""
     request, seen = read_half_of_the_flood(client)
     client.socket.shutdown()  # the TCP connection, with what lies unread in it
     client.connect()

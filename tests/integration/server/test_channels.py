@@ -186,7 +186,7 @@ def test_broken_framing_ends_the_socket_with_a_reason(client: ChannelsClient) ->
     assert code == 1002 and reason
 
 
-def test_the_death_of_a_kernel_is_told_with_its_reason(client: ChannelsClient) -> None:
+def test_the_death_of_a_kernel_is_reported_with_its_reason(client: ChannelsClient) -> None:
     request = client.execute("import os; os.kill(os.getpid(), 11)")
     messages = client.receive_until("execute_reply", request)
     assert messages[-1]["content"]["status"] == "error"

@@ -169,7 +169,7 @@ def test_files_that_cannot_be_run(tmp_path: Path) -> None:
         assert path.name in done.stderr
 
 
-def test_run_on_a_server_keeps_the_session_when_told_to(server: Server, tmp_path: Path) -> None:
+def test_run_on_a_server_keeps_the_session_with_keep_session(server: Server, tmp_path: Path) -> None:
     source = write_notebook(tmp_path / "a.ipynb", ["answer = 42"])
     done = cellkeep("run", source, "--server", server.state_dir, "--keep-session")
     assert done.returncode == 0, done.stderr

@@ -209,7 +209,7 @@ def test_a_session_over_tcp() -> None:
 
 
 class ExistingKernelManager(KernelManager):
-    """A kernel that somebody else owns, for nbclient."""
+    """A manager for nbclient, of a kernel that another program owns."""
 
     client_class = "jupyter_client.asynchronous.AsyncKernelClient"
 

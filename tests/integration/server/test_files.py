@@ -140,7 +140,7 @@ def test_inputs_are_mounted_into_a_session(input_server: Server) -> None:
     assert session.delete() == 204
 
 
-def test_mounted_inputs_are_files_that_nobody_changes(input_server: Server) -> None:
+def test_mounted_inputs_are_files_that_cannot_be_changed(input_server: Server) -> None:
     session = input_server.create(
         files=[
             {"path": "data/big.bin", "from": "d/big.bin"},

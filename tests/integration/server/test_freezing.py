@@ -48,7 +48,7 @@ def wait_for_freeze(session: Session) -> None:
 
 
 def kernel_of(session: Session) -> psutil.Process:
-    """The interpreter, as the host sees it: the session's process that no other of them started."""
+    """The interpreter, as the host sees it: the session's process without a parent in the session."""
     own = {"CELLKEEP_SESSION_ID": session.info["id"]}.items()
     found = {}
     for each in psutil.Process(session.server.process.pid).children(recursive=True):
@@ -62,7 +62,7 @@ def kernel_of(session: Session) -> psutil.Process:
 
 
 def stands_still(session: Session) -> bool:
-    """As the host sees it, by either version of cgroups."""
+    """Whether the session is frozen, as the host sees it in cgroup v1 or v2."""
     kernel = str(kernel_of(session).pid)
     for folder in cgroups_of(session.server.process.pid):
         for own in Path(folder).iterdir():
@@ -311,7 +311,7 @@ def wakeups(*processes: psutil.Process) -> int:
 
 
 def test_rest_costs_no_wakeups(server: Server, session: Session, attach: Attach) -> None:
-    """Of a session with an attached client, while another freezes and thaws twice meanwhile."""
+    """A session at rest with an attached client has no wake-ups while another freezes and thaws twice."""
     attach(session)
     other = server.create()
     kernel = kernel_of(session)
@@ -326,7 +326,7 @@ def test_rest_costs_no_wakeups(server: Server, session: Session, attach: Attach)
 
 def test_a_server_at_rest_does_not_tick(server: Server, mode: str, session: Session) -> None:
     with ModeServer(mode, "--freeze-after", "1", "--prespawn-count", "0") as own:
-        own.wait_until_warm()  # what it makes of its own accord is made
+        own.wait_until_warm()  # the server has made all that it makes without a request
         resting = own.create()
         wait_for_freeze(resting)
         own.http.close()

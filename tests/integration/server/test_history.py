@@ -47,7 +47,7 @@ def test_history_outlives_the_interpreter(session: Session, attach: Attach) -> N
     assert client.value("In[-1]") == "'In[-1]'"
 
 
-def test_a_history_file_that_was_tampered_with_harms_nobody(
+def test_a_history_file_that_was_tampered_with_does_no_harm(
     session: Session, attach: Attach
 ) -> None:
     client = attach(session)

@@ -34,7 +34,7 @@ Image = Callable[..., subprocess.CompletedProcess]
 
 @pytest.fixture(scope="module")
 def images(mode: str) -> Iterator[Path | None]:
-    """Where an ordinary user's images are; root's are where they always are."""
+    """The directory of an ordinary user's images; root's are in their usual place."""
     if not prefix_of(mode):
         yield None
         return

@@ -146,5 +146,5 @@ def test_what_cannot_be_had_inside_says_where_it_is(session: Session, line: str)
 def test_what_there_is_none_of_is_missing(session: Session) -> None:
     failed = session.execute("import ipykernel.eventloops")
     assert failed["error"]["name"] == "ModuleNotFoundError"
-    # And nothing is imported that nobody asked for.
+    # And no module is imported that the cell did not ask for.
     assert session.value("'ipykernel.comm' in __import__('sys').modules") == "False"

@@ -98,7 +98,7 @@ def guests_of(server: Server, session: Session) -> list[int]:
             if own in Path(f"/proc/{process.pid}/environ").read_bytes():
                 found.append(process.pid)
         except OSError:
-            continue  # pid 1's, or of somebody who has ended
+            continue  # it belongs to pid 1, or has ended
     return found
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.both_modes
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "kernels/driver/GUIDE.md").read_text(encoding="utf-8")
-# A language that lacks something, and what the operator is told.
+# A language that lacks something, and what the message to the operator says.
 WRONG = {
     "broken": ("{", "byte"),
     "unnamed": ('{"display_name": "X", "argv": ["x"]}', "language: is missing"),
@@ -116,7 +116,7 @@ def test_the_guides_language_in_jupyter(server: Server) -> None:
     client.close()
 
 
-def test_what_is_wrong_with_a_folder_is_said_and_keeps_nobody_else_out(server: Server) -> None:
+def test_what_is_wrong_with_a_folder_is_reported_and_keeps_no_other_language_out(server: Server) -> None:
     said = server.output()
     for name, (_, complaint) in WRONG.items():
         lines = [line for line in said.splitlines() if "is not offered" in line and name in line]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What sessions made the server use goes back to the system when they have ended.
 
-All figures are of one server, and compared with each other: no size is right or wrong by itself.
+All figures are of one server, and compared with each other: no single size is right or wrong.
 """
 
 from pathlib import Path

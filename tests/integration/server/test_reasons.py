@@ -130,7 +130,7 @@ def test_a_session_has_the_variables_that_were_asked_for_and_its_own(server: Ser
     own = set(ast.literal_eval(plain.value("sorted(__import__('os').environ)")))
     assert set(ast.literal_eval(names)) == own | {"TZ", "MY_NAME"}
     assert session.value("__import__('os').environ['MY_NAME']") == "'value with spaces=and signs'"
-    # Nothing of the server's: no token, no path, no variable of whoever started it.
+    # Nothing of the server's: no token, no path, no variable of the user who started it.
     seen = plain.value("dict(__import__('os').environ)")
     assert "TOKEN" not in seen and "t0ken" not in seen
     assert session.delete() == 204 and plain.delete() == 204

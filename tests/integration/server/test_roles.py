@@ -83,7 +83,7 @@ def anonymous(text: str, *names: str) -> str:
     return text
 
 
-def test_who_is_asking_is_told_by_the_token(server: Server, ask: Ask) -> None:
+def test_the_token_identifies_the_principal(server: Server, ask: Ask) -> None:
     for who in (*NAMES, "admin"):
         assert ask(who, "GET", "/api/me").json()["identity"]["name"] == who
     stranger = {"Authorization": "Bearer " + secrets.token_hex(32)}

@@ -70,7 +70,7 @@ def test_a_full_disk_costs_rows_and_no_answers(small_disk: Path) -> None:
             return server.get("/healthz").json()["status"]
 
         def status_after_a_run() -> str:
-            # Each run is a row, and the row is what tells how the disk is.
+            # Each run writes a row, and the row shows whether the disk is full.
             assert session.execute("1", reasoning="r" * 10_000)["status"] == "ok"
             return health()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executions as streams of events: both framings, resumed, later, interrupted, and with nobody there.
+"""Executions as streams of events: both framings, resumed, later, interrupted, and without a reader.
 
 Raw sockets where a test is about a client that misbehaves, `requests` and curl elsewhere.
 """
@@ -227,7 +227,7 @@ def test_one_key_under_concurrency_runs_once(session: Session) -> None:
     assert other.json()["type"] == "/problems/idempotency-key-reused"
 
 
-def test_a_slow_reader_holds_nobody_up_and_is_told_what_is_gone(server: Server, session: Session) -> None:
+def test_a_slow_reader_delays_no_other_and_learns_what_is_gone(server: Server, session: Session) -> None:
     client = raw(server)
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     code = "for i in range(300): display({'text/plain': 'x' * 100_000}, raw=True)"

@@ -35,7 +35,7 @@ LIMITS = {"wall_ms": 600_000, "cpu_ms": 600_000, "memory_mb": 2048, "output_byte
 
 @pytest.fixture
 def server(mode: str) -> Iterator[Server]:
-    """One for each test: what an allocator has kept of an earlier flood would hide a later one."""
+    """A server for each test: memory that the allocator keeps after one flood would hide the next."""
     with ModeServer(mode, "--log-format", "text") as running:
         yield running
 
@@ -48,7 +48,7 @@ def session(server: Server) -> Iterator[Session]:
 
 
 class Memory:
-    """The server's resident memory above what it was, looked at whenever a message was read."""
+    """The growth of the server's resident memory, measured after each message that is read."""
 
     def __init__(self, server: Server) -> None:
         self.process = psutil.Process(server.process.pid)
@@ -62,7 +62,7 @@ class Memory:
 
 
 class Reader:
-    """Of one run's text at one client: how much, and whether it is what was said."""
+    """Reads one run's text at one client: its size, and its digest."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
@@ -70,7 +70,7 @@ class Reader:
         self.bytes = 0
 
     def take(self, message: dict) -> bool:
-        """False at the run's end."""
+        """Takes a message; returns False at the run's end."""
         kind, content = message["header"]["msg_type"], message["content"]
         if kind == "stream":
             text = content["text"].encode()
@@ -85,7 +85,7 @@ def lines_digest() -> str:
 
 
 def pause(seconds: float) -> None:
-    """The subject of a test: a client that takes nothing for so long."""
+    """The client reads nothing for this long: that is what the test is about."""
     threading.Event().wait(seconds)
 
 
@@ -114,7 +114,7 @@ def test_a_million_lines_in_the_answer_of_an_execution(server: Server, session: 
 
 
 def test_a_million_lines_as_events_arrive_or_are_counted(server: Server, session: Session) -> None:
-    """A stream that begins when all is over: what its journal no longer keeps is one gap."""
+    """A stream that begins after the run: the events that the journal has dropped are one gap."""
     line = "f'{i:>30}'"
     whole = "".join(f"{number:>30}\n" for number in range(LINES))
     result = session.execute(f"for i in range({LINES}): print({line})")
@@ -135,7 +135,7 @@ def test_a_million_lines_as_events_arrive_or_are_counted(server: Server, session
 
 
 def gigabyte(session: Session, memory: Memory) -> int:
-    """Runs of as much as one may say, to a client that takes nothing for two seconds of each."""
+    """Runs with the most output that is allowed; the client reads nothing for two seconds of each."""
     block = "x" * 999 + "\n"
     count = RUN_BYTES // len(block)
     whole = hashlib.sha256(block.encode() * count).hexdigest()
@@ -238,7 +238,7 @@ def test_large_displays_hold_up_no_other_session(
         channels.receive_until("execute_input", request)
         make_round_trips(trips, memory)
         shown = channels.receive_until("display_data", request)
-        # The next one is in the server, or most of it, and goes no further: nobody reads it.
+        # The next one is in the server, or most of it, and goes no further: the client does not read.
         wait_until(lambda: memory.look() > PICTURE_BYTES, 60, "a picture that waits")
         make_round_trips(trips, memory)
         # All of the round trips lie between this run's beginning and its end: it waits for us.

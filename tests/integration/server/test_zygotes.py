@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions whose interpreters are forks of one zygote: warm, clean, and nobody's sibling."""
+"""Sessions whose interpreters are forks of one zygote: warm, clean, and apart from each other."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def warm(mode: str) -> Iterator[Server]:
 
 
 def test_sessions_start_while_the_server_is_warming(mode: str) -> None:
-    """They come from a zygote without libraries, which goes when the one with libraries is there."""
+    """Early sessions come from a zygote without libraries. It ends when the one with libraries is ready."""
     with ModeServer(mode, "--prespawn-count", "0") as server:
         early = server.create()
         if server.get("/healthz").json()["state"] == "warming":
@@ -108,10 +108,10 @@ def test_a_seed_of_the_sessions_own_counts(siblings: list[Session]) -> None:
     assert len({json.dumps(one) for one in values(siblings[:3], code)}) == 1
 
 
-def test_siblings_share_the_seed_of_hashes_and_nobody_else_does(
+def test_only_siblings_share_the_seed_of_hashes(
     warm: Server, siblings: list[Session]
 ) -> None:
-    """SECURITY.md says so. Whoever asks for a variable that is read at start gets a fresh one."""
+    """SECURITY.md says so. A session with a variable that Python reads at start gets a fresh one."""
     shared = {session.value("hash('cellkeep')") for session in siblings}
     assert len(shared) == 1
     fresh = [warm.create(env={"MALLOC_ARENA_MAX": "2"}) for _ in range(2)]
@@ -205,7 +205,7 @@ print(json.dumps({
 
 
 def test_nothing_of_a_rehearsal_is_left(warm: Server) -> None:
-    """A fresh interpreter has rehearsed nothing."""
+    """An interpreter that starts from nothing has not run the rehearsal."""
     traces = "_ = __ = ___ = None\n" + TRACES
     session, fresh = warm.create(), warm.create(env={"MALLOC_ARENA_MAX": "2"})
     assert fresh.value("'pandas' in __import__('sys').modules") == "False"
@@ -222,7 +222,7 @@ def test_nothing_of_a_rehearsal_is_left(warm: Server) -> None:
 
 
 def kernel_of(before: set[int], server: Server) -> psutil.Process:
-    """The warm interpreter that has come since: innermost and not pid 1 there."""
+    """The warm interpreter that was started since: in the innermost namespace, and not its pid 1."""
     new = [process for process in server.children() if process.pid not in before]
     inside = {process.pid: inner_pids(process)[-1] for process in new}
     return next(one for one in new if inside[one.pid] != "1" and "--zygote" in one.cmdline())
@@ -234,13 +234,13 @@ def inner_pids(process: psutil.Process) -> list[str]:
 
 
 def faults_of(process: psutil.Process) -> int:
-    """Minor ones (proc_pid_stat(5), field 10)."""
+    """The number of minor page faults (proc_pid_stat(5), field 10)."""
     fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return int(fields[7])
 
 
 def test_a_fork_has_few_pages_of_its_own(mode: str, warm: Server) -> None:
-    """Counts, not times: what a session costs beside its siblings, and what its first cell waits for."""
+    """Counts, not times: the page faults and the memory of a session beside its siblings."""
     if os.geteuid() != 0:
         pytest.skip("only root may look at what a session's user is")
     before = {process.pid for process in warm.children()}
@@ -258,7 +258,7 @@ def test_a_fork_has_few_pages_of_its_own(mode: str, warm: Server) -> None:
 
 
 def kernel_named(session: Session, server: Server) -> psutil.Process:
-    """By what its environment says from outside (pid 1 shows the zygote's)."""
+    """Found by its environment, seen from outside (pid 1 shows the zygote's)."""
     named = f"CELLKEEP_SESSION_ID={session.info['id']}".encode()
     for process in server.children():
         try:
@@ -269,7 +269,7 @@ def kernel_named(session: Session, server: Server) -> psutil.Process:
     raise AssertionError("the session has no interpreter")
 
 
-def test_a_spare_has_used_pandas_before_anybody_came(mode: str) -> None:
+def test_a_spare_has_used_pandas_before_a_client_comes(mode: str) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may look at what a session's user is")
     with ModeServer(mode, "--prespawn-count", "1") as running:
@@ -352,7 +352,7 @@ def test_an_interrupt_reaches_a_warm_kernel(warm: Server) -> None:
     session.delete()
 
 
-def test_nobody_notices_the_death_of_a_zygote(mode: str, warm: Server) -> None:
+def test_no_session_notices_the_death_of_a_zygote(mode: str, warm: Server) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may end what a zygote's user is")
     session = warm.create()

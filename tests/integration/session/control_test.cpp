@@ -20,7 +20,7 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-/// Blocks until it is interrupted, after it has said so.
+/// Prints "on", then runs until it is interrupted.
 const char* const kEndless = "print('on', flush=True)\nwhile True: pass";
 
 }  // namespace
@@ -84,7 +84,7 @@ TEST_CASE("an unknown control message is logged and gets no reply", "[session]")
     session->subscribe(client.get());
     const Message strange = make_request(Channel::kControl, "make_coffee_request", json::object());
     session->submit(strange, client);
-    // Nor does the one that hands out spares reach a kernel.
+    // A client's adopt request, which hands out spares, does not reach a kernel either.
     const Message forged = make_request(
         Channel::kControl,
         "cellkeep_adopt_request",
@@ -126,7 +126,7 @@ TEST_CASE("usage is the sandbox's, not the host's", "[session]") {
     CHECK_FALSE(usage.contains("pid"));
 }
 
-TEST_CASE("fields that nobody knows do not hurt an execute_request", "[session]") {
+TEST_CASE("unknown fields do not hurt an execute_request", "[session]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     const auto client = std::make_shared<RecordingClient>();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files that come with executions: when they get into the workspace, and what becomes of an
-// execution whose files do not.
+// The files that come with executions: when they are put into the workspace, and how an execution
+// ends whose files cannot be.
 #include "tests/integration/session/session_fixture.hpp"
 #include "tests/support/execution_texts.hpp"
 
@@ -43,7 +43,7 @@ const cellkeep::session::ExecutionResult& wait_for(
     return *execution->result();
 }
 
-/// Waits for its file "go", then tells what its input is.
+/// Waits for the file "go", then prints its input.
 constexpr const char* kPatient =
     "import os, time\n"
     "while not os.path.exists('go'): time.sleep(0.01)\n"
@@ -106,14 +106,14 @@ TEST_CASE("an execution can be interrupted while its input does not come", "[ses
         input.path = "in";
         input.from = "in";
         // The work thread posts its answer to this thread, which does not run yet: the files are
-        // not in place, whatever has been written.
+        // not in place for the session yet.
         const auto execution = session->begin(request("print('ran')", {input})).value();
         CHECK(execution->phase() == ExecutionPhase::kRunning);
         REQUIRE(session->interrupt_execution(execution->id()).has_value());
         CHECK(execution->phase() == ExecutionPhase::kFinished);
         CHECK(execution->result()->status == ExecutionStatus::kInterrupted);
         CHECK(execution->result()->state_kept);
-        // What comes next has its files and its answer.
+        // The next execution gets its files and its answer.
         const auto next = fixture.execute(*session, request("print(open('in').read())", {input}));
         CHECK(next.stdout_text == "x\n");
         input.sha256 = std::string(64, '0');
@@ -125,7 +125,7 @@ TEST_CASE("an execution can be interrupted while its input does not come", "[ses
         const auto refused = fixture.run(session->execute(request("1", {input})));
         REQUIRE(refused.has_error());
         CHECK_THAT(refused.error().message(), Catch::StartsWith("files/0/from: "));
-        // A session that ends while its files are on their way answers too.
+        // A session that ends while files are being copied answers, too.
         input.from = "in";
         const auto last = session->begin(request("print('ran')", {input})).value();
         session->close({cellkeep::session::Death::Kind::kRequested, 0});

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Code that takes the interpreter's link and says in its kernel's place that its run is over, and
-// how it ended, and goes on. It may lie about itself: it is not freed of its deadline by that, and
-// what it says later is not the next run's.
+// Code that takes the interpreter's link, forges the end of its run, and goes on. It may lie about
+// itself. But its deadline stays in force, and its later output is not taken for the next run's.
 #include "tests/integration/session/session_fixture.hpp"
 #include "tests/support/execution_texts.hpp"
 
@@ -77,7 +76,7 @@ TEST_CASE(
             "    time.sleep(0.01)",
             1s));
     CHECK(forged.status == ExecutionStatus::kOk);
-    // It waits for the interpreter, which the other one holds until its deadline.
+    // It waits for the interpreter, which the first run holds until its deadline.
     const auto next = fixture.execute(*session, request_of("print('mine')\nkept + 1", 25s));
     CHECK(next.status == ExecutionStatus::kOk);
     CHECK(next.stdout_text == "mine\n");
@@ -125,7 +124,9 @@ TEST_CASE(
     session->unsubscribe(client.get());
 }
 
-TEST_CASE("a kernel that is at rest is left alone at a run's deadline", "[session][hostile]") {
+TEST_CASE(
+    "a kernel at rest is not interrupted at the deadline of a run that has ended",
+    "[session][hostile]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     const auto client = std::make_shared<RecordingClient>();
@@ -144,7 +145,7 @@ TEST_CASE("a kernel that is at rest is left alone at a run's deadline", "[sessio
     CHECK(fixture.execute(*session, request).status == ExecutionStatus::kOk);
     const std::size_t states = client->of_type("status").size();
     fixture.run_until([&] { return !client->of_type("stream").empty(); });
-    // The question that it was asked is nobody's news.
+    // The server's own question to the kernel causes no message to the client.
     CHECK(client->of_type("status").size() == states);
     CHECK(result_of(fixture.execute(*session, "kept"))["text/plain"] == "42");
     CHECK(session->info().restarts == 0);

@@ -21,7 +21,7 @@ using nlohmann::json;
 
 namespace {
 
-/// The reply's content, once it is here.
+/// Waits for the reply; returns its content.
 json answer(ServiceFixture& fixture, RecordingClient& client, const Message& request) {
     fixture.run_until([&] { return client.reply_to(request) != nullptr; });
     return client.reply_to(request)->parse_content().value();
@@ -86,7 +86,7 @@ TEST_CASE("control is answered while the kernel is busy", "[session]") {
     session->unsubscribe(client.get());
 }
 
-TEST_CASE("a failing cell aborts what its client queued behind it and nobody else's", "[session]") {
+TEST_CASE("a failing cell aborts only what its own client queued behind it", "[session]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     const auto one = std::make_shared<RecordingClient>();
@@ -113,7 +113,7 @@ TEST_CASE("a failing cell aborts what its client queued behind it and nobody els
     session->unsubscribe(one.get());
 }
 
-TEST_CASE("what a client sends in view of an error is not aborted", "[session]") {
+TEST_CASE("a request that a client sends after it has seen the error is not aborted", "[session]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     const auto client = std::make_shared<RecordingClient>();

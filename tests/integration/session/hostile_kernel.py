@@ -2,8 +2,8 @@
 """A kernel process that is an attacker's program. hostile_link_test.cpp runs it inside a sandbox.
 
 Arguments: a seed, and the name of one attack or "random". With "good" it is an honest kernel that
-echoes its code, for the session next door. It speaks v1 frames over descriptor 3 with nothing but
-the standard library; an attack is a function of the request's header.
+echoes its code, for the session next door. It speaks v1 frames over descriptor 3 with only the
+standard library; an attack is a function of the request's header.
 """
 
 import json
@@ -206,7 +206,7 @@ ATTACKS: dict[str, Callable[[str], None]] = {
     "idle twice": lambda p: (idle(p), idle(p)),
     "idle before the reply": lambda p: (idle(p), reply(p)),
     "negative counts": lambda p: reply(p, execution_count=rng.choice(NEGATIVE)),
-    "input asked of nobody": lambda p: send("stdin", "input_request", p, content()),
+    "input asked of no client": lambda p: send("stdin", "input_request", p, content()),
     "as many buffers as may be": lambda p: buffers(p, 1024),
     "one buffer too many": lambda p: buffers(p, 1025),
     "very many buffers": lambda p: buffers(p, 100_000),

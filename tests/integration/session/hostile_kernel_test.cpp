@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel process that is an attacker's program: it speaks the link as it likes. Whatever it says,
-// the server answers its own clients and goes on.
+// A kernel process that is an attacker's program: it sends anything on its link. The server still
+// answers its clients and goes on.
 #include "protocol/limits.hpp"
 #include "tests/integration/session/session_fixture.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A session whose kernel is an attacker's program (hostile_kernel.py), next to one whose kernel is
-// honest: named attacks, and attacks chosen by a seeded generator for some seconds. Whatever the
-// one says, each of its requests gets one answer in time, the other is served correctly, and the
-// server does not grow.
+// honest: named attacks, and attacks chosen by a seeded generator for some seconds. For
+// any message of the hostile one, each of its requests gets one answer in time, the other session
+// is served correctly, and the server does not grow.
 #include "protocol/support/syscall.hpp"
 #include "tests/integration/session/session_fixture.hpp"
 
@@ -101,7 +101,7 @@ class Pair {
           good_(fixture_.open(options_of("good"))),
           hostile_(fixture_.open(options_of("hostile"))) {}
 
-    /// One request to each. False when the hostile one stays dead.
+    /// Sends one request to each. Returns false when the hostile one stays dead.
     bool exchange() {
         ExecutionRequest request;
         request.code = "x";
@@ -127,7 +127,7 @@ class Pair {
         CHECK(good_->info().restarts == 0);
     }
 
-    /// It can be given up or begun anew, whatever it has done.
+    /// Removes the hostile session, which must be possible after any attack.
     void end() {
         REQUIRE(fixture_.service.remove(hostile_->id()).has_value());
         check_good();
@@ -161,7 +161,7 @@ TEST_CASE(
         "idle twice",
         "idle before the reply",
         "negative counts",
-        "input asked of nobody",
+        "input asked of no client",
         "as many buffers as may be",
         "one buffer too many",
         "very many buffers",
@@ -189,7 +189,7 @@ TEST_CASE(
     "a kernel that attacks at random for some seconds changes nothing for the session next to it",
     "[session][hostile]") {
     const std::uint64_t first = seed_of_this_run();
-    // Said whatever happens: a sanitizer ends the program before a test can report.
+    // Printed first: a sanitizer ends the program before a test can report.
     (void)std::printf("CELLKEEP_HOSTILE_SEED=%llu\n", static_cast<unsigned long long>(first));
     (void)std::fflush(stdout);
     const std::uint64_t before = resident_bytes();

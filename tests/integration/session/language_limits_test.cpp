@@ -25,7 +25,8 @@ using session::kSessionLanguagesMax;
 using session::SessionOptions;
 
 TEST_CASE(
-    "a session runs so many languages and not one more, and all end with it", "[session][lanes]") {
+    "a session runs at most kSessionLanguagesMax languages, and all end with it",
+    "[session][lanes]") {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < kSessionLanguagesMax; ++i) {
         names.push_back("snake" + std::to_string(i));
@@ -95,7 +96,7 @@ TEST_CASE("budgets are the session's, whatever its languages", "[session][lanes]
     CHECK(session->refusal()->budget == "executions");
 }
 
-TEST_CASE("limits of one language's run are told in its answer", "[session][lanes]") {
+TEST_CASE("the answer of one language's run names the limit that it reached", "[session][lanes]") {
     ServiceFixture fixture(config_with({"snake"}));
     const auto session = fixture.open();
     const auto other = begin(*session, "python", until("go"));

@@ -176,7 +176,7 @@ TEST_CASE("an interrupt is of one language, or of all", "[session][lanes]") {
     CHECK(finish(fixture, *one).status == ExecutionStatus::kInterrupted);
 }
 
-TEST_CASE("languages that are not there, and not yet there", "[session][lanes]") {
+TEST_CASE("languages that the server does not have, or that have not started", "[session][lanes]") {
     ServiceFixture fixture(config_with({"snake"}));
     const auto session = fixture.open();
     const auto unknown = session->begin(in("cobol", "1"));

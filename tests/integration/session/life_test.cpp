@@ -73,7 +73,7 @@ TEST_CASE("looking at a session does not move its last activity, work does", "[s
     session->unsubscribe(client.get());
 }
 
-TEST_CASE("a connected client keeps an idle session, and is told when nothing does", "[session]") {
+TEST_CASE("a connected client keeps an idle session, or learns why it ended", "[session]") {
     ServiceFixture fixture;
     const auto kept = fixture.open(short_lived());
     SessionOptions options = short_lived();
@@ -149,7 +149,7 @@ TEST_CASE("idle 0 is never, and a session of great age ends", "[session]") {
     CHECK(fixture.service.find(stays->id()) != nullptr);
 }
 
-TEST_CASE("a session that is dead for good is culled, whoever is connected", "[session]") {
+TEST_CASE("a session that is dead for good is culled, also with a client connected", "[session]") {
     ServiceFixture fixture;
     SessionOptions options;
     options.limits.idle = 2s;
@@ -163,7 +163,7 @@ TEST_CASE("a session that is dead for good is culled, whoever is connected", "[s
 }
 
 TEST_CASE(
-    "a kernel id may be chosen and is nobody else's, also while it is starting", "[session]") {
+    "a kernel id may be chosen and is unique, also while the kernel is starting", "[session]") {
     ServiceFixture fixture;
     SessionOptions options;
     options.kernel_id = kUuid;
@@ -201,7 +201,7 @@ TEST_CASE("a kernel starts in its working directory, also after a restart", "[se
     CHECK(fixture.execute(*session, code).stdout_text == "/workspace/deep/er 42\n");
     REQUIRE(fixture.run(session->restart()).has_value());
     CHECK(fixture.execute(*session, code).stdout_text == "/workspace/deep/er 42\n");
-    // Whoever takes it away gets the workspace instead of no interpreter.
+    // If the code removes its directory, the next interpreter starts in the workspace.
     fixture.execute(
         *session,
         "import shutil; os.chdir('/workspace'); shutil.rmtree('deep'); open('deep', 'w').close()");

@@ -50,7 +50,8 @@ std::size_t position_of(const RecordingClient& client, const Message& message) {
 }  // namespace
 
 TEST_CASE(
-    "memory that ran out is told under the cell, with the limit and what is left", "[session]") {
+    "a notice under the cell says that memory ran out, with the limit and what is left",
+    "[session]") {
     ServiceFixture fixture;
     SessionOptions options;
     options.limits.memory_mb = 256;
@@ -75,13 +76,13 @@ TEST_CASE(
     CHECK(restarting.parent().msg_id == cell.header().msg_id);
     CHECK(content_of(restarting)["reason"] == "oom");
     CHECK(content_of(restarting)["message"] == content_of(error)["evalue"]);
-    // A client forgets its cells when it hears "restarting": everything of theirs comes before.
+    // A client forgets its cells when it gets "restarting": all their messages come before.
     CHECK(position_of(*client, error) < position_of(*client, restarting));
     CHECK(client->states_of(&cell).at(1) == "idle");
     session->unsubscribe(client.get());
 }
 
-TEST_CASE("a death between cells is told, too", "[session]") {
+TEST_CASE("a death between cells has a notice, too", "[session]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     const auto client = std::make_shared<RecordingClient>();
@@ -134,12 +135,12 @@ TEST_CASE(
     CHECK(fixture.answer(*client, after)["execution_count"] == 1);
     const std::string new_name = client->reply_to(after)->header().session;
     CHECK(new_name != old_name);
-    // The server's own words and the kernel's carry one name.
+    // The server's own messages and the kernel's have one session name.
     CHECK(client->reply_to(info)->header().session == new_name);
     session->unsubscribe(client.get());
 }
 
-TEST_CASE("a deadline is told under the cell that it interrupts", "[session]") {
+TEST_CASE("a deadline has a notice under the cell that it interrupts", "[session]") {
     ServiceFixture fixture;
     SessionOptions options;
     std::string told;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sessions that were made before anybody asked for them.
+// Spare sessions: made before a client asks for them.
 #include "kernel-manager/service/spare_pool.hpp"
 #include "tests/integration/session/session_fixture.hpp"
 #include "tests/support/execution_texts.hpp"
@@ -29,7 +29,7 @@ ServiceConfig with_spares(std::size_t count) {
     return config;
 }
 
-/// A kernel that introduces itself and answers nothing else; then_do is what it does after that.
+/// A kernel that answers its first kernel_info_request and nothing else; then it runs `then_do`.
 ServiceConfig with_odd_spare(const std::string& then_do) {
     ServiceConfig config = with_spares(1);
     auto spec = *config.catalog.find("python");
@@ -58,7 +58,7 @@ os.write(3, struct.pack('<I', len(frame)) + frame)
 
 }  // namespace
 
-TEST_CASE("a spare is handed out with its new owner's wishes and replaced", "[session]") {
+TEST_CASE("a spare is handed out with its new owner's options and replaced", "[session]") {
     ServiceFixture fixture(with_spares(1));
     fixture.run_until([&] { return fixture.service.spares() == 1; });
     CHECK(fixture.service.list().empty());
@@ -94,7 +94,7 @@ TEST_CASE("a spare is handed out with its new owner's wishes and replaced", "[se
             *next, "import os; 'KERNEL_USERNAME' in os.environ"))["text/plain"] == "False");
 }
 
-TEST_CASE("what was asked for once is ready for the next", "[session]") {
+TEST_CASE("a sandbox that a client asked for once is ready for the next client", "[session]") {
     ServiceConfig config = with_spares(0);
     config.prespawn_most = 2;
     ServiceFixture fixture(std::move(config));
@@ -108,7 +108,7 @@ TEST_CASE("what was asked for once is ready for the next", "[session]") {
     CHECK(second->info().limits.memory_mb == 300);
 }
 
-TEST_CASE("whom no spare fits gets a session of his own", "[session]") {
+TEST_CASE("a request that no spare fits gets a new session", "[session]") {
     ServiceFixture fixture(with_spares(1));
     fixture.run_until([&] { return fixture.service.spares() == 1; });
     SessionOptions options;
@@ -125,7 +125,7 @@ TEST_CASE("spares give way when the server is full", "[session]") {
     ServiceConfig config = with_spares(5);
     config.sessions_max = 3;
     ServiceFixture fixture(std::move(config));
-    // A place is always left for somebody.
+    // One place is always left for a client.
     fixture.run_until([&] { return fixture.service.spares() == 2; });
     SessionOptions options;
     options.limits.memory_mb = 300;  // fits none
@@ -143,7 +143,7 @@ TEST_CASE("spares give way when the server is full", "[session]") {
     fixture.run_until([&] { return fixture.service.spares() == 1; });
 }
 
-TEST_CASE("what a spare cannot be given is its caller's error, and costs one spare", "[session]") {
+TEST_CASE("options that a spare refuses are the caller's error, and cost one spare", "[session]") {
     ServiceFixture fixture(with_spares(1));
     fixture.run_until([&] { return fixture.service.spares() == 1; });
     SessionOptions options;
@@ -160,7 +160,7 @@ TEST_CASE("a server ends while it makes a spare", "[session]") {
     fixture.run_until([&] { return fixture.service.spares() == 1; });
 }
 
-TEST_CASE("a spare that dies is let go of, and not replaced in a hot loop", "[session]") {
+TEST_CASE("a spare that dies is removed, and not replaced in a hot loop", "[session]") {
     std::vector<std::string> lines;
     auto config = with_odd_spare("os._exit(3)");
     config.log = [&](const std::string& line) { lines.push_back(line); };
@@ -175,7 +175,7 @@ TEST_CASE("a spare that dies is let go of, and not replaced in a hot loop", "[se
     fixture.run_until([&] { return lines.size() == 2; });
 }
 
-TEST_CASE("a spare that does not let itself be handed out costs time, no session", "[session]") {
+TEST_CASE("a spare that cannot be handed out costs time, but no session", "[session]") {
     std::vector<std::string> lines;
     auto config = with_odd_spare("while True: os.read(3, 100) or os._exit(0)");
     config.log = [&](const std::string& line) { lines.push_back(line); };

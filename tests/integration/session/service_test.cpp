@@ -82,7 +82,7 @@ TEST_CASE("the limit on sessions is exact, also for a burst", "[session]") {
     fixture.open();
 }
 
-TEST_CASE("what cannot be offered is refused by name", "[session]") {
+TEST_CASE("a request for something that is not offered is refused by name", "[session]") {
     ServiceFixture fixture;
     SessionOptions options;
     std::string named;
@@ -122,7 +122,7 @@ TEST_CASE("what cannot be offered is refused by name", "[session]") {
     fixture.open();
 }
 
-TEST_CASE("a listener that fails refuses the session and nothing is left", "[session]") {
+TEST_CASE("a listener that fails refuses the session, and nothing of it is left", "[session]") {
     Listener listener;  // outlives the service's sessions
     ServiceFixture fixture;
     listener.refuse = true;

@@ -29,7 +29,7 @@ ServiceFixture::ServiceFixture(session::ServiceConfig config) : service(io, std:
 
 ServiceFixture::~ServiceFixture() {
     service.shutdown();
-    // What was waiting is told, and lets go of what it holds.
+    // Ends the waits that are left, so that they release what they hold.
     io.restart();
     io.poll();
 }

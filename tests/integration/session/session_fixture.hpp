@@ -60,13 +60,13 @@ class ServiceFixture {
         }
     }
 
-    /// A session that must come to be.
+    /// Opens a session; fails the test if that fails.
     std::shared_ptr<session::Session> open(session::SessionOptions options = {});
-    /// An execution that must be accepted.
+    /// Runs code; fails the test if the session refuses it.
     session::ExecutionResult execute(session::Session& session, std::string code);
     session::ExecutionResult execute(session::Session& session, session::ExecutionRequest request);
 
-    /// The content of the reply to what was submitted, once it is here.
+    /// Waits for the reply to a submitted request; returns its content.
     nlohmann::json answer(const RecordingClient& client, const protocol::Message& request);
 
     boost::asio::io_context io;
@@ -80,7 +80,7 @@ class ServiceFixture {
     }
 };
 
-/// A Jupyter client of a session: keeps what it was sent.
+/// A Jupyter client of a session: keeps the messages that it gets.
 class RecordingClient final : public session::ReplySink, public session::OutputObserver {
  public:
     void deliver(const protocol::Message& message) override { replies.push_back(message); }
@@ -94,9 +94,9 @@ class RecordingClient final : public session::ReplySink, public session::OutputO
 
     /// All of one type, oldest first.
     std::vector<protocol::Message> of_type(std::string_view type) const;
-    /// "busy", "idle" … of one request, in order; of none if request is null.
+    /// The states "busy", "idle" … with this request as parent, in order; null: without a parent.
     std::vector<std::string> states_of(const protocol::Message* request) const;
-    /// Whether a status of this state, of whatever request, has come.
+    /// Whether a status with this state has come, for any request.
     bool saw_state(std::string_view state) const;
 
     std::deque<protocol::Message> replies;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Processes that take long to die: how long is up to the guest (one with many mappings takes
-// seconds), so nobody else may wait for them.
+// seconds), so no other session may wait for them.
 #include "tests/integration/session/session_fixture.hpp"
 #include "tests/support/execution_texts.hpp"
 #include "tests/support/held_process.hpp"
@@ -32,7 +32,7 @@ using cellkeep::test::ServiceFixture;
 namespace {
 
 std::vector<pid_t> children_of(pid_t pid) {
-    // Of all its threads: sandboxes are made by those of the SandboxMaker.
+    // The children of all its threads: those of the SandboxMaker make sandboxes.
     std::vector<pid_t> children;
     std::error_code gone;
     const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
@@ -77,7 +77,7 @@ pid_t find_descendant(const std::string& name) {
     return 0;
 }
 
-/// A process of the session's that cannot be got rid of before it is released.
+/// A process of the session that does not end before the test releases it.
 HeldProcess hold_one(ServiceFixture& fixture, Session& session) {
     // Popen returns when exec(2) has closed its pipe, which is before the process has its new name.
     const auto started = fixture.execute(
@@ -96,7 +96,7 @@ ExecutionRequest code(std::string text) {
     return request;
 }
 
-/// As whoever has deleted it waits.
+/// Waits as a client does that has deleted the session.
 boost::asio::awaitable<bool> see_it_gone(ServiceFixture& fixture, std::string session_id) {
     co_await fixture.service.wait_until_gone(std::move(session_id));
     co_return true;
@@ -104,7 +104,7 @@ boost::asio::awaitable<bool> see_it_gone(ServiceFixture& fixture, std::string se
 
 }  // namespace
 
-TEST_CASE("nobody waits for what a dead interpreter has left running", "[session]") {
+TEST_CASE("no client waits for what a dead interpreter has left running", "[session]") {
     ServiceFixture fixture;
     const auto neighbour = fixture.open();
     const auto session = fixture.open();
@@ -116,12 +116,12 @@ TEST_CASE("nobody waits for what a dead interpreter has left running", "[session
     }
     // The server has seen the exit and begun to kill; it has nothing to wait for with its thread.
     CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
-    // Neither has whoever asked for the run.
+    // The client that asked for the run does not wait either.
     fixture.run_until([&died] { return died.has_value(); });
     REQUIRE(died->has_value());
     CHECK(died->value().status == ExecutionStatus::kDead);
     CHECK(to_string(died->value().death.value()) == "exited(3)");
-    // What is asked for then waits for the next interpreter.
+    // A later request waits for the next interpreter.
     std::optional<Result<ExecutionResult>> next;
     fixture.spawn(session->execute(code("'again'")), next);
     CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
@@ -152,7 +152,7 @@ TEST_CASE("a deadline is kept whatever dies slowly", "[session]") {
     CHECK(fixture.execute(*session, "'again'").status == ExecutionStatus::kOk);
 }
 
-TEST_CASE("nobody waits for the last process of a session that was ended", "[session]") {
+TEST_CASE("no client waits for the last process of a session that was ended", "[session]") {
     ServiceFixture fixture;
     const auto neighbour = fixture.open();
     const auto session = fixture.open();
@@ -166,7 +166,7 @@ TEST_CASE("nobody waits for the last process of a session that was ended", "[ses
     CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
 }
 
-TEST_CASE("whoever waits for the end of sessions sees nothing left of them", "[session]") {
+TEST_CASE("after a wait for the end of sessions nothing of them is left", "[session]") {
     ServiceFixture fixture;
     const auto neighbour = fixture.open();
     const auto before = children_of(::getpid());
@@ -182,7 +182,7 @@ TEST_CASE("whoever waits for the end of sessions sees nothing left of them", "[s
         CHECK(fixture.service.find(ids[i]) == nullptr);
         fixture.spawn(see_it_gone(fixture, ids[i]), gone[i]);
     }
-    // They are taken away by other threads: this one has done nothing but to ask for it.
+    // Other threads take them away: this one has only asked for it.
     CHECK(result_of(fixture.execute(*neighbour, "40 + 2"))["text/plain"] == "42");
     fixture.run_until([&gone] {
         return std::all_of(gone.begin(), gone.end(), [](auto& one) { return one.has_value(); });
@@ -192,7 +192,7 @@ TEST_CASE("whoever waits for the end of sessions sees nothing left of them", "[s
     CHECK(fixture.run(see_it_gone(fixture, "ses_none")));  // never was
 }
 
-TEST_CASE("whoever waits for the end of a session does not wait for ever", "[session]") {
+TEST_CASE("a wait for the end of a session ends after a time", "[session]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     HeldProcess held = hold_one(fixture, *session);
@@ -204,7 +204,7 @@ TEST_CASE("whoever waits for the end of a session does not wait for ever", "[ses
     fixture.run_until([] { return find_descendant("sleep") == 0; });
 }
 
-TEST_CASE("a server that ends waits for what is being taken away", "[session]") {
+TEST_CASE("a server that ends waits for the sessions that are being removed", "[session]") {
     std::size_t before = 0;
     {
         ServiceFixture fixture;

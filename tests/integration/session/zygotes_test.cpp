@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A service whose interpreters are forks of a zygote. What a session sees of it is asked in
+// A service whose interpreters are forks of a zygote. What a session sees of it is tested in
 // tests/integration/server/test_zygotes.py.
 #include "tests/integration/session/session_fixture.hpp"
 #include "tests/support/execution_texts.hpp"
@@ -22,7 +22,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{60};
 constexpr const char* kIsWarm = "'pandas' in __import__('sys').modules";
 
-/// One session after the other until one says True.
+/// Opens one session after the other until the expression is True in one.
 std::shared_ptr<cellkeep::session::Session> open_until(
     ServiceFixture& fixture, const std::string& expression) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -38,7 +38,7 @@ std::shared_ptr<cellkeep::session::Session> open_until(
 
 }  // namespace
 
-TEST_CASE("a zygote serves so often, and then another", "[session]") {
+TEST_CASE("a zygote serves a bounded number of sessions, and then another one does", "[session]") {
     ServiceConfig config = cellkeep::test::service_config();
     config.zygotes = true;
     SECTION("many forks") {
@@ -51,7 +51,7 @@ TEST_CASE("a zygote serves so often, and then another", "[session]") {
     const auto first = open_until(fixture, kIsWarm);
     const std::string seed =
         result_of(fixture.execute(*first, "hash('cellkeep')"))["text/plain"].get<std::string>();
-    // Forks of one have its seed. Those of the next do not, and those of this one go on.
+    // Forks of one zygote have its seed. Forks of the next do not, and forks of the first go on.
     const auto later =
         open_until(fixture, std::string(kIsWarm) + " and hash('cellkeep') != " + seed);
     CHECK(result_of(fixture.execute(*first, "1 + 1"))["text/plain"] == "2");

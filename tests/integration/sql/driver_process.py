@@ -10,7 +10,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[3]
 PYTHON = SOURCE / "build" / "environments" / "python" / "bin" / "python"
-# A driver that says nothing for so long hangs.
+# A driver that sends nothing for this long hangs.
 PATIENCE_SECONDS = 60
 HIGH_FD = 10
 
@@ -121,7 +121,7 @@ class DriverProcess:
         os.kill(self.pid, signal.SIGINT)
 
     def close(self):
-        """Ends it as its kernel does, by the end of its requests."""
+        """Ends it as the kernel program does: by closing its requests."""
         os.close(self._requests)
         while os.read(self._events, 1 << 16):
             pass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SQL driver by itself: statements, errors, files, interrupts."""
+"""The SQL driver alone: statements, errors, files, interrupts."""
 
 import os
 

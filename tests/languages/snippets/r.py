@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""R in IRkernel, a kernel that nobody here wrote (kernels/foreign), as the contract suite asks it."""
+"""R in IRkernel, a third-party kernel (kernels/foreign), as the contract suite asks it."""
 
 from language import (
     KEPT,

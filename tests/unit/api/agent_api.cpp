@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// Keeps what is written; its client may go.
+/// Keeps what is written; the test can let its client go.
 class FakeClient : public http::BodyWriter {
  public:
     void watch(std::function<void()> gone) override { on_gone_ = std::move(gone); }

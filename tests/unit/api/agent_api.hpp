@@ -37,8 +37,8 @@ class Api {
         bool whole = true;    // a stream came to its end
         nlohmann::json json;  // null if the text is not JSON
     };
-    /// With the token and application/json, unless headers say otherwise. Who sends an
-    /// Authorization is whose token it is, else `principal`.
+    /// Sends the token and application/json, unless headers say otherwise. The principal is that of
+    /// the token in an Authorization header, else `principal`.
     Answer ask(
         const std::string& method,
         const std::string& target,

@@ -16,7 +16,7 @@ namespace {
 namespace asio = boost::asio;
 using protocol::TextPieces;
 
-/// Keeps what is written and tells the test.
+/// Keeps what is written and calls the test.
 class Writer : public http::BodyWriter {
  public:
     void watch(std::function<void()>) override {}
@@ -60,7 +60,7 @@ struct Fixture {
     }
 };
 
-TEST_CASE("a stream that has nothing to say says so", "[agent][events]") {
+TEST_CASE("a stream without events sends heartbeats", "[agent][events]") {
     CHECK(EventStream().heartbeat == limits::kEventHeartbeat);
     CHECK(limits::kEventHeartbeat == std::chrono::seconds(5));
     Fixture fixture;
@@ -78,7 +78,7 @@ TEST_CASE("a stream that has nothing to say says so", "[agent][events]") {
         std::string::npos);
 }
 
-TEST_CASE("a stream that fell behind is told what is gone", "[agent][events]") {
+TEST_CASE("a stream that fell behind says which events it missed", "[agent][events]") {
     Fixture fixture;
     for (int i = 0; i < 5; ++i) {
         fixture.execution->add_event("stdout", TextPieces(R"({"text":"x"})"));
@@ -107,7 +107,7 @@ TEST_CASE("a stream behind the last event there will be ends with the run", "[ag
     CHECK(fixture.writer.text == "{\"type\":\"heartbeat\"}\n");
 }
 
-TEST_CASE("a stream that is never run still tells that its client went", "[agent][events]") {
+TEST_CASE("a stream that is never run still reports that its client went", "[agent][events]") {
     Fixture fixture;
     int went = 0;
     const auto guard = [&] { return std::make_shared<DisconnectGuard>([&] { ++went; }); };

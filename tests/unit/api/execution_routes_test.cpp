@@ -120,7 +120,8 @@ TEST_CASE("lines of JSON, from any event on, also later", "[agent][executions]")
     CHECK(api.ask("GET", "/v1/sessions/ses_1/executions/exe_9/events").status == 404);
 }
 
-TEST_CASE("whoever prefers not to wait gets the place of the answer", "[agent][executions]") {
+TEST_CASE(
+    "a client that prefers not to wait gets the address of the answer", "[agent][executions]") {
     Api api;
     const auto session = api.backend.add();
     session->finishes = false;
@@ -145,7 +146,7 @@ TEST_CASE("a client that goes stops the run only if it asked for that", "[agent]
     const auto* const accept = GENERATE("application/json", "text/event-stream");
     const auto go_away = [&](const char* body) {
         api.client_goes = true;
-        // Who is not watched waits for the end; who is has its turn before that.
+        // An unwatched client waits for the end. A watched one is seen to go before it.
         api.meanwhile = [&] {
             (void)api.backend.io.poll();
             const auto execution = session->executions.back();

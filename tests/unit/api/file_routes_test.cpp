@@ -110,7 +110,7 @@ TEST_CASE("a path that ends with a slash is a directory to be made", "[agent][fi
     CHECK(api.ask("DELETE", kFiles + "/d/").status == 400);
 }
 
-TEST_CASE("a directory with something in it goes only when told so", "[agent][files]") {
+TEST_CASE("a directory that is not empty is deleted only with recursive=true", "[agent][files]") {
     Api api;
     api.backend.add();
     (void)api.ask("PUT", kFiles + "/d/e/f", "x");
@@ -168,7 +168,7 @@ TEST_CASE("an archive is of a directory that is there", "[agent][files]") {
 TEST_CASE("an input that is mounted is read like a file and cannot be changed", "[agent][files]") {
     Api api;
     const auto session = api.backend.add();
-    // What the workspace has is the place of the mount; the file is elsewhere.
+    // The workspace has only the mount point; the file is elsewhere.
     (void)api.ask("PUT", kFiles + "/d/in.csv", "");
     const std::string source = api.backend.directory() + ".input";
     std::ofstream(source) << "0123456789";

@@ -42,7 +42,7 @@ TEST_CASE("a session that ended is gone, one that never was is unknown", "[agent
     CHECK(fixture.api.ask("GET", "/v1/sessions/ses_1").status == 404);
 }
 
-TEST_CASE("whatever is asked of a session that ended is gone", "[agent][history]") {
+TEST_CASE("every request for a session that ended is answered as gone", "[agent][history]") {
     Remembering fixture;
     fixture.add();
     fixture.end();
@@ -78,7 +78,7 @@ TEST_CASE("a row belongs to the owner of its session", "[agent][history]") {
     CHECK(fixture.api.ask("GET", std::string(kExecutions) + "/exe_1").status == 200);
 }
 
-TEST_CASE("a server that should remember and cannot says so", "[agent][history]") {
+TEST_CASE("a server whose store does not work says so", "[agent][history]") {
     CHECK(Api().ask("GET", "/healthz").json["status"] == "ok");
     Api api(nullptr, "no store");
     const auto health = api.ask("GET", "/healthz");

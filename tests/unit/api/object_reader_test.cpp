@@ -73,7 +73,7 @@ TEST_CASE("a number without a fraction is whole however it is written", "[agent]
     CHECK(errors[2].message == "must be a whole number");
 }
 
-TEST_CASE("a field nobody asked for is an error", "[agent][object_reader]") {
+TEST_CASE("an unknown field is an error", "[agent][object_reader]") {
     const auto value = nlohmann::json::parse(R"({"a":1,"memory_m":1})");
     FieldErrors errors;
     ObjectReader reader(value, "", errors);
@@ -104,7 +104,7 @@ TEST_CASE("what is not an object is one error", "[agent][object_reader]") {
     CHECK(errors[0].message == "must be an object");
 }
 
-TEST_CASE("who sends an unknown field is told which there are", "[agent][object_reader]") {
+TEST_CASE("the error for an unknown field lists the known ones", "[agent][object_reader]") {
     const auto value = nlohmann::json::parse(R"({"code":"1","timeout":5})");
     FieldErrors errors;
     ObjectReader reader(value, "", errors);

@@ -41,7 +41,7 @@ TEST_CASE("a one-shot execution streams and answers later", "[agent][one-shot]")
     CHECK(api.backend.sessions.empty());
 }
 
-TEST_CASE("an identical run answers from the cache, another one does not", "[agent][one-shot]") {
+TEST_CASE("an identical run is answered from the cache, another one is not", "[agent][one-shot]") {
     Api api;
     const auto ask = [&](const char* body) { return api.ask("POST", kPath, body).json; };
     const auto first = ask(R"({"code":"1","cache_ttl_s":60,"reasoning":"a"})");
@@ -114,7 +114,7 @@ TEST_CASE("an idempotency key runs once, also while the sandbox is made", "[agen
     CHECK(api.backend.asked.size() == 2);
 }
 
-TEST_CASE("a request in other words is the same request", "[agent][one-shot]") {
+TEST_CASE("a request with another reasoning is the same request", "[agent][one-shot]") {
     Api api;
     const auto first =
         api.ask("POST", kPath, R"({"code":"1","idempotency_key":"k","reasoning":"a"})");
@@ -124,7 +124,7 @@ TEST_CASE("a request in other words is the same request", "[agent][one-shot]") {
     CHECK(again.json["reasoning"] == "a");
 }
 
-TEST_CASE("what others run makes nobody's key run again", "[agent][one-shot]") {
+TEST_CASE("executions of one principal do not push out the keys of another", "[agent][one-shot]") {
     Api api;
     const char* body = R"({"code":"1","idempotency_key":"k"})";
     const auto first = api.ask("POST", kPath, body);
@@ -151,7 +151,7 @@ TEST_CASE("a key whose answer is forgotten does not run again", "[agent][one-sho
     CHECK(api.backend.asked.size() == ran);
 }
 
-/// A registry with bounds of its own, and what it is asked.
+/// A registry with bounds of its own, and helpers to ask it.
 struct Bounded {
     session::test::FakeSessionService backend;
     OneShots runs;
@@ -194,7 +194,9 @@ TEST_CASE("keys are bounded, the oldest go first", "[agent][one-shot]") {
     CHECK(fixture.begin("one", "a").value().from == OneShots::From::kRun);
 }
 
-TEST_CASE("of all runs together who has most loses the oldest", "[agent][one-shot]") {
+TEST_CASE(
+    "past the bound for all runs, the principal with most of them loses its oldest",
+    "[agent][one-shot]") {
     // limits::kOneShotsBytesMax, limits::kOneShotsAllBytesMax
     OneShotBounds bounds;
     const auto bytes_of_one = [] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each role may do, on every operation of the OpenAPI document; what one principal has of
-// another's.
+// What each role may do, on every operation of the OpenAPI document; what one principal can reach
+// of another's.
 #include "kernel-manager/api/openapi.hpp"
 #include "kernel-manager/api/routes/routes.hpp"
 #include "kernel-manager/store/store.hpp"
@@ -55,7 +55,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
     return text;
 }
 
-/// The session of alice, what ran in it, what she ran once, and a file.
+/// A session of alice with an execution and a file, and a one-shot execution of hers.
 class Inhabited {
  public:
     explicit Inhabited(store::Store* store = nullptr) : api(store) {
@@ -80,14 +80,14 @@ class Inhabited {
         const std::string& body = {}) {
         return api.ask(method, target, body, {{"Authorization", "Bearer " + token}});
     }
-    /// Of what there is.
+    /// The path with the ids of existing objects.
     std::string target_of(const std::string& path) const {
         const bool once = path.compare(0, 14, "/v1/executions") == 0;
         const std::string execution = once ? alone : in_session;
         return replaced(
             replaced(replaced(path, "{id}", "ses_1"), "{exe}", execution), "{path}", "a.txt");
     }
-    /// Of nothing.
+    /// The path with ids that do not exist.
     static std::string absent_of(const std::string& path) {
         return replaced(
             replaced(replaced(path, "{id}", "ses_0"), "{exe}", "exe_0"), "{path}", "a.txt");
@@ -191,7 +191,8 @@ TEST_CASE("what is another agent's is answered as what is nobody's", "[agent][ro
     }
 }
 
-TEST_CASE("a listing has an agent's own sessions, an observer's everybody's", "[agent][roles]") {
+TEST_CASE(
+    "a listing shows an agent its own sessions, and an observer all sessions", "[agent][roles]") {
     Inhabited world;
     REQUIRE(world.ask(kBobToken, "POST", "/v1/sessions", "{}").status == 201);
     const auto owners = [&world](const std::string& token) {
@@ -208,7 +209,7 @@ TEST_CASE("a listing has an agent's own sessions, an observer's everybody's", "[
     CHECK(owners("t") == std::vector<std::string>{"alice", "bob"});
 }
 
-TEST_CASE("an observer's look keeps nothing alive and finds no key", "[agent][roles]") {
+TEST_CASE("a request of an observer keeps no session alive and finds no key", "[agent][roles]") {
     Inhabited world;
     for (const Operation& operation : operations()) {
         if (operation.method == "GET") {
@@ -240,7 +241,7 @@ TEST_CASE("keys and cached answers are an agent's own", "[agent][roles]") {
     CHECK(sandboxes() == before + 1);
     CHECK(run(kBobToken, keyed)["status"] == "ok");
     CHECK(sandboxes() == before + 2);
-    // Not a conflict either: that would tell that somebody used the key.
+    // Not a conflict either: that would show that another principal used the key.
     CHECK(run(kBobToken, R"({"code":"4","idempotency_key":"k2"})")["status"] == "ok");
     CHECK(run(kAliceToken, R"({"code":"5","idempotency_key":"k2"})")["status"] == "ok");
     CHECK(run(kAliceToken, cached)["cached"] == false);
@@ -249,7 +250,9 @@ TEST_CASE("keys and cached answers are an agent's own", "[agent][roles]") {
     CHECK(run(kAliceToken, cached)["cached"] == true);
 }
 
-TEST_CASE("the history of a session is its owner's, whoever ran code in it", "[agent][roles]") {
+TEST_CASE(
+    "the history of a session belongs to its owner, also when another principal ran the code",
+    "[agent][roles]") {
     const cellkeep::test::TemporaryDirectory directory;
     const auto store =
         store::Store::open(directory.path() + "/h.db", [](const std::string&) {}).value();

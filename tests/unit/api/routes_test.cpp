@@ -9,7 +9,8 @@
 namespace cellkeep::api::test {
 namespace {
 
-TEST_CASE("the index says which languages are absent and what gives them", "[agent][routes]") {
+TEST_CASE(
+    "the index says which languages are absent and what would install them", "[agent][routes]") {
     Api api;
     CHECK(api.ask("GET", "/").json["not_offered"] == nlohmann::json::array());
     api.backend.absent = {{"cpp", "it has not been built", "Build it."}};
@@ -149,7 +150,7 @@ TEST_CASE("an unknown session is a 404 problem on every route", "[agent][routes]
     }
 }
 
-TEST_CASE("a session of somebody else does not exist for an agent", "[agent][routes]") {
+TEST_CASE("a session of another principal does not exist for an agent", "[agent][routes]") {
     Api api;
     session::SessionOptions options;
     options.owner = "alice";

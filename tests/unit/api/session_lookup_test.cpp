@@ -40,7 +40,7 @@ http::Response run(
     return std::move(*answer);
 }
 
-/// Answers 200 and remembers the places that it was called with.
+/// Answers 200 and records the paths that it was called with.
 FileHandler remember(std::vector<std::string>& paths) {
     return
         [&paths](
@@ -55,7 +55,7 @@ const http::Principal kBob{"bob", http::Role::kAgent};
 const http::Principal kAdmin{"admin", http::Role::kAdmin};
 const http::Principal kObserver{"eve", http::Role::kObserver};
 
-TEST_CASE("a session is found by its owner and an administrator alone", "[agent][lookup]") {
+TEST_CASE("only its owner and an administrator find a session", "[agent][lookup]") {
     FakeSessionService backend;
     History history(nullptr);
     const SessionLookup lookup(backend, history);
@@ -121,7 +121,8 @@ TEST_CASE("a place comes from the address or the query, normal and inside", "[ag
     CHECK(paths == std::vector<std::string>{"ses_1:d/a", "ses_1:d", "ses_1:"});
 }
 
-TEST_CASE("to open a workspace is a use, except by an observer", "[agent][lookup]") {
+TEST_CASE(
+    "opening a workspace counts as use of the session, except by an observer", "[agent][lookup]") {
     FakeSessionService backend;
     const auto session = backend.add();
     CHECK(use_workspace(request_for("ses_1", kAdmin), *session).has_value());

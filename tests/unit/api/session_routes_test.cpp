@@ -38,7 +38,8 @@ TEST_CASE("a refusal of the service becomes its status", "[agent][sessions]") {
     CHECK(api.backend.removed == 0);
 }
 
-TEST_CASE("a file without a place is told as one", "[agent][sessions]") {
+TEST_CASE(
+    "a file that cannot be written has the status and type of its reason", "[agent][sessions]") {
     const auto [code, status, kind] = GENERATE(table<ErrorCode, int, std::string>({
         {ErrorCode::kLimitExceeded, 413, "workspace-full"},
         {ErrorCode::kNotFound, 409, "not-a-directory"},
@@ -52,7 +53,7 @@ TEST_CASE("a file without a place is told as one", "[agent][sessions]") {
     CHECK(refused.json["errors"][0]["pointer"] == "/files/3");
     CHECK(refused.json["errors"][0]["message"] == "write(a): something");
     CHECK_FALSE(refused.headers.find("Retry-After") != nullptr);
-    // What was asked for is wrong, not the place: the field inside.
+    // A fault inside the field, not of its place, names the inner field.
     api.backend.failure =
         Error::in_field(ErrorCode::kInvalidArgument, "files/3/from", "there is no such file");
     const auto field = api.ask("POST", "/v1/sessions", "{}");
@@ -122,7 +123,7 @@ TEST_CASE("listing is filtered by state and metadata", "[agent][sessions]") {
     CHECK(ids("metadata.n=1") == "ses_1 ses_2 ");
     CHECK(ids("metadata.n=1&metadata.task=T-1") == "ses_1 ");
     CHECK(ids("metadata.gone=1").empty());
-    // A page is of what matches.
+    // A page contains only matches.
     const auto page = api.ask("GET", "/v1/sessions?limit=1&metadata.task=T-2").json;
     CHECK(page["next"].is_null());
 }

@@ -42,7 +42,7 @@ TEST_CASE("an empty patch changes nothing", "[agent][update]") {
     CHECK(api.ask("PATCH", kSession, R"({"metadata":null})").json["metadata"].empty());
 }
 
-TEST_CASE("both content types are the same patch, others are none", "[agent][update]") {
+TEST_CASE("both content types mean the same patch, other types are refused", "[agent][update]") {
     Api api;
     api.backend.add();
     for (const auto& [type, status] : std::vector<std::pair<std::string, int>>{

@@ -196,7 +196,7 @@ TEST_CASE("an archive has the inputs that are mounted", "[archive]") {
                    ? std::optional(elsewhere.workspace().open_for_reading(path.substr(2)))
                    : std::optional<Result<sandbox::Workspace::OpenedFile>>();
     };
-    // Longer than the workspace may be, which an input may.
+    // An input may be longer than the workspace's limit.
     auto archive = WorkspaceArchive::create(files.workspace(), "", 10, open_input).value();
     const Members members = unpack(pack(archive));
     CHECK(members.at("a").bytes == "own");

@@ -28,7 +28,7 @@ TEST_CASE("the table is aligned and says what to do about what is missing", "[cl
     CHECK_THAT(table, Contains("1 not in force"));
 }
 
-TEST_CASE("a complete host is said to be one", "[cli][doctor]") {
+TEST_CASE("the report says that a complete host is complete", "[cli][doctor]") {
     const auto host = make_host(sandbox::ControlState::kApplied);
     CHECK_THAT(doctor_table(host), Contains("Every control is in force"));
     CHECK_THAT(doctor_table(host), !Contains("fix:"));
@@ -45,7 +45,7 @@ TEST_CASE("the JSON report has every control with its fix", "[cli][doctor]") {
     CHECK(report["controls"][1]["fix"] == "run as a service");
 }
 
-TEST_CASE("absent languages are told with what gives them", "[cli][doctor]") {
+TEST_CASE("absent languages are listed with what would install them", "[cli][doctor]") {
     const Languages languages{
         {"python"}, {{"cpp", "it has not been built", "Build it."}, {"toy", "it is broken", ""}}};
     const auto host = make_host(sandbox::ControlState::kApplied);

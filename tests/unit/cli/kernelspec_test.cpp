@@ -125,7 +125,9 @@ TEST_CASE("a kernelspec is written whole and replaced whole", "[cli][kernelspec]
     CHECK(remove_kernelspec(kernels, "k", Overwrite::kOwn).error().code() == ErrorCode::kNotFound);
 }
 
-TEST_CASE("what is not ours is neither replaced nor removed", "[cli][kernelspec]") {
+TEST_CASE(
+    "a kernelspec that Cellkeep did not write is neither replaced nor removed",
+    "[cli][kernelspec]") {
     const TemporaryDirectory directory;
     const std::string kernels = directory.path();
     const std::string theirs = kernels + "/k";

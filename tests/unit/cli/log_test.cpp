@@ -57,7 +57,7 @@ class Capture {
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
     ~Capture() {
-        (void)::dup2(before_.get(), STDERR_FILENO);  // Ignored: there is nobody to tell.
+        (void)::dup2(before_.get(), STDERR_FILENO);  // Ignored: a destructor cannot report it.
     }
     std::vector<std::string> lines() const {
         std::ifstream file(path_);

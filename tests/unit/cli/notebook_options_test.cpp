@@ -12,7 +12,7 @@ TEST_CASE("options at their defaults need no arguments", "[cli][notebook]") {
     CHECK(to_arguments({}).empty());
 }
 
-TEST_CASE("each option that was chosen is said again", "[cli][notebook]") {
+TEST_CASE("each chosen option is among the arguments", "[cli][notebook]") {
     NotebookOptions options;
     options.language = "r";
     options.cpu_cores = 0.5;
@@ -67,7 +67,8 @@ TEST_CASE("a directory that holds the home directory is not shared", "[cli][note
     CHECK_FALSE(objection_to_sharing("/srv", "").has_value());
 }
 
-TEST_CASE("a notebook has a notebook's limits unless told otherwise", "[cli][notebook]") {
+TEST_CASE(
+    "a notebook has the limits of notebooks unless an option changes them", "[cli][notebook]") {
     const session::LimitCeilings ceilings;
     const session::SessionLimits profile = session::notebook_limits(ceilings);
     NotebookOptions options;

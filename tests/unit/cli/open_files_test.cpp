@@ -12,7 +12,7 @@
 namespace cellkeep::cli {
 namespace {
 
-TEST_CASE("too few open files for the sessions is told", "[cli][open_files]") {
+TEST_CASE("a limit of open files too low for the sessions is reported", "[cli][open_files]") {
     for (const std::size_t sessions : {1U, 64U, 6000U}) {
         const std::uint64_t need = kServerOpenFiles + kSessionOpenFiles * sessions;
         CAPTURE(sessions, need);
@@ -29,7 +29,7 @@ TEST_CASE("too few open files for the sessions is told", "[cli][open_files]") {
     }
 }
 
-TEST_CASE("a limit that not even the server can live with is told", "[cli][open_files]") {
+TEST_CASE("a limit of open files too low for the server itself is reported", "[cli][open_files]") {
     for (const std::uint64_t limit :
          {std::uint64_t{0}, kServerOpenFiles - 1, kServerOpenFiles, kServerOpenFiles + 1}) {
         CAPTURE(limit);
@@ -55,8 +55,10 @@ TEST_CASE("the soft limit becomes the hard one", "[cli][open_files]") {
     CHECK(after.rlim_max == before.rlim_max);
 }
 
-TEST_CASE("a hard limit that is too low is raised by who may", "[cli][open_files]") {
-    // In a child: who may not raise it again could not put it back.
+TEST_CASE(
+    "a hard limit that is too low is raised by a process with the right to do so",
+    "[cli][open_files]") {
+    // In a child, because a process without the right could not restore its limit.
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {

@@ -49,7 +49,7 @@ class Child {
     UniqueFd life_;
 };
 
-TEST_CASE("the end of the watched process is told once", "[cli][parent]") {
+TEST_CASE("the end of the watched process is reported once", "[cli][parent]") {
     boost::asio::io_context io;
     Child child;
     int gone = 0;
@@ -62,7 +62,7 @@ TEST_CASE("the end of the watched process is told once", "[cli][parent]") {
     CHECK(gone == 1);
 }
 
-TEST_CASE("a watch that was given up tells nothing", "[cli][parent]") {
+TEST_CASE("a watch that was given up reports nothing", "[cli][parent]") {
     boost::asio::io_context io;
     Child child;
     int gone = 0;

@@ -24,7 +24,7 @@ asio::awaitable<Result<int>> answer(int value) {
     co_return value;
 }
 
-TEST_CASE("a coroutine's value, error and exception come out", "[cli][run_to_end]") {
+TEST_CASE("a coroutine's value, error and exception are returned", "[cli][run_to_end]") {
     asio::io_context first;
     CHECK(run_to_end(first, answer(5)).value() == 5);
     asio::io_context second;

@@ -13,7 +13,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Answers code by what the test wrote for it; "ok" if nothing.
+/// Answers each code as the test sets; "ok" if it sets nothing.
 class ScriptedTarget : public RunTarget {
  public:
     asio::awaitable<Result<std::string>> open(std::chrono::milliseconds) override {
@@ -83,7 +83,8 @@ TEST_CASE("the first failing cell ends the run, with its outputs kept", "[cli][r
     }
 }
 
-TEST_CASE("a cell that may raise does not end the run, unless it did worse", "[cli][runner]") {
+TEST_CASE(
+    "a cell that may raise does not end the run, unless it fails in another way", "[cli][runner]") {
     ScriptedTarget target;
     target.answers["b"] = {{"status", "error"}};
     Notebook notebook = make_notebook({{"b", true}, {"c", false}});

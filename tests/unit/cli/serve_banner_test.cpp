@@ -26,7 +26,7 @@ TEST_CASE("a token that the server made is in the addresses", "[cli][serve]") {
     CHECK_THAT(text, !Contains("given"));
 }
 
-TEST_CASE("of a token that the operator gave only the place is said", "[cli][serve]") {
+TEST_CASE("the banner says only where the operator gave a token", "[cli][serve]") {
     const std::string source = GENERATE(as<std::string>(), "--token", "CELLKEEP_TOKEN", "c.toml");
     const std::string text = to_text(banner_with_source(source));
     CHECK_THAT(text, !Contains("s3cr3t") && !Contains("?token"));

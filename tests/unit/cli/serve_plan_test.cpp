@@ -72,7 +72,8 @@ TEST_CASE("the operator's options reach the plan", "[cli][serve]") {
     CHECK(plan.kernel_limits.processes == 32);
 }
 
-TEST_CASE("who wants no spares gets none by demand, unless it is said", "[cli][serve]") {
+TEST_CASE(
+    "without fixed spares there are none by demand, unless an option sets them", "[cli][serve]") {
     const auto none =
         make_serve_plan(command_with([](ServeOptions& flags) { flags.prespawn_count = 0; }));
     REQUIRE(none.has_value());
@@ -126,7 +127,7 @@ TEST_CASE("the token file's principals reach the plan", "[cli][serve]") {
     CHECK(made.value().token == "t");
 }
 
-TEST_CASE("a token file is a token that others can be given", "[cli][serve]") {
+TEST_CASE("a server with a token file may be reached from other hosts", "[cli][serve]") {
     const TokenFile file(std::string(limits::kTokenBytesMin, 'r'));
     const auto made = make_serve_plan(command_with([&file](ServeOptions& flags) {
         flags.listen = std::vector<std::string>{"0.0.0.0:0"};
@@ -137,7 +138,7 @@ TEST_CASE("a token file is a token that others can be given", "[cli][serve]") {
     CHECK(made.value().token.size() >= limits::kTokenBytesMin);
 }
 
-TEST_CASE("a token file that cannot be is refused, and no token is said", "[cli][serve]") {
+TEST_CASE("a bad token file is refused, and the error shows no token", "[cli][serve]") {
     const std::string token(limits::kTokenBytesMin, 'r');
     const TokenFile file(token);
     const auto own = make_serve_plan(command_with([&](ServeOptions& flags) {
@@ -156,7 +157,7 @@ TEST_CASE("a token file that cannot be is refused, and no token is said", "[cli]
     }
 }
 
-TEST_CASE("options that cannot be are refused before anything starts", "[cli][serve]") {
+TEST_CASE("impossible options are refused before anything starts", "[cli][serve]") {
     const std::vector<std::function<void(ServeOptions&)>> wrong = {
         [](ServeOptions& flags) { flags.token = ""; },
         [](ServeOptions& flags) { flags.listen = std::vector<std::string>{"nonsense"}; },

@@ -53,7 +53,7 @@ TEST_CASE("a state directory is made private and its record is too", "[cli][stat
     CHECK(StateDir::lock(path).has_value());
 }
 
-TEST_CASE("a record leads back to the server over each transport", "[cli][state_dir]") {
+TEST_CASE("a record gives the address of the server for each transport", "[cli][state_dir]") {
     const test::TemporaryDirectory parent;
     auto state = StateDir::lock(parent.path() + "/state");
     ServerRecord record = make_record();
@@ -78,7 +78,8 @@ TEST_CASE("a record leads back to the server over each transport", "[cli][state_
     CHECK(address().error().code() == ErrorCode::kInvalidArgument);
 }
 
-TEST_CASE("a second server is told who holds the directory", "[cli][state_dir]") {
+TEST_CASE(
+    "the error of a second server names the process that holds the directory", "[cli][state_dir]") {
     const test::TemporaryDirectory parent;
     const std::string path = parent.path() + "/state";
     auto first = StateDir::lock(path);

@@ -59,7 +59,7 @@ TEST_CASE("a ClientHello may be kEgressClientHelloBytesMax long", "[egress][hell
     const auto refused = read(in_records(longer));
     REQUIRE(refused.has_error());
     CHECK(refused.error().code() == ErrorCode::kLimitExceeded);
-    // Its length says so before it is there.
+    // The length in its first bytes is enough to refuse it.
     CHECK(read(in_records(longer).substr(0, 16)).has_error());
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("what is no ClientHello is refused at once", "[egress][hello]") {
         in_records(good) + in_records("x"),
         in_records(cut),
         in_records(good.substr(0, 20)) + std::string("\x15\x03\x01\x00\x02\x01\x00", 7),
-        // a server name extension that is none
+        // a malformed server name extension
         in_records(make_hello({{0, ""}})),
         in_records(make_hello({{0, std::string("\x00\x00", 2)}})),
         in_records(make_hello({{0, server_name("a").bytes + "x"}})),

@@ -175,7 +175,7 @@ TEST_CASE(
     CHECK_FALSE(std::filesystem::exists(path));
 }
 
-TEST_CASE("certificates that are none refuse the gateway", "[egress][gateway]") {
+TEST_CASE("a gateway with invalid certificates is refused", "[egress][gateway]") {
     boost::asio::io_context io;
     GatewayConfig config;
     config.certificates = "text";

@@ -11,7 +11,7 @@ using Kind = MessageReader::Kind;
 
 namespace {
 
-/// Feeds everything, `piece` bytes at a time; what is left over is returned.
+/// Feeds everything, `piece` bytes at a time; returns the bytes that are left over.
 Result<std::string> feed(MessageReader& reader, std::string bytes, std::size_t piece = 4096) {
     while (!bytes.empty() && !reader.done()) {
         BOOST_OUTCOME_TRY(const std::size_t taken, reader.feed(bytes.substr(0, piece)));

@@ -104,7 +104,7 @@ TEST_CASE("a ceiling covers what is as wide or narrower", "[egress][policy]") {
     CHECK_FALSE(covers(ceiling_entry("*.example.org"), ceiling_entry("*.badexample.org")));
 }
 
-TEST_CASE("mode none allows nothing whatever is listed", "[egress][policy]") {
+TEST_CASE("mode none allows nothing, also with entries in the list", "[egress][policy]") {
     NetworkPolicy policy;
     policy.allow = {ceiling_entry("example.org")};
     CHECK_FALSE(allows(policy, "example.org", 443));

@@ -76,7 +76,7 @@ TEST_CASE("a path that some server reads as another is not plain", "[egress][pla
         "/v1/..%c2%a0/admin",
         "/v1/%c2%a0.",
         "/v1/x%c2%85y",
-        // Escapes that are none of RFC 3986.
+        // Escapes that RFC 3986 does not have.
         "/v1/%u002e%u002e/admin",
         "/v1/%U002E",
         "/v1/%u2215admin",

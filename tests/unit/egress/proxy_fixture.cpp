@@ -149,7 +149,7 @@ FakeServer::~FakeServer() {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
     }
-    // accept(2) ends when somebody comes.
+    // A connection ends accept(2).
     boost::system::error_code ignored;
     asio::io_context io;
     tcp::socket last(io);
@@ -240,7 +240,7 @@ void ProxyFixture::wait_until(const std::function<bool()>& is_so) {
         asio::steady_timer timer;
         std::promise<void> done;
     };
-    // Nothing of this frame is touched by the proxy's thread after the wait has been given up.
+    // The proxy's thread touches nothing of this frame after the wait was given up.
     const auto watch = std::make_shared<Watch>(io_);
     auto future = watch->done.get_future();
     const auto ask = [watch, is_so](
@@ -282,7 +282,7 @@ DeafListener::DeafListener(const std::string& address, std::uint16_t port) : lis
         waiting_.emplace_back(io_, tcp::v4());
         waiting_.back().native_non_blocking(true);
         const tcp::endpoint endpoint = listener_.local_endpoint();
-        // Ignored: in progress, or never done.
+        // Ignored: the connection is in progress, or never completes.
         (void)::connect(
             waiting_.back().native_handle(),
             endpoint.data(),

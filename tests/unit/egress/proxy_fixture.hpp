@@ -22,13 +22,13 @@
 
 namespace cellkeep::egress {
 
-/// Answers from a table, and counts how often it was asked.
+/// Answers from a table, and counts the requests for each name.
 class FakeResolver final : public Resolver {
  public:
     std::map<std::string, std::vector<Addresses>> answers;  // one after another, the last stays
     std::map<std::string, std::size_t> asked;
-    std::string silent;  // this name's answer does not come in time
-    std::string held;    // this one's comes when the name is no longer held
+    std::string silent;  // a name whose answer does not come in time
+    std::string held;    // a name whose answer comes when the test no longer holds it
 
     boost::asio::awaitable<Allowed<Addresses>> resolve(
         std::string name,
@@ -36,8 +36,8 @@ class FakeResolver final : public Resolver {
         std::shared_ptr<LookupAccount> account) override;
 };
 
-/// A connected blocking socket; every wait ends after 20 seconds. Also what is below a blocking
-/// asio::ssl::stream, which over a plain socket would wait for ever.
+/// A connected blocking socket; every wait ends after 20 seconds. A blocking asio::ssl::stream uses
+/// it as its lower layer, because over a plain socket it would wait for ever.
 class Wire {
  public:
     using executor_type = boost::asio::ip::tcp::socket::executor_type;
@@ -45,11 +45,11 @@ class Wire {
 
     explicit Wire(boost::asio::ip::tcp::socket socket);
     void send(const std::string& bytes);
-    /// Until `end` has come, or the peer closes.
+    /// Reads until `end` has come, or the peer closes.
     std::string read_until(const std::string& end);
     std::string read_exactly(std::size_t bytes);
     std::string read_all();
-    /// An HTTP message with its Content-Length body.
+    /// Reads an HTTP message with its Content-Length body.
     std::string read_message();
     void end_sending();
     boost::asio::ip::tcp::socket& socket() { return socket_; }
@@ -115,19 +115,19 @@ class ProxyFixture {
     ~ProxyFixture();
 
     Wire connect();
-    /// Sends, says that it sends no more, reads to the end.
+    /// Sends, ends its sending side, reads to the end.
     std::string ask(const std::string& bytes);
-    /// Waits for so many records, then gives them all.
+    /// Waits for `count` records, then returns all.
     std::vector<EgressRecord> wait_for_records(std::size_t count);
-    /// Waits until so many connections are open.
+    /// Waits until `count` connections are open.
     void wait_for_connections(std::size_t count);
-    /// Waits until it is so, asking on the proxy's thread.
+    /// Waits until `is_so` returns true; calls it on the proxy's thread.
     void wait_until(const std::function<bool()>& is_so);
-    /// On the proxy's thread.
+    /// Runs the action on the proxy's thread.
     void run(const std::function<void()>& action);
     SessionProxy& proxy() { return *proxy_; }
     FakeResolver& resolver() { return *resolver_; }
-    /// Its certificate is what clients of bound hosts must trust.
+    /// Clients of bound hosts must trust its certificate.
     TlsAuthority& authority() { return *authority_; }
 
  private:

@@ -9,7 +9,7 @@ using Catch::Matchers::Contains;
 using std::chrono::milliseconds;
 
 TEST_CASE(
-    "a session has kEgressConnectionsMax connections, the next one is told so",
+    "a session has kEgressConnectionsMax connections, the next one is refused with the reason",
     "[egress][limits]") {
     ProxyLimits limits;
     CHECK(limits.connections_max == limits::kEgressConnectionsMax);
@@ -30,7 +30,7 @@ TEST_CASE(
     CHECK_THAT(answer, Contains("Retry-After"));
     one_more.end_sending();
     CHECK(one_more.read_all().empty());
-    // Those that are there still work.
+    // The open connections still work.
     wires[0]->send(get_request(index_authority(server)));
     CHECK(status_in(wires[0]->read_message()) == 200);
 }
@@ -148,7 +148,7 @@ TEST_CASE("a new list ends connections to what is no longer on it", "[egress][li
     Wire wire = fixture.connect();
     wire.send(get_request(authority));
     CHECK_THAT(wire.read_until("begin"), Contains("200 OK"));
-    // What stays allowed goes on.
+    // A connection to an allowed host goes on.
     fixture.run([&] {
         fixture.proxy().set_allow(
             {parse_allowed_host(authority).value(), parse_allowed_host("a.example").value()});
@@ -180,8 +180,7 @@ TEST_CASE("the end of the session ends its connections and its listener", "[egre
     CHECK_THROWS(fixture.connect());
 }
 
-TEST_CASE(
-    "a proxy's patience is that of the table unless it is told otherwise", "[egress][limits]") {
+TEST_CASE("a proxy has the time limits of the table unless it gets others", "[egress][limits]") {
     const ProxyLimits limits;
     CHECK(limits.head_timeout == limits::kEgressHeadTimeout);
     CHECK(limits.resolve_timeout == limits::kEgressResolveTimeout);
@@ -191,7 +190,7 @@ TEST_CASE(
     CHECK(limits.bytes_down_max == limits::kEgressBytesDownMax);
 }
 
-TEST_CASE("a name that is not told in time is a 504", "[egress][limits]") {
+TEST_CASE("a name that is not resolved in time is a 504", "[egress][limits]") {
     ProxyLimits limits;
     limits.resolve_timeout = milliseconds(50);
     ProxyFixture fixture({.allow = {"index.example:80"}, .limits = limits});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each wait of a connection ends, however many have ended before it.
+// Every wait of a connection has a time limit, also after others have ended.
 #include "kernel-manager/egress/watchdog.hpp"
 #include "tests/unit/egress/index_host.hpp"
 
@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-TEST_CASE("a watchdog bites each time it was armed", "[egress][limits]") {
+TEST_CASE("a watchdog fires each time it was armed", "[egress][limits]") {
     boost::asio::io_context io;
     Watchdog watchdog(io.get_executor());
     int bitten = 0;
@@ -36,7 +36,7 @@ TEST_CASE("a watchdog bites each time it was armed", "[egress][limits]") {
     CHECK(bitten == 3);
 }
 
-TEST_CASE("a watchdog bites again until somebody answers", "[egress][limits]") {
+TEST_CASE("a watchdog fires again until it is answered", "[egress][limits]") {
     boost::asio::io_context io;
     Watchdog watchdog(io.get_executor());
     int bitten = 0;
@@ -105,7 +105,9 @@ TEST_CASE("an address that does not answer leaves time for the next one", "[egre
     CHECK(status_in(fixture.ask(get_request(index_authority(server)))) == 200);
 }
 
-TEST_CASE("what is no longer allowed is not dialled after its name is known", "[egress][limits]") {
+TEST_CASE(
+    "a host that is no longer allowed is not dialled after its name is resolved",
+    "[egress][limits]") {
     const FakeServer server(answer_with(kOkAnswer));
     ProxyFixture fixture({.allow = {index_authority(server)}});
     resolve_to_loopback(fixture);
@@ -130,7 +132,7 @@ TEST_CASE("what is no longer allowed is not dialled after its name is known", "[
     CHECK(server.accepted() == 1);
 }
 
-TEST_CASE("a connection that is being made ends with what allowed it", "[egress][limits]") {
+TEST_CASE("a connection attempt ends when the list no longer allows it", "[egress][limits]") {
     const DeafListener deaf("127.0.0.1");
     ProxyLimits limits;
     limits.connect_timeout = minutes(10);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Refused requests cost what others cost, and do not fill the log.
+// Refused requests count like others, and do not fill the log.
 #include "tests/unit/egress/index_host.hpp"
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ constexpr const char* kElsewhere =
 
 }  // namespace
 
-TEST_CASE("what is answered without being understood costs a request", "[egress][refusals]") {
+TEST_CASE("a malformed request counts as a request", "[egress][refusals]") {
     ProxyLimits limits;
     limits.requests_per_minute_max = 2;
     limits.head_bytes_max = 200;
@@ -34,7 +34,7 @@ TEST_CASE("what is answered without being understood costs a request", "[egress]
     CHECK(denied(fixture.ask(kElsewhere)) == "too_many_requests");
 }
 
-TEST_CASE("a connection too many costs a request", "[egress][refusals]") {
+TEST_CASE("one connection too many counts as a request", "[egress][refusals]") {
     ProxyLimits limits;
     limits.connections_max = 0;
     limits.requests_per_minute_max = 1;
@@ -43,7 +43,7 @@ TEST_CASE("a connection too many costs a request", "[egress][refusals]") {
     CHECK(denied(fixture.ask("")) == "too_many_requests");
 }
 
-TEST_CASE("whoever asks too often must connect again", "[egress][refusals]") {
+TEST_CASE("a client that asks too often must connect again", "[egress][refusals]") {
     ProxyLimits limits;
     limits.requests_per_minute_max = 1;
     ProxyFixture fixture({.allow = {kIndexHost}, .limits = limits});
@@ -75,7 +75,7 @@ TEST_CASE(
     CHECK(records[2].reason == Reason::kAllowed);
     CHECK(records[2].suppressed == 3);
     fixture.run([&] { CHECK(fixture.proxy().traffic().denied == 5); });
-    // What is left is told when the session ends.
+    // The proxy reports the rest when the session ends.
     CHECK(denied(fixture.ask(kElsewhere)) == "not_allowed");
     fixture.wait_for_connections(0);
     fixture.run([&] { fixture.proxy().close(); });
@@ -95,7 +95,7 @@ TEST_CASE("a record has no method that the proxy does not know", "[egress][refus
     CHECK(fixture.wait_for_records(1)[0].method == "other");
 }
 
-TEST_CASE("connections that are being refused keep no places", "[egress][refusals]") {
+TEST_CASE("connections that are being refused take no place", "[egress][refusals]") {
     ProxyLimits limits;
     limits.connections_max = 2;
     limits.goodbye_timeout = minutes(10);

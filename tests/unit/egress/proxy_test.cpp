@@ -305,7 +305,7 @@ TEST_CASE("answers of every framing come through", "[egress][proxy]") {
     CHECK_THAT(fixture.ask(get_path(authority)), Catch::Matchers::EndsWith(to_client));
 }
 
-TEST_CASE("an answer that is none is a 502", "[egress][proxy]") {
+TEST_CASE("a malformed answer of the server is a 502", "[egress][proxy]") {
     const auto [from_server, code] = GENERATE(table<std::string, std::string>({
         {"nonsense\r\n\r\n", "upstream_protocol"},
         {"", "upstream_closed"},
@@ -336,7 +336,7 @@ TEST_CASE("an answer that is cut off is not ended for its client", "[egress][pro
     CHECK(fixture.wait_for_records(1)[0].reason == Reason::kUpstreamClosed);
 }
 
-TEST_CASE("a name without an address and a port that nobody serves are 502", "[egress][proxy]") {
+TEST_CASE("a name without an address and a port without a server are 502", "[egress][proxy]") {
     std::uint16_t nobody = 0;
     {
         const FakeServer gone(answer_with(kOkWithDeny));

@@ -109,7 +109,7 @@ TEST_CASE(
     }
     CHECK(answers == kMost + 1);
     CHECK(reasons == std::vector<Reason>{Reason::kResolverBusy});
-    // Their places are free again.
+    // The places of these names are free again.
     const auto again = resolve(io, resolver, "localhost");
     REQUIRE(again.has_value());
     CHECK(again->has_value());
@@ -139,7 +139,8 @@ TEST_CASE(
     REQUIRE(other.has_value());
     CHECK(other->has_value());
     gate.set_value();
-    const auto work = boost::asio::make_work_guard(io);  // the threads are none that it knows of
+    const auto work =
+        boost::asio::make_work_guard(io);  // the io_context does not know of the threads
     io.restart();
     while (account->running > 0 && io.run_one_for(std::chrono::seconds(20)) > 0) {
     }
@@ -189,7 +190,7 @@ TEST_CASE("stopping does not wait for a name server", "[egress][resolver]") {
         CHECK(answer->error().reason == Reason::kResolveTimeout);
         resolver.stop();
     }
-    gate.set_value();  // its thread finds nobody
+    gate.set_value();  // its thread finds that the caller is gone
 }
 
 TEST_CASE("only names of one label use the search list", "[egress][resolver]") {

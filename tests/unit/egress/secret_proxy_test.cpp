@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kApiHost = "api.example";
 constexpr const char* kBearerValue = "Bearer r3al-v4lue";
 
-/// A server behind TLS, with an authority that nobody trusts by itself.
+/// A server behind TLS, with an authority that clients trust only if the test adds it.
 class TlsServer {
  public:
     explicit TlsServer(std::string answer, const Host& certificate_for = {kApiHost, false})
@@ -173,7 +173,7 @@ TEST_CASE(
     CHECK(server.requests.empty());
 }
 
-TEST_CASE("a client of a tunnel that ends here need not say goodbye", "[egress][secret]") {
+TEST_CASE("a client of a tunnel that ends here need not close TLS properly", "[egress][secret]") {
     TlsServer server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     auto setup = setup_for(server);
     setup.limits.idle_timeout = std::chrono::milliseconds(200);
@@ -185,7 +185,7 @@ TEST_CASE("a client of a tunnel that ends here need not say goodbye", "[egress][
     fixture.wait_for_connections(0);
 }
 
-TEST_CASE("an answer that the host packs does not come back", "[egress][secret]") {
+TEST_CASE("a compressed answer of the bound host does not come back", "[egress][secret]") {
     const auto [coding, status] =
         GENERATE(table<std::string, int>({{"gzip", 502}, {"identity", 200}}));
     TlsServer server(
@@ -203,7 +203,7 @@ TEST_CASE("an answer that the host packs does not come back", "[egress][secret]"
     }
 }
 
-TEST_CASE("an answer may repeat no secret of its host", "[egress][secret]") {
+TEST_CASE("every secret of a host is masked in its answers", "[egress][secret]") {
     TlsServer server("HTTP/1.1 200 \r\nContent-Length: 23\r\n\r\n<r3al-v4lue><0ther-one>");
     auto setup = setup_for(server);
     setup.secrets.push_back(make_secret(server.port()));

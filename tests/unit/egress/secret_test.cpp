@@ -258,7 +258,7 @@ TEST_CASE("of two secrets of a host the one for the path is used", "[egress][sec
     CHECK(choose_secret(granted, request("GET", "/c/"), /*tls=*/true).has_error());
 }
 
-TEST_CASE("what would get round the scope or the mask does not go on", "[egress][secret]") {
+TEST_CASE("header fields that would evade the scope or the mask are dropped", "[egress][secret]") {
     MessageHead head;
     head.fields = {{"X_Original_URL", "/admin"}, {"Accept", "*/*"}};
     const auto dropped = dropped_fields(parse(secret_entry()).value(), head);

@@ -7,7 +7,7 @@
 using namespace cellkeep;
 using namespace cellkeep::egress;
 
-TEST_CASE("an authority is made anew each time and signs nothing but hosts", "[egress][tls]") {
+TEST_CASE("an authority is made anew each time and signs only hosts", "[egress][tls]") {
     const auto one = TlsAuthority::create();
     const auto other = TlsAuthority::create();
     REQUIRE(one.has_value());

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kEstablished = "HTTP/1.1 200 Connection established\r\n\r\n";
 
-/// Says back what it is told.
+/// Sends back what it receives.
 void echo(Wire& wire) {
     const std::string all = wire.read_all();
     wire.send("echo:" + all);

@@ -98,7 +98,7 @@ TEST_CASE("beyond the limit's bytes there is no digest, and the result says so",
     CHECK(result.artifacts_complete);
 }
 
-TEST_CASE("a file of a terabyte that is all hole costs nothing", "[artifacts]") {
+TEST_CASE("a sparse file of a terabyte costs nothing", "[artifacts]") {
     CollectorFixture fixture;
     fixture.collector->begin();
     fixture.files.write("sparse", "");
@@ -156,7 +156,7 @@ TEST_CASE("a file that changes while it is read has no digest", "[artifacts]") {
     } else if (change == 1) {
         REQUIRE(::truncate(fixture.files.path("f").c_str(), 1) == 0);
     }
-    // Swapped for a link meanwhile: what is read is what was opened.
+    // The guest swaps it for a link: the collector reads the file that it has opened.
     if (change == 2) {
         std::filesystem::remove(fixture.files.path("f"));
         std::filesystem::create_symlink("/etc/passwd", fixture.files.path("f"));
@@ -177,7 +177,7 @@ TEST_CASE("past kArtifactTimeMax nothing more is read", "[artifacts]") {
     CHECK(digest.take().files[0].sha256.empty());
 }
 
-TEST_CASE("a work thread that hangs holds no answer up", "[artifacts]") {
+TEST_CASE("a work thread that hangs delays no answer", "[artifacts]") {
     CHECK(kArtifactSlack.count() > 0);
     CollectorFixture fixture;
     std::promise<void> disk;
@@ -196,14 +196,14 @@ TEST_CASE("a work thread that hangs holds no answer up", "[artifacts]") {
     CHECK(found->files.at(0).path == "f");
     CHECK(found->files.at(0).sha256.empty());
     CHECK_FALSE(fixture.collector->busy());
-    // Nothing more is given to it: the next answer does not even wait.
+    // The thread gets no more work: the next answer does not even wait.
     fixture.collector->begin();
     fixture.files.write("g", "x");
     found.reset();
     fixture.collector->finish(100, keep);
     REQUIRE(found.has_value());
     CHECK(found->files.at(0).path == "g");
-    // The late answer is nobody's, and afterwards all is as before.
+    // The late answer is dropped, and afterwards all is as before.
     found.reset();
     disk.set_value();
     (void)fixture.io.run();
@@ -213,7 +213,7 @@ TEST_CASE("a work thread that hangs holds no answer up", "[artifacts]") {
     CHECK_FALSE(fixture.collect().files.at(0).sha256.empty());
 }
 
-TEST_CASE("who waits when the workspace goes gets what is known", "[artifacts]") {
+TEST_CASE("a caller that waits when the workspace goes gets what is known", "[artifacts]") {
     CollectorFixture fixture;
     fixture.collector->begin();
     fixture.files.write("f", "x");

@@ -29,7 +29,7 @@ Changes names(const ArtifactTracker::Changes& changes) {
     return shown;
 }
 
-TEST_CASE("made and changed files are told apart from those that were there", "[artifacts]") {
+TEST_CASE("created and changed files are distinguished from those that were there", "[artifacts]") {
     const auto watching = GENERATE(Watching::kIfPossible, Watching::kNever);
     const TemporaryWorkspace files;
     files.write("old", "1");
@@ -47,13 +47,13 @@ TEST_CASE("made and changed files are told apart from those that were there", "[
         Changes{{"new", "created"}, {"d/old", "modified"}, {"e/f/deep", "created"}});
     CHECK(changes.complete);
     CHECK(changes.files.at("d/old").state.bytes == 2);
-    // What is new in a directory that was new is seen, too.
+    // A new file in a new directory is seen, too.
     tracker->begin();
     files.write("e/f/second", "x");
     CHECK(names(tracker->take()) == Changes{{"e/f/second", "created"}});
 }
 
-TEST_CASE("what changed between two executions is nobody's", "[artifacts]") {
+TEST_CASE("a change between two executions belongs to neither", "[artifacts]") {
     const auto watching = GENERATE(Watching::kIfPossible, Watching::kNever);
     const TemporaryWorkspace files;
     const auto tracker = make_tracker(files, watching);
@@ -116,7 +116,7 @@ TEST_CASE("a file written in the same tick with the same size is seen", "[artifa
     }
 }
 
-TEST_CASE("a file that is closed late is no change, one that is written is", "[artifacts]") {
+TEST_CASE("a file that is only closed late is no change, a written one is", "[artifacts]") {
     const TemporaryWorkspace files;
     const auto tracker = make_tracker(files);
     tracker->begin();
@@ -136,7 +136,7 @@ TEST_CASE("a file that is closed late is no change, one that is written is", "[a
     CHECK(names(tracker->take()) == Changes{{"input", "modified"}});
 }
 
-TEST_CASE("a flood of changes is still told whole", "[artifacts]") {
+TEST_CASE("a flood of changes is still reported completely", "[artifacts]") {
     // More names than kFollowedNamesMax, so everything is looked at.
     const TemporaryWorkspace files;
     const auto tracker = make_tracker(files);
@@ -151,7 +151,8 @@ TEST_CASE("a flood of changes is still told whole", "[artifacts]") {
 }
 
 TEST_CASE("a tree that is costly to look at is not looked at again at once", "[artifacts]") {
-    // What took longer than kLookFree rests for kLookRest times as long, and says so.
+    // After a look that took longer than kLookFree there is none for kLookRest times as long, and
+    // the answer says so.
     const TemporaryWorkspace files;
     for (std::size_t i = 0; i < 15'000; ++i) {
         files.write(std::to_string(i), "");

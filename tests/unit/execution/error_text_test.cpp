@@ -73,13 +73,13 @@ TEST_CASE("the commonest exceptions have hints of their own", "[session][errors]
     CHECK(hint != hint_for({.name = "SomeError", .kind = "runtime", .line = 3}));
 }
 
-TEST_CASE("an error that nobody knows is answered with its line", "[session][errors]") {
+TEST_CASE("the hint for an unknown error names its line", "[session][errors]") {
     const std::string hint = hint_for({.name = "SomeError", .kind = "runtime", .line = 7});
     check_sentence(hint);
     CHECK_THAT(hint, Catch::Contains("line 7"));
 }
 
-TEST_CASE("hints know whether the session has a network", "[session][errors]") {
+TEST_CASE("hints depend on whether the session has a network", "[session][errors]") {
     for (const char* name : {"ModuleNotFoundError", "ConnectionError", "gaierror"}) {
         HintFacts facts{.name = name, .kind = "runtime", .line = {}};
         CAPTURE(name);

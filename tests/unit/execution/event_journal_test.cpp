@@ -21,7 +21,9 @@ TEST_CASE("events are numbered from one and given in order", "[session][events]"
     CHECK_FALSE(journal.after(99).event);
 }
 
-TEST_CASE("past the count the oldest go and who is behind is told", "[session][events]") {
+TEST_CASE(
+    "past the count the oldest events go, and a reader that is behind learns how many",
+    "[session][events]") {
     CHECK(limits::kExecutionEventsMax == 10'000);
     EventJournal journal(3, 1 << 20);
     for (int i = 0; i < 3; ++i) {
@@ -52,7 +54,7 @@ TEST_CASE("past the bytes the oldest go, never the newest", "[session][events]")
     CHECK(journal.after(3).event->sequence == 4);
 }
 
-TEST_CASE("what is forgotten leaves the last word", "[session][events]") {
+TEST_CASE("after forget() only the last event is left", "[session][events]") {
     EventJournal journal;
     for (int i = 0; i < 5; ++i) {
         journal.append("e", TextPieces("{}"));

@@ -32,7 +32,9 @@ void finish(Execution& execution, std::uint64_t bytes = 0) {
 
 }  // namespace
 
-TEST_CASE("what runs makes a request another one, its reasons do not", "[session][book]") {
+TEST_CASE(
+    "the code and its input make a request another one, its reasoning does not",
+    "[session][book]") {
     ExecutionRequest request;
     request.code = "1";
     const std::string digest = digest_of(request);
@@ -68,7 +70,7 @@ TEST_CASE("a key stands for its first request, running or finished", "[session][
     CHECK(book.find_key("k", "digest").value() == first);
 }
 
-TEST_CASE("finished ones are remembered up to the count, and their keys", "[session][book]") {
+TEST_CASE("finished executions and their keys are remembered up to the count", "[session][book]") {
     // limits::kExecutionHistoryMax
     boost::asio::io_context io;
     ExecutionBook book;
@@ -112,7 +114,8 @@ TEST_CASE("keys are remembered for longer than answers, and bounded", "[session]
     CHECK(book.list().size() == limits::kExecutionHistoryMax);
 }
 
-TEST_CASE("finished ones are remembered up to their bytes, the newest always", "[session][book]") {
+TEST_CASE(
+    "finished executions are remembered up to their bytes, the newest always", "[session][book]") {
     boost::asio::io_context io;
     ExecutionBook book;
     const auto add = [&](const std::string& id, std::uint64_t bytes) {
@@ -131,7 +134,9 @@ TEST_CASE("finished ones are remembered up to their bytes, the newest always", "
     CHECK(book.list().size() == 1);
 }
 
-TEST_CASE("what finishes out of order is counted once, and what runs is kept", "[session][book]") {
+TEST_CASE(
+    "an execution that finishes out of order is counted once, and a running one is kept",
+    "[session][book]") {
     boost::asio::io_context io;
     ExecutionBook book;
     const auto slow = make(io, "exe_slow");
@@ -142,7 +147,7 @@ TEST_CASE("what finishes out of order is counted once, and what runs is kept", "
     book.settle();
     book.settle();  // again, with nothing new
     CHECK(book.list() == std::vector{slow, fast});
-    // The one that began first and finished last is the oldest of both, and goes.
+    // The execution that began first and finished last is the older one, and goes.
     finish(*slow, 1);
     book.settle();
     CHECK(book.list() == std::vector{fast});
@@ -176,7 +181,7 @@ TEST_CASE("the events of the oldest go before their answers do", "[session][book
     CHECK(book.find("exe_1")->events().size() == 2);
 }
 
-TEST_CASE("an execution ends once and tells everybody", "[session][book]") {
+TEST_CASE("an execution ends once and notifies all its listeners", "[session][book]") {
     boost::asio::io_context io;
     const auto execution = make(io, "exe_1");
     int news = 0;

@@ -127,7 +127,7 @@ TEST_CASE("a full disk has a status of its own", "[session][recorder]") {
     CHECK(result.error->kind == "disk_full");
 }
 
-TEST_CASE("the server's reason to cut beats what the code says of it", "[session][recorder]") {
+TEST_CASE("the server's reason for a cut wins over the code's own error", "[session][recorder]") {
     const auto [cut, status, kind] = GENERATE(table<Cut, ExecutionStatus, std::string>(
         {{Cut::kWallTimeout, ExecutionStatus::kTimeout, "wall_timeout"},
          {Cut::kCpuTimeout, ExecutionStatus::kTimeout, "cpu_timeout"},
@@ -203,7 +203,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "clear_output clears now, or before the next output when told to wait", "[session][recorder]") {
+    "clear_output clears now, or before the next output if it has wait", "[session][recorder]") {
     auto one = recorder();
     one.on_output(iopub("stream", {{"name", "stdout"}, {"text", "old"}}), nullptr);
     one.on_output(iopub("clear_output", {{"wait", true}}), nullptr);

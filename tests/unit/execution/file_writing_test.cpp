@@ -56,14 +56,14 @@ TEST_CASE("what fails is named by its place in the list", "[files]") {
 }
 
 TEST_CASE("an input that cannot be read is not taken for an empty one", "[files]") {
-    // A regular file of the kernel's whose first byte nobody can read: EIO.
+    // A regular file of the Linux kernel whose first byte cannot be read: EIO.
     const auto unreadable = InputsDirectory::open("/proc/self").value();
     const TemporaryWorkspace target;
     const auto failed = FileWriting(target.workspace(), {by_name("x", "mem")}, unreadable).run();
     REQUIRE(failed.has_error());
     CHECK(failed.error().message().starts_with("files/0/from: cannot be read"));
     CHECK_FALSE(std::filesystem::exists(target.path("x")));
-    // One that is not as long as it says.
+    // A file that is longer than its size says.
     const auto longer = FileWriting(target.workspace(), {by_name("x", "status")}, unreadable).run();
     REQUIRE(longer.has_error());
     CHECK(longer.error().message().starts_with("files/0/from: changed while it was read"));

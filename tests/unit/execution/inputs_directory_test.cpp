@@ -101,7 +101,7 @@ TEST_CASE("what is mounted has to be what was checked", "[inputs]") {
     const auto is_right = [&](const InputsDirectory::Checked& checked) {
         return InputsDirectory::check_mounted(files, checked, workspace);
     };
-    CHECK(is_right({}).has_error());  // nobody has read it
+    CHECK(is_right({}).has_error());  // no check has read it
     const auto checked = fixture.check(files).value();
     CHECK(is_right(checked).has_value());
     SECTION("another file of the same length") {
@@ -158,7 +158,7 @@ TEST_CASE("the inputs of a session are checked by their place in the list", "[in
     CHECK(
         fixture.check({by_name("a", "gone")}).error().message() ==
         "files/0/from: there is no such file in the inputs directory");
-    // A file that changed has another digest, though it was known.
+    // A file that changed has another digest, although its old one was known.
     fixture.source.write("a", "y");
     CHECK(fixture.check({by_name("a", "a", digest)}).has_error());
 }

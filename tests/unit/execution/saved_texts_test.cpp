@@ -54,7 +54,7 @@ TEST_CASE("an execution without a saved text keeps nothing", "[saved]") {
     CHECK(texts.size() == 0);
 }
 
-TEST_CASE("what the guest made of a saved text's place is left alone", "[saved]") {
+TEST_CASE("a link that the guest puts in a saved text's place is not followed", "[saved]") {
     const TemporaryWorkspace files;
     const TemporaryWorkspace elsewhere;
     elsewhere.write("precious", "x");

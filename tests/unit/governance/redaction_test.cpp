@@ -238,7 +238,7 @@ TEST_CASE("whatever the text, a second pass changes nothing", "[session][redacti
 }
 
 TEST_CASE("its work grows with the text and not with its square", "[session][redaction]") {
-    // Each of these would take minutes if a piece were looked at again for every other one.
+    // Each of these would take minutes if the time grew with the square of the pieces.
     constexpr std::size_t kBytes = 64U << 10U;
     for (const std::string& piece : std::vector<std::string>{
              "sk-",

@@ -115,7 +115,7 @@ TEST_CASE("a bad request is refused with the status that says why", "[http][appl
     CHECK(status_of("GET", "/s/x", zipped) == 415);
 }
 
-TEST_CASE("without a token nothing tells which addresses exist", "[http][application]") {
+TEST_CASE("without a token no answer shows which addresses exist", "[http][application]") {
     Headers none;
     none.add("Host", "localhost");
     CHECK(status_of("GET", "/nothing", none) == 401);
@@ -168,7 +168,7 @@ struct Answer {
     std::vector<std::string> segments;
 };
 
-/// What the application says to a request, with its last word; status 0: admitted.
+/// The application's answer to a request, with its final headers; status 0: admitted.
 Answer ask(
     const Application& application, std::string method, const char* target, Headers headers) {
     Request request;
@@ -199,7 +199,7 @@ Application with_post() {
     return application;
 }
 
-TEST_CASE("an observer is let to what is read, and to nothing else", "[http][application]") {
+TEST_CASE("an observer may use the routes that read, and no others", "[http][application]") {
     const std::string agent(limits::kTokenBytesMin, 'a');
     const std::string observer(limits::kTokenBytesMin, 'o');
     Application application(
@@ -249,14 +249,14 @@ TEST_CASE("a foreign page may change nothing and open no WebSocket", "[http][app
     CHECK(status("POST", "/change", foreign) == 401);
     const Headers upgrade = headers_of({{"Origin", kForeign}, {"Upgrade", "websocket"}});
     CHECK(status("GET", "/change?token=t", upgrade) == 403);
-    // What only reads is harmless: the page cannot see the answer.
+    // A request that only reads is harmless: the page cannot see the answer.
     CHECK(status("GET", "/change?token=t", foreign) == 0);
-    // A header is written by the program itself.
+    // A page cannot set this header without a preflight, so a program has set it.
     CHECK(
         status(
             "POST", "/change", headers_of({{"Origin", kForeign}, {"Authorization", "token t"}})) ==
         0);
-    // An empty one is none (jupyter_server's gateway client sends it).
+    // An empty one counts as none (jupyter_server's gateway client sends it).
     const Headers empty = headers_of({{"Origin", kForeign}, {"Authorization", "token "}});
     CHECK(status("POST", "/change?token=t", empty) == 403);
     CHECK(
@@ -264,7 +264,8 @@ TEST_CASE("a foreign page may change nothing and open no WebSocket", "[http][app
     CHECK(status("POST", "/change?token=t", headers_of({})) == 0);
 }
 
-TEST_CASE("a configured origin is answered, asked before or not", "[http][application]") {
+TEST_CASE(
+    "a configured origin is answered, with a preflight request or without", "[http][application]") {
     Application application = with_post();
     application.set_origins(OriginPolicy::create({"http://lab.example"}).value());
     const Headers page = headers_of({{"Origin", "http://lab.example"}});

@@ -74,13 +74,13 @@ TEST_CASE("a header with an empty token counts as none", "[http][auth]") {
     CHECK_FALSE(TokenAuth::uses_header(Request{}));
 }
 
-TEST_CASE("a right query does not rescue a wrong header", "[http][auth]") {
+TEST_CASE("a right token in the query does not make up for a wrong header", "[http][auth]") {
     Request request = with_authorization("Bearer wrong");
     request.target = parse_target("/?token=secret").value();
     CHECK_FALSE(TokenAuth("secret").authenticate(request).has_value());
 }
 
-TEST_CASE("the Host guard lets in loopback names and the names given", "[http][auth]") {
+TEST_CASE("the Host guard admits loopback names and the configured names", "[http][auth]") {
     const HostGuard guard({"lab.example.org"});
     for (const char* host :
          {"localhost",
@@ -97,7 +97,7 @@ TEST_CASE("the Host guard lets in loopback names and the names given", "[http][a
     CHECK(HostGuard().allows("anything"));
 }
 
-TEST_CASE("the Host guard keeps out every other name", "[http][auth]") {
+TEST_CASE("the Host guard refuses every other name", "[http][auth]") {
     const HostGuard guard({"lab.example.org"});
     for (const char* host :
          {"",
@@ -161,7 +161,7 @@ TEST_CASE(
     CHECK(auth.authenticate(query)->name == "watcher");
 }
 
-TEST_CASE("no part, digest or name of a named token is one", "[http][auth]") {
+TEST_CASE("no part, digest or name of a named token is accepted as a token", "[http][auth]") {
     const TokenAuth auth("secret", named());
     for (const std::string& wrong :
          {kLong + "l",

@@ -60,7 +60,7 @@ TEST_CASE("a target inside loses the base", "[http][base_url]") {
     CHECK(enter("/user%2Fan%20na/api").first == Place::kOutside);
 }
 
-TEST_CASE("an address of ours gets the base once", "[http][base_url]") {
+TEST_CASE("an address on this server gets the base once", "[http][base_url]") {
     const BaseUrl base = BaseUrl::parse("/b/").value();
     CHECK(base.qualify("/api/kernels/1") == "/b/api/kernels/1");
     CHECK(base.qualify("/b/api/kernels/1") == "/b/api/kernels/1");

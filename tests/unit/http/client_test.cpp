@@ -64,7 +64,7 @@ TEST_CASE("the client speaks TLS to the server whose certificate it knows", "[ht
     address.certificate_sha256 = tls->certificate_sha256();
     address.tls = false;
     CHECK(fetch_now(address, request).has_error());
-    // The token has left for the right server only.
+    // The client has sent the token only to the right server.
     server.stop();
     CHECK(std::count_if(server.records().begin(), server.records().end(), [](const auto& record) {
               return record.status == 200;
@@ -85,7 +85,7 @@ TEST_CASE("the client speaks over a Unix socket", "[http][client][unix_socket]")
     CHECK(fetch_now(address, request).value().status == 401);
 }
 
-TEST_CASE("nobody there is an error, not a hang", "[http][client]") {
+TEST_CASE("a server that is not there is an error, not a hang", "[http][client]") {
     std::string url;
     {
         const TestServer server;

@@ -138,7 +138,7 @@ TEST_CASE("requests that come in one piece are read one after another", "[http][
     CHECK(parts.reader->bytes_ahead() == 0);
 }
 
-TEST_CASE("a head that is none has a status, a client that goes has none", "[http][parts]") {
+TEST_CASE("a malformed head has a status, a client that goes has none", "[http][parts]") {
     Parts bad;
     bad.send("no request\r\n\r\n");
     CHECK(bad.run(bad.reader->read_head()).value().status == 400);

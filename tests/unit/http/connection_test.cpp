@@ -29,7 +29,8 @@ std::size_t count(const std::string& text, const std::string& part) {
     return found;
 }
 
-/// Sends a piece now and then, from a thread of its own, until the server closes or this goes.
+/// Sends a piece now and then, from a thread of its own, until the server closes or the object
+/// ends.
 class Trickle {
  public:
     Trickle(RawClient& client, std::chrono::milliseconds pause, std::string piece = "x")
@@ -338,7 +339,7 @@ TEST_CASE("an idle connection is closed without a word", "[http][connection]") {
 TEST_CASE("without a token the answer comes before the body", "[http][connection]") {
     const TestServer server;
     RawClient client(server.port());
-    // Nothing of the body is ever sent: who waits for it does not answer.
+    // The client never sends the body: a server that waits for it does not answer.
     CHECK(
         client.send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\n\r\n"));
     CHECK_THAT(client.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 401 "));

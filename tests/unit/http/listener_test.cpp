@@ -59,7 +59,7 @@ TEST_CASE("a port that is taken is a conflict", "[http][listener]") {
     CHECK(second.error().code() == ErrorCode::kConflict);
 }
 
-TEST_CASE("one connection more than the maximum is told so", "[http][listener]") {
+TEST_CASE("one connection more than the maximum is refused with an answer", "[http][listener]") {
     ConnectionLimits limits;
     limits.connections_max = 2;
     const TestServer server(limits);

@@ -37,7 +37,7 @@ TEST_CASE("the type with the highest quality is chosen", "[http][negotiation]") 
     CHECK(choose_media_type(accept, kOffers) == std::optional(static_cast<std::size_t>(chosen)));
 }
 
-TEST_CASE("who takes nothing that is offered gets nothing", "[http][negotiation]") {
+TEST_CASE("a client that accepts none of the offered types gets none", "[http][negotiation]") {
     const auto* const accept = GENERATE(
         "text/html",
         "application/json;q=0, text/*;q=0",

@@ -9,7 +9,7 @@
 namespace cellkeep::http::test {
 namespace {
 
-/// The report is a message itself and counts from the next one on.
+/// The report itself is a message, too; the next report counts it.
 std::string report(WebSocketClient& client) {
     client.send_text("report");
     return client.read();
@@ -50,7 +50,7 @@ TEST_CASE("messages that take many writes arrive whole and prove receipt", "[htt
     CHECK(report(client) == "5");
 }
 
-TEST_CASE("a pong that nobody asked for proves nothing that was not sent", "[http][receipt]") {
+TEST_CASE("a pong without a ping proves nothing that was not sent", "[http][receipt]") {
     const TestServer server;
     WebSocketClient client(server.port(), "/proving-socket");
     client.pong(std::string(8, '\xff'));

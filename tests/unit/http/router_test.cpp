@@ -51,7 +51,7 @@ TEST_CASE("a pattern with a slash at its end is another path", "[http][router]")
     CHECK(router.match("GET", {"s", "", ""}).route == nullptr);
 }
 
-TEST_CASE("a path nobody knows has no methods", "[http][router]") {
+TEST_CASE("an unknown path has no methods", "[http][router]") {
     const Router router = make_router();
     const std::vector<std::string> segments = GENERATE(values<std::vector<std::string>>(
         {{"t"},

@@ -19,7 +19,7 @@ namespace {
 
 using Log = std::shared_ptr<SocketLog>;
 using Timer = asio::steady_timer;
-/// The timers of those who wait to be released. The server's thread only.
+/// The timers of the handlers that wait to be released. For the server's thread only.
 using Held = std::shared_ptr<std::vector<std::weak_ptr<Timer>>>;
 
 void note_end(const Log& log, const Status& status) {

@@ -24,7 +24,7 @@ using Catch::Matchers::StartsWith;
 const std::string kLines =
     "line 0\nline 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7\nline 8\nline 9\n";
 
-/// The body behind a head, taken out of its chunks; what is not whole is left out.
+/// The body behind a head, taken out of its chunks; without an incomplete chunk.
 std::string unchunk(const std::string& answer) {
     std::size_t at = answer.find("\r\n\r\n") + 4;
     std::string body;
@@ -122,7 +122,8 @@ TEST_CASE("a reader that goes in the middle ends the writer", "[http][stream]") 
     CHECK(server.last_send_error() == ErrorCode::kUnavailable);
 }
 
-TEST_CASE("what a client sends ahead of a stream's end is answered after it", "[http][stream]") {
+TEST_CASE(
+    "a request that a client sends before a stream's end is answered after it", "[http][stream]") {
     // limits::kHttpAheadBytesMax: the most, one byte more, and far more
     ConnectionLimits limits;
     CHECK(limits.ahead_bytes_max == limits::kHttpAheadBytesMax);
@@ -148,7 +149,7 @@ TEST_CASE("what a client sends ahead of a stream's end is answered after it", "[
     }
 }
 
-TEST_CASE("a watched request is answered when nobody goes", "[http][stream]") {
+TEST_CASE("a watched request is answered if its client stays", "[http][stream]") {
     const TestServer server;
     RawClient client(server.port());
     client.send(request_text("POST", "/stream/watch", "", "x"));

@@ -37,8 +37,8 @@ void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log);
 
 /// GET /stream/lines writes ten lines; /stream/flood until it fails; /stream/empty nothing;
 /// /stream/cut fails in the middle, /stream/throw throws there; /stream/hold writes "begun" and
-/// waits until the client goes or somebody asks GET /stream/release; POST /stream/watch answers
-/// "released" or, once the client has gone, nobody.
+/// waits until the client goes or a client asks GET /stream/release; POST /stream/watch answers
+/// "released" or, once the client has gone, "nobody".
 void add_stream_routes(Router& router, std::shared_ptr<SocketLog> log);
 
 /// Whether the server's own user needs a token over a Unix socket.
@@ -67,7 +67,7 @@ class TestServer {
     /// How the last WebSocket's receive() or send() failed, after it ended.
     ErrorCode last_receive_error() const;
     ErrorCode last_send_error() const;
-    /// Until so many handlers have seen their client go.
+    /// Waits until this number of handlers has seen its client go.
     void wait_for_gone(int clients) const;
     /// What was logged; after stop().
     const std::vector<AccessRecord>& records() const { return records_; }

@@ -29,7 +29,7 @@ std::string document(const std::string& entries) {
     return R"({"principals": [)" + entries + "]}";
 }
 
-/// So many principals, each with a token of its own.
+/// A token file with `count` principals, each with a token of its own.
 std::string crowd(std::size_t count) {
     std::string entries;
     for (std::size_t i = 0; i < count; ++i) {
@@ -177,7 +177,7 @@ TEST_CASE("limits::kTokenBytesMin and kTokenBytesMax bound a token", "[http][tok
     CHECK_FALSE(accepted(limits::kTokenBytesMax + 1));
 }
 
-TEST_CASE("the server's own token is nobody else's", "[http][token_file]") {
+TEST_CASE("no principal may have the server's own token", "[http][token_file]") {
     const auto named = parse_token_file(document(entry("a", "agent"))).value();
     CHECK(check_not_among(named, kToken + "x").has_value());
     const Status twice = check_not_among(named, kToken);
@@ -197,7 +197,7 @@ class Folder {
     std::string path = directory.path() + "/tokens.json";
 };
 
-TEST_CASE("a file of the server's user that nobody else can reach is read", "[http][token_file]") {
+TEST_CASE("a file that only the server's user can reach is read", "[http][token_file]") {
     for (const mode_t mode : {mode_t{0600}, mode_t{0400}}) {
         const Folder folder(document(entry("a", "agent")), mode);
         const auto read = load_token_file(folder.path);

@@ -98,7 +98,7 @@ TEST_CASE("a dead socket of this user makes room", "[http][unix_socket]") {
 TEST_CASE("what lives or is no socket is left alone", "[http][unix_socket]") {
     const TemporaryDirectory directory;
     const std::string path = directory.path() + "/s";
-    SECTION("a socket on which somebody listens") {
+    SECTION("a socket with a listening server") {
         const UniqueFd fd = bind_at(path);
         REQUIRE(::listen(fd.get(), 1) == 0);
         const Status room = UnixSocketFile::make_room(path);

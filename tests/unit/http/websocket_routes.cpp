@@ -56,7 +56,7 @@ asio::awaitable<void> send_pieces(Socket socket, std::vector<std::string> texts)
     for (const std::string& text : texts) {
         pieces.push_back(asio::buffer(text));
     }
-    // Ignored: the client sees what is missing.
+    // Ignored: the client notices the missing message.
     (void)co_await socket->send(WebSocketKind::kBinary, std::move(pieces));
     (void)co_await socket->receive();
 }

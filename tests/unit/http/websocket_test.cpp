@@ -92,7 +92,7 @@ TEST_CASE("another method or an old HTTP is no handshake", "[http][websocket]") 
         StartsWith("HTTP/1.1 400 "));
 }
 
-TEST_CASE("an unknown version is told the known one", "[http][websocket]") {
+TEST_CASE("the answer to an unknown version names the known one", "[http][websocket]") {
     const TestServer server;
     const std::string version = GENERATE(
         as<std::string>(), "", "Sec-WebSocket-Version: 8\r\n", "Sec-WebSocket-Version: 14\r\n");
@@ -184,7 +184,7 @@ TEST_CASE("frames that break the protocol are a 1002", "[http][websocket]") {
     CHECK(answer.substr(2, 2) == "\x03\xea");
 }
 
-TEST_CASE("a ping is answered with what it holds", "[http][websocket]") {
+TEST_CASE("a ping is answered with its own payload", "[http][websocket]") {
     const TestServer server;
     WebSocketClient client(server.port(), "/echo-socket");
     client.ping("are you there");
@@ -312,7 +312,7 @@ TEST_CASE("a peer that vanishes ends the handler", "[http][websocket]") {
     CHECK(server.last_receive_error() == ErrorCode::kUnavailable);
 }
 
-TEST_CASE("stopping tells an open WebSocket to come back", "[http][websocket]") {
+TEST_CASE("a server that stops closes an open WebSocket with code 1012", "[http][websocket]") {
     TestServer server;
     WebSocketClient client(server.port(), "/echo-socket");
     client.send_text("x");

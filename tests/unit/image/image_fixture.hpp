@@ -10,7 +10,7 @@
 
 namespace cellkeep::test {
 
-/// For a build whose progress nobody reads.
+/// For a build whose progress is not read.
 inline const image::Progress kQuiet = [](const std::string&) {};
 
 /// Creates the folders above it, too.

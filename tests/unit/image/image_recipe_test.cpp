@@ -116,7 +116,7 @@ TEST_CASE("a fingerprint stays while nothing changes, and changes with what goes
     const std::string before = system.recipe().fingerprint;
     CHECK(system.recipe().fingerprint == before);
     CHECK(system.recipe({"shell", "other"}).fingerprint != before);
-    // Of a package that is not in the image.
+    // A file of a package that is not in the image.
     std::string status = kSystemStatus;
     status.replace(status.rfind("Version: 1"), 10, "Version: 2");
     test::write_host_file(system.root + "/var/lib/dpkg/status", status);
@@ -125,7 +125,7 @@ TEST_CASE("a fingerprint stays while nothing changes, and changes with what goes
     test::write_host_file(system.root + "/var/lib/dpkg/status", status);
     const std::string upgraded = system.recipe().fingerprint;
     CHECK(upgraded != before);
-    // A file that came and went again; one that stays.
+    // A file that is added and removed again; then one that stays.
     test::write_host_file(system.root + "/etc/ssl/certs/two.pem", "certificate");
     const std::string with_two = system.recipe().fingerprint;
     CHECK(with_two != upgraded);
@@ -134,7 +134,7 @@ TEST_CASE("a fingerprint stays while nothing changes, and changes with what goes
     test::write_host_file(system.root + "/venv/.made-from", "another");
     const std::string rebuilt = system.recipe().fingerprint;
     CHECK(rebuilt != upgraded);
-    // What pip does by hand.
+    // What pip does, done by hand.
     test::write_host_file(system.root + "/venv/lib/python3.11/site-packages/scipy.py", "2");
     const std::string with_scipy = system.recipe().fingerprint;
     CHECK(with_scipy != rebuilt);

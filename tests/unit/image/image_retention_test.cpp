@@ -34,7 +34,7 @@ TEST_CASE("recent images stay up to a number of bytes", "[image][retention]") {
     CHECK(removed[0].record.digest == std::to_string(room));
 }
 
-TEST_CASE("images that rest go, but a number of each kind stays", "[image][retention]") {
+TEST_CASE("unused images are removed, but a number of each kind stays", "[image][retention]") {
     auto images = stored_images(kProgramImagesKept + 2, 1);
     for (auto& image : images) {
         image.last_used = kNow - kRecentUse - std::chrono::seconds(1);

@@ -28,7 +28,7 @@ bool is_there(const ImageFixture& fixture, const image::Recipe& recipe) {
     return found.value().has_value();
 }
 
-/// Damages it, and shows that nobody gets it and that it can be made again.
+/// Shows that a damaged image is refused and can be built again.
 void check_refused(ImageFixture& fixture, const image::ImageRecord& record) {
     const auto used = fixture.store.use(record);
     REQUIRE(used.has_error());
@@ -90,7 +90,7 @@ TEST_CASE("an image that was changed is refused, removed and made again", "[imag
     SECTION("a file too many") {
         write_host_file(tree + "/share/planted", "x", 0444);
     }
-    SECTION("a program that is none any more") {
+    SECTION("a program that is no longer executable") {
         REQUIRE(::chmod((tree + "/bin/tool").c_str(), 0444) == 0);
     }
     SECTION("a file others may write to") {
@@ -135,7 +135,7 @@ TEST_CASE("an image whose inodes changed but not their contents is read once and
 
 TEST_CASE("what is not whole is not in the list, and the next build removes it", "[image][store]") {
     ImageFixture fixture;
-    // As a build that was killed leaves it, and what is none of ours.
+    // The remains of a killed build, and a folder that is not an image.
     write_host_file(fixture.store_path + "/unfinished-1/tree/bin/tool", "half", 0755);
     write_host_file(fixture.store_path + "/programs-tree-" + std::string(64, 'a') + "/x", "x");
     write_host_file(fixture.store_path + "/other/record.json", "{}");
@@ -143,7 +143,7 @@ TEST_CASE("what is not whole is not in the list, and the next build removes it",
     const auto record = fixture.build(fixture.recipe());
     CHECK_FALSE(fs::exists(fixture.store_path + "/unfinished-1"));
     CHECK(fixture.store.list().value().size() == 1);
-    // A record under another image's name is nobody's.
+    // A record under another image's name is not listed.
     fs::rename(
         fixture.store.directory_of(record),
         fixture.store_path + "/programs-tree-" + std::string(64, 'b'));
@@ -195,7 +195,8 @@ TEST_CASE("an image in use is not removed, by name or by age", "[image][store]")
     CHECK(fixture.store.use(record).has_error());
 }
 
-TEST_CASE("an image that is damaged while somebody uses it is nobody else's", "[image][store]") {
+TEST_CASE(
+    "an image that is damaged while a session uses it is refused to others", "[image][store]") {
     ImageFixture fixture;
     const auto record = fixture.build(fixture.recipe());
     auto used = fixture.store.use(record);
@@ -205,7 +206,7 @@ TEST_CASE("an image that is damaged while somebody uses it is nobody else's", "[
     REQUIRE(refused.has_error());
     CHECK(refused.error().code() == ErrorCode::kProtocol);
     CHECK_FALSE(is_there(fixture, fixture.recipe()));
-    // Nobody can make it again in the same place, and what its user has of it stays.
+    // It cannot be built again in the same place, and its user keeps the files it has.
     const auto rebuilt =
         fixture.store.build(fixture.recipe(), Format::kTree, [](const std::string&) {});
     REQUIRE(rebuilt.has_error());
@@ -219,14 +220,16 @@ TEST_CASE("an image that is damaged while somebody uses it is nobody else's", "[
     CHECK(slurp(fixture.tree_of(again) + "/share/data") == "the first\n");
 }
 
-/// As if it had last been used `seconds` after it was a little longer ago than counts as recent.
+/// Sets its last use to `seconds` after a time that just no longer counts as recent.
 void let_rest(const ImageFixture& fixture, const image::ImageRecord& record, int seconds) {
     const auto then = fs::file_time_type::clock::now() - image::kRecentUse - std::chrono::hours(1);
     fs::last_write_time(
         fixture.store.directory_of(record) + "/use", then + std::chrono::seconds(seconds));
 }
 
-TEST_CASE("of images nobody uses those used last stay, so many and no more", "[image][store]") {
+TEST_CASE(
+    "of unused images the last used stay, at most the number kept of their kind",
+    "[image][store]") {
     ImageFixture fixture;
     const auto build = [&fixture](image::Kind kind, std::size_t i) {
         image::Recipe recipe = fixture.recipe(static_cast<char>('0' + i));

@@ -113,7 +113,7 @@ TEST_CASE("what is no manifest is refused", "[image][manifest]") {
     CHECK(Manifest::parse(text_of(fields)).has_value());
 }
 
-TEST_CASE("a manifest has at most so many entries", "[image][manifest]") {
+TEST_CASE("a manifest has at most kImageEntriesMax entries", "[image][manifest]") {
     Manifest manifest;
     for (std::size_t i = 0; i < kImageEntriesMax; ++i) {
         manifest.entries.emplace_hint(

@@ -35,7 +35,7 @@ struct Desk {
     std::string out;
 };
 
-TEST_CASE("a tree is copied with its links, times and rights, and is nobody's inode", "[image]") {
+TEST_CASE("a tree is copied with its links, times and rights, into inodes of its own", "[image]") {
     const Desk desk;
     test::write_host_file(desk.host + "/a/tool", "run", 04755);
     test::write_host_file(desk.host + "/a/data", "text", 0644);
@@ -62,7 +62,7 @@ TEST_CASE("a tree is copied with its links, times and rights, and is nobody's in
     CHECK(writer.manifest().bytes() == 7);
 }
 
-TEST_CASE("what not everybody may read, and what is no file, stays outside", "[image]") {
+TEST_CASE("files that are not readable by all, and special files, are left out", "[image]") {
     const Desk desk;
     test::write_host_file(desk.host + "/a/secret", "mine", 0640);
     test::write_host_file(desk.host + "/a/closed/inner", "mine");
@@ -98,7 +98,7 @@ TEST_CASE("what not everybody may read, and what is no file, stays outside", "[i
     CHECK(writer.holds("a/open"));
 }
 
-TEST_CASE("whoever waits for a long copy hears how far it is", "[image]") {
+TEST_CASE("a long copy reports its progress to the caller", "[image]") {
     const Desk desk;
     for (const char* name : {"a", "b", "c", "d", "e"}) {
         test::write_host_file(desk.host + "/" + name, "four");
@@ -126,7 +126,7 @@ TEST_CASE("nothing is written through a link that was copied", "[image]") {
     REQUIRE(writer.add_tree(desk.host, "door/all").has_value());
     CHECK(fs::is_empty(outside));
     CHECK_FALSE(writer.holds("door/file"));
-    // The first that came stays.
+    // The first one stays.
     REQUIRE(writer.add_entry(desk.host + "/file", "door").has_value());
     CHECK(writer.manifest().entries.at("door").type == EntryType::kLink);
 }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kHighWaterMark = limits::kZmqHighWaterMark;
 
-/// What a Jupyter program would have written: endpoints that are free, and a key.
+/// A connection file as a Jupyter program writes it: free endpoints, and a key.
 ConnectionInfo given(Transport transport, const std::string& directory) {
     if (transport == Transport::kIpc) {
         auto named = name_ipc_sockets(directory + "/k");
@@ -42,7 +42,7 @@ std::size_t files_in(const std::string& directory) {
     return static_cast<std::size_t>(std::distance(begin, std::filesystem::directory_iterator()));
 }
 
-/// A session served where a connection file says that somebody else wrote.
+/// A session served at the addresses of a connection file that another program wrote.
 struct GivenStage {
     explicit GivenStage(Transport transport) {
         const ConnectionInfo info = given(transport, directory.path());
@@ -92,7 +92,7 @@ TEST_CASE("a request that comes before the session waits for it", "[jupyter][bou
         stage.io, [&] { return try_receive_frames(client.heartbeat) == Frames{"ping"}; }));
 }
 
-TEST_CASE("somebody else's connection file stays, the sockets go", "[jupyter][bound]") {
+TEST_CASE("another program's connection file stays, the sockets go", "[jupyter][bound]") {
     GivenStage stage(Transport::kIpc);
     CHECK(files_in(stage.directory.path()) == 6);
     stage.serve();
@@ -102,13 +102,13 @@ TEST_CASE("somebody else's connection file stays, the sockets go", "[jupyter][bo
     CHECK(::access(stage.connection_file.c_str(), F_OK) == 0);
 }
 
-TEST_CASE("bound sockets that nobody serves leave no files", "[jupyter][bound]") {
+TEST_CASE("bound sockets that no server uses leave no files", "[jupyter][bound]") {
     GivenStage stage(Transport::kIpc);
     stage.sockets.reset();
     CHECK(files_in(stage.directory.path()) == 1);
 }
 
-TEST_CASE("its owner hears of a shutdown once it is answered", "[jupyter][bound]") {
+TEST_CASE("the owner is notified of a shutdown once it is answered", "[jupyter][bound]") {
     GivenStage stage(Transport::kIpc);
     stage.serve();
     ZmqTestClient client(stage.clients, stage.connection_file);

@@ -39,7 +39,7 @@ struct HubFixture {
     }
     HubFixture(const HubFixture&) = delete;
     HubFixture& operator=(const HubFixture&) = delete;
-    /// A real session lets go of whoever asked when it has answered; the fake one keeps them.
+    /// A real session releases the sender of a request once it has answered; the fake one does not.
     ~HubFixture() { session->submitted.clear(); }
 
     std::shared_ptr<FakeSocket> connect(
@@ -62,7 +62,7 @@ struct HubFixture {
         settle();
         return socket;
     }
-    /// Everything that can happen has happened.
+    /// Runs everything that is ready.
     void settle() {
         io.restart();
         (void)io.poll();
@@ -74,7 +74,7 @@ struct HubFixture {
     int ended = 0;
 };
 
-TEST_CASE("a client is told the state of now", "[channels][connection]") {
+TEST_CASE("a client gets the present state", "[channels][connection]") {
     HubFixture f;
     f.session->kernel_state = session::KernelState::kBusy;
     (void)f.session->say("before");
@@ -169,7 +169,7 @@ TEST_CASE("broken framing ends the socket with a reason", "[channels][connection
     CHECK(f.ended == 2);
 }
 
-TEST_CASE("the same client comes back and gets what it lacks", "[channels][connection]") {
+TEST_CASE("a client that comes back gets the messages that it lacks", "[channels][connection]") {
     HubFixture f;
     const auto first = f.connect("a");
     first->say(make_request());
@@ -191,7 +191,7 @@ TEST_CASE("of two sockets of one client the newest wins", "[channels][connection
     const auto first = f.connect("a");
     (void)f.session->say("0");
     f.settle();
-    // The old one may still prove what has been read.
+    // The old connection may still prove what the client has read.
     const auto second = f.connect("a");
     CHECK_FALSE(first->closed.has_value());
     CHECK(second->got.empty());
@@ -206,7 +206,7 @@ TEST_CASE("of two sockets of one client the newest wins", "[channels][connection
     CHECK_FALSE(second->closed.has_value());
 }
 
-TEST_CASE("an old socket that proves nothing is not waited for long", "[channels][connection]") {
+TEST_CASE("an old socket that proves no receipt is not waited for long", "[channels][connection]") {
     HubFixture f(std::chrono::milliseconds(1));
     const auto first = f.connect("a");
     (void)f.session->say("0");
@@ -221,7 +221,9 @@ TEST_CASE("an old socket that proves nothing is not waited for long", "[channels
     CHECK(stays->texts() == Texts{"0", "idle"});
 }
 
-TEST_CASE("a new client gets what runs, or what it asks for", "[channels][connection]") {
+TEST_CASE(
+    "a new client gets the output of the running cell, or what it asks for",
+    "[channels][connection]") {
     HubFixture f;
     (void)f.session->say_status("busy", "over");
     (void)f.session->say_status("idle", "over");
@@ -236,7 +238,7 @@ TEST_CASE("a new client gets what runs, or what it asks for", "[channels][connec
     CHECK(f.connect("c", Replay::kNone)->texts() == Texts{"idle"});
     CHECK(f.connect("d", Replay::kPlace, last)->texts() == Texts{"done", "idle"});
     CHECK(f.connect("e", Replay::kPlace, "no such message")->texts() == all);
-    // A place that is asked for goes before the one that is remembered.
+    // A requested place takes precedence over the remembered one.
     named->cut();
     f.settle();
     CHECK(f.connect("a", Replay::kPlace, last)->texts() == Texts{"done", "idle"});
@@ -284,7 +286,9 @@ TEST_CASE("a slow client neither loses messages nor slows another", "[channels][
     CHECK(slow->texts() == fast->texts());
 }
 
-TEST_CASE("who asks and does not read is not listened to", "[channels][connection]") {
+TEST_CASE(
+    "the server does not read from a client that does not read its answers",
+    "[channels][connection]") {
     HubFixture f;
     const auto socket = f.connect("a");
     socket->pause();

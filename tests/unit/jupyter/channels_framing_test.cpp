@@ -87,7 +87,7 @@ TEST_CASE("a v1 message is taken as it is", "[channels][framing]") {
     CHECK(request.message.channel() == Channel::kControl);
 }
 
-TEST_CASE("what real clients leave out of a v1 message is put in", "[channels][framing]") {
+TEST_CASE("parts that real clients leave out of a v1 message are added", "[channels][framing]") {
     const DecodedRequest request = accept(Framing::kV1, true, v1({"", kHeader, "", "null", ""}));
     CHECK(request.problem.empty());
     CHECK(request.message.channel() == Channel::kShell);
@@ -96,7 +96,7 @@ TEST_CASE("what real clients leave out of a v1 message is put in", "[channels][f
     CHECK(request.message.content_json() == "{}");
 }
 
-TEST_CASE("a v1 frame that is none breaks the framing", "[channels][framing]") {
+TEST_CASE("a malformed v1 frame breaks the framing", "[channels][framing]") {
     const std::string good = v1({"shell", kHeader, "{}", "{}", "{}"});
     CHECK(refuse(Framing::kV1, true, "") == ErrorCode::kProtocol);
     CHECK(refuse(Framing::kV1, true, good.substr(0, 30)) == ErrorCode::kProtocol);
@@ -152,7 +152,8 @@ TEST_CASE("a legacy text message has its parts as members", "[channels][framing]
     CHECK(request.message.parse_content().value() == json{{"value", "\u00e9"}});
 }
 
-TEST_CASE("what real clients leave out of a legacy message is put in", "[channels][framing]") {
+TEST_CASE(
+    "members that real clients leave out of a legacy message are added", "[channels][framing]") {
     const json header = {{"msg_id", "m"}, {"msg_type", "execute_request"}, {"version", "5.0"}};
     const json message = GENERATE_COPY(
         json{{"header", header}},
@@ -250,7 +251,7 @@ TEST_CASE("a legacy binary message carries buffers", "[channels][framing]") {
     CHECK(accept(Framing::kLegacy, true, legacy_binary(text, {})).message.buffer_count() == 0);
 }
 
-TEST_CASE("a legacy table that is none breaks the framing", "[channels][framing]") {
+TEST_CASE("a malformed legacy offset table breaks the framing", "[channels][framing]") {
     const std::string text = json{{"header", json::parse(kHeader)}}.dump();
     const auto code = [](std::string data) {
         return refuse(Framing::kLegacy, true, std::move(data));
@@ -310,14 +311,14 @@ TEST_CASE("legacy with buffers is read back as it was", "[channels][framing]") {
     CHECK(data.substr(0, 8) == number(4) + number(20));
     std::string text = data.substr(20, data.size() - 20 - 3);
     CHECK(json::parse(text)["buffers"] == json::array());
-    // A client's decoder reads the same table; the channel is none of a client's.
+    // The decoder for clients' messages reads the same table; no client sends on this channel.
     const DecodedRequest again = accept(Framing::kLegacy, true, data);
     REQUIRE(again.message.buffer_count() == 3);
     CHECK(again.message.buffer(0) == std::string_view("\0\xff", 2));
     CHECK(again.message.buffer(2) == "x");
 }
 
-TEST_CASE("buffers can be left out for who breaks on them", "[channels][framing]") {
+TEST_CASE("buffers can be left out for clients that cannot read them", "[channels][framing]") {
     const OutgoingFrame frame(
         Framing::kLegacy, with_buffers({"b"}), OutgoingFrame::Buffers::kLeaveOut);
     CHECK_FALSE(frame.binary());

@@ -102,7 +102,7 @@ TEST_CASE("a kernel that does not exist is 404 in Jupyter's words", "[channels][
     CHECK(f.open(request).status == 101);
 }
 
-TEST_CASE("what is no WebSocket, or has a wrong query, is 400", "[channels][front]") {
+TEST_CASE("a request that is no WebSocket, or has a wrong query, is 400", "[channels][front]") {
     FrontFixture f;
     http::Request plain = FrontFixture::make_request();
     plain.websocket.reset();
@@ -203,7 +203,7 @@ TEST_CASE(
 TEST_CASE("the end of a session closes its sockets and tells why", "[channels][front]") {
     FrontFixture f;
     const std::string id = f.backend.session->id();
-    f.front.on_session_closed(id);  // nobody has connected: nothing happens
+    f.front.on_session_closed(id);  // no client has connected: nothing happens
     const auto socket = f.connect(FrontFixture::make_request());
     f.backend.session->close({session::Death::Kind::kOom, 0});
     f.front.on_session_closed(id);

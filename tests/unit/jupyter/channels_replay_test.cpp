@@ -19,7 +19,9 @@ Texts running(const JournalSession& session) {
     return texts;
 }
 
-TEST_CASE("what runs is replayed, what is over is not", "[channels][replay]") {
+TEST_CASE(
+    "the output of running requests is replayed, of finished ones it is not",
+    "[channels][replay]") {
     JournalSession session;
     CHECK(running(session).empty());
     (void)session.say_status("busy", "first");
@@ -49,7 +51,7 @@ TEST_CASE("comm messages and those without a parent are not replayed", "[channel
     CHECK(running(session) == Texts{"text"});
 }
 
-TEST_CASE("content that is not JSON is nobody's idle", "[channels][replay]") {
+TEST_CASE("a status whose content is not JSON does not count as idle", "[channels][replay]") {
     JournalSession session;
     session.publish(protocol::Message::create({.channel = protocol::Channel::kIopub,
                                                .header = R"({"msg_id":"m","msg_type":"status"})",

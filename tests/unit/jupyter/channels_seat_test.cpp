@@ -93,7 +93,7 @@ TEST_CASE("a client far behind the journal loses nothing", "[channels][seat]") {
     CHECK(f.seat->lost() == 0);
 }
 
-TEST_CASE("at half of what may wait the session waits", "[channels][seat]") {
+TEST_CASE("when half of the allowed messages wait, the session waits", "[channels][seat]") {
     SeatFixture f;
     constexpr std::size_t kHalf = limits::kChannelsWaitingMessagesMax / 2;
     f.session->say_many(kHalf + 10 - 1);
@@ -123,7 +123,9 @@ TEST_CASE("bytes count as messages do, and one of any size passes", "[channels][
     CHECK(f.seat->lost() == 0);
 }
 
-TEST_CASE("past every bound the oldest is lost and the client told", "[channels][seat]") {
+TEST_CASE(
+    "past every bound the oldest messages are lost and the client gets a notice",
+    "[channels][seat]") {
     SeatFixture f;
     f.session->say_many(limits::kChannelsWaitingMessagesMax + 10);
     CHECK(f.seat->lost() == 0);
@@ -148,7 +150,7 @@ TEST_CASE("a client that takes nothing is left behind, once", "[channels][seat]"
     CHECK_FALSE(f.seat->congested());
     CHECK(f.session->resumed == 1);
     CHECK(f.seat->lost() == limits::kChannelsWaitingMessagesMax / 2);
-    // From here on the session never waits for it again, until it has caught up.
+    // From here on the session does not wait for this client until it has caught up.
     f.session->say_many(limits::kChannelsWaitingMessagesMax);
     CHECK_FALSE(f.seat->congested());
     CHECK(f.seat->waiting() == 10);
@@ -159,7 +161,7 @@ TEST_CASE("a client that takes nothing is left behind, once", "[channels][seat]"
     CHECK(f.seat->congested());
 }
 
-TEST_CASE("what is not proved to be read is sent again, in order", "[channels][seat]") {
+TEST_CASE("messages without proof of receipt are sent again, in order", "[channels][seat]") {
     SeatFixture f;
     f.session->say_many(2);
     f.seat->deliver(make_reply("answer"));
@@ -176,7 +178,7 @@ TEST_CASE("what is not proved to be read is sent again, in order", "[channels][s
     CHECK(f.take().empty());
 }
 
-TEST_CASE("what is told to one attachment is not told to the next", "[channels][seat]") {
+TEST_CASE("a message for one attachment does not reach the next", "[channels][seat]") {
     SeatFixture f;
     f.seat->tell(make_reply("sent"));
     CHECK(f.take() == Texts{"sent"});
@@ -214,7 +216,7 @@ TEST_CASE("a client that was away gets what the journal keeps", "[channels][seat
     CHECK(f.seat->lost() == 0);
 }
 
-TEST_CASE("a client that was away too long is told what it lost", "[channels][seat]") {
+TEST_CASE("a client that was away too long gets a notice of what it lost", "[channels][seat]") {
     SeatFixture f(10, std::chrono::minutes(1), std::chrono::milliseconds(1));
     f.seat->detach(f.attachment);
     f.run();
@@ -228,7 +230,8 @@ TEST_CASE("a client that was away too long is told what it lost", "[channels][se
     CHECK(texts == numbers(15, 25));
 }
 
-TEST_CASE("a client that left holds up the session no longer than its hold", "[channels][seat]") {
+TEST_CASE(
+    "a client that left delays the session no longer than its hold time", "[channels][seat]") {
     SeatFixture f(10, std::chrono::minutes(1), std::chrono::milliseconds(1));
     f.seat->detach(f.attachment);
     f.session->say_many(limits::kChannelsWaitingMessagesMax / 2 + 10);
@@ -263,7 +266,7 @@ TEST_CASE("answers to a client that is away are bounded", "[channels][seat]") {
     CHECK(f.take(1) == Texts{"6"});
 }
 
-TEST_CASE("what is sent and not proved is bounded", "[channels][seat]") {
+TEST_CASE("messages sent without proof of receipt are bounded", "[channels][seat]") {
     SeatFixture f;
     f.session->say_many(10);
     CHECK(f.take() == numbers(0, 10));
@@ -284,7 +287,7 @@ TEST_CASE("what is sent and not proved is bounded", "[channels][seat]") {
     CHECK(f.take().size() == 1);
 }
 
-TEST_CASE("a place asked for by number begins there", "[channels][seat]") {
+TEST_CASE("a client that asks for a position in the journal begins there", "[channels][seat]") {
     SeatFixture f;
     f.session->say_many(5);
     f.seat->begin_after(3);
@@ -301,7 +304,7 @@ TEST_CASE("the journal's bounds do not hold back a new client's past", "[channel
     CHECK(f.take() == Texts{"7", "8", "9", "0"});
 }
 
-TEST_CASE("the waits of the real thing are bounded", "[channels][seat]") {
+TEST_CASE("the waits of the default configuration are bounded", "[channels][seat]") {
     CHECK(SeatConfig{}.stall_max == limits::kChannelsStallMax);
     CHECK(SeatConfig{}.hold_max == limits::kChannelsHoldMax);
 }

@@ -89,7 +89,7 @@ TEST_CASE("a new document needs a path and a type", "[rest][documents]") {
     CHECK(missing(R"({"path":"a","type":"file"})").empty());
 }
 
-TEST_CASE("only a notebook starts its kernel where it lies", "[rest][documents]") {
+TEST_CASE("only a notebook starts its kernel in its own directory", "[rest][documents]") {
     CHECK(directory_of(read(R"({"path":"a/b/x.ipynb","type":"notebook"})").document) == "a/b");
     CHECK(directory_of(read(R"({"path":"x.ipynb","type":"notebook"})").document).empty());
     CHECK(directory_of(read(R"({"path":"a/b","type":"console"})").document).empty());

@@ -28,7 +28,7 @@ class FakeSocket : public http::WebSocket {
     /// Takes nothing until it reads again.
     void pause() { paused_ = true; }
     void read_on();
-    /// Proves that it has read so many.
+    /// Proves that the client has read this many messages.
     void prove(std::uint64_t messages) const { on_receipt_(messages); }
     /// The connection is gone.
     void cut();

@@ -23,7 +23,7 @@ void subscribe(Stage& stage, ZmqTestClient& client) {
     REQUIRE(stage.receive(client, Channel::kIopub).header().msg_type == "iopub_welcome");
 }
 
-/// Holds hardly anything itself, so that what it does not read waits at the publisher.
+/// Subscribes with a small receive buffer, so that unread messages wait at the publisher.
 void subscribe_with_little_room(Stage& stage, ZmqTestClient& client) {
     client.iopub.set(zmq::sockopt::rcvhwm, 1);
     client.iopub.disconnect(client.info.endpoint(client.info.iopub_port));
@@ -52,8 +52,9 @@ class Printer {
     std::size_t next_ = 0;
 };
 
-/// The numbers of all stream messages that are there now, appended. Reads the content's frame as it
-/// is: {"n":N}.
+/// Appends the numbers of all stream messages that have arrived. Reads the content's frame
+/// directly:
+/// {"n":N}.
 void read_numbers(ZmqTestClient& client, std::vector<std::size_t>& numbers) {
     while (const std::optional<Frames> frames = try_receive_frames(client.iopub)) {
         // topic, delimiter, signature, header, parent header, metadata, content, buffers
@@ -144,8 +145,7 @@ TEST_CASE(
     CHECK(status.parent().msg_type == "execute_request");
 }
 
-TEST_CASE(
-    "output before the first subscription is for nobody, after it for all", "[jupyter][iopub]") {
+TEST_CASE("output before the first subscription is not sent, after it all is", "[jupyter][iopub]") {
     Stage stage;
     ZmqTestClient client(stage.context, stage.session->connection_file);
     for (std::size_t i = 0; i < 2 * limits::kZmqWaitingMessagesMax; ++i) {
@@ -181,7 +181,7 @@ TEST_CASE("100,000 messages reach a subscriber that reads late, all in order", "
     subscribe(stage, client);
     Printer printer(*stage.session, kMessages, 100);
     printer.run();
-    // It begins to read only when the session had to stop for it.
+    // The client begins to read only after the session had to stop for it.
     REQUIRE(stage.session->congested());
     REQUIRE(printer.printed() < kMessages);
     std::vector<std::size_t> numbers;
@@ -219,8 +219,7 @@ TEST_CASE("one that stalls beyond the bound loses, the others lose nothing", "[j
     CHECK_FALSE(stage.session->congested());
     CHECK(stage.log.at(0).find("a subscriber that does not read") != std::string::npos);
 
-    // When it reads again it finds what it had, in order, and is back: it gets what comes from now
-    // on.
+    // When the client reads again it gets its waiting messages in order, and then all new ones.
     std::vector<std::size_t> late;
     std::size_t extra = kMessages;
     REQUIRE(stage.run_until([&] {
@@ -246,7 +245,7 @@ TEST_CASE("what waits in the front has a bound, in messages", "[jupyter][iopub]"
     Printer printer(*stage.session, 1'000'000, 2000);
     printer.run();
     REQUIRE(stage.session->congested());  // one message waits
-    // A session that does not stop.
+    // The session does not stop.
     for (std::size_t i = 1; i < limits::kZmqWaitingMessagesMax; ++i) {
         stage.session->publish_bytes(i, 1);
     }
@@ -302,8 +301,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a client that does not read holds the end up for the linger time at most",
-    "[jupyter][iopub]") {
+    "a client that does not read delays the end for the linger time at most", "[jupyter][iopub]") {
     ZmqFrontConfig config;
     config.stall_max = kForever;
     Stage stage(config);
@@ -337,7 +335,7 @@ TEST_CASE("what ZeroMQ holds has a bound in bytes too", "[jupyter][iopub]") {
     CHECK(is_complete(numbers, kMessages));
 }
 
-TEST_CASE("bytes that nobody takes for too long are dropped and counted", "[jupyter][iopub]") {
+TEST_CASE("bytes that no client takes for too long are dropped and counted", "[jupyter][iopub]") {
     ZmqFrontConfig config;
     config.stall_max = std::chrono::milliseconds(5);
     Stage stage(config);
@@ -352,8 +350,8 @@ TEST_CASE("bytes that nobody takes for too long are dropped and counted", "[jupy
         read_numbers(client, numbers);
         return printer.printed() == 64 && !stage.session->congested();
     }));
-    // One that is larger than the bound passes when nothing else waits: tried again until ZeroMQ
-    // has got rid of the last ones.
+    // A message larger than the bound passes when nothing else waits: the test tries again until
+    // ZeroMQ has sent the last ones.
     const protocol::Message huge = FakeSession::make_bytes(64, limits::kZmqUnsentBytesMax + 1);
     std::uint64_t dropped = 0;
     REQUIRE(stage.run_until([&] {

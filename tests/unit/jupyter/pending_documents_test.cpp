@@ -53,7 +53,7 @@ TEST_CASE("a held document wakes all that wait when its place goes", "[rest][pen
     CHECK(woken == 4);
 }
 
-TEST_CASE("what is woken and finds the document held anew waits again", "[rest][pending]") {
+TEST_CASE("a waiter that wakes and finds the document held again waits again", "[rest][pending]") {
     boost::asio::io_context io;
     PendingDocuments pending(io);
     const Key key{"alice", "a.ipynb"};

@@ -50,7 +50,7 @@ TEST_CASE("the status counts kernels and connections", "[rest][api]") {
     CHECK(std::regex_match(status["last_activity"].get<std::string>(), time));
 }
 
-TEST_CASE("looking is no activity where the client says so", "[rest][api]") {
+TEST_CASE("a request that says so does not count as activity", "[rest][api]") {
     RestFixture rest;
     const auto activity = [&rest] { return rest.ask("GET", "/api/status").json["last_activity"]; };
     const auto before = activity();
@@ -94,7 +94,7 @@ TEST_CASE("a question about permissions that is not one is refused", "[rest][api
     }
 }
 
-TEST_CASE("who looks for a log-in is told that there is none", "[rest][api]") {
+TEST_CASE("the log-in pages say that there is no log-in", "[rest][api]") {
     RestFixture rest;
     const std::vector<std::pair<std::string, std::string>> wrong = {{"Authorization", "token no"}};
     for (const char* target : {"/login", "/logout", "/login?next=http%3A%2F%2Fevil.example"}) {
@@ -111,7 +111,7 @@ TEST_CASE("who looks for a log-in is told that there is none", "[rest][api]") {
     CHECK(rest.ask("POST", "/login", "password=x").status == 405);
 }
 
-TEST_CASE("there are no terminals, and it is said", "[rest][api]") {
+TEST_CASE("the terminal routes say that there are no terminals", "[rest][api]") {
     RestFixture rest;
     const auto list = rest.ask("GET", "/api/terminals?1700000000000");
     CHECK(list.status == 200);
@@ -123,7 +123,7 @@ TEST_CASE("there are no terminals, and it is said", "[rest][api]") {
     CHECK(rest.ask("DELETE", "/api/terminals/1").status == 404);
 }
 
-TEST_CASE("an address that Jupyter has and we do not is a JSON error", "[rest][api]") {
+TEST_CASE("an address that Jupyter has and Cellkeep does not is a JSON error", "[rest][api]") {
     RestFixture rest;
     for (const char* target :
          {"/api/contents",

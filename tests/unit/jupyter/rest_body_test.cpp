@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST_CASE("a body that says nothing is none", "[rest][body]") {
+TEST_CASE("a blank body counts as no body", "[rest][body]") {
     for (const char* body : {"", " ", "\r\n\t "}) {
         CAPTURE(body);
         const auto parsed = parse_body(body);
@@ -140,7 +140,7 @@ TEST_CASE("a variable that is not text without NUL is refused", "[rest][body]") 
         CHECK(choose_environment({{"KERNEL_X", value}}, {}).has_error());
     }
     CHECK(choose_environment({{"KERNEL_X", std::string("a\0b", 3)}}, {}).has_error());
-    // Nobody reads what is dropped.
+    // A dropped variable is not checked.
     CHECK(choose_environment({{"OTHER", 1}}, {}).has_value());
 }
 

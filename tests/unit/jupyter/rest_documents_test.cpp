@@ -90,7 +90,7 @@ TEST_CASE("a session may use a kernel that runs", "[rest][sessions]") {
     CHECK_FALSE(answer.json.contains("notebook"));
     CHECK(answer.json["name"] == "");
     CHECK(rest.backend.asked.empty());
-    // One that is gone is replaced.
+    // A kernel that is gone is replaced.
     const std::string gone =
         R"({"path":"d","type":"console","kernel":{"id":")" + std::string(kOtherUuid) + R"("}})";
     const auto fresh = rest.ask("POST", "/api/sessions", gone);
@@ -218,7 +218,8 @@ TEST_CASE("a bad change changes nothing", "[rest][sessions]") {
     CHECK(rest.ask("GET", session).json == before);
 }
 
-TEST_CASE("a session that went while its new kernel started takes it along", "[rest][sessions]") {
+TEST_CASE(
+    "a session that ended while its new kernel started ends that kernel, too", "[rest][sessions]") {
     RestFixture rest;
     const std::string session = make(rest);
     rest.backend.gate = std::make_shared<Completion<bool>>(rest.io);
@@ -252,7 +253,7 @@ TEST_CASE("a session ends with its kernel, and its kernel with it", "[rest][sess
     }
 }
 
-TEST_CASE("who is not an administrator sees its own sessions only", "[rest][sessions]") {
+TEST_CASE("a principal that is no administrator sees only its own sessions", "[rest][sessions]") {
     RestFixture rest;
     rest.add_kernel(kSomeUuid, "admin");
     const std::string session = make(rest);

@@ -36,14 +36,14 @@ class RestFixture {
         std::string text;
         nlohmann::json json;  // null if the text is not JSON
     };
-    /// With the token, unless headers say otherwise; no Content-Type. Who sends an Authorization is
-    /// whose token it is, else `principal`.
+    /// Sends the token, unless headers say otherwise, and no Content-Type. The principal is that of
+    /// the token in an Authorization header, else `principal`.
     Answer ask(
         const std::string& method,
         const std::string& target,
         const std::string& body = {},
         const std::vector<std::pair<std::string, std::string>>& headers = {});
-    /// The same, but only as far as it gets; run() goes on.
+    /// The same, but returns at the first wait; run() continues.
     std::shared_ptr<Answer> start(
         const std::string& method, const std::string& target, const std::string& body = {});
     void run();

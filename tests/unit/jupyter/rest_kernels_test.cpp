@@ -101,7 +101,8 @@ TEST_CASE("a bad body starts nothing", "[rest][kernels]") {
     CHECK(rest.backend.asked.empty());
 }
 
-TEST_CASE("a kernel that this server could have is refused with what gives it", "[rest][kernels]") {
+TEST_CASE(
+    "the refusal of a kernel that is not installed says what would install it", "[rest][kernels]") {
     RestFixture fixture;
     fixture.backend.absent = {{"cpp", "it has not been built", "Build it."}};
     for (const char* path : {"/api/kernels", "/api/sessions"}) {
@@ -173,7 +174,7 @@ TEST_CASE("a kernel's model has what clients parse", "[rest][kernels]") {
     CHECK(dead["reason"].get<std::string>().size() > 10);
 }
 
-TEST_CASE("kernels are listed whoever started them", "[rest][kernels]") {
+TEST_CASE("kernels of every front end are listed", "[rest][kernels]") {
     RestFixture rest;
     CHECK(rest.ask("GET", "/api/kernels").json == nlohmann::json::array());
     rest.add_kernel();
@@ -207,7 +208,7 @@ TEST_CASE("interrupt is 204, restart 200 with the kernel, delete 204", "[rest][k
 TEST_CASE("a kernel that does not exist is 404 for every request", "[rest][kernels]") {
     RestFixture rest;
     rest.add_kernel();
-    // Its session id is not an address here.
+    // The session id is not an address below /api/kernels.
     for (const std::string& id :
          {std::string(kOtherUuid),
           std::string("ses_1"),
@@ -225,7 +226,7 @@ TEST_CASE("a kernel that does not exist is 404 for every request", "[rest][kerne
     CHECK(rest.backend.sessions.size() == 1);
 }
 
-TEST_CASE("who is not an administrator sees its own kernels only", "[rest][kernels]") {
+TEST_CASE("a principal that is no administrator sees only its own kernels", "[rest][kernels]") {
     RestFixture rest;
     rest.add_kernel(kSomeUuid, "ada");
     rest.add_kernel(kOtherUuid, "bob");

@@ -29,7 +29,7 @@ TEST_CASE("every route of the REST API but a GET changes something", "[rest][rol
     }
 }
 
-TEST_CASE("an observer is told so as Jupyter clients read it", "[rest][roles]") {
+TEST_CASE("an observer is refused in the form that Jupyter clients read", "[rest][roles]") {
     RestFixture rest;
     (void)rest.add_kernel(kSomeUuid, "alice");
     const std::string kernel = std::string("/api/kernels/") + kSomeUuid;
@@ -58,7 +58,7 @@ TEST_CASE("an observer is told so as Jupyter clients read it", "[rest][roles]") 
     CHECK(rest.backend.sessions.size() == 1);
 }
 
-TEST_CASE("when one agent asked is no other one's business", "[rest][roles]") {
+TEST_CASE("an agent's last activity is hidden from other agents", "[rest][roles]") {
     RestFixture rest;
     const auto activity = [&rest](const char* name, http::Role role) {
         rest.principal = {name, role};
@@ -74,7 +74,8 @@ TEST_CASE("when one agent asked is no other one's business", "[rest][roles]") {
     CHECK(activity("eve", http::Role::kObserver) == activity("alice", http::Role::kAgent));
 }
 
-TEST_CASE("a kernel id that is somebody else's now shows nothing of it", "[rest][roles]") {
+TEST_CASE(
+    "a kernel id that now belongs to another principal shows nothing of it", "[rest][roles]") {
     RestFixture rest;
     rest.principal = {"alice", http::Role::kAgent};
     (void)rest.add_kernel(kSomeUuid, "alice");

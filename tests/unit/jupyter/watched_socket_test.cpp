@@ -23,7 +23,7 @@ TEST_CASE("one flooding client cannot keep the others from their turn", "[jupyte
     std::size_t before = 0;
     std::size_t most = 0;
     REQUIRE(stage.run_until([&] {
-        // One handler at a time: what one turn takes is what it adds.
+        // Runs one handler at a time, so the messages that it adds are those of one turn.
         while (stage.io.poll_one() > 0) {
             most = std::max(most, stage.session->submitted.size() - before);
             before = stage.session->submitted.size();

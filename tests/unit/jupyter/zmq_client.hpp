@@ -61,7 +61,7 @@ class ZmqTestClient {
     protocol::Signer signer_;
 };
 
-/// A front with one fake session, whose connection file somebody has opened.
+/// A front with one fake session, whose connection file a client has opened.
 struct Stage {
     explicit Stage(ZmqFrontConfig config = {}, bool opened = true);
     ~Stage();

@@ -178,7 +178,7 @@ TEST_CASE("over ipc a session has no sockets until its file is opened", "[jupyte
         more.push_back(std::make_shared<FakeSession>("ses_more" + std::to_string(index)));
         REQUIRE(stage.front->on_session_created(more.back()).has_value());
     }
-    (void)stage.io.poll();  // what their files' making has told
+    (void)stage.io.poll();  // runs what the creation of their files posted
     CHECK(count_descriptors() == descriptors);
     CHECK(files_below(stage.directory.path() + "/s").empty());
     CHECK(stage.session->observers.empty());
@@ -216,7 +216,7 @@ TEST_CASE("events that were lost open every session's sockets", "[jupyter][front
     std::size_t bound = 0;
     std::ifstream("/proc/sys/fs/inotify/max_queued_events") >> bound;
     REQUIRE(bound > 0);
-    // Two names in turn: an event like the last one in the queue is none (inotify(7)).
+    // Two names in turn: inotify(7) drops an event that equals the last one in the queue.
     const std::vector<std::string> names = {
         stage.directory.path() + "/c/x", stage.directory.path() + "/c/y"};
     for (const std::string& name : names) {

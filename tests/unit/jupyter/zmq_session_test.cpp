@@ -13,7 +13,7 @@ using protocol::Channel;
 
 namespace {
 
-/// Sends frames that must be refused, then a good message: when that has arrived, they were
+/// Sends frames that must be refused, then a good message. When that arrives, the frames have been
 /// refused.
 void check_refused(Stage& stage, ZmqTestClient& client, const Frames& frames) {
     const std::uint64_t before = stage.count(PeerEvent::kRejected);
@@ -23,7 +23,7 @@ void check_refused(Stage& stage, ZmqTestClient& client, const Frames& frames) {
     REQUIRE(stage.run_until([&] { return stage.session->submitted.size() == arrived + 1; }));
     CHECK(stage.session->submitted.back().message.header().msg_id == good.header().msg_id);
     CHECK(stage.count(PeerEvent::kRejected) == before + 1);
-    // Never an answer to the unauthenticated: the first to come is the one to the good message.
+    // The refused frames get no answer: the first answer is the one to the good message.
     FakeSession::reply(stage.session->submitted.back(), {{"status", "ok"}});
     CHECK(stage.receive(client, Channel::kShell).parent().msg_id == good.header().msg_id);
 }
@@ -51,7 +51,7 @@ TEST_CASE("an input_request comes back on stdin and its answer has the same orig
     Stage stage;
     ZmqTestClient client(stage.context, stage.session->connection_file);
     ZmqTestClient other(stage.context, stage.session->connection_file);
-    // The stdin connection must be there: prove it with a message that is of no use otherwise.
+    // The stdin connection must exist: this message only proves that.
     client.send(Channel::kStdin, "input_reply", {{"value", "early"}});
     REQUIRE(stage.run_until([&] { return stage.session->submitted.size() == 1; }));
     client.send(Channel::kShell, "execute_request", {{"code", "input()"}});
@@ -197,7 +197,7 @@ TEST_CASE("what is not signed with the key is refused without an answer", "[jupy
     SECTION("content missing") {
         frames.pop_back();
     }
-    SECTION("nothing but one empty frame") {
+    SECTION("only one empty frame") {
         frames = {""};
     }
     SECTION("random bytes") {
@@ -316,7 +316,7 @@ TEST_CASE("a beat of more than limits::kHeartbeatBytesMax is not taken", "[jupyt
     CHECK(*echo == Frames{most});
 
     send_frames(beats, {most + "y"});
-    // ZeroMQ drops the connection, and with it what was on its way: ask until the new one answers.
+    // ZeroMQ drops the connection and the messages on their way: ask until the new one answers.
     REQUIRE(stage.run_until([&] {
         beats.send(zmq::str_buffer("again"), zmq::send_flags::dontwait);
         return echoed();

@@ -66,7 +66,7 @@ TEST_CASE("without descriptors the failure says so by its number", "[jupyter][zm
 }
 #endif
 
-TEST_CASE("a router says that nobody has this identity", "[jupyter][zmq]") {
+TEST_CASE("a router says that no peer has this identity", "[jupyter][zmq]") {
     const ZmqContext context = ZmqContext::create().value();
     ZmqSocket socket = make_socket(context, ZmqSocketType::kRouter, 10);
     REQUIRE(socket.bind("tcp://127.0.0.1:*").has_value());
@@ -87,13 +87,13 @@ TEST_CASE("bytes sent from where they are stay until ZeroMQ is done with them", 
         const std::shared_ptr<const void> keep(
             large.data(), [&](const void* /*bytes*/) { ++released; });
         const std::vector<std::string_view> frames{"topic", large};
-        CHECK(socket.send(frames, keep).value() == SendOutcome::kSent);  // to nobody
+        CHECK(socket.send(frames, keep).value() == SendOutcome::kSent);  // no peer takes it
         CHECK(keep.use_count() == 1);
     }
     CHECK(released == 1);
 }
 
-TEST_CASE("ZeroMQ holds only so many messages of one client", "[jupyter][zmq][limits]") {
+TEST_CASE("ZeroMQ holds a bounded number of messages of one client", "[jupyter][zmq][limits]") {
     const int high_water_mark =
         GENERATE(limits::kZmqReceiveHighWaterMark, limits::kHeartbeatHighWaterMark);
     const ZmqContext context = ZmqContext::create().value();
@@ -106,16 +106,16 @@ TEST_CASE("ZeroMQ holds only so many messages of one client", "[jupyter][zmq][li
     client.set(zmq::sockopt::linger, 0);
     client.set(zmq::sockopt::sndhwm, 1);
     client.connect(endpoint);
-    // Each is larger than what a socket of the system holds on the way.
+    // Each message is larger than the buffers of the system's sockets.
     const std::string message(1U << 20U, 'x');
-    // A client that may not send for so long is being kept waiting by the mark, or by a slow
+    // A client that cannot send for this long is stopped by the high-water mark, or by a slow
     // machine: that could only make it send less.
     client.set(zmq::sockopt::sndtimeo, 1000);
     int sent = 0;
     while (sent < 2 * high_water_mark && client.send(zmq::buffer(message))) {
         ++sent;
     }
-    // What is beyond the mark: one in the decoder, one on the way, one with the client.
+    // Messages beyond the mark: one in the decoder, one on the way, one with the client.
     CHECK(sent <= high_water_mark + 3);
     boost::asio::io_context io;
     int received = 0;

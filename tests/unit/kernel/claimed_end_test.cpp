@@ -28,7 +28,7 @@ TEST_CASE("a claim that is never settled ends in a kill", "[session][claimed_end
     watched.claim.watch(steady_clock::now(), watched.note());
     watched.io.run();
     CHECK(watched.steps == std::vector<Step>{Step::kAsk, Step::kInterrupt, Step::kKill});
-    // It is over: the next one begins anew.
+    // The claim is over: the next one begins anew.
     watched.claim.watch(steady_clock::now(), watched.note());
     watched.io.restart();
     watched.io.run();
@@ -83,7 +83,7 @@ TEST_CASE("a claim that was settled does not come back with the next", "[session
     CHECK(watched.steps.size() == 3);
 }
 
-TEST_CASE("nothing is asked of who is gone", "[session][claimed_end]") {
+TEST_CASE("a claim that is destroyed asks for nothing", "[session][claimed_end]") {
     boost::asio::io_context io;
     int asked = 0;
     auto claim = std::make_unique<ClaimedEnd>(io, 1ms, 1ms);

@@ -30,7 +30,7 @@ class ControlClient : public ReplySink {
     std::vector<Message> replies;
 };
 
-/// A kernel that writes down what it is asked for.
+/// A kernel that records its requests.
 struct FakeControlledKernel {
     ServerMessages messages{"fake"};
     std::optional<json> info;

@@ -151,7 +151,7 @@ TEST_CASE(
     CHECK_FALSE(fixture.run.question().has_value());
     CHECK_FALSE(fixture.run.is_running());
     CHECK(vanished.expired());
-    // What it answers late is of no question.
+    // A late answer belongs to no question.
     const std::size_t sent = fixture.kernel().sent.size();
     fixture.run.take_input_reply(fixture.input_reply("client"));
     CHECK(fixture.kernel().sent.size() == sent);

@@ -54,7 +54,7 @@ TEST_CASE("each debug request is answered to its own asker, once", "[session][de
     waiting.answer(reply_to(second));
     CHECK(two->answers.size() == 1);
     waiting.answer(reply_to(first, "execute_reply"));  // not what was asked
-    waiting.answer(reply_to(debug_request()));         // nobody asked
+    waiting.answer(reply_to(debug_request()));         // no request has this id
     CHECK(one->answers.empty());
     CHECK(waiting.size() == 1);
     waiting.forget(first.header().msg_id);

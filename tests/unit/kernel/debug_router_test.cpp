@@ -26,7 +26,7 @@ class DebugClient : public ReplySink {
     std::vector<Message> replies;
 };
 
-/// A kernel that keeps what it is sent.
+/// A kernel that keeps the messages that it gets.
 struct DebugFixture {
     ServerMessages messages{"fake"};
     Status debugger = ok();

@@ -121,7 +121,7 @@ TEST_CASE("an execution that left nothing is answered at once", "[session][execu
     fixture.finish();
     REQUIRE(fixture.answers.size() == 1);
     CHECK(fixture.answers[0].artifacts.empty());
-    CHECK(fixture.freed == 0);  // the caller goes on by itself
+    CHECK(fixture.freed == 0);  // the caller goes on without a call
     CHECK_FALSE(fixture.files->busy());
 }
 

@@ -24,7 +24,7 @@ struct HandshakeFixture {
     KernelHandshake handshake{io};
     ServerMessages messages{"server"};
 
-    /// done lives longer than the wait.
+    /// `done` must live longer than the wait.
     void wait(boost::asio::awaitable<Status> wait, Waited& done) {
         boost::asio::co_spawn(io, keep(std::move(wait), done), boost::asio::detached);
         poll();
@@ -85,7 +85,7 @@ TEST_CASE("a process that fails is not the last one", "[session][handshake]") {
     fixture.poll();
     REQUIRE(restarted.has_value());
     CHECK(restarted->has_value());
-    // The next restart is waited for anew.
+    // The next restart has a new wait.
     Waited again;
     fixture.wait(fixture.handshake.wait_restarted(), again);
     CHECK_FALSE(again.has_value());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server's end of the link against a peer that is whatever a hostile kernel could be.
+// The server's end of the link against a peer that does what a hostile kernel could do.
 #include "kernel-manager/kernel/link/kernel_link.hpp"
 
 #include "protocol/frame.hpp"
@@ -287,7 +287,7 @@ TEST_CASE(
     // One message of many turns, then a small one.
     const std::string wire =
         on_wire(message(std::string(16 * most, 'x'))) + on_wire(message("end"));
-    std::size_t turns = 0;  // of somebody else
+    std::size_t turns = 0;  // of other handlers
     std::function<void()> other = [&] {
         ++turns;
         if (harness.received.size() < 1000) {
@@ -310,7 +310,7 @@ TEST_CASE(
         harness.io.poll_one();
         harness.io.restart();
     }
-    // 16 for what is looked at, 8 for the pieces that are handed out.
+    // 16 turns for scanning, 8 for the pieces that are handed out.
     CHECK(turns - before >= 20);
     std::string text;
     for (const Message& piece : harness.received) {

@@ -19,7 +19,7 @@ using protocol::Channel;
 using protocol::Message;
 using test::answer;
 
-/// A front end that can be told to take no more.
+/// A front end that the test can stop from taking more.
 class StoppedFront : public OutputObserver {
  public:
     void on_output(const OutputEntry& /*entry*/) override { ++seen; }

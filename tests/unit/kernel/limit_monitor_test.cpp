@@ -32,7 +32,7 @@ Message failure(int number) {
 
 }  // namespace
 
-TEST_CASE("what happened before a run is not the run's", "[session][monitor]") {
+TEST_CASE("events before a run are not counted for the run", "[session][monitor]") {
     SessionAccount account(10);
     LimitMonitor monitor(account);
     Usage usage;
@@ -44,7 +44,7 @@ TEST_CASE("what happened before a run is not the run's", "[session][monitor]") {
     CHECK_FALSE(monitor.end(usage, std::nullopt, SessionLimits{}, kStart).has_value());
 }
 
-TEST_CASE("what happened during a run is", "[session][monitor]") {
+TEST_CASE("events during a run are counted for it", "[session][monitor]") {
     SessionAccount account(10);
     LimitMonitor monitor(account);
     Usage usage;
@@ -62,7 +62,7 @@ TEST_CASE("what happened during a run is", "[session][monitor]") {
         LimitReason::kTooManyProcesses);
 }
 
-TEST_CASE("refusals that code coped with are not told", "[session][monitor]") {
+TEST_CASE("refusals that the code handled are not reported", "[session][monitor]") {
     SessionAccount account(10);
     LimitMonitor monitor(account);
     Usage usage;
@@ -89,7 +89,7 @@ TEST_CASE("the first limit wins", "[session][monitor]") {
     CHECK_THAT(hit->message, Catch::Contains("0.1 s"));
 }
 
-TEST_CASE("a flood is told once for each run and once between two", "[session][monitor]") {
+TEST_CASE("a flood is reported once for each run and once between two", "[session][monitor]") {
     const SessionLimits limits;
     SessionAccount account(10);
     LimitMonitor monitor(account);
@@ -109,7 +109,8 @@ TEST_CASE("a flood is told once for each run and once between two", "[session][m
     CHECK(monitor.passes_output(1, kStart));
 }
 
-TEST_CASE("a run may send so many messages at once and is cut for one more", "[session][monitor]") {
+TEST_CASE(
+    "a run may send kOutputCutMessages at once and is cut for one more", "[session][monitor]") {
     const SessionLimits limits;
     SessionAccount account(10);
     LimitMonitor monitor(account);
@@ -142,7 +143,7 @@ TEST_CASE("a run is cut at the end of its session's output budget", "[session][m
     const auto hit = monitor.end({}, std::nullopt, limits, kStart);
     CHECK_THAT(hit->message, Catch::Contains("total_output_bytes"));
     CHECK(account.find_exhausted(limits)->budget == "total_output_bytes");
-    // What an interpreter says between two runs is no reason to kill it for a budget.
+    // Output between two runs is no reason to kill the interpreter for a budget.
     CHECK_FALSE(monitor.passes_output(1000, kStart));
     CHECK(account.used().output_bytes == 101);
 }
@@ -195,12 +196,12 @@ TEST_CASE(
     LimitMonitor other(account);
     Usage usage;
     monitor.begin(usage, limits, kStart);
-    // All of it this run's own, which the end of another one has made known: it stays the run's.
+    // The first run has used all of this time alone: it still counts for that run only.
     usage.cpu_time = 50ms;
     other.begin(usage, limits, kStart);
     CHECK(monitor.cpu_time(limits, 50ms).time == 100ms);
     CHECK(other.cpu_time(limits, 0ms).time == 50ms);
-    // 30 ms of the other's, and 20 ms more of its own.
+    // Then the other run uses 30 ms, and the first 20 ms more.
     usage.cpu_time = 100ms;
     account.see(usage);
     CHECK(monitor.cpu_time(limits, 70ms).time == 70ms);
@@ -223,7 +224,7 @@ TEST_CASE("runs at the same time take from the budget of time together", "[sessi
     CHECK(monitor.wall_time(limits, 30s, kStart + 400ms).time == 800ms);
     CHECK(other.wall_time(limits, 30s, kStart + 400ms).time == 600ms);
     CHECK(other.wall_time(limits, 300ms, kStart + 400ms).time == 300ms);
-    // After 600 ms and 400 ms nothing is: each has had what it may.
+    // After 600 ms and 400 ms nothing is left: each run's limit is what it has used.
     CHECK(monitor.wall_time(limits, 30s, kStart + 600ms).time == 600ms);
     CHECK(other.wall_time(limits, 30s, kStart + 600ms).time == 400ms);
     CHECK(other.wall_time(limits, 30s, kStart + 600ms).from_budget);
@@ -235,7 +236,7 @@ TEST_CASE("runs at the same time take from the budget of time together", "[sessi
 }
 
 TEST_CASE(
-    "the budget of output is met and passed by one byte, whoever says it", "[session][monitor]") {
+    "the budget of output is met and passed by one byte, in every monitor", "[session][monitor]") {
     SessionLimits limits;
     limits.total_output_bytes = 100;
     SessionAccount account(10);
@@ -247,12 +248,12 @@ TEST_CASE(
     CHECK_FALSE(other.passes_output(40, kStart));
     CHECK(monitor.passes_output(1, kStart));
     CHECK(other.passes_output(1, kStart));
-    CHECK_FALSE(other.passes_output(1, kStart));  // told once
+    CHECK_FALSE(other.passes_output(1, kStart));  // reported once
     monitor.on_cut(Cut::kOutputLimit);
     CHECK_THAT(monitor.describe_cut(limits), Catch::Contains("total_output_bytes"));
 }
 
-TEST_CASE("a deadline is told to people as it always was", "[session][monitor]") {
+TEST_CASE("the text about a deadline is as it always was", "[session][monitor]") {
     const SessionLimits limits;
     SessionAccount account(10);
     LimitMonitor monitor(account);
@@ -264,7 +265,7 @@ TEST_CASE("a deadline is told to people as it always was", "[session][monitor]")
         "The cell reached its time limit of 2 s and is being interrupted.");
 }
 
-TEST_CASE("budgets stop everybody, the breaker only agents", "[session][monitor]") {
+TEST_CASE("budgets stop all clients, the breaker only agents", "[session][monitor]") {
     SessionLimits limits;
     SessionAccount account(1);
     LimitMonitor monitor(account);
@@ -284,7 +285,8 @@ TEST_CASE("budgets stop everybody, the breaker only agents", "[session][monitor]
     CHECK(account.find_exhausted(limits)->budget == "total_artifact_bytes");
 }
 
-TEST_CASE("refused calls are remembered by name, so many and no more", "[session][monitor]") {
+TEST_CASE(
+    "refused calls are remembered by name, at most kDenialsRememberedMax", "[session][monitor]") {
     SessionAccount account(10);
     LimitMonitor monitor(account);
     monitor.begin({}, SessionLimits{}, kStart);

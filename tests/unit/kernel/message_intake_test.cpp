@@ -122,7 +122,7 @@ TEST_CASE(
     CHECK(take(stream(std::string(most, 'x')), most).messages.size() == 1);
     CHECK(take(stream(std::string(most + 1, 'x')), most).messages.size() == 2);
 
-    // Every byte and escape of it arrives, cut nowhere within a character.
+    // Every byte and escape arrives, and no cut is inside a character.
     std::string inside;
     while (inside.size() < 3 * most) {
         inside += R"(é😀\n\ud83d\ude00\\x)";
@@ -180,7 +180,7 @@ TEST_CASE("only stream text is cut", "[session][intake]") {
         1);
 }
 
-TEST_CASE("what there is no time to look at is passed on unread", "[session][intake]") {
+TEST_CASE("a message for which there is no time is passed on unread", "[session][intake]") {
     MessageIntake intake;
     CHECK(intake.unscanned() == 0);
     const std::string content = R"({"data":{"k":1}})";

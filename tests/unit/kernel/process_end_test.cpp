@@ -64,7 +64,7 @@ TEST_CASE("an exit that the server did not cause has its own reason", "[session]
     CHECK(reason_after(exit_by(SIGSEGV), kOomKillsBefore) == "signal(11)");
     CHECK(reason_after(exit_by(SIGKILL), kOomKillsBefore) == "signal(9)");
     CHECK(reason_after(exit_by(SIGKILL), kOomKillsBefore + 1) == "oom");
-    // A child was killed for the memory, and the interpreter ended by itself.
+    // The kernel killed a child for lack of memory, and the interpreter ended on its own.
     CHECK(reason_after(exit_with(1), kOomKillsBefore + 1) == "exited(1)");
     CHECK(reason_after(exit_by(SIGSEGV), kOomKillsBefore + 1) == "signal(11)");
 }
@@ -135,7 +135,7 @@ TEST_CASE("a restart that is asked for during a sweep decides anew", "[session][
     CHECK(end.reason().kind == Death::Kind::kRequested);
     const ProcessEnd::Settled settled = end.complete();
     CHECK_FALSE(settled.restarts.has_value());  // to be decided, with the new reason
-    REQUIRE(settled.told.has_value());          // but its client is not told twice
+    REQUIRE(settled.told.has_value());          // but its client gets no second message
     CHECK(settled.told->header().msg_id == told.header().msg_id);
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("what is settled about an end holds for that one only", "[session][end
     CHECK_FALSE(again.told.has_value());
 }
 
-TEST_CASE("remains that do not go leave it dead", "[session][end]") {
+TEST_CASE("a kernel whose processes do not end stays dead", "[session][end]") {
     ProcessEnd end = make_end();
     CHECK(end.kill(kAsked));
     end.tell(cell(), true);

@@ -28,7 +28,7 @@ TEST_CASE("the cell of an ending process does not wait for the sweep", "[session
         Calls{"+died", "lost: exited(3), told, restarts", "+restart", "restarting", "started"});
 }
 
-TEST_CASE("what a killed process left may not go", "[session][process]") {
+TEST_CASE("the processes that a killed kernel left may not end", "[session][process]") {
     SupervisorFixture fixture(false, 1h, 0ms);
     fixture.launch_ready();
     fixture.supervisor.kill({Death::Kind::kWallTimeout, 0});
@@ -51,7 +51,7 @@ TEST_CASE("a restart during a sweep decides what follows", "[session][process]")
     fixture.exit();
     const auto restarted = fixture.spawn(fixture.supervisor.restart());
     fixture.poll();
-    CHECK(fixture.process().signals.empty());  // it has ended by itself
+    CHECK(fixture.process().signals.empty());  // it had ended without a signal
     CHECK(fixture.take_calls() == Calls{"fail waiting: requested"});
     CHECK(fixture.starts.processes.size() == 1);
     fixture.supervisor.on_swept();
@@ -121,7 +121,7 @@ TEST_CASE("a process that dies again and again is left dead", "[session][process
     CHECK(fixture.supervisor.restarts() == limits::kRestartsMax + 2);
 }
 
-TEST_CASE("no process follows", "[session][process]") {
+TEST_CASE("no process follows where none may", "[session][process]") {
     SECTION("after a spare") {
         SupervisorFixture fixture(true);
         fixture.launch_ready();

@@ -25,7 +25,7 @@ TEST_CASE("a process is ready when it has answered its first question", "[sessio
     CHECK(fixture.take_calls() == Calls{"started"});
     CHECK_FALSE(ready->has_value());
     CHECK_FALSE(fixture.supervisor.takes_requests());
-    // The status of that question is no news; anything else it says is.
+    // The status messages of the first question are not passed on; all other messages are.
     fixture.process().say(status_of(fixture.process().sent[0], "busy"));
     CHECK(fixture.take_calls().empty());
     fixture.process().answer_info({{"implementation", "x"}}, "its-name");
@@ -110,7 +110,7 @@ TEST_CASE("an OOM kill is the death of the process that ran then", "[session][pr
         fixture.supervisor.on_exit(killed, Cut::kNone);
         fixture.supervisor.on_swept();
         CHECK(fixture.supervisor.death()->kind == Death::Kind::kOom);
-        // The next one begins with that count.
+        // The next process begins with that count.
         fixture.process().answer_info();
         fixture.supervisor.on_exit(
             {.id = 2, .signaled = true, .status = SIGKILL, .failure = {}}, Cut::kNone);

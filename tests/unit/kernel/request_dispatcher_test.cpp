@@ -163,7 +163,7 @@ TEST_CASE("a dead kernel's requests are all answered", "[session][dispatcher]") 
 
 namespace {
 
-/// Than everything that waits.
+/// A time later than all waiting requests.
 std::chrono::steady_clock::time_point later() {
     return std::chrono::steady_clock::time_point::max();
 }

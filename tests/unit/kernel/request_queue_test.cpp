@@ -120,7 +120,7 @@ TEST_CASE("a session's queue is bounded by the table of limits", "[session][queu
     CHECK(queue.push(pending_request("execute_request", "a", "1")).has_error());
 }
 
-TEST_CASE("an abort takes the failing client's executions and nobody else's", "[session][queue]") {
+TEST_CASE("an abort takes only the executions of the failing client", "[session][queue]") {
     RequestQueue queue(10, 1 << 20U);
     const std::chrono::steady_clock::time_point shown(std::chrono::seconds(100));
     for (auto one :

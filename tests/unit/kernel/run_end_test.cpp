@@ -33,7 +33,7 @@ TEST_CASE("a kernel that dies while files are being written", "[session][run]") 
     CHECK_FALSE(fixture.run.is_running());
     CHECK(fixture.starts.processes.size() == 2);
     died.set_value();
-    // Its files are not placed any more, and nothing is sent to the fresh process but its question.
+    // Its files are not placed any more, and the fresh process gets only its first question.
     std::promise<void> done;
     fixture.thread->run([&done] {
         done.set_value();

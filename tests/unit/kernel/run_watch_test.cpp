@@ -42,7 +42,7 @@ struct WatchFixture {
          .kill = [this](const Death& why) { kills.push_back(why.kind); }},
         [this] { return owner; }};
 
-    /// began: before now.
+    /// Begins a run; `began` is how long ago.
     void begin(std::chrono::milliseconds began = 0ms, std::uint64_t number = 1) {
         RunWatch::Start start = watch.begin();
         start.at -= began;
@@ -215,14 +215,14 @@ TEST_CASE(
         fixture.begin(0ms, 2);
     };
     fixture.begin(0ms, 1);
-    // The second has passed its CPU limit; that is said once, by its own look.
+    // The second run has passed its CPU limit: its own look reports that, once.
     CHECK(fixture.cuts == std::vector<Cut>{Cut::kWallTimeout, Cut::kCpuTimeout});
 }
 
 TEST_CASE("a run is charged its own CPU time from when others come", "[session][watch]") {
     WatchFixture fixture;
     fixture.usage.cpu_time = 10s;
-    fixture.watch.count_own_cpu();  // it cannot be told apart
+    fixture.watch.count_own_cpu();  // its own CPU time is not known yet
     CHECK_FALSE(fixture.watch.counts_own_cpu());
     fixture.begin();
     fixture.usage.cpu_time = 12s;

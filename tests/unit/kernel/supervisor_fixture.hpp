@@ -154,7 +154,7 @@ struct SupervisorFixture {
         io.restart();
         (void)io.poll();
     }
-    /// The result of a wait that ends without the passing of time.
+    /// The result of a wait that ends without a timer.
     Done spawn(boost::asio::awaitable<Status> wait) {
         auto done = std::make_shared<std::optional<Status>>();
         boost::asio::co_spawn(io, note_result(std::move(wait), done), boost::asio::detached);

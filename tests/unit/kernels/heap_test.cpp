@@ -26,7 +26,7 @@ std::uintptr_t address(const Block& block) {
     return reinterpret_cast<std::uintptr_t>(block.get());
 }
 
-/// Not under a sanitizer, whose allocator has an order of its own.
+/// Skipped under a sanitizer, whose allocator has an order of its own.
 bool is_system_heap() {
     const Block some = allocate(24);
     return ::mallinfo2().arena != 0;

@@ -104,7 +104,7 @@ TEST_CASE("an answer to a question comes through a shared link", "[kernels][inbo
     CHECK_FALSE(pair.inbox.next().value());  // the end stays
 }
 
-TEST_CASE("what a shared link holds is bounded, and the error is told", "[kernels][inbox]") {
+TEST_CASE("what a shared link holds is bounded, and the error is reported", "[kernels][inbox]") {
     LinkPair pair;
     REQUIRE(pair.inbox.share());
     std::thread sender([&] {

@@ -45,7 +45,7 @@ class Failing final : public Interpreter {
     void shutdown_request_impl() override {}
 };
 
-/// Serves what the requests ask for, then reads all that was sent until the last idle.
+/// Serves the requests, then reads all messages until the last idle.
 std::vector<protocol::Message> serve(
     LinkPair& pair, const std::vector<std::pair<std::string, json>>& requests) {
     for (const auto& [type, content] : requests) {

@@ -29,7 +29,8 @@ json stream(const char* name, const std::string& text) {
     return {{"name", name}, {"text", text}};
 }
 
-/// In a child that may start no thread: 0 if the writer is told to flush and no signal is blocked.
+/// For a child that may start no thread: returns 0 if the writer must flush and no signal is
+/// blocked.
 int write_without_threads(OutputBuffer& output) {
     constexpr uid_t kNobody = 65534;  // RLIMIT_NPROC does not hold for root.
     const rlimit none{0, 0};
@@ -127,7 +128,7 @@ TEST_CASE("end_cell sends what is held and leaves one thread", "[kernels][output
     }
 }
 
-TEST_CASE("between cells the writer is told to schedule, once", "[kernels][output]") {
+TEST_CASE("between cells the writer must schedule, once", "[kernels][output]") {
     LinkPair pair;
     OutputBuffer output(pair.outbox);
     output.begin_cell();

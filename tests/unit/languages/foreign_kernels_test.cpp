@@ -71,7 +71,7 @@ TEST_CASE("a kernelspec is offered with its program, and what that belongs to") 
     const ForeignKernel& deno = kernels.found[0];
     CHECK(deno.name == "deno");
     CHECK(deno.display_name == "ts");
-    // The file alone: what lies beside it may be somebody's home.
+    // Only the file itself: the folder around it may be a home folder.
     CHECK(sources(deno) == std::vector<std::string>{host.at("home/bin/deno")});
     const ForeignKernel& python = kernels.found[1];
     CHECK(python.display_name == "P");
@@ -109,13 +109,13 @@ TEST_CASE("an interpreter's own installation is shown whole, with a virtual envi
 
 TEST_CASE("a program that could not run inside is not offered, and it is said why") {
     Host host;
-    // Of a prefix that holds more than an installation, which is never shown whole.
+    // The prefix holds more than an installation, so it is never shown whole.
     host.program("home/bin/python3.11");
     host.write("home/lib/python3.11/os.py", "");
     host.write("home/.ssh/key", "private");
     const std::string library = host.at("home/lib/python3.11");
     const std::string argv = R"({"argv": [")" + host.at("home/bin/python3.11") + R"("])";
-    // A script whose interpreter no session sees, though the script itself is shown.
+    // The session sees the script, but not the script's interpreter.
     host.program("elsewhere/sh");
     host.write("scripts/run", "#! " + host.at("elsewhere/sh") + " -e\n");
     fs::permissions(host.at("scripts/run"), fs::perms::owner_all);

@@ -12,7 +12,7 @@
 namespace cellkeep::session {
 namespace {
 
-/// With paths of its own beside one that every language has.
+/// A language with `own_paths` paths of its own, and one that every language has.
 KernelSpec language_with(const std::string& name, std::size_t own_paths) {
     KernelSpec spec;
     spec.language = name;
@@ -60,7 +60,7 @@ TEST_CASE("a catalogue never has more paths than a sandbox can show", "[session]
     }
 }
 
-TEST_CASE("languages of our own that are not there are named", "[session][languages]") {
+TEST_CASE("languages of Cellkeep that are not installed are named", "[session][languages]") {
     const std::vector<NotOffered> known = {{"javascript", "it needs node", ""}};
     const auto absent = find_absent_languages({"python", "bash", "sql"}, known);
     REQUIRE(absent.size() == 2);

@@ -82,7 +82,7 @@ TEST_CASE("what a language lacks is named", "[session][languages]") {
         folders.add("toy", {{"programs", {{"p", "no-such-program"}}}});
         CHECK_THAT(folders.refusal(), Contains("no-such-program"));
     }
-    SECTION("a program that nobody may run") {
+    SECTION("a program that is not executable") {
         std::ofstream(folders.path() + "/text") << "x";
         folders.add("toy", {{"programs", {{"p", folders.path() + "/text"}}}});
         CHECK_THAT(folders.refusal(), Contains("/text"));
@@ -101,7 +101,8 @@ TEST_CASE("what a language lacks is named", "[session][languages]") {
     }
 }
 
-TEST_CASE("the packages of a language are what gives it what it lacks", "[session][languages]") {
+TEST_CASE(
+    "the hint about what a language lacks names the packages to install", "[session][languages]") {
     const Folders folders;
     folders.add("file", {{"requires", {"/no/such"}}, {"system_packages", {"one", "two"}}});
     folders.add("program", {{"programs", {{"p", "no-such"}}}, {"system_packages", {"nodejs"}}});

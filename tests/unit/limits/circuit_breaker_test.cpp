@@ -24,7 +24,7 @@ void run(CircuitBreaker& breaker, CircuitVote vote, CircuitBreaker::Time now) {
     breaker.on_end(vote, now);
 }
 
-/// One that has just opened.
+/// A breaker that has just opened.
 CircuitBreaker opened() {
     CircuitBreaker breaker(3);
     for (int i = 0; i < 3; ++i) {
@@ -63,7 +63,7 @@ TEST_CASE("a success in between starts the count again", "[session][breaker]") {
     CHECK(breaker.info(kStart).failures == 0);
 }
 
-TEST_CASE("what somebody interrupted says nothing", "[session][breaker]") {
+TEST_CASE("an interrupted execution does not count", "[session][breaker]") {
     CircuitBreaker breaker(2);
     run(breaker, CircuitVote::kFailure, kStart);
     run(breaker, CircuitVote::kNone, kStart);
@@ -81,7 +81,7 @@ TEST_CASE("a breaker that is off never opens", "[session][breaker]") {
     CHECK(breaker.info(kStart).state == CircuitState::kClosed);
 }
 
-TEST_CASE("after its time one may try, and only one at a time", "[session][breaker]") {
+TEST_CASE("after its time one execution may try, and only one at a time", "[session][breaker]") {
     CircuitBreaker breaker = opened();
     const auto before = kStart + limits::kBreakerCooldownFirst - 1ms;
     const auto after = kStart + limits::kBreakerCooldownFirst;

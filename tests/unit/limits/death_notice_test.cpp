@@ -15,7 +15,7 @@ using cellkeep::session::kServerShutdown;
 using cellkeep::session::SessionLimits;
 using namespace std::chrono_literals;
 
-TEST_CASE("a death is told with the limit and with what is left", "[session][notice]") {
+TEST_CASE("the notice of a death names the limit and what is left", "[session][notice]") {
     SessionLimits limits;
     limits.memory_mb = 2048;
     CHECK(
@@ -43,7 +43,7 @@ TEST_CASE("a death is told with the limit and with what is left", "[session][not
         Catch::Contains("The server is shutting down"));
 }
 
-TEST_CASE("what somebody asked for is no news", "[session][notice]") {
+TEST_CASE("a death that a client asked for has no notice", "[session][notice]") {
     CHECK_FALSE(is_news({Death::Kind::kRequested, 0}));
     CHECK(is_news({Death::Kind::kRequested, kServerShutdown}));
     for (const auto kind :
@@ -60,7 +60,7 @@ TEST_CASE("what somebody asked for is no news", "[session][notice]") {
     }
 }
 
-TEST_CASE("durations are said in the units that people set them in", "[session][notice]") {
+TEST_CASE("durations are shown in the units in which people set them", "[session][notice]") {
     CHECK(describe_duration(0ms) == "0 s");
     CHECK(describe_duration(30s) == "30 s");
     CHECK(describe_duration(1500ms) == "1.5 s");

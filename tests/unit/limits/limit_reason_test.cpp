@@ -87,11 +87,11 @@ TEST_CASE("each failure is told by its own reason and status", "[session][limits
     }
 }
 
-TEST_CASE("an ordinary failure is no limit's", "[session][limits]") {
+TEST_CASE("an ordinary failure has no limit as its reason", "[session][limits]") {
     ErrorFacts value_error;
     value_error.name = "ValueError";
     CHECK_FALSE(find_limit(value_error, {}, SessionLimits{}).has_value());
-    // A file of root's; a socket that has nothing to read; a refusal that the code did not fail of.
+    // A file of root; a socket with nothing to read; refusals that did not cause the failure.
     CHECK_FALSE(find_limit(os_error(EACCES, "PermissionError"), {}, SessionLimits{}).has_value());
     CHECK_FALSE(find_limit(os_error(EAGAIN, "BlockingIOError"), {}, SessionLimits{}).has_value());
     CHECK_FALSE(find_limit(os_error(ENOENT), denied("ptrace"), SessionLimits{}).has_value());
@@ -99,7 +99,7 @@ TEST_CASE("an ordinary failure is no limit's", "[session][limits]") {
     CHECK_FALSE(find_limit(value_error, refused_processes(), SessionLimits{}).has_value());
 }
 
-TEST_CASE("hints say the numbers", "[session][limits]") {
+TEST_CASE("hints contain the numbers", "[session][limits]") {
     SessionLimits limits;
     limits.memory_mb = 333;
     limits.disk_mb = 77;
@@ -128,7 +128,7 @@ TEST_CASE("hints say the numbers", "[session][limits]") {
     CHECK_THAT(hint(os_error(EPERM), denied("ptrace")), Catch::Contains("ptrace"));
 }
 
-TEST_CASE("a cut is told with what was used", "[session][limits]") {
+TEST_CASE("the reason of a cut says what was used", "[session][limits]") {
     SessionLimits limits;
     CutFacts cut;
     CHECK_FALSE(find_limit(cut, limits).has_value());
@@ -162,7 +162,7 @@ TEST_CASE("a cut is told with what was used", "[session][limits]") {
         Catch::Contains(std::to_string(cellkeep::limits::kOutputCutMessages)));
 }
 
-TEST_CASE("a death of a limit is told as that limit's", "[session][limits]") {
+TEST_CASE("a death from a limit has that limit as its reason", "[session][limits]") {
     const SessionLimits limits;
     CHECK(find_limit(Death{Death::Kind::kOom, 0}, {}, limits)->reason == LimitReason::kOom);
     const auto filtered = find_limit(Death{Death::Kind::kSignal, SIGSYS}, denied("bpf"), limits);
@@ -182,7 +182,7 @@ TEST_CASE("a death of a limit is told as that limit's", "[session][limits]") {
     }
 }
 
-TEST_CASE("a death is the code's own or somebody else's doing", "[session][limits]") {
+TEST_CASE("a death is caused by the code or from outside", "[session][limits]") {
     CHECK(is_own_fault({Death::Kind::kSignal, SIGSEGV}));
     CHECK(is_own_fault({Death::Kind::kOom, 0}));
     CHECK(is_own_fault({Death::Kind::kOutputLimit, 0}));

@@ -47,7 +47,7 @@ TEST_CASE("a session with more text in its answers may say more", "[session][met
     CHECK(meter.add(1, kStart) == OutputMeter::Bound::kBytes);
 }
 
-TEST_CASE("who says little at a time may say it for ever", "[session][meter]") {
+TEST_CASE("a session that prints little at a time may print for ever", "[session][meter]") {
     auto meter = begun();
     auto now = kStart;
     for (int second = 0; second < 1000; ++second) {
@@ -61,7 +61,7 @@ TEST_CASE("who says little at a time may say it for ever", "[session][meter]") {
     CHECK(meter.bytes() > 3 * limits::kOutputCutBytes);
 }
 
-TEST_CASE("silence fills it up to what it had and no further", "[session][meter]") {
+TEST_CASE("silence refills the allowance up to its start and no further", "[session][meter]") {
     auto meter = begun();
     REQUIRE_FALSE(meter.add(limits::kOutputCutBytes, kStart).has_value());
     const auto later = kStart + std::chrono::hours(100'000);

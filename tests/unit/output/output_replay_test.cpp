@@ -21,7 +21,7 @@ namespace limits = cellkeep::limits;
 
 namespace {
 
-/// Says these in a request's name.
+/// Publishes messages with one request as parent.
 class Speaker {
  public:
     Speaker(OutputJournal& journal, const std::string& msg_id) : journal_(journal) {
@@ -70,7 +70,8 @@ Message question(const json& content) {
 
 }  // namespace
 
-TEST_CASE("a replay has a request's whole output in order and nobody else's", "[session][replay]") {
+TEST_CASE(
+    "a replay has the whole output of its request in order and no other", "[session][replay]") {
     OutputJournal journal(100, 1 << 20U);
     Speaker mine(journal, "mine");
     Speaker other(journal, "other");
@@ -106,7 +107,7 @@ TEST_CASE("a replay says where each request is", "[session][replay]") {
     CHECK(replay["truncated"].empty());
 }
 
-TEST_CASE("a beginning that the journal let go is told", "[session][replay]") {
+TEST_CASE("a replay says when the journal has let go of its beginning", "[session][replay]") {
     OutputJournal journal(3, 1 << 20U);
     Speaker mine(journal, "mine");
     mine.status("busy");

@@ -223,7 +223,7 @@ TEST_CASE("a directory that others can write is refused", "[protocol][connection
         CHECK_FALSE(written.error().hint().empty());
         CHECK(directory.entry_count() == 0);
     }
-    // With the sticky bit nobody can replace the file of another (Jupyter's runtime directory).
+    // With the sticky bit no user can replace another's file (Jupyter's runtime directory).
     REQUIRE(::chmod(directory.path().c_str(), 01777U) == 0);
     CHECK(write_connection_file(directory.file("k.json"), example_info()).has_value());
     CHECK(write_connection_file(directory.file("none/k.json"), example_info()).has_error());
@@ -274,7 +274,7 @@ TEST_CASE("what is not a plain file of ours is refused", "[protocol][connection]
     REQUIRE(::symlink("good", directory.file("link").c_str()) == 0);
     CHECK(load_connection_file(directory.file("link")).has_error());
 
-    // A FIFO must not hold the reader.
+    // A FIFO must not block the reader.
     REQUIRE(::mkfifo(directory.file("fifo").c_str(), 0600) == 0);
     const auto fifo = load_connection_file(directory.file("fifo"));
     REQUIRE(fifo.has_error());

@@ -21,7 +21,7 @@ namespace limits = cellkeep::limits;
 
 namespace {
 
-/// In slices of so many bytes; how many calls it took is not the test's business.
+/// Scans in slices of `bytes`; the number of calls does not matter.
 State scan_in_slices(std::string_view text, std::size_t bytes) {
     JsonScanner scanner;
     while (scanner.advance(text, bytes) == State::kMore) {
@@ -256,7 +256,7 @@ TEST_CASE("the listener hears what is near the root", "[protocol][scanner]") {
     CHECK(heard.events == expected);
 }
 
-TEST_CASE("an object is told from other values", "[protocol][scanner]") {
+TEST_CASE("an object is distinguished from other values", "[protocol][scanner]") {
     CHECK(is_valid_json_object(" {\"a\":1} "));
     for (const char* text : {"", "[]", "null", "\"{}\"", "{", "{}}", "1"}) {
         CHECK_FALSE(is_valid_json_object(text));

@@ -194,7 +194,7 @@ TEST_CASE("create refuses what from_frame would", "[protocol][message]") {
     }
 }
 
-TEST_CASE("content and metadata are judged when somebody asks", "[protocol][message]") {
+TEST_CASE("content and metadata are checked only when they are parsed", "[protocol][message]") {
     const std::string text = GENERATE("", "[]", "1", "{", "{}{}", "\"\xff\"");
     CAPTURE(text);
     const auto made = Message::from_frame(right_frame({"iopub", kHeader, "{}", text, text}));

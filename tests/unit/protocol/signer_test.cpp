@@ -164,7 +164,7 @@ TEST_CASE("any other signature is refused", "[protocol][signer]") {
         changed[i] = changed[i] == '0' ? '1' : '0';
         check_opening_refused(signer, with_signature(changed), code, "does not match");
     }
-    // None of the attempts used up the right one.
+    // None of the attempts used up the right signature.
     CHECK(signer.open(Channel::kShell, good_frames()).has_value());
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("a message is opened once", "[protocol][signer]") {
     auto signer = make_signer();
     REQUIRE(signer.open(Channel::kShell, good_frames()).has_value());
     check_opening_refused(signer, good_frames(), ErrorCode::kProtocol, "seen before");
-    // Neither another identity nor another channel makes it new.
+    // Another identity or another channel does not make the message new.
     auto frames = good_frames();
     frames[0] = "somebody";
     check_opening_refused(signer, frames, ErrorCode::kProtocol, "seen before");

@@ -43,7 +43,7 @@ struct FakeTree {
     void may_enable(const std::string& cgroup) const {
         write(root.path() + cgroup + "/cgroup.subtree_control", "");
     }
-    /// As a cgroup below the root that holds processes.
+    /// Makes it a cgroup below the root that holds processes.
     void populate(const std::string& cgroup) const {
         write(root.path() + cgroup + "/cgroup.type", "domain\n");
         write(root.path() + cgroup + "/cgroup.procs", "1\n2\n");
@@ -56,7 +56,7 @@ struct FakeTree {
 
 }  // namespace
 
-TEST_CASE("a tree without the wanted controllers moves nobody") {
+TEST_CASE("in a tree without the wanted controllers no process is moved") {
     // A hybrid host: v2 may still have others.
     FakeTree tree("");
     tree.controllers("", "hugetlb misc\n");
@@ -88,7 +88,7 @@ TEST_CASE("a server that stepped aside before finds its place again") {
     CHECK(place.controllers == Controllers{"memory", "pids"});
 }
 
-TEST_CASE("root in a login scope goes to the root of the tree and moves nobody") {
+TEST_CASE("root in a login scope goes to the root of the tree and moves no process") {
     FakeTree tree("/user.slice/session-1.scope");
     tree.controllers("/user.slice/session-1.scope", "memory pids cpu\n");
     tree.controllers("", "memory pids cpu\n");

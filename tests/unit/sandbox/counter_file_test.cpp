@@ -20,7 +20,7 @@ TEST_CASE("a counter file is opened once and read anew each time", "[sandbox][cg
     CHECK(file.number(path) == 17);
     REQUIRE(write_control_file(path, "18\n"));
     CHECK(file.number(path) == 18);
-    // Its name may lead elsewhere meanwhile.
+    // Its name may lead to another file by then.
     REQUIRE(::unlink(path.c_str()) == 0);
     CHECK(file.number(path) == 18);
 }

@@ -32,11 +32,11 @@ TEST_CASE("as many reports at once as the burst, then one per period") {
     CHECK(budget.wait_ms(kNow + kDenialReportPeriodMs - 1) == 1);
     budget.refill(kNow + kDenialReportPeriodMs);
     CHECK(spend_all(budget) == 1);
-    // What is left of a period is not lost.
+    // The rest of a period is not lost.
     budget.refill(kNow + 2 * kDenialReportPeriodMs + 50);
     CHECK(spend_all(budget) == 1);
     CHECK(budget.wait_ms(kNow + 2 * kDenialReportPeriodMs + 50) == kDenialReportPeriodMs - 50);
-    // However long nobody was refused anything, no more than the burst.
+    // However long there was no refusal, no more than the burst.
     budget.refill(kNow + 1'000 * kDenialReportPeriodMs);
     CHECK(spend_all(budget) == kDenialReportsBurst);
 }

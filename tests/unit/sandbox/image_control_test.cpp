@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Two images beside a directory that is none.
+/// Two images beside a plain directory.
 struct Images {
     Images() : path(scratch.path()) {
         for (const char* name : {"/one/usr/bin", "/two/opt", "/one-more", "/host"}) {

@@ -38,7 +38,7 @@ TEST_CASE("a pool of networks is filled up to its bound and no further, and refi
         return fake_network();
     });
     CHECK(pool.settle() == 0);
-    CHECK(made == 0);  // nobody has asked yet
+    CHECK(made == 0);  // none was requested yet
     for (std::size_t taken = 1; taken <= 2 * kNetworksReadyMax; ++taken) {
         REQUIRE(pool.take(kPatience).has_value());
         CHECK(pool.settle() == kNetworksReadyMax);
@@ -46,7 +46,7 @@ TEST_CASE("a pool of networks is filled up to its bound and no further, and refi
     }
 }
 
-TEST_CASE("nobody gets a network that somebody has had") {
+TEST_CASE("a network is handed out once only") {
     NetworkPool pool(&fake_network);
     std::vector<NetworkNamespace> held;
     std::set<int> seen;
@@ -74,13 +74,13 @@ TEST_CASE("a network that cannot be made is an error at once, and tried again wh
         REQUIRE(refused.has_error());
         CHECK(refused.error().errno_value() == ENOSPC);
         CHECK(pool.settle() == 0);
-        CHECK(attempts == asked);  // and not again by itself
+        CHECK(attempts == asked);  // no attempt without a request
     }
     broken = false;
     CHECK(pool.take(kPatience).has_value());
 }
 
-TEST_CASE("who waits for a network waits no longer than it said, and stopping lets go of all") {
+TEST_CASE("a wait for a network ends at its time limit, and stopping ends all waits") {
     std::promise<void> release;
     std::shared_future<void> released = release.get_future().share();
     NetworkPool slow([=] {
@@ -99,7 +99,7 @@ TEST_CASE("who waits for a network waits no longer than it said, and stopping le
     CHECK(slow.settle() == 0);
 }
 
-TEST_CASE("a child of fork gets no network of its parent's, and ends in peace") {
+TEST_CASE("a forked child gets no network of its parent, and ends without an error") {
     NetworkPool pool(&fake_network);
     REQUIRE(pool.take(kPatience).has_value());
     const pid_t child = ::fork();

@@ -84,7 +84,7 @@ std::vector<Row> table() {
         {"a read", line(SYS_read, {0, kPointer, 64, 0, 0, 0}), true},
         {"a server", line(SYS_accept4, {5, 0, 0, 0, 0, 0}), true},
         {"a child", line(SYS_wait4, {kForEver, 0, 0, 0, 0, 0}), true},
-        {"a write that nobody takes", line(SYS_write, {3, kPointer, 64, 0, 0, 0}), false},
+        {"a write that no reader takes", line(SYS_write, {3, kPointer, 64, 0, 0, 0}), false},
         {"a sleep", line(SYS_clock_nanosleep, {0, 0, kPointer, 0, 0, 0}), false},
         {"a wait with a time that was interrupted",
          line(SYS_restart_syscall, {kPointer, 1, 500, 0, 0, 0}),
@@ -131,7 +131,7 @@ TEST_CASE("the older calls", "[sandbox][rest]") {
 }
 #endif
 
-/// A child that does nothing but this, until it is killed.
+/// A child that only runs `body` in a loop, until it is killed.
 class Child {
  public:
     explicit Child(void (*body)()) : pid_(::fork()) {
@@ -186,13 +186,14 @@ TEST_CASE("as many threads as the bound are looked at, and one more is work", "[
     CHECK_FALSE(waits_as_often(kRestThreadsMax + 1));
 }
 
-TEST_CASE("who has gone is no rest, and what is not there is an error", "[sandbox][rest]") {
+TEST_CASE(
+    "an ended process does not count as rest, and a missing file is an error", "[sandbox][rest]") {
     const Procs gone({0x7ffffffe});
     CHECK_FALSE(all_wait_without_limit({gone.path}, 1).value());
     CHECK(all_wait_without_limit({gone.path + ".none"}, 1).has_error());
 }
 
-TEST_CASE("a pidfd says whose it is", "[sandbox][rest]") {
+TEST_CASE("a pidfd gives the id of its process", "[sandbox][rest]") {
     const UniqueFd ours(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
     REQUIRE(ours);
     CHECK(pid_of(ours.get()).value() == ::getpid());

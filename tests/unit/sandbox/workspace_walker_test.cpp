@@ -115,7 +115,7 @@ TEST_CASE("a walk bounds the bytes of the names that wait", "[walker]") {
     CHECK_FALSE(walker.complete());
 }
 
-TEST_CASE("a directory that vanishes under a walk is nobody's loss", "[walker]") {
+TEST_CASE("a directory that vanishes during a walk is left out", "[walker]") {
     const TemporaryWorkspace files;
     files.write("d/x", "1");
     WorkspaceWalker walker(files.workspace(), "");

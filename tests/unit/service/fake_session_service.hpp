@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sessions without sandboxes: they remember what they were asked and answer what the test said.
+// Sessions without sandboxes: they record their requests and answer as the test sets.
 // Their workspace is a temporary directory.
 #pragma once
 
@@ -45,10 +45,10 @@ class FakeSession : public Session {
     std::shared_ptr<void> connect_client() override { return nullptr; }
     void close(Death) override { closed = true; }
 
-    /// What info() says from now on.
+    /// The value that info() returns.
     SessionInfo& edit() { return info_; }
 
-    /// What an execution answers when nobody said otherwise.
+    /// The answer of an execution unless the test sets another.
     ExecutionResult answer_of(const Execution& execution) const;
 
     std::vector<ExecutionRequest> requests;

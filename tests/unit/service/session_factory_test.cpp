@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a sandbox is asked for, and what ends the making of a session before there is one. With real
-// sandboxes: tests/integration/session.
+// The order for a session's sandbox, and the failures before a session exists. With real sandboxes:
+// tests/integration/session.
 #include "kernel-manager/service/session_factory.hpp"
 
 #include "kernel-manager/service/zygote_recipe.hpp"

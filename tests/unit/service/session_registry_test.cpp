@@ -78,7 +78,7 @@ TEST_CASE_METHOD(RegistryFixture, "a listener may refuse a session", "[service][
 }
 
 TEST_CASE_METHOD(
-    RegistryFixture, "a session ends for clients before it is let go", "[service][registry]") {
+    RegistryFixture, "a session ends for clients before it is released", "[service][registry]") {
     REQUIRE(add("a", 0).has_value());
     REQUIRE(add("b", 1).has_value());
     steps.clear();
@@ -94,7 +94,9 @@ TEST_CASE_METHOD(
 }
 
 TEST_CASE_METHOD(
-    RegistryFixture, "all learn of the server's end before the first goes", "[service][registry]") {
+    RegistryFixture,
+    "all sessions learn of the server's end before the first one ends",
+    "[service][registry]") {
     registry.remove_all({});
     CHECK(steps.empty());
     REQUIRE(add("a", 0).has_value());

@@ -68,7 +68,8 @@ TEST_CASE_METHOD(StarterFixture, "a session starts in its place", "[service][sta
     CHECK(steps.back() == "a wants its end");
 }
 
-TEST_CASE_METHOD(StarterFixture, "a session that cannot be made has no end", "[service][starter]") {
+TEST_CASE_METHOD(
+    StarterFixture, "for a session that cannot be made no end is announced", "[service][starter]") {
     make_failure = Error(ErrorCode::kUnavailable, "no");
     start();
     CHECK(done->error().message() == "no");

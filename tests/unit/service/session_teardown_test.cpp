@@ -41,7 +41,7 @@ struct TeardownFixture {
         teardown->begin(places.entry(std::make_shared<FakeManagedSession>(id, steps), slot), {});
         poll();
     }
-    /// The first attempt of those that run ends.
+    /// Ends the first of the running attempts.
     void end_attempt(bool gone) {
         attempts.front()->set(gone);
         attempts.pop_front();
@@ -75,7 +75,7 @@ TEST_CASE_METHOD(
 }
 
 TEST_CASE_METHOD(
-    TeardownFixture, "what the host does not let go of is tried again", "[service][teardown]") {
+    TeardownFixture, "a removal that the host refuses is tried again", "[service][teardown]") {
     begin("a", 0);
     end_attempt(false);
     CHECK(steps.back() == "the end of session a takes longer: busy");
@@ -145,7 +145,7 @@ TEST_CASE_METHOD(
     poll();
     CHECK(*waits);
     CHECK(*any);
-    end_attempt(true);  // its attempt ends later, and is nobody's any more
+    end_attempt(true);  // its attempt ends later, and nothing waits for it any more
     CHECK(steps.size() == 2);
     teardown->finish();  // again: nothing is left
     CHECK(steps == Steps{"waited", "destroyed", "waited"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many spares of which kind are wanted, after what has been asked for when.
+// How many spares of each kind are wanted after requests at certain times.
 #include "kernel-manager/service/spare_demand.hpp"
 
 #include <catch2/catch.hpp>
@@ -54,9 +54,9 @@ struct DemandRow {
 
 }  // namespace
 
-TEST_CASE("as many are wanted as were asked for at once", "[session][prespawn]") {
+TEST_CASE("as many spares are wanted as were requested at once", "[session][prespawn]") {
     const DemandRow row = GENERATE(values<DemandRow>({
-        {"nobody asks", {}, 0ms, {"python*2"}},
+        {"no request", {}, 0ms, {"python*2"}},
         {"what is there always is enough", {{0ms, "python"}, {1ms, "python"}}, 1ms, {"python*2"}},
         {"three at once",
          {{0ms, "python"}, {1ms, "python"}, {2ms, "python"}},
@@ -103,7 +103,7 @@ TEST_CASE("demand grows to a bound, what is wanted always comes first", "[sessio
         demand.note(of("python"), kDemandStart);
         demand.note(of("bash"), kDemandStart);
     }
-    // Three places for both; who has asked last has them.
+    // Three places are left for both kinds: the kind of the last request gets them.
     CHECK(demand_texts(demand, kDemandStart) == std::vector<std::string>{"python*2", "python*5"});
     demand.note(of("bash"), kDemandStart + 1ms);
     CHECK(
@@ -135,7 +135,7 @@ TEST_CASE("another sandbox is another kind", "[session][prespawn]") {
     CHECK(wanted[1].count == 1);
 }
 
-TEST_CASE("who could not have had a spare counts for nothing", "[session][prespawn]") {
+TEST_CASE("a request that no spare could serve does not count", "[session][prespawn]") {
     SpareDemand demand({}, kMost);
     SessionOptions asked = of("python");
     SECTION("a variable that is read at start") {
@@ -152,7 +152,7 @@ TEST_CASE("who could not have had a spare counts for nothing", "[session][prespa
     CHECK(demand.wanted(kDemandStart).empty());
 }
 
-TEST_CASE("only so many kinds are learned, and none in a loop", "[session][prespawn]") {
+TEST_CASE("at most kLearnedKindsMax kinds are learned, and none in a loop", "[session][prespawn]") {
     SpareDemand demand({{of("python"), 1}}, 100);
     for (std::size_t i = 0; i < kLearnedKindsMax; ++i) {
         demand.note(of("kind" + std::to_string(i)), kDemandStart + std::chrono::milliseconds(i));
@@ -168,7 +168,7 @@ TEST_CASE("only so many kinds are learned, and none in a loop", "[session][presp
     CHECK(demand.wanted(kDemandStart + kDemandHold).size() == 1 + kLearnedKindsMax);
 }
 
-TEST_CASE("it says when it will be less", "[session][prespawn]") {
+TEST_CASE("the demand says when it will decline", "[session][prespawn]") {
     SpareDemand demand({{of("python"), 1}}, kMost);
     CHECK_FALSE(demand.declines_at(kDemandStart).has_value());
     demand.note(of("bash"), kDemandStart);

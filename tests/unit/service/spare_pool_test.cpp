@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which spare fits whom, how often what fails is tried, and what is whose alone. Pools with real
-// sessions: tests/integration/session/prespawn_test.cpp.
+// Which spare fits which request, how often a failed start is tried again, and the exclusive claim.
+// Pools with real sessions: tests/integration/session/prespawn_test.cpp.
 #include "kernel-manager/service/spare_pool.hpp"
 
 #include "kernel-manager/service/claim.hpp"
@@ -32,7 +32,7 @@ using cellkeep::session::SpareDemand;
 using cellkeep::session::SparePool;
 using namespace std::chrono_literals;
 
-TEST_CASE("a spare fits whoever asks for the same sandbox", "[session][prespawn]") {
+TEST_CASE("a spare fits a request for the same sandbox", "[session][prespawn]") {
     const SessionOptions spare;
     SessionOptions asked;
     CHECK(fits(spare, asked));
@@ -133,8 +133,7 @@ TEST_CASE("a few are made at a time, of the first kind first", "[session][prespa
     }
 }
 
-TEST_CASE(
-    "while somebody is being served nothing is made, but not for ever", "[session][prespawn]") {
+TEST_CASE("while a client is served no spare is made, but only for a time", "[session][prespawn]") {
     boost::asio::io_context io;
     int tried = 0;
     const auto pool = SparePool::create(
@@ -181,7 +180,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "it tells when there is nothing left to make, or nothing can be made", "[session][prespawn]") {
+    "the pool reports when no spare is left to make, or none can be made", "[session][prespawn]") {
     boost::asio::io_context io;
     std::size_t wanted = 0;
     bool room = true;

@@ -99,7 +99,7 @@ struct SparesFixture {
     }
 };
 
-TEST_CASE_METHOD(SparesFixture, "a spare takes its place along", "[service][spares]") {
+TEST_CASE_METHOD(SparesFixture, "a spare that is handed out keeps its place", "[service][spares]") {
     fill();
     REQUIRE(spares->pool()->size() == 1);
     hand_out();
@@ -121,7 +121,7 @@ TEST_CASE_METHOD(SparesFixture, "without a spare there is no session", "[service
 }
 
 TEST_CASE_METHOD(
-    SparesFixture, "a spare that fails is told from a bad request", "[service][spares]") {
+    SparesFixture, "a spare that fails is distinguished from a bad request", "[service][spares]") {
     fill();
     SECTION("its own fault: the client gets another session") {
         adopt_failure = Error(ErrorCode::kConflict, "dead");

@@ -56,7 +56,7 @@ std::vector<CullRow> cull_table() {
          Verdict::kStay,
          {}},
         {"old goes before idle", idle_since(100s), 86'400s, Verdict::kOld, {}},
-        {"age spares nobody who is connected or at work",
+        {"too old, with a client connected and a cell running",
          with([](S s) { s.connected = s.busy = true; }),
          86'400s,
          Verdict::kOld,
@@ -87,7 +87,7 @@ std::vector<CullRow> cull_table() {
          700s,
          Verdict::kStay,
          86'400s},
-        {"nobody's being there keeps what is dead",
+        {"a connected client does not keep a dead session",
          with([](S s) { s.connected = s.dead = true; }),
          700s,
          Verdict::kIdle,
@@ -122,7 +122,7 @@ std::vector<CullRow> cull_table() {
 
 }  // namespace
 
-TEST_CASE("who is culled and when to ask again", "[session][culler]") {
+TEST_CASE("which sessions are culled, and when to look again", "[session][culler]") {
     CHECK(kReturnGrace == 60s);
     for (const CullRow& row : cull_table()) {
         INFO(row.claim);
@@ -154,7 +154,8 @@ TEST_CASE("clients are counted while their shares live", "[session][culler]") {
 }
 
 TEST_CASE("a share may outlive the session", "[session][culler]") {
-    auto clients = std::make_unique<ConnectedClients>([] { FAIL("nobody is left to be told"); });
+    auto clients =
+        std::make_unique<ConnectedClients>([] { FAIL("called after the end of its owner"); });
     const auto share = clients->add();
     clients.reset();
 }

@@ -61,7 +61,7 @@ std::vector<FreezeRow> freeze_table() {
     };
 }
 
-/// A sandbox that is nothing but what a test says, and writes down what is done to it.
+/// A fake sandbox: it does only what a test says, and writes down what is done to it.
 struct World {
     explicit World(std::chrono::milliseconds after)
         : freezer(
@@ -219,7 +219,7 @@ TEST_CASE("a host that cannot is asked once", "[session][freezer]") {
     CHECK(world.io.run() == 0);
 }
 
-TEST_CASE("a thaw that fails is told, and not tried for ever", "[session][freezer]") {
+TEST_CASE("a thaw that fails is reported, and not tried for ever", "[session][freezer]") {
     World world(kSoon);
     world.freezer.note_use();
     world.io.run();

@@ -99,7 +99,7 @@ struct KernelFixture {
     std::shared_ptr<KernelClient> client = std::make_shared<KernelClient>();
     std::vector<KernelStarter::Order> orders;
     bool postpones = false;
-    Names told;  // what the session was told
+    Names told;  // the calls that the session got
     Names log;
     std::vector<ExecutionResult> results;
     SupervisedKernel kernel;
@@ -180,7 +180,7 @@ struct KernelFixture {
         io.restart();
         (void)io.poll();
     }
-    /// done lives longer than the wait.
+    /// `done` must live longer than the wait.
     void wait(boost::asio::awaitable<Status> wait, std::optional<Status>& done) {
         boost::asio::co_spawn(io, keep(std::move(wait), done), boost::asio::detached);
         poll();

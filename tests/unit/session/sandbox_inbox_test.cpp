@@ -16,7 +16,7 @@ namespace {
 
 using Kind = SandboxEvent::Kind;
 
-/// A sandbox that reports what a test has put in.
+/// A sandbox whose reports the test puts in.
 struct FakeReports {
     std::deque<SandboxEvent> events;
     bool gone = false;

@@ -19,7 +19,7 @@ namespace {
 
 using EventKind = sandbox::SandboxEvent::Kind;
 
-/// A sandbox whose reports are a test's; a byte in the pipe announces each.
+/// A sandbox whose reports the test puts in; a byte in the pipe announces each.
 struct WatchFixture {
     boost::asio::io_context io;
     Pipe pipe = make_pipe().value();

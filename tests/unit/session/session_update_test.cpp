@@ -71,7 +71,7 @@ TEST_CASE("a limit that would go up is refused by its name", "[update]") {
     CHECK(refused.error().message().starts_with("limits/" + std::string(name) + ": "));
 }
 
-TEST_CASE("never may become some time", "[update]") {
+TEST_CASE("a limit of never may become a time", "[update]") {
     SessionLimits now;
     now.idle = {};
     SessionLimits wanted = now;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When the store commits, and what is there after its process was killed.
+// When the store commits, and which records are there after its process was killed.
 #include "kernel-manager/store/store.hpp"
 #include "tests/unit/store/fixture.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 
 using namespace cellkeep::store::test;
 
-/// Until another process would see so many executions in the file.
+/// Waits until another process would see this number of executions in the file.
 void wait_for_rows(const std::string& path, int wanted) {
     sqlite3* reader = nullptr;
     REQUIRE(sqlite3_open_v2(path.c_str(), &reader, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK);
@@ -47,7 +47,7 @@ void wait_for_rows(const std::string& path, int wanted) {
 TEST_CASE("records that come in a row are committed together", "[store]") {
     Fixture fixture;
     const auto store = fixture.open();
-    // Of each commit, the write-ahead log keeps what it has changed.
+    // The write-ahead log grows with the changes of each commit.
     const auto written = [&](int first, bool ask_each) {
         const auto before = std::filesystem::file_size(fixture.path + "-wal");
         for (int number = first; number < first + 50; ++number) {
@@ -118,12 +118,12 @@ TEST_CASE("without a question the next commit is a period after the last one", "
     store->put(execution("exe_1"));
     wait_for_rows(fixture.path, 2);
     CHECK(std::chrono::steady_clock::now() - begun >= kCommitPeriod);
-    // A question does not wait for it.
+    // A read does not wait for it.
     store->put(execution("exe_2"));
     CHECK(run(store->find_execution("exe_2")).has_value());
 }
 
-/// Puts what the test says and then waits to be killed.
+/// Stores the test's records and then waits to be killed.
 [[noreturn]] void run_victim(const std::string& path, int ready) {
     auto opened = Store::open(path, [](const std::string&) {});
     if (opened.has_error()) {
@@ -155,7 +155,7 @@ TEST_CASE("SIGKILL loses nothing that was committed", "[store]") {
     char byte = 0;
     REQUIRE(::read(ends[0], &byte, 1) == 1);
     REQUIRE(::close(ends[0]) == 0);
-    wait_for_rows(fixture.path, 3);  // what nobody asks for is committed all the same, in its time
+    wait_for_rows(fixture.path, 3);  // committed in time, also without a read
     REQUIRE(::kill(victim, SIGKILL) == 0);
     int status = 0;
     REQUIRE(::waitpid(victim, &status, 0) == victim);

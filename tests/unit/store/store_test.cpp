@@ -18,7 +18,7 @@ namespace {
 
 using namespace cellkeep::store::test;
 
-TEST_CASE("what was put is found, also by the next server", "[store]") {
+TEST_CASE("a stored record is found, also by the next server", "[store]") {
     Fixture fixture;
     {
         const auto store = fixture.open();
@@ -48,7 +48,7 @@ TEST_CASE("the end of an execution is not undone by its beginning", "[store]") {
     CHECK(run(store->find_execution("exe_1"))->status == "ok");
 }
 
-TEST_CASE("what a dead server left unfinished is said to be interrupted", "[store]") {
+TEST_CASE("executions that a dead server left unfinished are marked as interrupted", "[store]") {
     Fixture fixture;
     {
         const auto store = fixture.open();
@@ -114,7 +114,7 @@ TEST_CASE("a large store may hold a hundredth more than its retention", "[store]
     const auto store = fixture.open(limits);
     std::size_t most = 0;
     for (int number = 0; number < 220; ++number) {
-        // Whoever asks has everything written before it, so each record is written by itself.
+        // A read first writes all pending records, so each record is written alone.
         store->put(execution("exe_" + std::to_string(number)));
         most = std::max(most, run(store->list_executions("ses_1", "", 999)).size());
     }
@@ -124,10 +124,11 @@ TEST_CASE("a large store may hold a hundredth more than its retention", "[store]
     CHECK(run(store->list_executions("ses_1", "", 999)).size() >= 200);
 }
 
-TEST_CASE("who asked may go as soon as the answer is there", "[store]") {
-    // run() ends its io_context with the answer. What the store's thread still holds of the
-    // question must not be tied to that: a sanitizer sees it if it is. Those who ask at once are
-    // answered one after the other, so the first of them is gone while the thread is still busy.
+TEST_CASE("the caller may be destroyed as soon as the answer is there", "[store]") {
+    // run() ends its io_context with the answer. The store's thread may still hold parts of the
+    // request, which must not depend on that io_context: a sanitizer finds it if they do. Requests
+    // at one time are answered one after the other, so the first caller is gone while the thread is
+    // still busy.
     Fixture fixture;
     const auto store = fixture.open();
     store->put(execution("exe_1"));
@@ -208,7 +209,7 @@ TEST_CASE("a sound file that is locked is an error and stays where it is", "[sto
         SQLITE_OK);
     const auto begun = std::chrono::steady_clock::now();
     const auto locked = Store::open(fixture.path, [](const std::string&) {});
-    // Somebody who only reads a moment is waited for.
+    // The store waits kBusyTimeout for the lock of another process.
     CHECK(std::chrono::steady_clock::now() - begun >= kBusyTimeout);
     REQUIRE(locked.has_error());
     CHECK(locked.error().code() == ErrorCode::kSystem);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who waits for what while zygotes are made, and what becomes of that when they cannot be made.
+// Who waits for which zygote while zygotes are made, and how the waits end when none can be made.
 // With real ones: tests/integration/server/test_zygotes.py.
 #include "kernel-manager/warm/warm_start.hpp"
 
@@ -23,7 +23,7 @@ using cellkeep::session::WarmStart;
 
 namespace {
 
-/// One that cannot be made, as soon as the test lets it end or it is given up.
+/// A zygote that fails to be made as soon as the test lets it end or it is given up.
 class Making {
  public:
     WarmStart::Make maker() {
@@ -67,7 +67,8 @@ struct WarmFixture {
             REQUIRE(io.run_one_for(std::chrono::seconds(20)) == 1);
         }
     }
-    /// Whether somebody who asks now has an answer; without a zygote, as none can be made.
+    /// Asks for a zygote now; set when the answer comes, which has no zygote since none can be
+    /// made.
     std::shared_ptr<bool> ask() {
         auto answered = std::make_shared<bool>(false);
         boost::asio::co_spawn(
@@ -111,7 +112,7 @@ TEST_CASE(
     fixture.full.end();
     fixture.run_until([&] { return waited && fixture.ready == 1; });
     CHECK(fixture.warm->ready());
-    // The bare one is not waited for any more: its maker has been told to give up.
+    // The keeper no longer waits for the bare one: it asked its maker to give up.
     const auto answered = fixture.ask();
     fixture.run_until([&] { return *answered; });
     CHECK(fixture.lines == std::vector<std::string>{"no zygote could be made: no"});
@@ -121,7 +122,7 @@ TEST_CASE(
     CHECK(fixture.ready == 1);
 }
 
-TEST_CASE("the end of the server frees who waits, and nothing is ready", "[session][zygote]") {
+TEST_CASE("the end of the server ends all waits, and nothing is ready", "[session][zygote]") {
     WarmFixture fixture;
     fixture.warm->begin();
     const auto answered = fixture.ask();

@@ -51,7 +51,7 @@ struct KeeperFixture {
 
 }  // namespace
 
-TEST_CASE("without a zygote nobody waits for one", "[session][zygote]") {
+TEST_CASE("without a zygote no session waits for one", "[session][zygote]") {
     KeeperFixture fixture;
     CHECK(fixture.keeper->take() == nullptr);
     fixture.wait_for_first();  // none is being made
@@ -78,7 +78,7 @@ TEST_CASE("a zygote that cannot be made is not tried in a loop", "[session][zygo
 }
 
 TEST_CASE(
-    "who waits for a zygote is told when the server ends, and it is given up",
+    "a wait for a zygote ends when the server ends, and the zygote is given up",
     "[session][zygote]") {
     boost::asio::io_context io;
     std::promise<bool> asked;
@@ -93,7 +93,7 @@ TEST_CASE(
              asked.set_value(true);
              return Error(ErrorCode::kCancelled, "given up");
          },
-         .log = [](const std::string& /*line*/) { FAIL("nobody wants to know"); }});
+         .log = [](const std::string& /*line*/) { FAIL("an end of the server logs nothing"); }});
     bool told = false;
     keeper->begin();
     boost::asio::co_spawn(

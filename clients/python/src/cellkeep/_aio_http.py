@@ -89,7 +89,7 @@ class AsyncHttp:
                 failures += 1
                 error: Exception = ConnectionFailed("the stream ended before the execution did")
             except (httpx.TransportError, ProblemError) as broken:
-                # Asking again joins the same execution: the POST by its key, the GET by nature.
+                # A new request joins the same execution: the POST by its key, the GET by its path.
                 if not retriable(broken, Retry.ALWAYS):
                     raise
                 failures += 1

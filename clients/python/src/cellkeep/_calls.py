@@ -29,16 +29,17 @@ Files = Mapping[str, FileInput]
 #: wire's own object.
 Network = Sequence[str] | Mapping[str, Any] | None
 
-#: Beyond its deadline an answer takes a restart of the interpreter, and the way here.
+#: How long after its deadline an answer may come: a restart of the interpreter and the network
+#: take time.
 ANSWER_GRACE_SECONDS = 60.0
 
 
 class Retry(enum.Enum):
     """When a call may be sent again after it failed."""
 
-    #: Doing it twice is doing it once: GET, PUT, DELETE, and what has an idempotency key.
+    #: The call is idempotent: GET, PUT, DELETE, and a request with an idempotency key.
     ALWAYS = enum.auto()
-    #: Only when the server cannot have begun: no connection, or it said that it is full.
+    #: Only if the server cannot have begun: no connection, or it answered that it is full.
     IF_NOT_BEGUN = enum.auto()
 
 
@@ -127,7 +128,7 @@ def session_fields(
 
 @dataclass(frozen=True)
 class Run:
-    """One execution to be asked for, with the key that makes asking twice safe."""
+    """A request for one execution, with the key that makes a second attempt safe."""
 
     body: Json
     #: Where to POST it, and where executions of its kind are found afterwards.
@@ -237,7 +238,7 @@ def delete_session(path: str) -> Call[None]:
 
 
 def interrupt(path: str, language: str | None = None) -> Call[None]:
-    # Sent twice it could stop the code after the one that was meant.
+    # A second interrupt could stop the code that runs after the intended one.
     body = _given(language=language) or None
     return Call("POST", path + "/interrupt", nothing, Retry.IF_NOT_BEGUN, json=body)
 

@@ -25,7 +25,7 @@ CONNECT_SECONDS = 10.0
 
 
 def retriable(error: Exception, retry: Retry) -> bool:
-    """Whether what failed with this may be sent again."""
+    """Whether a call that failed with this error may be sent again."""
     if isinstance(error, ProblemError):
         # 503: the server says that it did nothing and may be asked again.
         return error.status == 503
@@ -100,7 +100,7 @@ class Http:
                 failures += 1
                 error: Exception = ConnectionFailed("the stream ended before the execution did")
             except (httpx.TransportError, ProblemError) as broken:
-                # Asking again joins the same execution: the POST by its key, the GET by nature.
+                # A new request joins the same execution: the POST by its key, the GET by its path.
                 if not retriable(broken, Retry.ALWAYS):
                     raise
                 failures += 1

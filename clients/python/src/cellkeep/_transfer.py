@@ -51,7 +51,7 @@ class Source:
         return end - self._start
 
     def chunks(self) -> Iterator[bytes]:
-        """From the first byte, each time it is asked."""
+        """Yields the content in chunks. Each call begins at the first byte."""
         if self._path is not None:
             with self._path.open("rb") as stream:
                 yield from iter(lambda: stream.read(CHUNK_BYTES), b"")
@@ -64,7 +64,7 @@ class Source:
 
 
 class Download:
-    """A file on its way here. What has arrived is kept when the connection breaks: the next request
+    """A download. When the connection breaks it keeps the bytes that have arrived: the next request
     asks for the rest, of the same version of the file only (``If-Range``)."""
 
     def __init__(self, sink: BinaryIO) -> None:

@@ -24,7 +24,7 @@ from .progress import Progress, progress_of
 class AsyncEvents(AsyncIterator[Event]):
     """The events of one execution; after the last of them, ``result`` is the whole answer.
 
-    Leaving it early closes the connection; the execution goes on, unless it was asked for with
+    Leaving it early closes the connection; the execution goes on, unless it was started with
     ``on_disconnect="interrupt"``.
     """
 
@@ -51,7 +51,7 @@ class AsyncEvents(AsyncIterator[Event]):
 
     @property
     def execution_path(self) -> str | None:
-        """Where the execution is found on the server, once it said so."""
+        """The path of the execution on the server, once the server has sent it."""
         return self._stream.path
 
     async def result(self) -> Result:
@@ -76,12 +76,12 @@ class AsyncExecution:
         return self.info.id
 
     async def refresh(self) -> ExecutionInfo:
-        """What the server knows of it now."""
+        """Asks the server for the present state of the execution."""
         self.info = await self._http.send(_calls.get_execution(self._path))
         return self.info
 
     def events(self, after: int | None = None) -> AsyncEvents:
-        """Its events, from the first (or behind number ``after``) to the last."""
+        """Its events, from the first (or the one after number ``after``) to the last."""
         return AsyncEvents(self._http, EventStream(None, self._path, after))
 
     async def result(self) -> Result:
@@ -154,7 +154,7 @@ class AsyncSession:
 
     @property
     def info(self) -> SessionInfo:
-        """The session as it was when the server last spoke of it."""
+        """The session as in the server's last answer."""
         if self._info is None:
             raise RuntimeError("the session is not open yet: use `async with`, or await open()")
         return self._info
@@ -178,7 +178,7 @@ class AsyncSession:
         await self.close()
 
     async def close(self) -> None:
-        """Ends the session and everything in it. One that has ended already is no error."""
+        """Ends the session and everything in it. It is no error if the session has already ended."""
         try:
             await self._http.send(_calls.delete_session(self._path))
         except NotFound:
@@ -225,12 +225,12 @@ class AsyncSession:
     def stream(self, code: str, **options: Any) -> AsyncEvents:
         """Runs code and gives its events as they come; see :meth:`run` for ``options``.
 
-        A connection that breaks is taken up again where it broke; no event is lost or given twice.
+        After a broken connection the client resumes where it broke; no event is lost or comes twice.
         """
         return AsyncEvents(self._http, EventStream(self._run_of(code, options)))
 
     async def submit(self, code: str, **options: Any) -> AsyncExecution:
-        """Starts code and comes back at once; see :meth:`run` for ``options``."""
+        """Starts code and returns at once; see :meth:`run` for ``options``."""
         run = self._run_of(code, options)
         return AsyncExecution(self._http, run.path, await self._http.send(run.submitted()))
 
@@ -255,12 +255,12 @@ class AsyncSession:
         await self._http.send(_calls.interrupt(self._path, language))
 
     async def restart(self, language: str | None = None) -> SessionInfo:
-        """A fresh interpreter with the same files: of the session's own language, or of another."""
+        """Starts a fresh interpreter with the same files: of the session's language, or of another."""
         self._info = await self._http.send(_calls.restart(self._path, language))
         return self.info
 
     async def refresh(self) -> SessionInfo:
-        """The session as it is now."""
+        """Asks the server for the present state of the session."""
         self._info = await self._http.send(_calls.get_session(self._path))
         return self.info
 
@@ -280,7 +280,7 @@ class AsyncSession:
     # --- files
 
     async def files(self, path: str = "") -> list[FileEntry]:
-        """What a directory of the workspace holds."""
+        """The entries of a directory of the workspace."""
         return await self._http.send(_calls.list_files(self._path, path))
 
     async def upload(self, content: Upload, path: str, *, progress: Progress = None) -> FileEntry:
@@ -361,7 +361,7 @@ class AsyncClient:
         return await AsyncSession(client=self, **options).open()
 
     async def session(self, session_id: str) -> AsyncSession:
-        """A session that is there already, by its id or its kernel's."""
+        """An existing session, by its id or its kernel's."""
         return await AsyncSession(client=self, attach=session_id).open()
 
     async def sessions(

@@ -26,7 +26,7 @@ __all__ = ["Client", "Events", "Execution", "FileInput", "Session"]
 class Events(Iterator[Event]):
     """The events of one execution; after the last of them, ``result`` is the whole answer.
 
-    Leaving it early closes the connection; the execution goes on, unless it was asked for with
+    Leaving it early closes the connection; the execution goes on, unless it was started with
     ``on_disconnect="interrupt"``.
     """
 
@@ -53,7 +53,7 @@ class Events(Iterator[Event]):
 
     @property
     def execution_path(self) -> str | None:
-        """Where the execution is found on the server, once it said so."""
+        """The path of the execution on the server, once the server has sent it."""
         return self._stream.path
 
     @property
@@ -79,12 +79,12 @@ class Execution:
         return self.info.id
 
     def refresh(self) -> ExecutionInfo:
-        """What the server knows of it now."""
+        """Asks the server for the present state of the execution."""
         self.info = self._http.send(_calls.get_execution(self._path))
         return self.info
 
     def events(self, after: int | None = None) -> Events:
-        """Its events, from the first (or behind number ``after``) to the last."""
+        """Its events, from the first (or the one after number ``after``) to the last."""
         return Events(self._http, EventStream(None, self._path, after))
 
     def result(self) -> Result:
@@ -161,7 +161,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Ends the session and everything in it. One that has ended already is no error."""
+        """Ends the session and everything in it. It is no error if the session has already ended."""
         try:
             self._http.send(_calls.delete_session(self._path))
         except NotFound:
@@ -208,12 +208,12 @@ class Session:
     def stream(self, code: str, **options: Any) -> Events:
         """Runs code and gives its events as they come; see :meth:`run` for ``options``.
 
-        A connection that breaks is taken up again where it broke; no event is lost or given twice.
+        After a broken connection the client resumes where it broke; no event is lost or comes twice.
         """
         return Events(self._http, EventStream(self._run_of(code, options)))
 
     def submit(self, code: str, **options: Any) -> Execution:
-        """Starts code and comes back at once; see :meth:`run` for ``options``."""
+        """Starts code and returns at once; see :meth:`run` for ``options``."""
         run = self._run_of(code, options)
         return Execution(self._http, run.path, self._http.send(run.submitted()))
 
@@ -237,12 +237,12 @@ class Session:
         self._http.send(_calls.interrupt(self._path, language))
 
     def restart(self, language: str | None = None) -> SessionInfo:
-        """A fresh interpreter with the same files: of the session's own language, or of another."""
+        """Starts a fresh interpreter with the same files: of the session's language, or of another."""
         self.info = self._http.send(_calls.restart(self._path, language))
         return self.info
 
     def refresh(self) -> SessionInfo:
-        """The session as it is now."""
+        """Asks the server for the present state of the session."""
         self.info = self._http.send(_calls.get_session(self._path))
         return self.info
 
@@ -262,7 +262,7 @@ class Session:
     # --- files
 
     def files(self, path: str = "") -> list[FileEntry]:
-        """What a directory of the workspace holds."""
+        """The entries of a directory of the workspace."""
         return self._http.send(_calls.list_files(self._path, path))
 
     def upload(self, content: Upload, path: str, *, progress: Progress = None) -> FileEntry:
@@ -341,7 +341,7 @@ class Client:
         return Session(client=self, **options)
 
     def session(self, session_id: str) -> Session:
-        """A session that is there already, by its id or its kernel's."""
+        """An existing session, by its id or its kernel's."""
         return Session(client=self, attach=session_id)
 
     def sessions(

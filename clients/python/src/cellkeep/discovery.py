@@ -22,7 +22,7 @@ _ON_SOCKET = "http://localhost"
 
 @dataclass(frozen=True)
 class Target:
-    """A server: its address, its token, and the Unix socket to reach it by, if that is how."""
+    """A server: its address, its token, and its Unix socket, if it listens on one."""
 
     url: str
     token: str = field(repr=False)

@@ -70,7 +70,7 @@ class ProblemError(CellkeepError):
             for entry in document.get("errors", ())
             if isinstance(entry, Mapping)
         )
-        #: Seconds after which to try again, if the server said so.
+        #: Seconds after which to try again, if the server sent a time.
         self.retry_after = retry_after
         super().__init__(f"{status} {self.title}: {self.detail}")
 

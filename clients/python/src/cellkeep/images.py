@@ -23,7 +23,7 @@ class Image:
 
     @property
     def extension(self) -> str:
-        """The usual ending of a file that holds it.
+        """The usual file name extension of its type.
 
         >>> Image("image/svg+xml", b"<svg/>").extension
         '.svg'

@@ -206,7 +206,7 @@ class Result:
         return tuple(image for bundle in bundles for image in images_of(bundle))
 
     def raise_for_status(self) -> Result:
-        """Itself if the code ended well, otherwise :class:`cellkeep.ExecutionFailed`."""
+        """Returns itself if the code ended well, otherwise raises :class:`cellkeep.ExecutionFailed`."""
         if not self.ok:
             raise ExecutionFailed(self)
         return self
@@ -319,7 +319,7 @@ class FileEntry:
     bytes: int
     modified: str
     media_type: str | None
-    #: An input of the operator's that is mounted there: to be read, neither written nor removed.
+    #: True for an input of the operator that is mounted there: code can only read it.
     read_only: bool = False
 
     @classmethod

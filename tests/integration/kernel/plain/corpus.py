@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells that must have the same effect whoever runs them. Each list is one session's, in order.
+"""Cells that must have the same effect both ways. Each list is one session's, in order.
 
 A cell is its code, or (code, what the request says besides).
 """

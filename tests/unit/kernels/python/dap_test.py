@@ -102,7 +102,7 @@ class Connection(unittest.TestCase):
         self.assertEqual([answer["n"] for answer in answers], [2, 1])
         self.assertEqual(self.events, [{"type": "event", "event": "stopped"}])
 
-    def test_whoever_waits_at_the_end_is_told(self):
+    def test_a_request_that_waits_at_the_end_fails(self):
         answers = []
         self.client.send("one", {}, answers.append)
         self.end()

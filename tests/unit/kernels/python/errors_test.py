@@ -41,7 +41,7 @@ class Describe(unittest.TestCase):
         self.check("raise MemoryError", "memory", 1, 1)
         self.check("raise KeyboardInterrupt", "interrupt", 1, 1)
 
-    def test_the_number_of_a_failed_system_call_is_told(self):
+    def test_the_number_of_a_failed_system_call_is_reported(self):
         error = error_of("open('/no/such/file')")
         self.assertEqual(describe(error, NAME, 0)["errno"], 2)
 

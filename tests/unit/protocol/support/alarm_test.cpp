@@ -21,7 +21,7 @@ struct AlarmFixture {
     Alarm::Call count() {
         return [this] { ++calls; };
     }
-    /// Everything whose time has come; what waits for later does not.
+    /// Runs everything that is due now, and nothing that is due later.
     void run() {
         io.restart();
         (void)io.run();
@@ -66,7 +66,7 @@ TEST_CASE("an alarm that was taken back does not call", "[alarm]") {
 TEST_CASE("an alarm that is taken back when its handler waits already does not call", "[alarm]") {
     AlarmFixture fixture;
     fixture.alarm->set_after(-1s, fixture.count());
-    // Of two whose time has passed, the first to be called takes the other one back.
+    // Two alarms are due: the first one that is called takes the other back.
     Alarm other(fixture.io, [&fixture] { return fixture.owner; });
     other.set_after(-2s, [&fixture] { fixture.alarm->cancel(); });
     fixture.run();
@@ -83,7 +83,7 @@ TEST_CASE("an alarm may be set again by its own call", "[alarm]") {
     CHECK(fixture.calls == 1);
 }
 
-TEST_CASE("a call may end the alarm", "[alarm]") {
+TEST_CASE("the handler may destroy the alarm", "[alarm]") {
     AlarmFixture fixture;
     fixture.alarm->set_after(0ms, [&fixture] {
         fixture.alarm.reset();

@@ -124,7 +124,8 @@ TEST_CASE("a datagram that does not fit is refused and leaks nothing", "[support
     CHECK(open_fd_count() == before);
 }
 
-TEST_CASE("nothing there, a closed peer and a bad socket are told apart", "[support][fds]") {
+TEST_CASE(
+    "an empty socket, a closed peer and a bad socket give different errors", "[support][fds]") {
     auto sockets = make_sockets();
     REQUIRE(cellkeep::set_nonblocking(sockets.b.get()).has_value());
     std::array<std::byte, 4> buffer{};

@@ -31,7 +31,7 @@ TEST_CASE("a descriptor is closed with its owner", "[support][fd]") {
         const UniqueFd fd = open_null();
         number = fd.get();
         CHECK(is_open(number));
-        // Close-on-exec, or programs that we start would inherit it.
+        // Close-on-exec, because programs that we start would inherit it otherwise.
         CHECK((::fcntl(number, F_GETFD) & FD_CLOEXEC) != 0);
     }
     CHECK_FALSE(is_open(number));
