@@ -148,7 +148,7 @@ void ArrivalMemory::Claim::release() {
     if (held_ == 0) {
         return;
     }
-    Share& share = state_->shares[principal_];
+    ArrivalState::Share& share = state_->shares[principal_];
     share.used -= held_;
     state_->used -= std::exchange(held_, 0);
     state_->grant_waiting();
@@ -162,7 +162,7 @@ ArrivalMemory::ArrivalMemory(const Bounds& bounds) : state_(std::make_shared<Arr
 void ArrivalMemory::close() {
     state_->closed = true;
     for (auto& [principal, share] : state_->shares) {
-        for (Waiter* waiting : share.waiting) {
+        for (ArrivalState::Waiter* waiting : share.waiting) {
             waiting->timer.cancel();
         }
     }
