@@ -19,7 +19,6 @@ DEFINITION = re.compile(r"^(?![#\s/}]).*?\b([A-Z]\w*)(?:::[A-Z]\w*)*::(?:~?\w+|o
 KNOWN: dict[str, int] = {
     "kernel-manager/service/ServiceState": 4,
     "kernel-manager/session/LiveSession": 8,
-    "kernels/driver/DriverInterpreter": 3,
     "sandbox/cgroup/SessionCgroup": 4,
 }
 
