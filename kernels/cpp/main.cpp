@@ -2,10 +2,10 @@
 //
 // cellkeep-driver-cpp: C++ cells. Two processes from the start: the supervisor, which has the
 // kernel's descriptors, and the interpreter (README.md).
-#include "kernels/cpp/channel.hpp"
-#include "kernels/cpp/compiler.hpp"
-#include "kernels/cpp/interpreter_process.hpp"
-#include "kernels/cpp/supervisor.hpp"
+#include "kernels/cpp/compile/compiler.hpp"
+#include "kernels/cpp/process/channel.hpp"
+#include "kernels/cpp/process/interpreter_process.hpp"
+#include "kernels/cpp/process/supervisor.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
