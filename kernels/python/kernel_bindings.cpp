@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/python/host.hpp"
+#include "kernels/python/kernel_bindings.hpp"
 
 #include "kernels/common/request_rules.hpp"
 #include "kernels/python/cell_hash.hpp"
