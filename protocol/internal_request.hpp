@@ -8,9 +8,9 @@
 
 namespace cellkeep::protocol {
 
-/// Makes a waiting kernel that was started for nobody somebody's: content {"env": {NAME: value},
+/// Gives a kernel that was started as a spare to a session: content {"env": {NAME: value},
 /// "working_directory": absolute path or ""}, reply cellkeep_adopt_reply {"status": "ok"} or an
-/// error. No status messages around it: it is nobody's news.
+/// error. No status messages surround it: no client has sent it.
 inline constexpr std::string_view kAdoptRequest = "cellkeep_adopt_request";
 
 }  // namespace cellkeep::protocol

@@ -2,7 +2,7 @@
 //
 // Checks JSON text without building anything of it (RFC 8259): strict syntax, UTF-8, bounded depth.
 // It works in slices, so that a text of many megabytes never holds up a thread: each call looks at
-// so many more bytes and remembers where it stopped, in a fixed amount of memory. On the way it can
+// a given number of bytes and remembers where it stopped, in a fixed amount of memory. It can also
 // tell where the members of the outermost values lie. Accepts what parse_json (json.hpp) accepts,
 // but for the number of values, which costs nothing here. Not thread-safe.
 #pragma once
@@ -46,7 +46,7 @@ class JsonScanner {
     /// The listener may be null; else it must outlive the scanner.
     explicit JsonScanner(JsonListener* listener = nullptr) : listener_(listener) {}
 
-    /// Looks at about so many more bytes (past them by less than kPastBytesMax, to the end of a
+    /// Looks at about `bytes` more bytes (past them by less than kPastBytesMax, to the end of a
     /// small token). The text is the same at every call. kMore: call again.
     State advance(std::string_view text, std::size_t bytes);
     static constexpr std::size_t kPastBytesMax = 16;

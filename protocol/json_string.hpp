@@ -14,7 +14,7 @@ namespace cellkeep::protocol {
 /// The characters of a JSON string, which is given with its quotes; "" for any other valid value.
 /// Precondition: the text is valid JSON.
 std::string read_json_string(std::string_view quoted);
-/// The same of its beginning: at most so many bytes, to the end of a character.
+/// The same of its beginning: at most bytes_max bytes, to the end of a character.
 std::string read_json_string(std::string_view quoted, std::size_t bytes_max);
 
 /// What stands between the quotes; "" for any other value.
@@ -29,8 +29,8 @@ struct JsonStrings {
     std::vector<std::string> strings;
     bool complete = true;  // false: the array goes on past the bound
 };
-/// The strings in a JSON array, as far as so many bytes of its text hold them; other elements are
-/// left out. Nothing for any other value. Precondition: the text is valid JSON.
+/// The strings in the first bytes_max bytes of a JSON array's text. Leaves out other elements.
+/// Returns none for any other value. Precondition: the text is valid JSON.
 JsonStrings read_json_strings(std::string_view array, std::size_t bytes_max);
 
 }  // namespace cellkeep::protocol

@@ -3,7 +3,7 @@
 // A Jupyter message as an immutable value (Jupyter messaging specification 5.5, "General Message
 // Format"). It owns one byte string in the v1.kernel.websocket.jupyter.org framing, the form in
 // which messages cross the kernel link, so passing a message on never encodes it again. The two
-// headers are parsed when the message is made; content only when somebody asks. Copies share the
+// headers are parsed when the message is made; content only when a caller asks. Copies share the
 // bytes. Thread-safe: immutable.
 #pragma once
 

@@ -196,7 +196,7 @@ def make_bundle(mime, data, name):
 
 
 def leave(status):
-    """As the shell has ended, so that whoever looks sees what became of it."""
+    """Ends this process as the shell has ended, so that its status says what became of the shell."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         signal.signal(number, signal.SIG_DFL) if number not in (signal.SIGKILL, signal.SIGSTOP) else None

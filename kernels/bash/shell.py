@@ -34,7 +34,7 @@ READ_BYTES = 64 * 1024
 # The function that reports (setup.sh), with one to lose, and behind an interrupt with two.
 REPORT = ",\n,\n"
 REPORT_AGAIN = ",\n,\n,\n"
-# What ends the cell when the foreground has ended in its own way (setup.sh); nobody else takes notice.
+# Ends the cell when the foreground has ended in its own way (setup.sh). Other processes ignore it.
 STOP = signal.SIGURG
 # Of a shell that does not come to read.
 UNREAD_BYTES_MAX = 1024
@@ -197,13 +197,13 @@ class Shell:
         while (report := self._take()) is None and not self._begun:
             self.wait([], None)
         patience = FIRST_PATIENCE
-        told, sent, helped = set(), -CLEANUP_PATIENCE, 0.0
+        signalled, sent, helped = set(), -CLEANUP_PATIENCE, 0.0
         while report is None:
             programs, simple, lost = self._foreground()
             now = time.monotonic()
-            # A program that catches it and has had it may take its time to clean up.
-            if not programs or programs - told or now - sent >= CLEANUP_PATIENCE or again():
-                told, sent, helped = programs, now, now
+            # A program that catches the signal gets time to clean up.
+            if not programs or programs - signalled or now - sent >= CLEANUP_PATIENCE or again():
+                signalled, sent, helped = programs, now, now
                 self._signal()
             elif now - helped >= HELPER_PATIENCE:
                 # A dash that has it before it forks waits for a child that never had it.
@@ -276,7 +276,7 @@ class Shell:
             data = data[os.write(self._control, data) :]
 
     def _read_records(self):
-        """False: nobody is left who could report."""
+        """Returns False if no process is left that could report."""
         chunk = os.read(self._report, READ_BYTES)
         if not chunk:
             return False

@@ -21,7 +21,7 @@
 
 namespace cellkeep::kernels {
 
-/// Frames held while code waits for input, and frames that divert() has read and nobody has taken.
+/// Frames held while code waits for input, and frames that divert() has read and not handed on.
 /// The server sends one shell request at a time, so a correct peer never comes near.
 inline constexpr std::size_t kHeldMessagesMax = 1024;
 

@@ -51,7 +51,7 @@ int interpret(
 
 }  // namespace
 
-/// A driver, told the folder of its headers. `--precompile` is for when it has been built.
+/// A driver; its argument is the folder of its headers. The build calls it with `--precompile`.
 int main(int argc, char** argv) {
     if (argc == 4 && std::strcmp(argv[1], "--precompile") == 0) {
         return cellkeep::cpp::precompile(argv[2], argv[3]) ? 0 : 1;

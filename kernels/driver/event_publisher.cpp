@@ -60,7 +60,7 @@ Status EventPublisher::stream(StreamName name, const json& event) {
     if (text == event.end() || !text->is_string()) {
         return wrong(event, "it has no text");
     }
-    // Between cells nobody keeps the delay (kSchedule).
+    // Between cells no timer runs that would flush later (kSchedule).
     if (parts_.output.write(name, text->get_ref<const std::string&>()) != AfterWrite::kNothing) {
         parts_.output.flush();
     }

@@ -40,7 +40,7 @@ Result<UniqueFd> open_file(const std::string& path, int flags, mode_t mode = 0);
 /// The whole file, or kLimitExceeded if it is longer than bytes_max.
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 
-/// Creates or replaces path atomically for whoever reads it: a temporary file in the same
+/// Creates or replaces path atomically for its readers: a temporary file in the same
 /// directory, rename. Not flushed to the disk, so it may be empty after a power failure.
 Status write_file_atomically(const std::string& path, std::string_view bytes, mode_t mode);
 

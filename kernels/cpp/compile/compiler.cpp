@@ -71,7 +71,7 @@ class Forwarder final : public clang::ASTConsumer {
     clang::ASTConsumer& target_;
 };
 
-/// clang takes consumers from nobody but its plugins; this one is linked in.
+/// clang takes further consumers only from plugins; this plugin is linked in.
 class NamingPlugin final : public clang::PluginASTAction {
  public:
     std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(

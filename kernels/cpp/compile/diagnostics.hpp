@@ -16,15 +16,15 @@ namespace cellkeep::cpp {
 /// Cells are files of this name and a number; earlier cells are named in notes.
 inline constexpr std::string_view kCellFilePrefix = "cell ";
 
-/// What clang's interpreter calls the file that the cells are in: it says nothing to anybody.
+/// What clang's interpreter calls the file that the cells are in. Users are not shown it.
 inline constexpr std::string_view kNoFile = "<<< inputs >>>";
 
 /// The n-th cell's name.
 std::string cell_file(std::uint64_t count);
 
-/// How many errors of a cell are told; clang stops by itself at twenty.
+/// How many errors of a cell are reported; clang stops by itself at twenty.
 inline constexpr std::size_t kErrorsMax = 20;
-/// How many notes of one error are told: a call with no match names every candidate.
+/// How many notes of one error are reported: a call with no match names every candidate.
 inline constexpr std::size_t kNotesMax = 8;
 
 class DiagnosticCollector final : public clang::DiagnosticConsumer {

@@ -18,7 +18,7 @@ namespace cellkeep::cpp {
 
 namespace {
 
-/// How many overloads are told.
+/// How many overloads are described.
 constexpr std::size_t kDescribedMax = 12;
 
 clang::DeclContext* scope_of(clang::NamedDecl* declaration) {
@@ -97,7 +97,7 @@ std::string describe(clang::CompilerInstance& compiler, const clang::NamedDecl& 
     clang::PrintingPolicy policy(context.getLangOpts());
     policy.SuppressScope = false;
     policy.PolishForDeclaration = true;
-    // A class of a header is told by its head; one of a cell whole.
+    // Of a class of a header only its head is shown, of a class of a cell its body too.
     policy.TerseOutput =
         !sources.getPresumedLoc(declaration.getLocation()).isValid() ||
         !llvm::StringRef(sources.getPresumedLoc(declaration.getLocation()).getFilename())
@@ -119,13 +119,13 @@ std::string describe(clang::CompilerInstance& compiler, const clang::NamedDecl& 
 std::string describe_all(
     clang::CompilerInstance& compiler, const std::vector<clang::NamedDecl*>& declarations) {
     std::string text;
-    const std::size_t told = std::min(declarations.size(), kDescribedMax);
-    for (std::size_t index = 0; index < told; ++index) {
+    const std::size_t described = std::min(declarations.size(), kDescribedMax);
+    for (std::size_t index = 0; index < described; ++index) {
         text += (index == 0 ? "" : "\n") +
                 describe(compiler, *declarations[index]->getUnderlyingDecl());
     }
-    if (declarations.size() > told) {
-        text += "\nand " + std::to_string(declarations.size() - told) + " more";
+    if (declarations.size() > described) {
+        text += "\nand " + std::to_string(declarations.size() - described) + " more";
     }
     return text;
 }

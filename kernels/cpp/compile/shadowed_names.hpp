@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names that definitions got which took the place of earlier ones; nobody is to see them.
+// The names of definitions that replaced earlier ones, as users wrote them: without the ABI tag.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ namespace cellkeep::cpp {
 
 namespace {
 
-constexpr int kExitCodeBits = 0xFF;  // what a parent is told of an exit status, wait(2)
+constexpr int kExitCodeBits = 0xFF;  // what a parent sees of an exit status, wait(2)
 constexpr std::size_t kShownBytesMax = kLineBytesMax / 2;  // base64 and escapes make it longer
 
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): cells call functions of C.

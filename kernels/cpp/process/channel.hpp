@@ -37,15 +37,15 @@ class Channel {
         take_over();
     }
 
-    /// Blocks. False at the end, after which nobody will ever say anything.
+    /// Blocks. Returns false at the end of the channel, after which no line can come.
     bool read_line(std::string& line);
     /// A line of `wake`, which only copies read.
     bool read_wake(std::string& line);
-    /// One line, whole, whichever thread says it. False if nobody listens any more, and in a
-    /// process that a cell has forked: it is not the interpreter.
+    /// Sends one whole line, from any thread. Returns false if the other end is closed, and in a
+    /// process that a cell has forked, which is not the interpreter.
     bool say(Word word, std::string_view text);
-    /// This process is the interpreter from now on. In a fork, a lock that another thread held then
-    /// is nobody's now.
+    /// Makes this process the interpreter from now on. In a fork, frees a lock that another thread
+    /// held at the fork.
     void take_over();
     bool is_ours() const;
     int fd() const { return socket_.get(); }

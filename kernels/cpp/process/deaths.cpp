@@ -9,17 +9,18 @@ namespace cellkeep::cpp {
 
 namespace {
 
-struct Told {
+struct DeathReport {
     std::string name;
     std::string message;
 };
 
-Told of_signal(int signal, bool stack_overflow) {
+DeathReport of_signal(int signal, bool stack_overflow) {
     switch (signal) {
         case SIGSEGV:
             return stack_overflow
-                       ? Told{"StackOverflow", "the stack is used up (too deep a recursion?)"}
-                       : Told{"SegmentationFault", "access to memory that is not there (SIGSEGV)"};
+                       ? DeathReport{"StackOverflow", "the stack is used up (too deep a recursion?)"}
+                       : DeathReport{
+                             "SegmentationFault", "access to memory that is not there (SIGSEGV)"};
         case SIGBUS:
             return {"BusError", "access to memory that is not there (SIGBUS)"};
         case SIGABRT:
@@ -38,7 +39,7 @@ Told of_signal(int signal, bool stack_overflow) {
     }
 }
 
-Told of(const CellDeath& death) {
+DeathReport of(const CellDeath& death) {
     if (death.interrupted) {
         return {"KeyboardInterrupt", "the cell was interrupted"};
     }
@@ -61,17 +62,17 @@ std::string threads_lost_text(std::size_t threads) {
 }
 
 nlohmann::json death_event(std::uint64_t id, const CellDeath& death) {
-    Told told = of(death);
-    told.message += ". Variables and definitions are what they were before the cell." +
-                    threads_lost_text(death.threads_lost);
+    DeathReport report = of(death);
+    report.message += ". Variables and definitions are what they were before the cell." +
+                      threads_lost_text(death.threads_lost);
     nlohmann::json event = {
         {"event", "done"},
         {"id", id},
         {"status", "error"},
-        {"name", told.name},
-        {"message", told.message},
+        {"name", report.name},
+        {"message", report.message},
         {"kind", "runtime"},
-        {"traceback", {told.name + ": " + told.message}}};
+        {"traceback", {report.name + ": " + report.message}}};
     if (death.line > 0) {
         event["line"] = death.line;
     }

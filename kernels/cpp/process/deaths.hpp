@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is told of a cell whose process ended under it.
+// The error of a cell whose process ended while it ran.
 #pragma once
 
 #include <nlohmann/json.hpp>

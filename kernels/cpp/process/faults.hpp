@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a cell's process ends when the cell ruins it: what it printed is written out, a used-up stack
-// is told from a wild pointer, and the exception that nobody caught is named.
+// is told apart from a wild pointer, and an uncaught exception is named.
 #pragma once
 
 #include "kernels/cpp/process/channel.hpp"
@@ -16,8 +16,8 @@ namespace cellkeep::cpp {
 /// `channel` lives as long as the process.
 void install_fault_handlers(Channel& channel);
 
-/// While it lives, SIGINT ends the process, and an exception that ends it is told as this
-/// execution's error.
+/// While it lives, SIGINT ends the process, and an exception that ends the process is reported as
+/// this execution's error.
 class CellRuns {
  public:
     explicit CellRuns(std::uint64_t id);

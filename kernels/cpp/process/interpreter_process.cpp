@@ -117,7 +117,7 @@ class InterpreterProcess {
         while (channel_.read_line(line)) {
             const json request = json::parse(line, nullptr, false);
             if (!request.is_object() || !request.contains("id")) {
-                continue;  // an answer to a question that nobody asks any more
+                continue;  // a late answer, to a question that an interrupt has ended
             }
             answer(request);
         }
@@ -229,7 +229,7 @@ class InterpreterProcess {
                 go_back(Word::kFailed, failure_event(id, *failure));
             }
         } catch (...) {
-            // Whatever a cell throws, of types that nobody here knows.
+            // A cell may throw any type, also one that this program does not know.
             if (::getpid() == self) {
                 go_back(Word::kFailed, exception_event(id));
             }

@@ -23,7 +23,7 @@ struct Snapshot {
     std::string why;
 };
 
-/// Forks; the copy is nobody's child here (a cell that waits for its own children does not find
+/// Forks; the copy is no child of this process (a cell that waits for its children does not find
 /// it), waits, and returns kTakenUp when the supervisor says so. It ends without a word when the
 /// supervisor does.
 Snapshot take_snapshot(Channel& channel, pid_t supervisor);

@@ -59,9 +59,9 @@ class Writer {
     /// Where the cell is, for when what it calls throws or crashes
     /// (include/cellkeep/publish_abi.h).
     void tell_line(const Piece& piece) {
-        const std::string told = "::cellkeep_cpp_line = " + std::to_string(line_of(piece.begin));
+        const std::string line = "::cellkeep_cpp_line = " + std::to_string(line_of(piece.begin));
         source_ +=
-            in_function_ ? told + ";\n" : "static int " + next_name() + " = (" + told + ", 0);\n";
+            in_function_ ? line + ";\n" : "static int " + next_name() + " = (" + line + ", 0);\n";
     }
 
     std::string next_name() {

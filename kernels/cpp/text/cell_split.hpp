@@ -33,7 +33,7 @@ enum class Meaning {
 };
 using MeaningOf = std::function<Meaning(std::string_view name)>;
 
-/// In the order of the cell. Never fails: what cannot be told is called a statement, and the
+/// In the order of the cell. Never fails: what it cannot decide it calls a statement, and the
 /// compiler says what is wrong with it.
 std::vector<Piece> split_cell(const std::vector<Token>& tokens, const MeaningOf& meaning_of);
 

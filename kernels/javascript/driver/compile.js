@@ -175,7 +175,7 @@ class Cell {
         this.edits.replace(node.source.end, node.end, ';');
     }
 
-    // What is exported is declared; a cell has nobody to export to.
+    // An export becomes a declaration: no module imports from a cell.
     #export(node) {
         const inner = node.declaration;
         if (node.type === 'ExportAllDeclaration' || (node.source ?? null) !== null) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Errors of user code: stack traces that name places of submitted cells and none of the driver's own
-// frames, and what is told of an error that ends a cell.
+// frames, and the report of an error that ends a cell.
 'use strict';
 
 const { Array, Error, JSON, Map, Number, Object, RangeError, ReferenceError, RegExp, String, SyntaxError, WeakMap } =
@@ -121,7 +121,7 @@ class Errors {
         return line === undefined ? found : { ...found, line, column };
     }
 
-    // The same for what nobody waits for: text for stderr.
+    // The same for an error that no cell waits for: text for stderr.
     describeUncaught(error, what) {
         try {
             const { shown } = this.#where(error, null);

@@ -110,7 +110,7 @@ class Client:
                 raise Failure(f"the debugger has gone: {error}") from error
 
     def serve(self):
-        """Until the connection ends; whoever still waits is then told."""
+        """Reads until the connection ends. Then every request that still waits fails."""
         try:
             while True:
                 message = read_message(self._stream)

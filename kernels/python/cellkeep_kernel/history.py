@@ -29,11 +29,11 @@ def _is_row(row):
 
 
 class SessionHistory(HistoryManager):
-    """The database is made when somebody looks at the history: until then a cell's row waits in
-    IPython's caches (db_input_cache, db_output_cache), and a session whose history nobody asks for has
-    no database."""
+    """Makes its database when the history is first read. Until then a cell's row waits in IPython's
+    caches (db_input_cache, db_output_cache), and a session whose history is never read has no
+    database."""
 
-    # Traits in the base class, which every cell sets and nobody observes.
+    # Traits in the base class, which every cell sets. They have no observers.
     _i00 = _i = _ii = _iii = ""
 
     def __init__(self, shell):
@@ -164,6 +164,6 @@ class SessionHistory(HistoryManager):
 
 
 def _open_private(path, flags):
-    # A symbolic link or a fifo in its place is the user's joke on nobody but the user; it must not
-    # make the kernel wait.
+    # The user may put a symbolic link or a fifo in its place. That harms only this session, but it
+    # must not make the kernel wait.
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)

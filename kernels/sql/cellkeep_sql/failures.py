@@ -79,7 +79,7 @@ def _kind(error):
 
 
 def code_error(error, found, cell, start):
-    """What the client is told. start: where the statement begins in the cell."""
+    """The error for the client. start: where the statement begins in the cell."""
     message = found.message
     if "installing and loading the" in message or "Install it first" in message:
         # Advice that does not help here.

@@ -3,7 +3,7 @@
 
 import os
 
-# What DuckDB reads without being told how.
+# Files whose format DuckDB knows from the name.
 SUFFIXES = tuple(
     suffix + packed
     for suffix in (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson")
