@@ -24,7 +24,7 @@ import time
 BASH = "/usr/bin/bash"
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
-# Descriptors that the shell and what it starts have beside the usual ones.
+# Descriptors of the shell and its programs beside the usual ones.
 STDERR_FD = 57
 ANSWER_FD = 58
 CELL_FD = 59
@@ -114,7 +114,7 @@ class Shell:
             os._exit(127)
 
     def fileno(self):
-        """Readable when read_records() has something to read."""
+        """A descriptor that is readable when read_records() has something to read."""
         return self._report
 
     def begin(self, code, stdin="/dev/null"):
@@ -173,15 +173,15 @@ class Shell:
         return os.waitpid(self.pid, 0)[1]
 
     def run(self, code):
-        """Code of the driver's own, while no cell runs."""
+        """Runs the driver's own code, while no cell runs."""
         self.begin(code)
         return self.end()
 
     def ask(self, code):
-        """What code writes to stdout, while no cell runs."""
+        """Returns what code writes to stdout. Call it while no cell runs."""
         os.ftruncate(self._answer, 0)
         os.lseek(self._answer, 0, os.SEEK_SET)
-        # Whatever options the cells have set: some of them end a shell whose command fails.
+        # Cells may have set options that end a shell whose command fails.
         self.run(
             "(\nset +eux +o pipefail\n" + code
             + f"\n) >|/proc/self/fd/{ANSWER_FD} 2>/dev/null || builtin :"
@@ -216,7 +216,7 @@ class Shell:
         return report
 
     def close(self):
-        """Its jobs go with it: SIGHUP, as when a terminal closes."""
+        """Ends the shell and its jobs by SIGHUP, as when a terminal closes."""
         os.close(self._control)
         try:
             os.killpg(self.pid, signal.SIGHUP)

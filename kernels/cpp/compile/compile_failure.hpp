@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the compiler has to say of a cell, in words that need no header of clang's.
+// Why a cell did not compile. Needs no header of clang.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace cellkeep::cpp {
 
-/// What a cell that did not compile, or was not linked, says of itself.
+/// The error of a cell that did not compile or link.
 struct CompileFailure {
     std::string name;     // "CompileError", "LinkError"
     std::string message;  // of the first error
@@ -19,8 +19,8 @@ struct CompileFailure {
     std::vector<std::string> traceback;
 };
 
-/// A declaration of an earlier cell, of which this one has another. Numbers of clang's, which mean
-/// the same in every process that was forked from one that had read that cell.
+/// A declaration of an earlier cell that this cell declares again. clang's numbers, which mean the
+/// same in every process that was forked after that earlier cell was read.
 struct Shadowed {
     std::uint64_t name = 0;
     std::uint32_t place = 0;  // 0: whatever has the name

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An end for what clang 19 finds none for: brackets that macros or conditional directives leave
-// open make its parser read the end of the cell for ever.
+// A time limit for clang 19's parser. It does not end if macros or conditional directives leave a
+// bracket open: it reads the end of the cell for ever.
 #pragma once
 
 #include "kernels/cpp/process/channel.hpp"
@@ -12,11 +12,11 @@
 
 namespace cellkeep::cpp {
 
-/// Of this thread's processor time, for one cell: a cell with heavy headers takes a third of it.
+/// Processor time of this thread for one cell. A cell with heavy headers takes a third of it.
 inline constexpr unsigned kCompileSeconds = 20;
 
-/// While it lives, this thread may work for kCompileSeconds; then the process says that the cell
-/// has failed, with `failure` as its fallback's event, and ends.
+/// While it lives, this thread may work for kCompileSeconds. Then the process sends `failure` as
+/// the cell's event and ends.
 class CompileLimit {
  public:
     CompileLimit(const Channel& channel, const std::string& failure);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// clang's incremental interpreter as a cell sees it. What includes clang's headers lies behind this
-// one. Not for use by two threads; a fork has one of its own.
+// clang's incremental interpreter for cells. Callers need no header of clang. One thread; a forked
+// process has a copy of its own.
 #pragma once
 
 #include "kernels/cpp/compile/compile_failure.hpp"
@@ -23,21 +23,22 @@ struct CompilerSetup {
     std::vector<std::pair<std::string, void*>> functions;
 };
 
-/// What became of a cell's text.
+/// The result of compiling a cell.
 struct Compiled {
     std::optional<CompileFailure> failure;
-    /// Not empty: it failed because these were there before; it may be tried again without them.
+    /// Not empty: it failed because these were declared before. It may succeed once they are
+    /// hidden.
     std::vector<Shadowed> in_the_way;
     std::string warnings;
 };
 
-/// Makes the file that CompilerSetup names, and one that tells ninja when to make it again: when a
-/// header is another. False if it could not; clang has said why on stderr.
+/// Writes the precompiled file that CompilerSetup names, and a depfile for ninja with its headers.
+/// Returns false on failure; clang has written the reason to stderr.
 bool precompile(const std::string& file, const std::string& dependencies_file);
 
 class Compiler {
  public:
-    /// The interpreter with the usual headers read; or what is wrong with this installation.
+    /// Makes an interpreter with the preamble. An error says what is wrong with the installation.
     static std::unique_ptr<Compiler> create(const CompilerSetup& setup, std::string& error);
     ~Compiler();
     Compiler(const Compiler&) = delete;
@@ -45,21 +46,21 @@ class Compiler {
 
     static std::string version();
 
-    /// Reads, checks and translates a cell, without running it. After a failure the compiler is not
-    /// to be used any more: the process goes back to before (snapshot.hpp).
+    /// Compiles a cell without running it. After a failure this compiler cannot be used any more:
+    /// the process's copy from before the cell goes on (snapshot.hpp).
     Compiled compile(std::string_view code, std::uint64_t count);
-    /// Runs what was compiled. What the cell throws passes through. A failure is a name that
-    /// nothing defines.
+    /// Runs what was compiled. Exceptions of the cell pass through. Fails if a symbol is not
+    /// defined.
     std::optional<CompileFailure> run();
 
-    /// Earlier declarations make way for those of the next cell (shadowing.hpp).
-    /// False if they are not there.
+    /// Hides earlier declarations, so that the next cell can declare their names (shadowing.hpp).
+    /// Returns false if they do not exist.
     bool hide(const std::vector<Shadowed>& shadowed);
 
-    /// The next three change the compiler: for a process of their own.
+    /// The next two change the compiler. Call them in a forked child only.
     std::vector<std::string> complete(
         std::string_view code, std::size_t cursor, std::size_t& start);
-    /// What the name or expression is: its declaration or its type, and its comment.
+    /// The declaration or the type of the name or expression, with its comment.
     std::optional<std::string> inspect(const std::string& expression);
 
     /// Destroys the cells' variables, last first.

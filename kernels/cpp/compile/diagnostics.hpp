@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What clang says of a cell, kept as text with places in the cell.
+// clang's diagnostics of a cell, kept as text with places in the cell.
 #pragma once
 
 #include "kernels/cpp/compile/compile_failure.hpp"
@@ -29,7 +29,7 @@ inline constexpr std::size_t kNotesMax = 8;
 
 class DiagnosticCollector final : public clang::DiagnosticConsumer {
  public:
-    /// A name that was there before, and where the earlier one stands if clang said so.
+    /// A name that was declared before, and the place of the earlier declaration if clang gave it.
     struct Redefinition {
         clang::DeclarationName name;  // may be empty: then
         std::string spelled;          // what stands where the error is
@@ -38,7 +38,7 @@ class DiagnosticCollector final : public clang::DiagnosticConsumer {
 
     void HandleDiagnostic(
         clang::DiagnosticsEngine::Level level, const clang::Diagnostic& info) override;
-    /// The interpreter does this between errors and our looking at them: nothing is forgotten.
+    /// The interpreter calls this before the errors are read. It forgets nothing.
     void clear() override {}
 
     void begin_cell(std::string file);

@@ -13,7 +13,7 @@
 
 namespace cellkeep::cpp {
 
-/// What "std::sort" or "x" names at the top of a cell; empty if nothing. All overloads.
+/// All declarations, with overloads, that "std::sort" or "x" names at the top of a cell.
 std::vector<clang::NamedDecl*> look_up(clang::CompilerInstance& compiler, std::string_view name);
 
 /// A class, an alias, or a template of one is a type.
@@ -22,7 +22,7 @@ Meaning meaning_of(clang::CompilerInstance& compiler, std::string_view name);
 /// The declaration as C++, with the comment above it if it is a documentation comment.
 std::string describe(clang::CompilerInstance& compiler, const clang::NamedDecl& declaration);
 
-/// The same of everything that the name stands for; empty if nothing.
+/// The same of all declarations of a name; empty if there is none.
 std::string describe_all(
     clang::CompilerInstance& compiler, const std::vector<clang::NamedDecl*>& declarations);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every session has before its first cell: the standard library's headers, which are compiled
-// once, when this program is built, and how clang is set up to read them and the cells.
+// What every session has before its first cell: the standard library's headers, and clang's options
+// for them and for the cells. The headers are compiled once, when this program is built.
 #pragma once
 
 #include <clang/Frontend/CompilerInstance.h>
@@ -12,7 +12,7 @@
 
 namespace cellkeep::cpp {
 
-/// The headers as a text of C++. Where they were precompiled it says nothing new.
+/// The headers as C++ text. It declares nothing new if they were precompiled.
 std::string_view preamble();
 
 /// A compiler of cells. `headers` holds cellkeep/display.hpp; `precompiled` is a file that

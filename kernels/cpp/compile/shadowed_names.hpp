@@ -7,7 +7,7 @@
 
 namespace cellkeep::cpp {
 
-/// "P[abi:cell7]::f" as people wrote it: "P::f" (shadowing.hpp says why the tag is there).
+/// Turns "P[abi:cell7]::f" into "P::f" (shadowing.hpp says why there is a tag).
 std::string without_tags(std::string text);
 
 }  // namespace cellkeep::cpp

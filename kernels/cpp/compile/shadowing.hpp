@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cells may define again what earlier cells defined. clang's interpreter does not have that, so the
-// earlier declaration is taken out of every table that names are looked up in: it lives on in the
-// code that already uses it, and nothing finds it any more. The later one is given another symbol
-// (an ABI tag, as libstdc++ gives its string), because the linker knows only names.
+// Lets a cell define again what an earlier cell defined, which clang's interpreter does not allow.
+// The earlier declaration is removed from every table in which names are looked up. Code that
+// already uses it goes on using it. The later definition gets another symbol, by an ABI tag as
+// libstdc++ gives its string, because the linker knows only symbols.
 #pragma once
 
 #include "kernels/cpp/compile/compile_failure.hpp"
@@ -27,18 +27,18 @@ class Shadowing {
     /// `compiler` outlives this.
     explicit Shadowing(clang::CompilerInstance& compiler) : compiler_(compiler) {}
 
-    /// What of earlier cells the redefinitions of a cell that did not compile collided with. Empty
-    /// if a collision is with a header's, or within the cell, whose places begin with `text_begin`.
-    /// For a process that was forked before the cell was read: in this one, clang has mixed the
-    /// two.
+    /// The declarations of earlier cells that a cell which did not compile declares again. Empty if
+    /// a collision is with a header, or within the cell, whose places begin with `text_begin`. Hide
+    /// them in a process that was forked before the cell was read: in this one, clang has merged
+    /// the declarations.
     std::vector<Shadowed> find(
         const std::vector<DiagnosticCollector::Redefinition>& taken,
         std::uint32_t text_begin) const;
 
-    /// Takes them out of sight. False if none of them is there.
+    /// Hides these declarations. Returns false if none of them exists.
     bool hide(const std::vector<Shadowed>& shadowed);
 
-    /// Called before code is made of a declaration: gives it its symbol.
+    /// Gives a declaration its symbol. Called before clang generates code for it.
     void name(clang::Decl* declaration, std::uint64_t serial);
 
  private:

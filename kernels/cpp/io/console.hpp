@@ -7,12 +7,12 @@
 
 namespace cellkeep::cpp {
 
-/// Puts a stdin in place that asks over `channel`, which lives as long as the process, and makes
-/// stdout one that is written out line by line.
+/// Replaces stdin by one that asks the client over `channel`, and makes stdout line-buffered.
+/// `channel` must live as long as the process.
 void install_console(Channel& channel);
 
-/// Whether this thread may ask from now on; no other may. If not, cells read an end of file at
-/// once, and a sentence on stderr says why.
+/// Sets whether this thread may ask from now on; other threads may not. If it may not, cells read
+/// an end of file at once, and a sentence on stderr says why.
 void allow_input(bool allowed);
 
 }  // namespace cellkeep::cpp

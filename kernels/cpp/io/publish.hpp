@@ -12,16 +12,16 @@
 
 namespace cellkeep::cpp {
 
-/// Where it goes; `channel` lives as long as the process. A value is shown only while
-/// `values_wanted` (a silent execution shows none).
+/// Sets where output goes; `channel` must live as long as the process.
 void publish_to(Channel& channel);
+/// Sets whether the values of cells are shown from now on (a silent execution shows none).
 void want_values(bool wanted);
 
-/// What the running cell's main has returned, as a process would (0 to 255); once. Nothing: it has
-/// none.
+/// Takes the exit code, 0 to 255, that the running cell's main has returned. Returns nullopt if
+/// there is none.
 std::optional<int> take_exit_code();
 
-/// The functions by the names that cells know them by.
+/// The functions that cells call, by their C names.
 std::vector<std::pair<std::string, void*>> publish_functions();
 
 }  // namespace cellkeep::cpp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lines between the supervisor and the process that has the cells' state (README.md). A line begins
-// with a byte that says what it is; the other direction has requests as they came.
+// with a byte for its kind. In the other direction requests pass unchanged.
 #pragma once
 
 #include "protocol/support/unique_fd.hpp"
@@ -32,7 +32,7 @@ inline constexpr std::size_t kLineBytesMax = std::size_t{64} << 20U;
 
 class Channel {
  public:
-    /// `wake`: where a copy of the process learns that its turn has come (snapshot.hpp).
+    /// `wake`: the descriptor that resumes a copy of the process (snapshot.hpp).
     Channel(UniqueFd socket, UniqueFd wake) : socket_(std::move(socket)), wake_(std::move(wake)) {
         take_over();
     }
@@ -59,7 +59,7 @@ class Channel {
     std::mutex* lock_ = nullptr;  // never freed: threads of cells may outlive everything
 };
 
-/// All of it to a blocking descriptor. False if its reader is gone.
+/// Writes all bytes to a blocking descriptor. Returns false if its reader is gone.
 bool write_fully(int fd, std::string_view bytes);
 
 }  // namespace cellkeep::cpp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a cell's process ends when the cell ruins it: what it printed is written out, a used-up stack
-// is told apart from a wild pointer, and an uncaught exception is named.
+// The end of a process whose cell crashes: writes out what the cell printed, reports a stack
+// overflow as such and not as a wild pointer, and names an uncaught exception.
 #pragma once
 
 #include "kernels/cpp/process/channel.hpp"

@@ -11,8 +11,8 @@
 
 namespace cellkeep::cpp {
 
-/// Starts the compiler, says ready, and serves until the channel ends. The exit code.
-/// `folder`: the language's, with include/ and preamble.pch.
+/// Starts the compiler, sends ready, and serves until the channel ends. Returns the exit code.
+/// `folder`: the language's folder, with include/ and preamble.pch.
 int run_interpreter(Channel& channel, pid_t supervisor, const std::string& folder);
 
 }  // namespace cellkeep::cpp

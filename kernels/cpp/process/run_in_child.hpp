@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work that may ruin the process that does it, done in a child.
+// Runs work that may crash or change its process in a forked child.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace cellkeep::cpp {
 
-/// What `work` returns in a forked child; nothing if the child crashes, takes longer than
-/// kChildSecondsMax of processor time, or cannot be made. What it prints is printed.
+/// Returns what `work` returns in a forked child. Returns nullopt if the child crashes, uses more
+/// than kChildSecondsMax of processor time, or cannot be forked. The child's output is kept.
 std::optional<std::string> run_in_child(const std::function<std::string()>& work);
 
 inline constexpr unsigned kChildSecondsMax = 10;

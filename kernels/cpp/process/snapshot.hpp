@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A copy of this process that waits, to be gone on with if a cell ruins the original.
+// A forked copy of this process that waits. It goes on if a cell ruins the original.
 #pragma once
 
 #include "kernels/cpp/process/channel.hpp"
@@ -19,7 +19,7 @@ struct Snapshot {
         kNone,      // there was no room for another process: the cell runs without one
     };
     Side side = Side::kNone;
-    /// Of kTakenUp: what the supervisor passes on (JSON, or "").
+    /// With kTakenUp: what the supervisor passes on (JSON, or "").
     std::string why;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The driver's first process: it has the kernel's descriptors and no state of the cells'. When the
-// process that runs a cell ends, it lets the copy from before the cell go on, and says what
+// The driver's first process. It has the kernel's descriptors and no state of cells. When the
+// process that runs a cell ends, it resumes the copy from before the cell and reports what
 // happened.
 #pragma once
 
@@ -20,8 +20,8 @@ struct SupervisorParts {
     pid_t interpreter = -1;
 };
 
-/// Until the kernel closes its end or the state is lost. Returns the exit code; ends by the same
-/// signal as the interpreter if a signal took the state.
+/// Serves until the kernel closes its end or the state is lost. Returns the exit code. Ends by the
+/// interpreter's signal if a signal took the state.
 int supervise(SupervisorParts parts);
 
 }  // namespace cellkeep::cpp

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cell as a source file that clang takes: statements in functions that are called where they
-// stood, the value handed to the printer, everything else unchanged, and every line and column of
-// it still the cell's. A main that the cell defines and does not call is called at its end.
+// Makes clang's source file of a cell. Statements become functions that are called where the
+// statements stood, and the value goes to the printer. The rest is unchanged, and every line and
+// column stays the cell's. A main that the cell defines and does not call is called at its end.
 #pragma once
 
 #include "kernels/cpp/text/cell_split.hpp"
@@ -16,7 +16,7 @@ namespace cellkeep::cpp {
 /// The functions of statements are named with this and numbers.
 inline constexpr std::string_view kWrapperPrefix = "cellkeep_cell_";
 
-/// `file` is what diagnostics call the cell; `serial` is another for every text ever compiled.
+/// `file` is the cell's name in diagnostics. `serial` differs for every text that is compiled.
 std::string cell_source(
     std::string_view code,
     const std::string& file,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands at the top of a cell: declarations stay where they are, statements have to go into a
-// function, and the expression at the end, if it has no semicolon, is the cell's value.
+// Splits the top level of a cell. Declarations stay where they are, statements have to go into a
+// function, and an expression at the end without a semicolon is the cell's value.
 #pragma once
 
 #include "kernels/cpp/text/tokens.hpp"
@@ -33,8 +33,8 @@ enum class Meaning {
 };
 using MeaningOf = std::function<Meaning(std::string_view name)>;
 
-/// In the order of the cell. Never fails: what it cannot decide it calls a statement, and the
-/// compiler says what is wrong with it.
+/// Returns the pieces in the order of the cell. Never fails: what it cannot decide is a statement,
+/// and the compiler reports what is wrong with it.
 std::vector<Piece> split_cell(const std::vector<Token>& tokens, const MeaningOf& meaning_of);
 
 }  // namespace cellkeep::cpp

@@ -23,8 +23,8 @@ struct Flaw {
     std::string message;
 };
 
-/// What is wrong with the cell's outline: a comment, a raw string or a bracket that nothing ends,
-/// or a bracket that ends another kind. clang 19 does not always come to an end with such a cell.
+/// What is wrong with the cell's outline: a comment, a raw string or a bracket that is not closed,
+/// or a closing bracket of another kind. clang 19 does not always end on such a cell.
 /// Conditional directives leave the brackets to the preprocessor.
 std::optional<Flaw> flaw_of(std::string_view code);
 

@@ -9,7 +9,7 @@
 
 namespace cellkeep::cpp {
 
-/// At most the text's end.
+/// At most the end of the text.
 std::size_t byte_of_point(std::string_view code, std::size_t point);
 std::size_t point_of_byte(std::string_view code, std::size_t byte);
 

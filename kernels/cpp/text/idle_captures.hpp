@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `[&]` and `[=]` that a lambda in a variable's initializer begins with, wherever in it. At the top
-// of a file nothing is there to be captured, and C++ refuses to be asked for it.
+// Finds `[&]` and `[=]` of lambdas in the initializers of variables. At the top of a file there is
+// nothing to capture, and C++ does not allow a default capture there.
 #pragma once
 
 #include "kernels/cpp/text/token_walk.hpp"
@@ -11,8 +11,8 @@
 
 namespace cellkeep::cpp {
 
-/// Where in the cell each `&`, `=` and comma behind it stands that is to be left out, in the tokens
-/// [first, end) of a declaration. Lambdas inside of lambdas have something to capture.
+/// The places in the cell of each `&` or `=`, and of a comma after it, that must be left out. Looks
+/// at the tokens [first, end) of a declaration. Lambdas within lambdas keep theirs.
 std::vector<std::size_t> idle_captures(const TokenWalk& tokens, std::size_t first, std::size_t end);
 
 }  // namespace cellkeep::cpp

@@ -9,9 +9,9 @@
 
 namespace cellkeep::cpp {
 
-/// Whether the function declared in [begin, end) is called main, and is no member.
+/// Whether the function declared in [begin, end) is named main and is not a member.
 bool declares_main(const TokenWalk& walk, std::size_t begin, std::size_t end);
-/// Whether `main(…)` stands in [begin, end) at any depth as what is called, not declared.
+/// Whether [begin, end) calls `main(…)`, at any depth. A declaration does not count.
 bool calls_main(const TokenWalk& walk, std::size_t begin, std::size_t end);
 
 }  // namespace cellkeep::cpp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps over the tokens of a cell that need no meaning of names: groups, template arguments,
+// Steps over tokens of a cell for which no name has to be looked up: groups, template arguments,
 // pointers.
 #pragma once
 
@@ -17,11 +17,11 @@ class TokenWalk {
     /// `tokens` outlives this.
     explicit TokenWalk(const std::vector<Token>& tokens) : tokens_(tokens) {}
 
-    /// Empty behind the last one.
+    /// Empty after the last token.
     std::string_view text(std::size_t index) const {
         return index < tokens_.size() ? tokens_[index].text : std::string_view();
     }
-    /// Where it stands, in bytes; only for one that is there.
+    /// Its place in bytes. Precondition: the token exists.
     std::size_t place(std::size_t index) const { return tokens_[index].begin; }
     bool is_word(std::size_t index) const {
         return index < tokens_.size() && tokens_[index].kind == TokenKind::kWord;

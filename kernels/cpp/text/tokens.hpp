@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cell as C++ tokens, before preprocessing: clang's own lexer, so that raw strings, digits with
-// quotes and line continuations are what they will be when the cell is compiled.
+// A cell as C++ tokens, before preprocessing. clang's own lexer makes them, so that raw strings,
+// digit separators and line continuations are read as the compiler reads them.
 #pragma once
 
 #include <cstddef>

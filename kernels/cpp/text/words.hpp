@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words of C++ by what they can begin or join; never what a name of a cell means.
+// Keywords and operators of C++ by what they can begin or join. Knows no names of cells.
 #pragma once
 
 #include <algorithm>
@@ -43,11 +43,11 @@ inline constexpr Words<19> kBuiltinTypes{
 inline constexpr Words<9> kOperatorWords{
     "and", "or", "xor", "not_eq", "and_eq", "or_eq", "xor_eq", "bitand", "bitor"};
 
-/// Of declarations in which nothing runs.
+/// Begin declarations in which nothing runs.
 inline constexpr Words<6> kNamingWords{
     "using", "typedef", "template", "extern", "concept", "static_assert"};
 
-/// What follows the name in a declaration of a variable or a function.
+/// Follow the name in a declaration of a variable or a function.
 inline constexpr Words<7> kAfterDeclared{"=", ";", ",", "{", "(", "[", ":"};
 
 template <std::size_t Size>
@@ -55,7 +55,7 @@ bool is_one_of(std::string_view word, const Words<Size>& words) {
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// What a statement begins with, or an expression that is no declaration for sure.
+/// Begin a statement, or an expression that is certainly not a declaration.
 inline bool is_statement_word(std::string_view word) {
     constexpr Words<17> kWords{
         "if",

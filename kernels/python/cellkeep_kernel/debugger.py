@@ -31,7 +31,7 @@ def _trace_nothing():
 
 
 class _Thread(threading.Thread):
-    """One that pydevd neither traces, stops nor lists, and that no signal interrupts."""
+    """A thread that pydevd does not trace, stop or list, and that no signal interrupts."""
 
     pydev_do_not_trace = True
     is_pydev_daemon_thread = True
@@ -108,7 +108,7 @@ class Debugger:
             self._forward(request, reply)
 
     def _forward(self, request, reply, change=None):
-        """Ask pydevd. change(response) may alter what it says."""
+        """Ask pydevd. change(response) may alter its response."""
         if self._client is None:
             raise Failure("the debugger is not started")
 

@@ -22,7 +22,7 @@ from IPython.core.interactiveshell import (
 )
 from IPython.core.macro import Macro
 
-# What some transformer of IPython's looks for. It may match too much, never too little.
+# Matches what IPython's transformers look for. It may match too much, never too little.
 _UNUSUAL = re.compile(
     r"""
       \A\n*[ \t]                            # the first line is indented
@@ -148,7 +148,7 @@ class PlainCells:
         return True
 
     async def run(self, code, store_history, silent):
-        """IPython's result for a cell that takes() said yes to."""
+        """Runs a cell for which takes() returned True. Returns IPython's result."""
         shell = self._shell
         cell = code if code.endswith("\n") else code + "\n"
         info = ExecutionInfo(

@@ -48,12 +48,12 @@ kernel = None
 
 
 def prepare():
-    """With everything that sessions mostly import."""
+    """Prepares with everything that most sessions import."""
     _prepare((*_OF_THE_KERNEL, *PRELOAD), STARTS_REHEARSED)
 
 
 def prepare_bare():
-    """As quickly as it goes, for the sessions that come before the other one is there."""
+    """Prepares as fast as possible, for sessions that start before the full zygote is ready."""
     _prepare((), 0)
 
 
