@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests of the server's own on the control channel of the kernel link; no client can send them,
-// because of clients' control requests only debug_request reaches a kernel.
+// The server's own requests on the control channel of the kernel link. No client can send them: of
+// clients' control requests only debug_request reaches a kernel.
 #pragma once
 
 #include <string_view>

@@ -10,7 +10,7 @@
 
 namespace cellkeep::protocol {
 
-/// Where the run of such characters from `at` on ends, at most at `end`. Precondition:
+/// Returns the end of the run of such characters that begins at `at`; at most `end`. Precondition:
 /// at <= end <= text.size().
 std::size_t skip_plain_characters(std::string_view text, std::size_t at, std::size_t end);
 

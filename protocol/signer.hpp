@@ -92,7 +92,7 @@ class Signing {
 
     /// Works on `bytes` more bytes of the message. Returns true once it is done.
     bool advance(std::size_t bytes);
-    /// As Signer::sign. Precondition: advance() has said true. Once.
+    /// As Signer::sign. Call it once. Precondition: advance() has returned true.
     std::string finish();
 
  private:

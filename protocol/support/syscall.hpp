@@ -64,7 +64,7 @@ inline constexpr std::size_t kMessageFdsMax = 12;
 
 /// One datagram with descriptors over an AF_UNIX socket (SCM_RIGHTS, unix(7)).
 Status send_with_fds(int socket, std::span<const std::byte> bytes, std::span<const int> fds);
-/// kUnavailable if the socket is non-blocking and nothing is there; kProtocol if truncated.
+/// kUnavailable: the socket is non-blocking and has no datagram. kProtocol: it was truncated.
 Result<ReceivedMessage> receive_with_fds(int socket, std::span<std::byte> buffer);
 
 /// size random bytes (at most 256) as lower-case hexadecimal, for identifiers and names that cannot

@@ -20,7 +20,7 @@ const { CodeSyntaxError, isFunction, parse, targets, upwards, walk } = require('
 
 const HOST = '$cellkeep';
 const CELL = '$cell';
-// Never a binding of ours: the language forbids it, and its own message says so best.
+// Not declared here: the language forbids it, and its own message says so best.
 const RESERVED = new Set(['undefined', 'NaN', 'Infinity', HOST, CELL]);
 
 class Cell {

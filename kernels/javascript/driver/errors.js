@@ -13,8 +13,8 @@ const util = require('node:util');
 
 const { lineOf, lineStarts, lineText, originalOffset, toSubmitted } = require('./positions');
 
-// Cells, and characters of them, that places are found in. Those of older cells stay as the engine
-// has them.
+// How many cells, and characters of them, are kept to find submitted places. Places in older cells
+// stay as the engine has them.
 const CELLS_MAX = 1000;
 const TEXT_MAX = 16 * 1024 * 1024;
 const FRAMES_MAX = 50;
@@ -48,7 +48,7 @@ Object.defineProperty(ProcessExit.prototype, 'name', { value: 'ProcessExit' });
 
 const UNREADABLE = "the error's own text cannot be made";
 
-// What an error says of itself is user code, and may fail.
+// Reading an error's properties runs user code, and may fail.
 function readable(read, otherwise) {
     try {
         return String(read());
