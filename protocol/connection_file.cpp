@@ -82,7 +82,7 @@ bool has_control_character(std::string_view text) {
     });
 }
 
-// A directory that somebody else can change is a place where he can put his own file under our
+// Another user who can change the directory could put a file of his own there under our file's
 // name.
 Status check_directory(const std::string& path) {
     std::string directory = std::filesystem::path(path).parent_path().string();
@@ -168,7 +168,7 @@ Status write_connection_file(const std::string& path, const ConnectionInfo& info
 }
 
 Result<ConnectionInfo> load_connection_file(const std::string& path, OthersMay others) {
-    // Non-blocking, or a FIFO in the file's place would hold us until somebody writes.
+    // Non-blocking: a FIFO in the file's place would block open(2) until a process writes to it.
     BOOST_OUTCOME_TRY(auto fd, open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
     struct stat status {};
     if (::fstat(fd.get(), &status) < 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Jupyter connection files (jupyter_client "kernels" documentation; JEP 106 schema). Written 0600
-// and atomically; the directory must belong to us. Ports may be numbers or numeric strings when
-// read.
+// and atomically. The directory must belong to this process's user. Ports that are read may be
+// numbers or numeric strings.
 #pragma once
 
 #include "protocol/support/result.hpp"
@@ -39,8 +39,8 @@ Status write_connection_file(const std::string& path, const ConnectionInfo& info
 
 /// What other users may do with a connection file that is still accepted.
 enum class OthersMay { kNothing, kRead };
-/// Refuses a file that others may read or write (it holds the key): kPermissionDenied. With kRead
-/// only one that they may write: some programs that start kernels leave the file readable.
+/// kPermissionDenied: other users may read or write the file, which holds the key. With kRead they
+/// may read it: some programs that start kernels leave the file readable.
 Result<ConnectionInfo> load_connection_file(
     const std::string& path, OthersMay others = OthersMay::kNothing);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where in a Jupyter message's content the members are that the server has a use for. Content comes
-// from guests and is of any size: it is checked and its members are found in one pass that keeps
-// nothing of it, in slices (json_scanner.hpp). Everything else in it stays bytes.
+// The places of the members of a Jupyter message's content that the server needs. Content comes
+// from guests and may be of any size. One pass checks it and finds its members, in slices
+// (json_scanner.hpp), and keeps nothing of it. Everything else in it stays bytes.
 // Not thread-safe; ContentOutline is a value.
 #pragma once
 
@@ -37,14 +37,14 @@ enum class Member : std::uint8_t {
 inline constexpr std::size_t kMembers = 14;
 
 struct ContentOutline {
-    /// It is a JSON object as parse_json_object accepts it, of any number of values. If not, no
-    /// member is found.
+    /// Whether it is a JSON object as parse_json_object accepts it, of any number of values. If it
+    /// is not, no member is found.
     bool valid = false;
     /// traceback is an array of strings and nothing else.
     bool plain_traceback = false;
 
-    /// The JSON text of a member, which is a view into the content; of a key that is there twice
-    /// the last counts. "" if it is not there.
+    /// The JSON text of a member, which is a view into the content. Of a repeated key the last one
+    /// counts. "" if the member is missing.
     std::string_view find(Member member, std::string_view content) const;
 
     struct Place {
@@ -65,7 +65,7 @@ class ContentScan final : private JsonListener {
     bool advance(std::string_view text, std::size_t bytes);
     std::size_t position() const { return scanner_.position(); }
     bool has_line_ends() const { return scanner_.has_line_ends(); }
-    /// Precondition: advance() has said that it is done.
+    /// Precondition: advance() has returned that it is done.
     ContentOutline outline() const { return outline_; }
 
  private:
@@ -80,7 +80,7 @@ class ContentScan final : private JsonListener {
     ContentOutline outline_;
 };
 
-/// The whole at once, for contents whose size the caller knows to be small.
+/// Scans the whole content at once. Only for contents that the caller knows to be small.
 ContentOutline outline_of(std::string_view content);
 
 }  // namespace cellkeep::protocol

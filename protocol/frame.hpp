@@ -50,8 +50,8 @@ std::string encode_link_prefix(std::size_t frame_bytes);
 class LinkDecoder {
  public:
     void append(std::string_view bytes);
-    /// The next whole frame's bytes, or nothing yet. kProtocol if a length is 0 or past the limit;
-    /// the stream is then unusable and every further call fails the same way.
+    /// The next whole frame's bytes, or nullopt if none is complete. kProtocol: a length is 0 or
+    /// past the limit. The stream is then unusable, and every further call fails the same way.
     Result<std::optional<std::string>> next();
     /// Bytes held and not yet handed out.
     std::size_t pending() const {
@@ -59,14 +59,13 @@ class LinkDecoder {
     }
     /// Length of the large frame that is arriving, without its prefix; 0 if there is none.
     std::size_t awaited() const { return awaited_; }
-    /// Bytes of memory held for them and for what comes next.
+    /// Bytes of memory held for those bytes and for the next ones.
     std::size_t capacity() const { return buffer_.capacity(); }
 
  private:
     std::string buffer_;
     std::size_t start_ = 0;
-    /// Length of the large frame whose bytes the buffer is being filled with from its start; 0 if
-    /// there is none.
+    /// Length of the large frame that is being read to the start of the buffer; 0 if there is none.
     std::size_t awaited_ = 0;
     bool broken_ = false;
 

@@ -16,7 +16,7 @@
 
 namespace cellkeep::protocol {
 
-/// What a key that an object has twice means (RFC 8259, section 4, leaves it open).
+/// What a repeated key means (RFC 8259, section 4, leaves it open).
 enum class RepeatedKeys { kLastCounts, kRefused };
 
 /// JSON text to a value (RFC 8259): strict, bounded depth (limits::kJsonDepthMax), never throws.
@@ -32,7 +32,7 @@ Result<nlohmann::json> parse_json(
 /// The same, and the value must be an object.
 Result<nlohmann::json> parse_json_object(std::string_view text, std::string_view what);
 
-/// Whether it is JSON text, of any depth and any number of values. Keeps nothing of it.
+/// Whether the text is JSON, of any depth and any number of values. Builds no values.
 bool is_json(std::string_view text);
 
 /// JSON to text. Invalid UTF-8 in strings is replaced by U+FFFD, never thrown.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks JSON text without building anything of it (RFC 8259): strict syntax, UTF-8, bounded depth.
+// Checks JSON text without building values (RFC 8259): strict syntax, UTF-8, bounded depth.
 // It works in slices, so that a text of many megabytes never holds up a thread: each call looks at
-// so many more bytes and remembers where it stopped, in a fixed amount of memory. On the way it can
+// a given number of bytes and remembers where it stopped, in a fixed amount of memory. It can also
 // tell where the members of the outermost values lie. Accepts what parse_json (json.hpp) accepts,
-// but for the number of values, which costs nothing here. Not thread-safe.
+// except that the number of values is not bounded: they cost nothing here. Not thread-safe.
 #pragma once
 
 #include "protocol/json_number.hpp"
@@ -23,9 +23,9 @@ struct JsonRange {
     std::size_t end = 0;
 };
 
-/// Hears of the keys and values near the root while they are scanned. depth counts the containers
-/// around: 0 is the whole text, 1 a member or element of the outermost value, 2 one of a member.
-/// What it hears is meaningful only if the text turns out to be valid.
+/// Is called with the keys and values near the root while they are scanned. depth counts the
+/// containers around: 0 is the whole text, 1 a member or element of the outermost value, 2 one of a
+/// member. The calls are meaningful only if the text turns out to be valid.
 class JsonListener {
  public:
     static constexpr std::size_t kDepthMax = 2;
@@ -46,16 +46,16 @@ class JsonScanner {
     /// The listener may be null; else it must outlive the scanner.
     explicit JsonScanner(JsonListener* listener = nullptr) : listener_(listener) {}
 
-    /// Looks at about so many more bytes (past them by less than kPastBytesMax, to the end of a
+    /// Looks at about `bytes` more bytes (past them by less than kPastBytesMax, to the end of a
     /// small token). The text is the same at every call. kMore: call again.
     State advance(std::string_view text, std::size_t bytes);
     static constexpr std::size_t kPastBytesMax = 16;
 
     State state() const { return state_; }
-    /// Bytes that have been looked at; of an invalid text, where it stops being one.
+    /// Bytes that have been scanned. Of an invalid text: the place of the error.
     std::size_t position() const { return at_; }
-    /// Whether a line feed or a carriage return was seen. In valid text that is white space between
-    /// tokens: inside a string both are escaped.
+    /// Whether there was a line feed or a carriage return. In valid text it is white space between
+    /// tokens, because both are escaped in a string.
     bool has_line_ends() const { return line_ends_; }
 
  private:
@@ -103,7 +103,7 @@ class JsonScanner {
     JsonNumber number_;
 };
 
-/// The whole at once. Only for texts whose size the caller knows to be small.
+/// Scans the whole text at once. Only for texts that the caller knows to be small.
 bool is_valid_json(std::string_view text);
 bool is_valid_json_object(std::string_view text);
 /// Whether valid JSON text is an object.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON strings as they stand in a valid text: read into characters, whole or only their beginning,
-// and cut into pieces without reading them. Thread-safe: pure functions.
+// JSON strings in valid text: decodes them, whole or only their beginning, and cuts them into
+// pieces without decoding them. Thread-safe: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,26 @@
 
 namespace cellkeep::protocol {
 
-/// The characters of a JSON string, which is given with its quotes; "" for any other valid value.
+/// Decodes a JSON string, which is given with its quotes. Returns "" for any other valid value.
 /// Precondition: the text is valid JSON.
 std::string read_json_string(std::string_view quoted);
-/// The same of its beginning: at most so many bytes, to the end of a character.
+/// Decodes the beginning of a string: at most bytes_max bytes, to the end of a character.
 std::string read_json_string(std::string_view quoted, std::size_t bytes_max);
 
-/// What stands between the quotes; "" for any other value.
+/// The text between the quotes; "" for any other value.
 std::string_view inside_json_string(std::string_view quoted);
 
-/// Where what stands between the quotes can be cut so that both parts are the inside of a string:
-/// not within a character or an escape, nor between the halves of a surrogate pair. The last such
-/// place at most bytes_max on, and at least behind the first character.
+/// Returns where the text between the quotes can be cut so that both parts are valid inside a
+/// string: not within a character or an escape, nor between the halves of a surrogate pair. The
+/// place is the last one within bytes_max bytes, and at least after the first character.
 std::size_t cut_json_string(std::string_view inside, std::size_t bytes_max);
 
 struct JsonStrings {
     std::vector<std::string> strings;
     bool complete = true;  // false: the array goes on past the bound
 };
-/// The strings in a JSON array, as far as so many bytes of its text hold them; other elements are
-/// left out. Nothing for any other value. Precondition: the text is valid JSON.
+/// The strings in the first bytes_max bytes of a JSON array's text. Leaves out other elements.
+/// Returns none for any other value. Precondition: the text is valid JSON.
 JsonStrings read_json_strings(std::string_view array, std::size_t bytes_max);
 
 }  // namespace cellkeep::protocol

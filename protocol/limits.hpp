@@ -41,14 +41,14 @@ inline constexpr std::size_t kReplayHistoryMax = 65'536;
 /// Messages that ZeroMQ may hold for one slow subscriber before the session waits for it.
 inline constexpr int kZmqHighWaterMark = 10'000;
 /// Messages of one client that ZeroMQ may hold for shell, control or stdin, each, before it stops
-/// reading from that client: nobody has looked at their signatures yet.
+/// reading from that client: their signatures are not checked yet.
 inline constexpr int kZmqReceiveHighWaterMark = 64;
 /// One frame of a heartbeat, frames of one beat (an identity, a delimiter, the beat, one to spare)
 /// and beats of one client that ZeroMQ may hold. Heartbeats are not signed.
 inline constexpr std::size_t kHeartbeatBytesMax = 1024;
 inline constexpr std::size_t kHeartbeatFramesMax = 4;
 inline constexpr int kHeartbeatHighWaterMark = 16;
-/// One subscription as it crosses the wire, which nobody signs either. A topic longer than
+/// One subscription as it crosses the wire, which is not signed either. A topic longer than
 /// kHeaderFieldBytesMax is refused and counted; beyond this ZeroMQ drops the connection.
 inline constexpr std::size_t kZmqSubscriptionBytesMax = 2 * kHeaderFieldBytesMax;
 /// How many topics of one session's subscribers are remembered, to know whether any is left.
@@ -173,7 +173,7 @@ inline constexpr std::size_t kTokenFileBytesMax = 256ULL << 10U;
 /// Principals that it names: each is compared with the token of every request.
 inline constexpr std::size_t kPrincipalsMax = 256;
 inline constexpr std::size_t kPrincipalNameBytesMax = 64;
-/// A named principal's token. 32 hexadecimal digits are 128 bits: nobody finds one by trying.
+/// A named principal's token. 32 hexadecimal digits are 128 bits, too many to find by trying.
 inline constexpr std::size_t kTokenBytesMin = 32;
 inline constexpr std::size_t kTokenBytesMax = 512;
 
@@ -189,7 +189,7 @@ inline constexpr std::chrono::seconds kWebSocketStallMax{30};
 inline constexpr std::size_t kChannelsWaitingMessagesMax = 10'000;
 inline constexpr std::size_t kChannelsWaitingBytesMax = 64ULL << 20U;
 /// How long a session waits for a client to take an eighth of that before it goes on without it
-/// (what the journal no longer keeps is then lost to this client, which is told so).
+/// (what the journal no longer keeps is then lost to this client, which gets a notice of it).
 inline constexpr std::chrono::seconds kChannelsStallMax{30};
 /// How long what a client is behind is kept for it beyond the journal, after it left.
 inline constexpr std::chrono::seconds kChannelsHoldMax{10};
@@ -206,7 +206,7 @@ inline constexpr std::size_t kJupyterSessionsMax = 10'000;
 /// A text field of a request: a kernel's name, a document's path, name or type.
 inline constexpr std::size_t kJupyterFieldBytesMax = 4096;
 
-// --- A run's output (all of one run, whoever asked for it: stream text, displays, results, errors)
+// --- A run's output (all of one run, of any client: stream text, displays, results, errors)
 /// A run is cut, with output_limit, when what it says is more than this, or than kOutputCutFactor
 /// times the session's output_bytes if that is more, beyond kOutputBytesPerSecond. Text is
 /// truncated long before; back-pressure of slow clients is another thing and is never a reason to
@@ -214,7 +214,7 @@ inline constexpr std::size_t kJupyterFieldBytesMax = 4096;
 inline constexpr std::uint64_t kOutputCutBytes = 128ULL << 20U;
 inline constexpr std::uint64_t kOutputCutFactor = 4;
 inline constexpr std::uint64_t kOutputBytesPerSecond = 1ULL << 20U;
-/// The same of messages: so many at once, and so many a second for as long as it runs.
+/// The same of messages: this many, and kOutputMessagesPerSecond for each second that it runs.
 inline constexpr std::uint64_t kOutputCutMessages = 200'000;
 inline constexpr std::uint64_t kOutputMessagesPerSecond = 1000;
 /// Different system calls that are remembered as refused to one run.

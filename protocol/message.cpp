@@ -50,7 +50,7 @@ struct Message::Body {
 
     std::string_view part(std::size_t index) const { return frame_part(frame, index); }
     const Scanned& scanned() const;
-    /// Before anybody else has the body.
+    /// Call it before the body is shared.
     void set_scanned(const ContentOutline& outline, bool metadata_valid) {
         scanned_ = Scanned{outline, metadata_valid, true};
     }

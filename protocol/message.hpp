@@ -3,7 +3,7 @@
 // A Jupyter message as an immutable value (Jupyter messaging specification 5.5, "General Message
 // Format"). It owns one byte string in the v1.kernel.websocket.jupyter.org framing, the form in
 // which messages cross the kernel link, so passing a message on never encodes it again. The two
-// headers are parsed when the message is made; content only when somebody asks. Copies share the
+// headers are parsed when the message is made; content only when a caller asks. Copies share the
 // bytes. Thread-safe: immutable.
 #pragma once
 
@@ -29,7 +29,7 @@ enum class Channel { kShell, kControl, kStdin, kIopub };
 std::string_view to_string(Channel channel);  // "shell", "control", "stdin", "iopub"
 std::optional<Channel> find_channel(std::string_view name);
 
-/// What a message is made of, as JSON texts; the input of Message::create.
+/// The parts of a message as JSON texts; the input of Message::create.
 struct MessageParts {
     Channel channel = Channel::kShell;
     std::string_view header;
@@ -49,9 +49,9 @@ class Message {
     /// parses the headers. kProtocol names what is wrong; kLimitExceeded as in create().
     static Result<Message> from_frame(std::string frame);
 
-    /// The same of a frame whose content has been scanned (content_outline.hpp), so that no later
-    /// question reads it again. metadata_valid: its metadata is a JSON object, scanned likewise.
-    /// Precondition: neither has line ends.
+    /// The same for a frame whose content has been scanned already (content_outline.hpp), so that
+    /// outline() does not read it again. metadata_valid: its metadata is a JSON object, scanned
+    /// too. Precondition: neither has line ends.
     static Result<Message> from_scanned_frame(
         std::string frame, const ContentOutline& outline, bool metadata_valid);
 
@@ -75,7 +75,7 @@ class Message {
     std::string_view parent_header_json() const;
     std::string_view metadata_json() const;
     std::string_view content_json() const;
-    /// What content_json() holds. Scanned once: at the first question, if not before.
+    /// The outline of content_json(). Scanned once, at the first call if not before.
     const ContentOutline& outline() const;
     /// Whether metadata_json() is a JSON object. As outline().
     bool has_valid_metadata() const;

@@ -24,7 +24,7 @@ class RawJson {
         held_bytes_ = shared->size();
         owner_ = std::move(shared);
     }
-    /// The same of a range of what the owner keeps alive, which costs so much memory.
+    /// The same for a range of bytes that the owner keeps alive, with the memory that this takes.
     RawJson(std::shared_ptr<const void> owner, std::string_view text, std::size_t held_bytes)
         : owner_(std::move(owner)), text_(text), held_bytes_(held_bytes) {}
 

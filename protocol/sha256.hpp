@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SHA-256 (FIPS 180-4) as lower-case hexadecimal text: what names code, files and requests where
-// their bytes are not kept. Not for secrets: it is not keyed.
+// SHA-256 (FIPS 180-4) as lower-case hexadecimal text. It names code, files and requests whose
+// bytes are not kept. Not for secrets: it has no key.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Sha256 {
     void update(std::string_view bytes);
     /// The length and then the bytes: a sequence of fields has one digest however they are cut.
     void update_field(std::string_view bytes);
-    /// 64 digits. Once, last.
+    /// 64 digits. Call it once, as the last function.
     std::string finish();
 
  private:

@@ -65,8 +65,8 @@ class Signer {
  private:
     friend class Signing;
     struct Mac;
-    /// 128 bits of a verified HMAC identify a message: whoever could find two messages that agree
-    /// in them has the key.
+    /// 128 bits of a verified HMAC identify a message: only the owner of the key could find two
+    /// messages that agree in them.
     using Fingerprint = std::array<std::uint64_t, 2>;
     struct FingerprintHash {
         std::size_t operator()(const Fingerprint& value) const { return value[0]; }
@@ -90,9 +90,9 @@ class Signing {
     Signing& operator=(const Signing&) = delete;
     ~Signing();
 
-    /// Works on so many more bytes of the message; true once it is done.
+    /// Works on `bytes` more bytes of the message. Returns true once it is done.
     bool advance(std::size_t bytes);
-    /// As Signer::sign. Precondition: advance() has said true. Once.
+    /// As Signer::sign. Call it once. Precondition: advance() has returned true.
     std::string finish();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text in pieces: short ones written here, long ones that are only referred to. So an answer that
-// holds a guest's output of many megabytes costs no copy of it, however often it is given.
+// A text in pieces. Short pieces are copied, long ones are references. So an answer with many
+// megabytes of a guest's output costs no copy of it, however often it is sent.
 // TextPieces is an immutable value whose copies share everything; TextSplicer makes one.
 #pragma once
 
@@ -28,7 +28,7 @@ class TextPieces {
     /// All but the first byte, such as the brace of an object that becomes part of another.
     /// Precondition: size() > 0.
     TextPieces without_first() const;
-    /// One string. A copy of everything: for small texts and for tests.
+    /// All pieces copied into one string. For small texts and for tests.
     std::string join() const;
 
  private:

@@ -20,7 +20,7 @@ import syntax  # noqa: E402
 # A file that display shows.
 DISPLAY_BYTES_MAX = 64 * 1024 * 1024
 MATCHES_MAX = 1000
-# The exit code of what SIGINT has ended.
+# The exit code of a program that SIGINT has ended.
 INTERRUPTED = 128 + signal.SIGINT
 IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif"}
 TEXTS = {
@@ -31,9 +31,9 @@ TEXTS = {
     ".json": "application/json",
     ".tex": "text/latex",
 }
-# What is looked at of the code to the left of the cursor.
+# How much of the code to the left of the cursor is read.
 BEFORE_CURSOR_MAX = 1024
-# What a word ends at, to the left of the cursor.
+# Characters that end a word, to the left of the cursor.
 WORD = re.compile(r"(?:[^\s;|&()<>`\"'=:{\\]|\\.)*$")
 VARIABLE = re.compile(r"\$\{?(\w*)$")
 NAME = re.compile(r"[^\s;|&()<>`\"'={}$]+")
@@ -155,7 +155,7 @@ class Bash(cellkeep_driver.Driver):
     # --- its parts
 
     def _compgen(self, kinds, word):
-        # Directories get a slash, and what is special to the shell a backslash.
+        # Directories get a slash, and the shell's special characters a backslash.
         found = self._shell.ask(
             f"builtin compgen {kinds} -- {shell.quote(word)} | LC_ALL=C command sort -u"
             f" | command head -n {MATCHES_MAX} | while IFS= builtin read -r match; do\n"
@@ -196,7 +196,7 @@ def make_bundle(mime, data, name):
 
 
 def leave(status):
-    """As the shell has ended, so that whoever looks sees what became of it."""
+    """Ends this process as the shell has ended, so that its status says what became of the shell."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         signal.signal(number, signal.SIG_DFL) if number not in (signal.SIGKILL, signal.SIGSTOP) else None

@@ -38,7 +38,7 @@ exit() {
     local code=${1:-$?}
     if [ "$BASHPID" = "$$" ]; then
         __cellkeep_exit=$code
-        # Back to the prompt; bash ends the line on stderr, where nobody began one. A trap of the
+        # Back to the prompt. bash ends the line on stderr, though none was begun. A trap of the
         # cell's own would keep it here.
         builtin trap - INT
         exec 2>/dev/null

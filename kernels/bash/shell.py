@@ -24,7 +24,7 @@ import time
 BASH = "/usr/bin/bash"
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
-# Descriptors that the shell and what it starts have beside the usual ones.
+# Descriptors of the shell and its programs beside the usual ones.
 STDERR_FD = 57
 ANSWER_FD = 58
 CELL_FD = 59
@@ -34,7 +34,7 @@ READ_BYTES = 64 * 1024
 # The function that reports (setup.sh), with one to lose, and behind an interrupt with two.
 REPORT = ",\n,\n"
 REPORT_AGAIN = ",\n,\n,\n"
-# What ends the cell when the foreground has ended in its own way (setup.sh); nobody else takes notice.
+# Ends the cell when the foreground has ended in its own way (setup.sh). Other processes ignore it.
 STOP = signal.SIGURG
 # Of a shell that does not come to read.
 UNREAD_BYTES_MAX = 1024
@@ -114,7 +114,7 @@ class Shell:
             os._exit(127)
 
     def fileno(self):
-        """Readable when read_records() has something to read."""
+        """A descriptor that is readable when read_records() has something to read."""
         return self._report
 
     def begin(self, code, stdin="/dev/null"):
@@ -173,15 +173,15 @@ class Shell:
         return os.waitpid(self.pid, 0)[1]
 
     def run(self, code):
-        """Code of the driver's own, while no cell runs."""
+        """Runs the driver's own code, while no cell runs."""
         self.begin(code)
         return self.end()
 
     def ask(self, code):
-        """What code writes to stdout, while no cell runs."""
+        """Returns what code writes to stdout. Call it while no cell runs."""
         os.ftruncate(self._answer, 0)
         os.lseek(self._answer, 0, os.SEEK_SET)
-        # Whatever options the cells have set: some of them end a shell whose command fails.
+        # Cells may have set options that end a shell whose command fails.
         self.run(
             "(\nset +eux +o pipefail\n" + code
             + f"\n) >|/proc/self/fd/{ANSWER_FD} 2>/dev/null || builtin :"
@@ -197,13 +197,13 @@ class Shell:
         while (report := self._take()) is None and not self._begun:
             self.wait([], None)
         patience = FIRST_PATIENCE
-        told, sent, helped = set(), -CLEANUP_PATIENCE, 0.0
+        signalled, sent, helped = set(), -CLEANUP_PATIENCE, 0.0
         while report is None:
             programs, simple, lost = self._foreground()
             now = time.monotonic()
-            # A program that catches it and has had it may take its time to clean up.
-            if not programs or programs - told or now - sent >= CLEANUP_PATIENCE or again():
-                told, sent, helped = programs, now, now
+            # A program that catches the signal gets time to clean up.
+            if not programs or programs - signalled or now - sent >= CLEANUP_PATIENCE or again():
+                signalled, sent, helped = programs, now, now
                 self._signal()
             elif now - helped >= HELPER_PATIENCE:
                 # A dash that has it before it forks waits for a child that never had it.
@@ -216,7 +216,7 @@ class Shell:
         return report
 
     def close(self):
-        """Its jobs go with it: SIGHUP, as when a terminal closes."""
+        """Ends the shell and its jobs by SIGHUP, as when a terminal closes."""
         os.close(self._control)
         try:
             os.killpg(self.pid, signal.SIGHUP)
@@ -276,7 +276,7 @@ class Shell:
             data = data[os.write(self._control, data) :]
 
     def _read_records(self):
-        """False: nobody is left who could report."""
+        """Returns False if no process is left that could report."""
         chunk = os.read(self._report, READ_BYTES)
         if not chunk:
             return False

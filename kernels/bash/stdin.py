@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The standard input of one cell: a pipe that is filled when somebody waits for it.
+"""The standard input of one cell: a pipe that is filled when a process waits for it.
 
 Nothing tells the writer of a pipe that its reader waits, but /proc does: what a process of the
 shell's does on its descriptor 0, if that is this pipe. Looked at only while a cell runs that may
@@ -57,7 +57,7 @@ class CellInput:
         self.write_rest()
 
     def write_rest(self):
-        """As much as there is room for: nobody may ever read the rest."""
+        """Writes what the pipe has room for. The rest may never be read."""
         try:
             while self._rest:
                 self._rest = self._rest[os.write(self._write_end, self._rest) :]
@@ -72,7 +72,7 @@ class CellInput:
         return self._write_end is not None
 
     def end(self):
-        """Whoever reads on finds the end of the input."""
+        """A process that reads on finds the end of the input."""
         if self._write_end is not None:
             os.close(self._write_end)
             self._write_end = None

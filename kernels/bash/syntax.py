@@ -32,7 +32,7 @@ def check(code):
     try:
         os.pwrite(cell, code.encode("utf-8", "replace"), 0)
         # extglob: what a shell with it takes, which is nearly all that one without it takes.
-        told = subprocess.run(
+        checked = subprocess.run(
             [BASH, "--norc", "-O", "extglob", "-n", f"/proc/self/fd/{cell}"],
             pass_fds=(cell,),
             stdin=subprocess.DEVNULL,
@@ -42,7 +42,7 @@ def check(code):
         )
     finally:
         os.close(cell)
-    return judge(code, told.returncode, told.stderr.decode("utf-8", "replace"))
+    return judge(code, checked.returncode, checked.stderr.decode("utf-8", "replace"))
 
 
 def judge(code, status, stderr):
@@ -52,7 +52,7 @@ def judge(code, status, stderr):
     message = match[2] if match else first.partition(": ")[2]
     line = int(match[1]) if match else None
     if line is not None:
-        # An end that came too soon is told of the line behind the last one.
+        # bash reports an end that came too soon on the line after the last one.
         line = max(1, min(line, code.rstrip("\n").count("\n") + 1))
     if status != 0:
         unfinished = any(text in stderr for text in UNFINISHED)

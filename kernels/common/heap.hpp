@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C library's heap of a zygote, before it is forked: every fork that allocates writes to the
-// pages where there is room, and those that it shares with the zygote are copied for it.
+// Prepares the C library's heap of a zygote for its forks. A fork that allocates writes to pages
+// with free room, and each of those that it shares with the zygote is copied for it.
 #pragma once
 
 namespace cellkeep::kernels {

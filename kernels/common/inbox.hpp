@@ -21,7 +21,7 @@
 
 namespace cellkeep::kernels {
 
-/// Frames held while code waits for input, and frames that divert() has read and nobody has taken.
+/// Frames held while code waits for input, and frames that divert() has read and not handed on.
 /// The server sends one shell request at a time, so a correct peer never comes near.
 inline constexpr std::size_t kHeldMessagesMax = 1024;
 
@@ -46,14 +46,14 @@ class Inbox {
     Status request_input(Outbox& outbox, std::string_view prompt, bool password);
 
     /// Reads one frame (blocks, so first wait until the descriptor is readable). The reply to the
-    /// last request_input, or nothing if it was something else. kUnavailable: the link closed.
+    /// last request_input, or nullopt if the frame was another. kUnavailable: the link closed.
     Result<std::optional<InputReply>> read_input();
 
     /// Called once, by the thread that reads so far, before another one calls divert().
     Status share();
 
     /// The next control message of this type; whatever comes before it goes to the other methods.
-    /// Nothing: the link has closed or failed, which next() will report.
+    /// Returns nullopt if the link has closed or failed, which next() reports.
     std::optional<protocol::Message> divert(std::string_view type);
 
     /// For a forked child: closes its copies of the descriptors.

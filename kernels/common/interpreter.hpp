@@ -54,13 +54,13 @@ class Interpreter : public xeus::xinterpreter {
     virtual Status wait_readable(int fd);
     /// {comm_id: {"target_name": name}}; all targets if target_name is empty.
     virtual nlohmann::json comm_info(std::string_view target_name);
-    /// comm_open, comm_msg or comm_close. Does not fail: a comm error is told to the user's stderr.
+    /// comm_open, comm_msg or comm_close. Does not fail: an error of a comm goes to stderr.
     virtual void receive_comm(const protocol::Message& message);
 
     /// Content of a history_reply for a complete history_request.
     virtual nlohmann::json history(const nlohmann::json& request);
-    /// Takes on the variables and the directory of whoever the kernel is for from now on (content
-    /// of protocol::kAdoptRequest). The content of its reply.
+    /// Gives a spare kernel to a session: sets that session's variables and directory (content of
+    /// protocol::kAdoptRequest). Returns the content of the reply.
     virtual nlohmann::json adopt(const nlohmann::json& request);
     /// A debug_request: answers it fully, from busy to idle, now or later and on any thread. The
     /// language without a debugger says so.
@@ -69,7 +69,7 @@ class Interpreter : public xeus::xinterpreter {
     virtual void end() {}
 
     /// An execute_request from execute_input to the content of its reply, count included.
-    /// LinkServer calls it itself: xeus would make four messages of its own that nobody sends,
+    /// LinkServer calls it itself: xeus would make four messages of its own that are not sent,
     /// overwrite the count and drop the metadata. Does not throw.
     Reply run(ExecuteRequest request);
 

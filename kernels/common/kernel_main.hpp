@@ -33,11 +33,11 @@ using MakeInterpreter = Result<std::unique_ptr<Interpreter>> (*)(const KernelPar
 /// The argument that makes a kernel program a zygote (sandbox/server/zygote.hpp), whose socket is
 /// then at kLinkFd.
 inline constexpr std::string_view kZygoteArgument = "--zygote";
-/// The same, without the libraries that sessions mostly import: it serves sooner.
+/// The same for a zygote without the libraries that most sessions import: it serves sooner.
 inline constexpr std::string_view kBareZygoteArgument = "--bare-zygote";
 
-/// What is the same for every kernel of this program and environment: done once, before the forks.
-/// Must leave no thread, no open socket, nothing that two kernels must not share.
+/// Does once, before the forks, what is the same for every kernel of this program and environment.
+/// Must leave no thread, no open socket, and nothing else that two kernels must not share.
 using Prepare = Status (*)();
 
 /// Prepares and serves as a zygote; every fork goes on as run_kernel() would, with the environment

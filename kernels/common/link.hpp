@@ -34,18 +34,18 @@ class Link {
 
     int fd() const { return socket_.get(); }
 
-    /// Blocks until a whole message is there. Nothing: the peer closed between two frames.
-    /// kProtocol: it closed inside a frame, or sent what is none; the stream is then unusable.
+    /// Blocks until a whole message is there. Returns nullopt if the peer closed between frames.
+    /// kProtocol: it closed inside a frame, or sent an invalid one. The stream is then unusable.
     Result<std::optional<protocol::Message>> read() const;
 
     /// Writes one whole frame with its length. kUnavailable once the peer is gone: output then has
     /// no reader, and read() will say so.
     Status send(std::string_view frame, More more = More::kNo);
-    /// Sends what waits for another message, which does not come after all.
+    /// Sends a frame that waits for another one, if none follows after all.
     Status flush();
 
-    /// For a forked child: closes its copy of the descriptor. Whatever it sends from then on fails
-    /// as if the peer were gone. Takes no lock: the parent's other threads may have held it.
+    /// For a forked child: closes its copy of the descriptor. Every send from then on fails as if
+    /// the peer were gone. Takes no lock: the parent's other threads may have held it.
     void abandon();
 
  private:

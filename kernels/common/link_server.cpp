@@ -150,7 +150,7 @@ void LinkServer::dispatch_to_xeus(const protocol::Message& message, json content
         notify_shell_listener(std::move(request));
     }
     if (!replied_) {
-        // xeus swallowed an exception. Whoever asked must still get an answer.
+        // xeus swallowed an exception. The client must still get an answer.
         reply(
             parts_.interpreter->make_failure_content(
                 "the kernel failed to answer " + request_type_),

@@ -19,7 +19,7 @@
 
 namespace cellkeep::kernels {
 
-/// What a message says, as JSON texts.
+/// The parts of a message that its sender chooses, as JSON texts.
 struct Payload {
     std::string_view type;
     std::string_view content = "{}";

@@ -2,10 +2,10 @@
 //
 // cellkeep-driver-cpp: C++ cells. Two processes from the start: the supervisor, which has the
 // kernel's descriptors, and the interpreter (README.md).
-#include "kernels/cpp/channel.hpp"
-#include "kernels/cpp/compiler.hpp"
-#include "kernels/cpp/interpreter_process.hpp"
-#include "kernels/cpp/supervisor.hpp"
+#include "kernels/cpp/compile/compiler.hpp"
+#include "kernels/cpp/process/channel.hpp"
+#include "kernels/cpp/process/interpreter_process.hpp"
+#include "kernels/cpp/process/supervisor.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -51,7 +51,7 @@ int interpret(
 
 }  // namespace
 
-/// A driver, told the folder of its headers. `--precompile` is for when it has been built.
+/// A driver; its argument is the folder of its headers. The build calls it with `--precompile`.
 int main(int argc, char** argv) {
     if (argc == 4 && std::strcmp(argv[1], "--precompile") == 0) {
         return cellkeep::cpp::precompile(argv[2], argv[3]) ? 0 : 1;

@@ -70,7 +70,7 @@ class Driver:
     def execute(self, code):
         """Runs code. Returns its value: None, text, or {mime: data}.
 
-        Raises CodeError for what is wrong with the code. Any other exception is told with its
+        Raises CodeError for what is wrong with the code. Any other exception is reported with its
         Python traceback. An interrupt raises KeyboardInterrupt out of it.
         """
         raise NotImplementedError("execute")
@@ -88,7 +88,7 @@ class Driver:
         raise NotImplementedError("is_complete")
 
     def adopt(self, env, directory):
-        """The process becomes somebody's: variables to set, a directory to work in ("": stay)."""
+        """A session takes this process: sets its variables and its directory ("": stay)."""
         os.environ.update(env)
         if directory:
             os.chdir(directory)

@@ -1,196 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Requests: what the driver is asked, and what clients are answered.
 #include "kernels/driver/driver_interpreter.hpp"
 
+#include "kernels/driver/language_folder.hpp"
+#include "kernels/driver/reply_contents.hpp"
+#include "protocol/base64.hpp"
 #include "protocol/json.hpp"
-#include "protocol/support/syscall.hpp"
 
-#include <sys/signalfd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <utility>
-#include <vector>
 
 namespace cellkeep::kernels::driver {
 
-namespace {
-
 using nlohmann::json;
-
-constexpr int kExitCodeMax = 255;
-
-/// SIGINT from now on waits in the descriptor that this returns.
-Result<UniqueFd> take_over_interrupts() {
-    sigset_t set{};
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    if (const int error = ::pthread_sigmask(SIG_BLOCK, &set, nullptr); error != 0) {
-        return Error::from_errno(error, "pthread_sigmask(SIGINT)");
-    }
-    const int fd = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (fd < 0) {
-        return Error::from_errno(errno, "signalfd");
-    }
-    return UniqueFd(fd);
-}
-
-Result<protocol::KernelJson> read_kernel_json(const std::string& folder) {
-    const std::string path = folder + "/" + std::string(protocol::kKernelJsonName);
-    const auto read = [&]() -> Result<protocol::KernelJson> {
-        BOOST_OUTCOME_TRY(const std::string text, read_file(path, protocol::kKernelJsonBytesMax));
-        return protocol::parse_kernel_json(text);
-    };
-    Result<protocol::KernelJson> about = read();
-    if (!about) {
-        return Error(ErrorCode::kInvalidArgument, path + ": " + about.error().message());
-    }
-    return about;
-}
-
-Result<Command> make_command(const protocol::KernelJson& about, const Options& options) {
-    std::map<std::string, std::string> values = options.values;
-    values["folder"] = options.folder;
-    Command command;
-    for (const std::string& word : about.argv) {
-        BOOST_OUTCOME_TRY(std::string expanded, protocol::expand_placeholders(word, values));
-        command.argv.push_back(std::move(expanded));
-    }
-    for (const auto& [name, value] : about.env) {
-        BOOST_OUTCOME_TRY(std::string expanded, protocol::expand_placeholders(value, values));
-        command.env.emplace(name, std::move(expanded));
-    }
-    return command;
-}
-
-std::size_t count_code_points(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-        return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-    }));
-}
-
-/// xeus says -1 for the end of the code.
-json cursor_in(const std::string& code, int cursor) {
-    const std::size_t end = count_code_points(code);
-    return cursor < 0 ? end : std::min(static_cast<std::size_t>(cursor), end);
-}
-
-json list_field(const json& object, const char* name) {
-    const auto found = object.find(name);
-    return found != object.end() && found->is_array() ? *found : json::array();
-}
-
-json number_or(const json& object, const char* name, const json& fallback) {
-    const auto found = object.find(name);
-    return found != object.end() && found->is_number_integer() ? *found : fallback;
-}
-
-/// What Cellkeep tells beside the specification (protocol/PROTOCOL.md).
-json make_metadata(const json& done, bool failed) {
-    json metadata = object_field(done, "metadata");
-    json own = json::object();
-    if (const json code = number_or(done, "exit_code", nullptr);
-        code.is_number() && code >= 0 && code <= kExitCodeMax) {
-        own["exit_code"] = code;
-    }
-    if (failed) {
-        own["error"] = {
-            {"kind", text_field(done, "kind", "runtime")},
-            {"line", number_or(done, "line", nullptr)},
-            {"column", number_or(done, "column", nullptr)}};
-    }
-    if (!own.empty()) {
-        metadata["cellkeep"] = std::move(own);
-    }
-    return metadata;
-}
-
-/// JupyterLab reads the types of matches here; every one needs its place.
-json make_match_types(const json& types, const json& start, const json& end) {
-    json list = json::array();
-    for (const json& type : types) {
-        if (type.is_object() && type.contains("text")) {
-            list.push_back(type);
-            list.back()["start"] = start;
-            list.back()["end"] = end;
-        }
-    }
-    return list;
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Interpreter>> DriverInterpreter::create(
     const KernelParts& parts, const Options& options) {
     BOOST_OUTCOME_TRY(protocol::KernelJson about, read_kernel_json(options.folder));
-    BOOST_OUTCOME_TRY(const Command command, make_command(about, options));
-    BOOST_OUTCOME_TRY(UniqueFd signals, take_over_interrupts());
+    BOOST_OUTCOME_TRY(const Command command, make_command(about, options.folder, options.values));
+    BOOST_OUTCOME_TRY(InterruptSignals signals, InterruptSignals::block());
     BOOST_OUTCOME_TRY(DriverProcess process, DriverProcess::start(command));
     std::unique_ptr<DriverInterpreter> interpreter(new DriverInterpreter(
         parts, std::move(about), options, std::move(process), std::move(signals)));
-    BOOST_OUTCOME_TRY(interpreter->wait_until_ready());
+    BOOST_OUTCOME_TRY(interpreter->conversation_.wait_until_ready());
     return std::unique_ptr<Interpreter>(std::move(interpreter));
 }
 
 DriverInterpreter::DriverInterpreter(
     const KernelParts& parts,
     protocol::KernelJson about,
-    Options options,
+    const Options& options,
     DriverProcess process,
-    UniqueFd signals)
+    InterruptSignals signals)
     : Interpreter(parts),
       about_(std::move(about)),
-      options_(std::move(options)),
-      process_(std::move(process)),
-      signals_(std::move(signals)),
-      publisher_(parts) {}
+      publisher_(parts),
+      conversation_(
+          parts,
+          std::move(process),
+          std::move(signals),
+          {about_.language, about_.interrupt, options.ready_max, options.answer_max},
+          [this](const json& event) { return take_event(event); }) {}
 
-std::optional<json> DriverInterpreter::ask(json request, Interruptible interruptible) {
-    if (fault_) {
-        return std::nullopt;
-    }
-    if (interruptible == Interruptible::kYes) {
-        settle_interrupt();
-    } else {
-        interrupted_ = false;  // what the driver remembers it forgets now
-    }
-    running_ = ++last_id_;
-    done_.reset();
-    interruptible_ = interruptible == Interruptible::kYes;
-    request["id"] = *running_;
-    process_.send(protocol::dump_json(request));
-    Wanted wanted;
-    if (!interruptible_) {
-        wanted.deadline = Clock::now() + options_.answer_max;
-    }
-    while (!done_ && !fault_) {
-        wanted.link = awaits_input_ ? parts().inbox.fd() : -1;
-        switch (wait(wanted)) {
-            case Woken::kLink:
-                answer_input();
-                break;
-            case Woken::kDeadline:
-                set_fault("it does not answer " + text_field(request, "request"));
-                break;
-            case Woken::kOther:
-                break;
+Status DriverInterpreter::take_event(const json& event) {
+    if (keeps_output_ && text_field(event, "event") == "result") {
+        const std::string text = text_field(object_field(event, "data"), "text/plain");
+        if (!text.empty()) {
+            history_.set_output(text);
         }
     }
-    running_.reset();
-    interruptible_ = false;
-    awaits_input_ = false;
-    allow_stdin_ = false;
-    return std::exchange(done_, std::nullopt);
-}
-
-/// An interrupt may have reached the driver when its cell had just ended: it forgets it when it
-/// reads this, before the next cell begins.
-void DriverInterpreter::settle_interrupt() {
-    if (std::exchange(interrupted_, false) && about_.interrupt == protocol::InterruptBy::kSignal) {
-        (void)ask({{"request", "is_complete"}, {"code", ""}}, Interruptible::kNo);
-    }
+    return publisher_.publish(event);
 }
 
 Reply DriverInterpreter::execute(const ExecuteRequest& request, int count) {
@@ -199,142 +56,140 @@ Reply DriverInterpreter::execute(const ExecuteRequest& request, int count) {
     if (request.store_history) {
         history_.add(count, request.code);
     }
-    // Before allow_stdin_ is set: a question that an earlier interrupt left behind is nobody's.
-    settle_interrupt();
-    allow_stdin_ = request.allow_stdin;
-    const std::optional<json> done =
-        ask({{"request", "execute"},
-             {"code", request.code},
-             {"count", count},
-             {"silent", request.silent},
-             {"store_history", request.store_history},
-             {"allow_stdin", request.allow_stdin},
-             {"user_expressions", request.user_expressions}},
-            Interruptible::kYes);
+    const std::optional<json> done = conversation_.ask(
+        {{"request", "execute"},
+         {"code", request.code},
+         {"count", count},
+         {"silent", request.silent},
+         {"store_history", request.store_history},
+         {"allow_stdin", request.allow_stdin},
+         {"user_expressions", request.user_expressions}},
+        {.interruptible = true, .allow_stdin = request.allow_stdin});
     keeps_output_ = false;
     if (!done) {
-        return fault_reply();
-    }
-    json content{
-        {"status", "ok"},
-        {"payload", list_field(*done, "payload")},
-        {"user_expressions", object_field(*done, "user_expressions")}};
-    const bool failed = !is_ok(done);
-    if (failed) {
-        const CodeFault fault = read_fault(*done);
+        const std::string why = conversation_.fault()->message();
+        const CodeFault fault{"DriverError", why, json::array({"DriverError: " + why})};
         publisher_.publish_error(fault);
-        content["status"] = "error";
-        content["ename"] = fault.name;
-        content["evalue"] = fault.message;
-        content["traceback"] = fault.traceback;
+        return make_fault_reply(fault);
     }
-    return {std::move(content), make_metadata(*done, failed)};
-}
-
-Reply DriverInterpreter::fault_reply() {
-    const CodeFault fault{
-        "DriverError", fault_->message(), json::array({"DriverError: " + fault_->message()})};
-    publisher_.publish_error(fault);
-    json content = make_error_content(fault.name, fault.message);
-    content["traceback"] = fault.traceback;
-    return {std::move(content), make_metadata({{"kind", "driver"}}, true)};
+    if (!is_ok(done)) {
+        publisher_.publish_error(read_fault(*done));
+    }
+    return make_execute_reply(*done);
 }
 
 json DriverInterpreter::complete_request_impl(const std::string& code, int cursor_pos) {
-    const json cursor = cursor_in(code, cursor_pos);
-    const auto done =
-        ask({{"request", "complete"}, {"code", code}, {"cursor", cursor}}, Interruptible::kNo);
-    if (!is_ok(done)) {
-        return {
-            {"status", "ok"},
-            {"matches", json::array()},
-            {"cursor_start", cursor},
-            {"cursor_end", cursor},
-            {"metadata", json::object()}};
-    }
-    const json start = number_or(*done, "start", cursor);
-    const json end = number_or(*done, "end", cursor);
-    json metadata = object_field(*done, "metadata");
-    if (const json types = list_field(*done, "types"); !types.empty()) {
-        metadata["_jupyter_types_experimental"] = make_match_types(types, start, end);
-    }
-    return {
-        {"status", "ok"},
-        {"matches", list_field(*done, "matches")},
-        {"cursor_start", start},
-        {"cursor_end", end},
-        {"metadata", std::move(metadata)}};
+    const json cursor = clamp_cursor(code, cursor_pos);
+    return make_complete_reply(
+        conversation_.ask({{"request", "complete"}, {"code", code}, {"cursor", cursor}}), cursor);
 }
 
 json DriverInterpreter::inspect_request_impl(
     const std::string& code, int cursor_pos, int detail_level) {
-    const auto done =
-        ask({{"request", "inspect"},
-             {"code", code},
-             {"cursor", cursor_in(code, cursor_pos)},
-             {"detail", detail_level}},
-            Interruptible::kNo);
-    json content{
-        {"status", "ok"}, {"found", false}, {"data", json::object()}, {"metadata", json::object()}};
-    if (is_ok(done)) {
-        content["data"] = object_field(*done, "data");
-        content["metadata"] = object_field(*done, "metadata");
-        const auto found = done->find("found");
-        content["found"] = found != done->end() && found->is_boolean() && found->get<bool>();
-    }
-    return content;
+    return make_inspect_reply(conversation_.ask(
+        {{"request", "inspect"},
+         {"code", code},
+         {"cursor", clamp_cursor(code, cursor_pos)},
+         {"detail", detail_level}}));
 }
 
 json DriverInterpreter::is_complete_request_impl(const std::string& code) {
-    const auto done = ask({{"request", "is_complete"}, {"code", code}}, Interruptible::kNo);
-    const std::string status = done ? text_field(*done, "status") : "";
-    if (status == "incomplete") {
-        return {{"status", status}, {"indent", text_field(*done, "indent")}};
-    }
-    const bool known = status == "complete" || status == "invalid";
-    return {{"status", known ? status : "unknown"}};
+    return make_is_complete_reply(conversation_.ask({{"request", "is_complete"}, {"code", code}}));
 }
 
 json DriverInterpreter::kernel_info_request_impl() {
-    json language{
-        {"name", about_.language}, {"mimetype", "text/plain"}, {"file_extension", ".txt"}};
-    language.update(about_.language_info);
-    language.update(object_field(ready_, "language_info"));
-    const std::string version = text_field(ready_, "version");
-    language["version"] = version;
-    const bool debugger = answers("debug_request");
-    json links = list_field(ready_, "help_links");
-    return {
-        {"status", "ok"},
-        {"implementation", "cellkeep-" + about_.language},
-        {"implementation_version", CELLKEEP_VERSION},
-        {"language_info", std::move(language)},
-        {"banner", text_field(ready_, "banner", about_.display_name + " " + version)},
-        {"help_links", links.empty() ? about_.help_links : std::move(links)},
-        {"debugger", debugger},
-        {"supported_features", debugger ? json::array({"debugger"}) : json::array()}};
+    return make_kernel_info(about_, conversation_.ready());
 }
 
 json DriverInterpreter::adopt(const json& request) {
-    const auto done =
-        ask({{"request", "adopt"},
-             {"env", object_field(request, "env")},
-             {"directory", text_field(request, "working_directory")}},
-            Interruptible::kNo);
+    const auto done = conversation_.ask(
+        {{"request", "adopt"},
+         {"env", object_field(request, "env")},
+         {"directory", text_field(request, "working_directory")}});
     if (is_ok(done)) {
         return {{"status", "ok"}};
     }
     if (!done) {
-        return make_error_content("DriverError", fault_->message());
+        return make_error_content("DriverError", conversation_.fault()->message());
     }
     const CodeFault fault = read_fault(*done);
     return make_error_content(fault.name, fault.message);
 }
 
-void DriverInterpreter::end() {
-    if (!std::exchange(ended_, true)) {
-        process_.end();
+std::optional<json> DriverInterpreter::ask_message(
+    const protocol::Message& message, const json& content) {
+    json buffers = json::array();
+    for (std::size_t index = 0; index < message.buffer_count(); ++index) {
+        buffers.push_back(protocol::encode_base64(message.buffer(index)));
     }
+    const auto object_of = [](std::string_view text) {
+        auto value = protocol::parse_json_object(text, "message");
+        return value ? std::move(value.value()) : json::object();
+    };
+    return conversation_.ask(
+        {{"request", "message"},
+         {"type", message.header().msg_type},
+         {"content", content},
+         {"metadata", object_of(message.metadata_json())},
+         {"buffers", std::move(buffers)},
+         {"header", object_of(message.header_json())}},
+        {.interruptible = true});
+}
+
+json DriverInterpreter::comm_info(std::string_view target_name) {
+    if (!answers_message(about_, "comm_info_request")) {
+        return Interpreter::comm_info(target_name);
+    }
+    const auto done = conversation_.ask(
+        {{"request", "message"},
+         {"type", "comm_info_request"},
+         {"content", {{"target_name", target_name}}}});
+    return is_ok(done) ? object_field(object_field(*done, "content"), "comms") : json::object();
+}
+
+void DriverInterpreter::receive_comm(const protocol::Message& message) {
+    const Result<json> content = message.parse_content();
+    if (!content || !answers_message(about_, message.header().msg_type)) {
+        Interpreter::receive_comm(message);
+        return;
+    }
+    // Ignored: a comm message has no reply, and wait_readable reports a driver at fault.
+    (void)ask_message(message, content.value());
+}
+
+json DriverInterpreter::history(const json& request) {
+    if (!answers_message(about_, "history_request")) {
+        return history_.answer(request);
+    }
+    const auto done = conversation_.ask(
+        {{"request", "message"}, {"type", "history_request"}, {"content", request}});
+    json content = is_ok(done) ? object_field(*done, "content") : json::object();
+    content["status"] = "ok";
+    if (!content.contains("history")) {
+        content["history"] = json::array();
+    }
+    return content;
+}
+
+void DriverInterpreter::receive_debug(const protocol::Message& message) {
+    const Result<json> content = message.parse_content();
+    if (!content || !answers_message(about_, "debug_request")) {
+        Interpreter::receive_debug(message);
+        return;
+    }
+    const auto send = [&](protocol::Channel channel, const char* type, const json& what) {
+        const std::string text = protocol::dump_json(what);
+        // Ignored: fails only when the peer is gone.
+        (void)parts().outbox.send(channel, message.header_json(), {.type = type, .content = text});
+    };
+    send(protocol::Channel::kIopub, "status", {{"execution_state", "busy"}});
+    const auto done = ask_message(message, content.value());
+    send(
+        protocol::Channel::kControl,
+        "debug_reply",
+        is_ok(done) ? object_field(*done, "content")
+                    : make_error_content("DriverError", "the driver did not answer"));
+    send(protocol::Channel::kIopub, "status", {{"execution_state", "idle"}});
 }
 
 }  // namespace cellkeep::kernels::driver

@@ -74,7 +74,7 @@ std::vector<std::string> make_environment(const std::map<std::string, std::strin
 
 [[noreturn]] void fail_child(const ChildPlan& plan) {
     const int why = errno;
-    // Ignored: the parent is gone, and so is who would be told.
+    // Ignored: it fails only if the parent is gone, and then there is no reader.
     (void)!::write(plan.failed, &why, sizeof(why));
     ::_exit(127);
 }
@@ -220,7 +220,7 @@ void DriverProcess::send_more() {
         } else if (errno == EAGAIN) {
             break;
         } else if (errno != EINTR) {
-            sent = unsent_.size();  // nobody reads any more: its end is on the way
+            sent = unsent_.size();  // the driver reads no more: its end is on the way
         }
     }
     unsent_.erase(0, sent);
@@ -312,7 +312,7 @@ void DriverProcess::end() {
             break;
         }
         if (waits[1].revents != 0) {
-            taken_ = buffer_.size();  // nobody wants it any more
+            taken_ = buffer_.size();  // dropped: no request waits for it
             searched_ = 0;
             if (read().has_error()) {
                 kill();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The driver as a child process: its two pipes, its lines, its end (README.md, "Descriptors of a
-// driver"). It dies with this process, and this process is told of its end by a descriptor, so that
+// driver"). It dies with this process. A descriptor tells this process of the driver's end, so that
 // one poll(2) waits for everything. One thread.
 #pragma once
 

@@ -19,40 +19,7 @@ Error wrong(const json& event, std::string_view what) {
     return {ErrorCode::kProtocol, "event " + text_field(event, "event") + ": " + std::string(what)};
 }
 
-bool flag(const json& event, const char* name) {
-    const auto found = event.find(name);
-    return found != event.end() && found->is_boolean() && found->get<bool>();
-}
-
 }  // namespace
-
-std::string text_field(const json& object, const char* name, std::string fallback) {
-    const auto found = object.find(name);
-    return found != object.end() && found->is_string() ? found->get<std::string>()
-                                                       : std::move(fallback);
-}
-
-json object_field(const json& object, const char* name) {
-    const auto found = object.find(name);
-    return found != object.end() && found->is_object() ? *found : json::object();
-}
-
-bool is_ok(const std::optional<json>& done) {
-    return done && text_field(*done, "status", "ok") != "error";
-}
-
-CodeFault read_fault(const json& done) {
-    CodeFault fault{text_field(done, "name", "Error"), text_field(done, "message"), {}};
-    fault.traceback = json::array();
-    if (const auto lines = done.find("traceback"); lines != done.end() && lines->is_array()) {
-        for (const json& line : *lines) {
-            if (line.is_string()) {
-                fault.traceback.push_back(line);
-            }
-        }
-    }
-    return fault;
-}
 
 void EventPublisher::begin(int count, bool silent) {
     count_ = count;
@@ -71,7 +38,7 @@ Status EventPublisher::publish(const json& event) {
         return result(event);
     }
     if (kind == "clear") {
-        send("clear_output", {{"wait", flag(event, "wait")}});
+        send("clear_output", {{"wait", flag_field(event, "wait")}});
         return ok();
     }
     if (kind == "message") {
@@ -93,7 +60,7 @@ Status EventPublisher::stream(StreamName name, const json& event) {
     if (text == event.end() || !text->is_string()) {
         return wrong(event, "it has no text");
     }
-    // Between cells nobody keeps the delay (kSchedule).
+    // Between cells no timer runs that would flush later (kSchedule).
     if (parts_.output.write(name, text->get_ref<const std::string&>()) != AfterWrite::kNothing) {
         parts_.output.flush();
     }
@@ -110,7 +77,7 @@ Status EventPublisher::display(const json& event) {
     if (!display_id.empty()) {
         content["transient"]["display_id"] = display_id;
     }
-    const bool update = flag(event, "update");
+    const bool update = flag_field(event, "update");
     if (update && display_id.empty()) {
         return wrong(event, "an update has no display_id");
     }

@@ -6,21 +6,14 @@
 #pragma once
 
 #include "kernels/common/interpreter.hpp"
+#include "kernels/driver/event_fields.hpp"
 #include "protocol/support/result.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <optional>
 #include <string>
 
 namespace cellkeep::kernels::driver {
-
-/// The error of an execution as its done event tells it; what is missing has a plain default.
-struct CodeFault {
-    std::string name;
-    std::string message;
-    nlohmann::json traceback = nlohmann::json::array();
-};
 
 class EventPublisher {
  public:
@@ -46,16 +39,5 @@ class EventPublisher {
     int count_ = 0;
     bool silent_ = false;
 };
-
-/// The field as text, or fallback if it is none.
-std::string text_field(const nlohmann::json& object, const char* name, std::string fallback = {});
-/// The field as an object, or an empty one.
-nlohmann::json object_field(const nlohmann::json& object, const char* name);
-
-/// Whether there is a done event and its status is not error.
-bool is_ok(const std::optional<nlohmann::json>& done);
-
-/// "name", "message" and "traceback" of a done event.
-CodeFault read_fault(const nlohmann::json& done);
 
 }  // namespace cellkeep::kernels::driver

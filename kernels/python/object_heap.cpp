@@ -38,7 +38,7 @@ std::string report() {
 
 void take(std::size_t block_bytes, unsigned long count) {
     for (unsigned long i = 0; i < count; ++i) {
-        // Never given back. Null cannot be: there are so many free ones.
+        // Never given back. Never null: there are at least this many free blocks.
         (void)PyObject_Malloc(block_bytes);
     }
 }

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kernels/common/interpreter.hpp"
-#include "kernels/python/host.hpp"
+#include "kernels/python/kernel_bindings.hpp"
 
 #include <memory>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/python/text_stream.hpp"
 
-#include "kernels/python/host.hpp"
+#include "kernels/python/kernel_bindings.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call in the future that can be taken back. There is no call after cancel(), after a later
-// set_*() or after the end of the Alarm, also if its time has passed already and its handler waits
-// to be called. io_context thread only.
+// One call in the future that can be cancelled. No call comes after cancel(), after a later set_*()
+// or after the end of the Alarm, even if its time has passed and its handler is queued.
+// io_context thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -15,8 +15,8 @@
 
 namespace cellkeep {
 
-/// Keeps the owner of an object alive while a call into it lasts. Returns null while the owner is
-/// being destroyed: then the call is left out.
+/// Keeps the owner of an object alive during a call into it. Returns null while the owner is being
+/// destroyed: then the call is skipped.
 using KeepAlive = std::function<std::shared_ptr<const void>()>;
 
 class Alarm {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random bytes for identifiers, fetched from getrandom(2) a page at a time: an identifier costs no
-// system call, and every byte is still the kernel's own. What is given out is erased here. A child
-// of fork(2) finds its copy empty (madvise(2), MADV_WIPEONFORK), so no two processes give out the
-// same bytes. Not for keys and tokens, which should not lie in memory before they are used. Owned
-// by one thread.
+// system call, and every byte still comes from the kernel. Bytes that are given out are erased
+// here. A child of fork(2) finds its copy empty (madvise(2), MADV_WIPEONFORK), so no two processes
+// give out the same bytes. Not for keys and tokens, which should not lie in memory before they are
+// used. Owned by one thread.
 #pragma once
 
 #include "protocol/support/result.hpp"

@@ -73,7 +73,7 @@ Error Error::with_hint(std::string hint) && {
 }
 
 void fail_check(const char* file, int line, const char* condition) noexcept {
-    // Ignored: the process is about to abort, there is nobody left to tell.
+    // Ignored: the process is about to abort and has no other way to report it.
     (void)std::fprintf(stderr, "cellkeep: %s:%d: check failed: %s\n", file, line, condition);
     std::abort();
 }

@@ -30,7 +30,7 @@ enum class ErrorCode {
     kSystem,            // a system call failed; errno_value() says how
 };
 
-/// The code's stable name, for logs and wire replies ("invalid_argument").
+/// Returns the code's stable name, for logs and wire replies ("invalid_argument").
 std::string_view to_string(ErrorCode code);
 
 class [[nodiscard]] Error {
@@ -76,7 +76,7 @@ class [[nodiscard]] Error {
     std::string field_;
 };
 
-/// Asking a failed Result for its value() is a bug and terminates.
+/// Calling value() of a failed Result is a bug and terminates the program.
 template <typename T>
 using Result = BOOST_OUTCOME_V2_NAMESPACE::
     basic_result<T, Error, BOOST_OUTCOME_V2_NAMESPACE::policy::terminate>;

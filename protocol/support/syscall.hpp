@@ -40,7 +40,7 @@ Result<UniqueFd> open_file(const std::string& path, int flags, mode_t mode = 0);
 /// The whole file, or kLimitExceeded if it is longer than bytes_max.
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 
-/// Creates or replaces path atomically for whoever reads it: a temporary file in the same
+/// Creates or replaces path atomically for its readers: a temporary file in the same
 /// directory, rename. Not flushed to the disk, so it may be empty after a power failure.
 Status write_file_atomically(const std::string& path, std::string_view bytes, mode_t mode);
 
@@ -64,7 +64,7 @@ inline constexpr std::size_t kMessageFdsMax = 12;
 
 /// One datagram with descriptors over an AF_UNIX socket (SCM_RIGHTS, unix(7)).
 Status send_with_fds(int socket, std::span<const std::byte> bytes, std::span<const int> fds);
-/// kUnavailable if the socket is non-blocking and nothing is there; kProtocol if truncated.
+/// kUnavailable: the socket is non-blocking and has no datagram. kProtocol: it was truncated.
 Result<ReceivedMessage> receive_with_fds(int socket, std::span<std::byte> buffer);
 
 /// size random bytes (at most 256) as lower-case hexadecimal, for identifiers and names that cannot

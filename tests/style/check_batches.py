@@ -22,6 +22,7 @@ SPANNING = (
     "kernel-manager/egress",
     "kernel-manager/execution",
     "kernel-manager/http",
+    "kernels/cpp",
     "sandbox",
 )
 VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|\{|;)")

@@ -12,10 +12,10 @@ const { Atomics, Buffer, Int32Array, JSON, SharedArrayBuffer, TextEncoder, Uint8
 
 const RING_BYTES = 1 << 20;
 const HEADER_BYTES = 5;
-// Characters of one text record, and bytes of one piece of an event.
+// The most characters of one text record, and the most bytes of one piece of an event.
 const TEXT_MAX = 32 * 1024;
 const PIECE_MAX = 128 * 1024;
-// How long an ending process waits for what it has written to be taken.
+// How long an ending process waits until its output is taken.
 const FLUSH_MS_MAX = 2000;
 
 // Words of the control block. HEAD and TAIL count bytes and wrap at 2^32.

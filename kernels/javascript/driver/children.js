@@ -33,7 +33,7 @@ function parents() {
 
 const childPids = () => [...parents()].filter(([, parent]) => parent === process.pid).map(([pid]) => pid);
 
-// In the main thread: the calls that wait say so, and which children they do not wait for.
+// In the main thread: records that a call waits, and for which children it does not wait.
 function watchWaits(shared) {
     const control = new Int32Array(shared.control);
     for (const name of ['spawnSync', 'execSync', 'execFileSync']) {

@@ -20,7 +20,7 @@ const { CodeSyntaxError, isFunction, parse, targets, upwards, walk } = require('
 
 const HOST = '$cellkeep';
 const CELL = '$cell';
-// Never a binding of ours: the language forbids it, and its own message says so best.
+// Not declared here: the language forbids it, and its own message says so best.
 const RESERVED = new Set(['undefined', 'NaN', 'Infinity', HOST, CELL]);
 
 class Cell {
@@ -175,7 +175,7 @@ class Cell {
         this.edits.replace(node.source.end, node.end, ';');
     }
 
-    // What is exported is declared; a cell has nobody to export to.
+    // An export becomes a declaration: no module imports from a cell.
     #export(node) {
         const inner = node.declaration;
         if (node.type === 'ExportAllDeclaration' || (node.source ?? null) !== null) {

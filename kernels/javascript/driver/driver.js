@@ -3,8 +3,8 @@
 // The JavaScript and TypeScript driver: node [flags] driver.js --packages DIR [--typescript]
 // This thread runs user code and nothing else does. README.md says how the two threads share the work.
 //
-// User code may declare names like `JSON` for everybody in this thread, so these files take what
-// they use of the globals when they are loaded.
+// User code may redefine globals like `JSON` for all code in this thread. So these files take the
+// globals that they use when they are loaded.
 'use strict';
 
 const { process } = globalThis;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Errors of user code: stack traces that name places of submitted cells and none of the driver's own
-// frames, and what is told of an error that ends a cell.
+// frames, and the report of an error that ends a cell.
 'use strict';
 
 const { Array, Error, JSON, Map, Number, Object, RangeError, ReferenceError, RegExp, String, SyntaxError, WeakMap } =
@@ -13,8 +13,8 @@ const util = require('node:util');
 
 const { lineOf, lineStarts, lineText, originalOffset, toSubmitted } = require('./positions');
 
-// Cells, and characters of them, that places are found in. Those of older cells stay as the engine
-// has them.
+// How many cells, and characters of them, are kept to find submitted places. Places in older cells
+// stay as the engine has them.
 const CELLS_MAX = 1000;
 const TEXT_MAX = 16 * 1024 * 1024;
 const FRAMES_MAX = 50;
@@ -48,7 +48,7 @@ Object.defineProperty(ProcessExit.prototype, 'name', { value: 'ProcessExit' });
 
 const UNREADABLE = "the error's own text cannot be made";
 
-// What an error says of itself is user code, and may fail.
+// Reading an error's properties runs user code, and may fail.
 function readable(read, otherwise) {
     try {
         return String(read());
@@ -121,7 +121,7 @@ class Errors {
         return line === undefined ? found : { ...found, line, column };
     }
 
-    // The same for what nobody waits for: text for stderr.
+    // The same for an error that no cell waits for: text for stderr.
     describeUncaught(error, what) {
         try {
             const { shown } = this.#where(error, null);

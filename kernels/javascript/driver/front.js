@@ -18,10 +18,10 @@ const { CodeSyntaxError, completeness, parse } = require('./syntax');
 const REQUESTS_FD = 3;
 const EVENTS_FD = 4;
 const LINE_BYTES_MAX = 128 * 1024 * 1024;
-// Bytes taken from the ring before requests are looked at again, and text in one event.
+// The most bytes that are taken from the ring between two looks at requests, and text in one event.
 const SLICE_BYTES = 256 * 1024;
 const EVENT_TEXT_MAX = 128 * 1024;
-// A cell that waits ends itself when told; one that does not within this time is terminated.
+// A cell that waits ends itself on an interrupt. One that has not ended after this is terminated.
 const SOFT_INTERRUPT_MS = 50;
 const RETRY_INTERRUPT_MS = 250;
 // After descriptor 3 has closed, user code has this long to let the process end.

@@ -34,7 +34,7 @@ const TYPESCRIPT_KEYWORDS = 'abstract declare enum implements interface keyof na
 const toUnits = (text, points) => Array.from(text).slice(0, points).join('').length;
 const toPoints = (text, units) => Array.from(text.slice(0, units)).length;
 
-// The names and dots that a text ends with; null if they are more than is looked at.
+// The names and dots that a text ends with; null if they are longer than the limit.
 function chainBefore(text) {
     const chain = CHAIN.exec(text.slice(-CHAIN_MAX))[0];
     return chain.length === CHAIN_MAX ? null : chain;
@@ -238,7 +238,7 @@ function namesIn(code, start) {
     return [...found].sort();
 }
 
-// What the end of a text is in: 'code', 'string' or 'comment'.
+// Whether a text ends within 'code', a 'string' or a 'comment'.
 function contextOf(text) {
     const stack = [];
     for (let i = 0; i < text.length; i++) {

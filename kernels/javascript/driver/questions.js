@@ -62,7 +62,7 @@ class Questions {
         }
         this.waits = null;
         while (receiveMessageOnPort(this.port) !== undefined) {
-            // The answer to a question that nobody waits for any more.
+            // A late answer, to a question that has ended.
         }
         this.writer.event({ event: 'input', prompt: text === undefined ? '' : String(text), password });
     }

@@ -29,7 +29,7 @@ class CellFiles:
         return f"{self.prefix}{self._hash(code.encode('utf-8', 'replace'))}{SUFFIX}"
 
     def write(self, code):
-        """Make the file of a cell; its name."""
+        """Make the file of a cell. Returns its name."""
         name = self.name_of(code)
         os.makedirs(self.prefix, mode=0o700, exist_ok=True)
         with open(name, "w", encoding="utf-8", errors="replace", newline="") as file:

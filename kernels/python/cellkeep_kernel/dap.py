@@ -12,11 +12,11 @@ _BODY_BYTES_MAX = 64 << 20
 
 
 class Failure(Exception):
-    """What a request cannot have; its text is the response's message."""
+    """Why a request fails; its text is the response's message."""
 
 
 def response(request, *, success=True, body=None, message=None):
-    """A response to a request, which need not be a whole one."""
+    """A response to a request, which may be incomplete."""
     request = request if isinstance(request, dict) else {}
     seq, command = request.get("seq"), request.get("command")
     answer = {
@@ -33,7 +33,7 @@ def response(request, *, success=True, body=None, message=None):
 
 
 def check_request(request):
-    """Failure unless it is a request whose fields have their types."""
+    """Raises Failure unless this is a request whose fields have their types."""
     if not isinstance(request, dict):
         raise Failure("a debug request is an object")
     if request.get("type", "request") != "request":
@@ -48,7 +48,7 @@ def check_request(request):
 
 
 def argument(request, name, kind):
-    """One argument of a checked request; Failure if it is missing or of another type."""
+    """One argument of a checked request. Raises Failure if it is missing or of another type."""
     value = (request.get("arguments") or {}).get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
         raise Failure(f"{request['command']}: the argument {name} is missing or of a wrong type")
@@ -110,7 +110,7 @@ class Client:
                 raise Failure(f"the debugger has gone: {error}") from error
 
     def serve(self):
-        """Until the connection ends; whoever still waits is then told."""
+        """Reads until the connection ends. Then every request that still waits fails."""
         try:
             while True:
                 message = read_message(self._stream)

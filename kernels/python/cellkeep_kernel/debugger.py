@@ -31,7 +31,7 @@ def _trace_nothing():
 
 
 class _Thread(threading.Thread):
-    """One that pydevd neither traces, stops nor lists, and that no signal interrupts."""
+    """A thread that pydevd does not trace, stop or list, and that no signal interrupts."""
 
     pydev_do_not_trace = True
     is_pydev_daemon_thread = True
@@ -108,7 +108,7 @@ class Debugger:
             self._forward(request, reply)
 
     def _forward(self, request, reply, change=None):
-        """Ask pydevd. change(response) may alter what it says."""
+        """Ask pydevd. change(response) may alter its response."""
         if self._client is None:
             raise Failure("the debugger is not started")
 
@@ -200,7 +200,7 @@ class Debugger:
             if request is None:
                 break
             self.receive(*request)
-        # Nobody is left who could let a stopped cell go on, and the kernel ends after it.
+        # No client is left that could let a stopped cell go on, and the kernel ends after it.
         client = self._client
         if client is not None:
             try:
@@ -339,7 +339,7 @@ class Debugger:
     def interrupt(self):
         """SIGINT while holds(): let the cell go on, and try again at one of the next instructions.
 
-        Before a stop that pydevd has not told yet this is too early; _on_event then does it.
+        Before a stop that pydevd has not reported yet this is too early; _on_event then does it.
         """
         self._interrupt_due = True
         if self._stopped:
@@ -361,6 +361,6 @@ class Debugger:
         self._interrupt_due = self._going_on = False
 
     def leave_to_child(self):
-        """For a forked child: nobody could let it go on."""
+        """For a forked child: no client could let it go on after a breakpoint."""
         _trace_nothing()
         threading.settrace(None)

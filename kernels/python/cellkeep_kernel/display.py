@@ -17,7 +17,7 @@ _PRINT_EXPR = dis.opmap["PRINT_EXPR"]
 class KernelDisplayHook(DisplayHook):
     """Sends the value of a cell's last expression as execute_result."""
 
-    # A trait in the base class, set twice for each cell and observed by nobody.
+    # A trait in the base class, set twice for each cell. It has no observers.
     exec_result = None
     _is_last = False
 
@@ -59,7 +59,7 @@ class KernelDisplayHook(DisplayHook):
         self.shell.kernel.publish_result(content, self._is_last)
 
     def update_user_ns(self, result):
-        """IPython's, for a shell that caches and where nobody has set _, __ or ___ by hand."""
+        """IPython's, for a shell that caches and whose _, __ and ___ were not set by hand."""
         namespace = self.shell.user_ns
         outputs, hidden = namespace.get("_oh"), self.shell.user_ns_hidden
         last = (self._, self.__, self.___)

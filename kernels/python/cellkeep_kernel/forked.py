@@ -6,8 +6,8 @@ import os
 
 
 def only_in_parent(method):
-    """For what the C++ half calls: user code that it ran may have forked, and a child that came back
-    would serve requests or run the kernel's end."""
+    """For functions that the C++ half calls. User code that they run may fork, and a child that
+    returned from one would serve requests or run the kernel's end."""
 
     @functools.wraps(method)
     def call(self, *arguments):

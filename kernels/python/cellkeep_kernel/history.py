@@ -29,18 +29,18 @@ def _is_row(row):
 
 
 class SessionHistory(HistoryManager):
-    """The database is made when somebody looks at the history: until then a cell's row waits in
-    IPython's caches (db_input_cache, db_output_cache), and a session whose history nobody asks for has
-    no database."""
+    """Makes its database when the history is first read. Until then a cell's row waits in IPython's
+    caches (db_input_cache, db_output_cache), and a session whose history is never read has no
+    database."""
 
-    # Traits in the base class, which every cell sets and nobody observes.
+    # Traits in the base class, which every cell sets. They have no observers.
     _i00 = _i = _ii = _iii = ""
 
     def __init__(self, shell):
         self.file_name = None  # where each cell is appended to
         self._database = None
         self._earlier = {}  # rows of interpreters before this one, by session and line
-        # So many bytes may be written before it is time to look how long the file is.
+        # How many bytes may be written until the length of the file is checked.
         self._may_be_left = -1
         super().__init__(shell=shell, parent=shell, hist_file=":memory:", db_log_output=True)
         # IPython does not store `exit`; the line numbers of what follows would then be wrong.
@@ -55,7 +55,7 @@ class SessionHistory(HistoryManager):
         self.new_session()
 
     def forget_cells(self):
-        """As if none had been run since begin()."""
+        """Forgets the cells that were run since begin()."""
         self.input_hist_parsed[:] = [""]
         self.input_hist_raw[:] = [""]
         self.db_input_cache, self.db_output_cache = [], []
@@ -126,7 +126,7 @@ class SessionHistory(HistoryManager):
             return []  # There is none yet, or the user has taken it away.
 
     def keep(self, line_number):
-        """After a cell that was stored: its row goes to the file."""
+        """After a cell that was stored: writes its row to the file."""
         if self.file_name is None:
             return
         row = [
@@ -164,6 +164,6 @@ class SessionHistory(HistoryManager):
 
 
 def _open_private(path, flags):
-    # A symbolic link or a fifo in its place is the user's joke on nobody but the user; it must not
-    # make the kernel wait.
+    # The user may put a symbolic link or a fifo in its place. That harms only this session, but it
+    # must not make the kernel wait.
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)

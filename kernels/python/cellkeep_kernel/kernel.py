@@ -298,7 +298,7 @@ class Kernel(Introspection):
     async def _receive_comm(self, message):
         self.comm_manager.receive(message)
 
-    # --- from nobody's kernel to somebody's ---
+    # --- a spare kernel is given to a session ---
 
     @only_in_parent
     def adopt(self, request):

@@ -25,7 +25,7 @@ def _is_machinery(frame):
     return frame is None or frame.f_code.co_filename.startswith(_MACHINERY)
 
 
-# If these are no longer what a loop has, somebody has patched asyncio (nest_asyncio does).
+# If a loop no longer has these, a library has patched asyncio (nest_asyncio does).
 _LOOP_METHODS = tuple(
     (name, getattr(asyncio.SelectorEventLoop, name)) for name in ("run_forever", "_run_once")
 )

@@ -3,8 +3,8 @@
 
 A cell is plain if IPython would compile it as it stands and nothing but what was there at the start takes
 part in running it: no magic, no other input transformer, AST transformer, callback before cells, custom
-exception or interactivity. Whoever runs it, a cell has the same effects; tests/integration/kernel runs a
-corpus of cells both ways.
+exception or interactivity. A cell has the same effects either way; tests/integration/kernel runs a corpus
+of cells both ways.
 """
 
 import ast
@@ -22,7 +22,7 @@ from IPython.core.interactiveshell import (
 )
 from IPython.core.macro import Macro
 
-# What some transformer of IPython's looks for. It may match too much, never too little.
+# Matches what IPython's transformers look for. It may match too much, never too little.
 _UNUSUAL = re.compile(
     r"""
       \A\n*[ \t]                            # the first line is indented
@@ -42,7 +42,7 @@ _FIRST_WORD = re.compile(r"[\w.*]*")
 # More than one simple statement, perhaps; and escapes, of which the compiler may warn, but once.
 _MAYBE_MORE = re.compile(r"[:;\\]|\n.", re.DOTALL)
 
-# Whoever puts a function of his own in the place of one of these wants it called.
+# A user who replaces one of these by another function wants that called.
 _OWN_METHODS = frozenset((
     "run_cell_async", "run_ast_nodes", "run_code", "transform_cell", "transform_ast",
 ))  # fmt: skip
@@ -110,7 +110,7 @@ class PlainCells:
         )
 
     def nothing_follows(self):
-        """Whether nobody has registered a callback for what follows a cell."""
+        """Whether no callback is registered for what follows a cell."""
         callbacks = self._shell.events.callbacks
         return (callbacks["post_execute"], callbacks["post_run_cell"]) == self._after
 
@@ -148,7 +148,7 @@ class PlainCells:
         return True
 
     async def run(self, code, store_history, silent):
-        """IPython's result for a cell that takes() said yes to."""
+        """Runs a cell for which takes() returned True. Returns IPython's result."""
         shell = self._shell
         cell = code if code.endswith("\n") else code + "\n"
         info = ExecutionInfo(
@@ -213,7 +213,7 @@ class PlainCells:
         try:
             return [self._compile(cell, name, "single")]
         except Exception:
-            return None  # Whatever it is, it is told of the tree, where IPython finds it.
+            return None  # Compiling the tree, as IPython does, raises the same error.
 
     def _compile(self, source, name, mode):
         compiler = self._shell.compile

@@ -4,8 +4,8 @@
 What runs for the first time costs more than what runs again: libraries make what they need at their
 first use, CPython specialises code after some calls, and the first touch of a page that a fork shares
 with its zygote copies it. A zygote rehearses the whole start for all its forks; a fork rehearses one
-cell before it says that it is ready, while nobody waits yet. Nobody hears of it, and nothing of it is
-left in the session.
+cell before it says that it is ready, while no client waits yet. A rehearsal sends nothing and leaves
+nothing in the session.
 """
 
 import atexit
@@ -29,14 +29,14 @@ LIBRARY_CELLS = {
     ),
     "matplotlib.pyplot": "import matplotlib.pyplot",
 }
-# Of a process that has the time for more than the first cell; it is told once.
+# Set for a process that has time for more than the first cell. It is read once and removed.
 REHEARSE_VARIABLE = "CELLKEEP_REHEARSE"
 # Code is specialised after its first eight calls (CPython, pycore_code.h), and only then it settles.
 CELLS_IN_ZYGOTE = 16
 
 
-class Nobody:
-    """In place of the C++ half: nobody hears what is said, and asks for nothing."""
+class DetachedHost:
+    """In place of the C++ half: drops what is sent, and never has a request."""
 
     def link_fd(self):
         return -1
@@ -70,7 +70,7 @@ def rehearse_start(kernel):
     os.environ.pop("MPLCONFIGDIR", None)
     atexit.unregister(shutil.rmtree)
     try:
-        kernel.attach(Nobody())
+        kernel.attach(DetachedHost())
         for _ in range(CELLS_IN_ZYGOTE):
             rehearse_cell(kernel)
     finally:
@@ -83,7 +83,7 @@ def rehearse_start(kernel):
 
 
 def rehearse_fork(kernel):
-    """In a fork that is ready but for this. A spare, for which nobody waits yet, has the time to use
+    """In a fork that is ready but for this. A spare has no client that waits, so it has time to use
     the libraries, too, that its zygote has imported."""
     rehearse_cell(kernel)
     if os.environ.pop(REHEARSE_VARIABLE, None) is not None:
@@ -93,7 +93,7 @@ def rehearse_fork(kernel):
 
 
 def rehearse_cell(kernel, code=CELL):
-    """Before the kernel's first cell: as that, but for nobody."""
+    """Before the kernel's first cell: runs as that, with nothing sent and nothing kept."""
     with _unheard(kernel), _without_traces(kernel.shell):
         kernel.execute(code, False, True, 1, b"{}", False)
 
@@ -101,7 +101,7 @@ def rehearse_cell(kernel, code=CELL):
 @contextlib.contextmanager
 def _unheard(kernel):
     history = kernel.shell.history_manager
-    host, kernel.host = kernel.host, Nobody()
+    host, kernel.host = kernel.host, DetachedHost()
     file_name, history.file_name = history.file_name, os.devnull
     try:
         yield

@@ -26,7 +26,7 @@ class Transforms(TransformerManager):
         return super().do_token_transforms(lines)
 
 
-# Exactly these, not their subclasses: they have no _repr_*_ method and nobody can give them one.
+# Exactly these, not their subclasses: they have no _repr_*_ method and cannot be given one.
 _BUILTIN_TYPES = frozenset((
     bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple,
 ))  # fmt: skip
@@ -78,7 +78,7 @@ class Formatter(formatters.DisplayFormatter):
             self._prepare(plain, others)
         bases = None
         for formatter, traits in self._traits:
-            # The usual case first: it is one of IPython's and nobody has registered a printer.
+            # The usual case first: it is one of IPython's and no printer was registered.
             if traits is not None and not (
                 traits["type_printers"]
                 or traits["deferred_printers"]

@@ -2,7 +2,7 @@
 """The two halves of a warm start: what a zygote does once, and what each of its forks does.
 
 The zygote imports, makes what is the same in every session and exercises it, so that what libraries
-do at their first use is done. It runs nobody's code, keeps nothing open and starts no thread. A fork
+do at their first use is done. It runs no user's code, keeps nothing open and starts no thread. A fork
 of it is a session's kernel: it takes on the session's environment and gives up what it has in common
 with its siblings, which is every random state. What stays common is documented in sandbox/SECURITY.md:
 the addresses of this address space and the seed of str hashes.
@@ -48,12 +48,12 @@ kernel = None
 
 
 def prepare():
-    """With everything that sessions mostly import."""
+    """Prepares with everything that most sessions import."""
     _prepare((*_OF_THE_KERNEL, *PRELOAD), STARTS_REHEARSED)
 
 
 def prepare_bare():
-    """As quickly as it goes, for the sessions that come before the other one is there."""
+    """Prepares as fast as possible, for sessions that start before the full zygote is ready."""
     _prepare((), 0)
 
 

@@ -13,17 +13,17 @@ MEMORY_SHARE = 0.5
 MEMORY_LEAST = 64 << 20
 MEMORY_UNKNOWN = 512 << 20
 SPILL_DIRECTORY = "/tmp/.duckdb"
-# A place where no extension is. Nothing is asked of a network.
+# A directory without extensions: DuckDB loads none and does not use the network.
 NO_EXTENSIONS = "/nonexistent"
 
 
 def ask(connection, query, values=()):
-    """All rows of a query of the driver's own. An unread rest would keep the connection in use."""
+    """Returns all rows of the driver's own query. Unread rows would keep the connection in use."""
     return connection.execute(query, list(values)).fetchall()
 
 
 def memory_limit(env):
-    """Bytes that DuckDB may use, of what the server says the session has."""
+    """How many bytes DuckDB may use of the session's memory limit."""
     known = [MEMORY_UNKNOWN]
     if (said := env.get("CELLKEEP_MEMORY_BYTES", "")).isdigit():
         known = [int(said)]
@@ -63,7 +63,7 @@ def connect(env):
             "secret_directory": NO_EXTENSIONS,
             # Variables of this program are no tables.
             "python_enable_replacements": False,
-            # Types that Arrow has not come back as themselves (table.py).
+            # Types that Arrow does not have come back unchanged (table.py).
             "arrow_lossless_conversion": True,
             "errors_as_json": True,
         },

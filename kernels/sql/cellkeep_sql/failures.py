@@ -29,7 +29,7 @@ class Facts(NamedTuple):
 
 
 def _at(text, byte):
-    """The offset in code points of one in bytes of UTF-8."""
+    """Turns an offset in bytes of UTF-8 into one in code points."""
     return len(text.encode("utf-8")[:byte].decode("utf-8", "ignore"))
 
 
@@ -79,10 +79,10 @@ def _kind(error):
 
 
 def code_error(error, found, cell, start):
-    """What the client is told. start: where the statement begins in the cell."""
+    """The error for the client. start: where the statement begins in the cell."""
     message = found.message
     if "installing and loading the" in message or "Install it first" in message:
-        # Advice that does not help here.
+        # Advice that does not apply here.
         message = message.split("\n")[0] + "\n" + EXTENSIONS
     line = column = None
     lines = [f"{found.name}: {message}"]

@@ -3,14 +3,14 @@
 
 import os
 
-# What DuckDB reads without being told how.
+# Files whose format DuckDB knows from the name.
 SUFFIXES = tuple(
     suffix + packed
     for suffix in (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson")
     for packed in ("", ".gz", ".zst")
 )
 _LONGEST_FIRST = sorted(SUFFIXES, key=len, reverse=True)
-# Entries of a directory that are looked at.
+# How many entries of a directory are read.
 ENTRIES_MAX = 10_000
 
 
@@ -23,13 +23,13 @@ def _entries(directory):
 
 
 def called(name):
-    """The data files that are called name but for the suffix."""
+    """The data files whose name without the suffix is name."""
     wanted = {name.lower() + suffix for suffix in SUFFIXES}
     return sorted(entry.name for entry in _entries("") if entry.name.lower() in wanted)
 
 
 def bare_names(beginning):
-    """The names without suffix that stand for one data file only and begin so."""
+    """The names without suffix that begin so and belong to exactly one data file."""
     stems = {}
     for entry in _entries(""):
         name = entry.name.lower()

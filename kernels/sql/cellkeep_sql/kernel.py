@@ -15,7 +15,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _text(code):
-    """Half a surrogate pair is no text to DuckDB."""
+    """DuckDB does not take a lone surrogate as text."""
     return _SURROGATE.sub("\ufffd", code)
 
 

@@ -142,9 +142,9 @@ class Cell:
         try:
             ask(self._connection, prefix + statement.text)
         except duckdb.Error as again:
-            told = failures.facts(again, prefix + statement.text)
-            if type(again) is type(error) and told.offset is not None:
-                return found._replace(offset=max(0, told.offset - len(prefix)))
+            facts = failures.facts(again, prefix + statement.text)
+            if type(again) is type(error) and facts.offset is not None:
+                return found._replace(offset=max(0, facts.offset - len(prefix)))
         return found
 
     def _answer(self, statement, rows):

@@ -84,7 +84,7 @@ bundle bundle_of(const T& value) {
 }
 
 /// `show_value, (expression)`: the value of a cell. An expression of type void is left alone by the
-/// language itself, and `std::cout << x` is a stream, which nobody wants to see.
+/// language itself. `std::cout << x` is a stream, which is not shown either.
 struct value_shower {};
 inline constexpr value_shower show_value;
 

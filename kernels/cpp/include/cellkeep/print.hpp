@@ -65,7 +65,7 @@ template <class T>
 inline constexpr bool is_variant = false;
 template <class... T>
 inline constexpr bool is_variant<std::variant<T...>> = true;
-/// Their element_type is the item's, and how many items there are nobody knows.
+/// Their element_type is the item's, and the number of items is unknown.
 template <class T>
 inline constexpr bool is_pointer_to_array = false;
 template <class T, class Deleter>

@@ -167,7 +167,7 @@ class Bridge:
         return {"status": reply.get("status", "unknown"), "indent": str(reply.get("indent", ""))}
 
     def _do_adopt(self, request):
-        """The kernel is nobody's yet: another one is started, with these variables and there."""
+        """Starts the kernel again with these variables, in this directory. No cell has run yet."""
         if request.get("env") or request.get("directory"):
             os.environ.update(request.get("env", {}))
             if request.get("directory"):
@@ -313,7 +313,7 @@ class Bridge:
             name = "stderr" if content.get("name") == "stderr" else "stdout"
             self._lines.emit(name, text=str(content.get("text", "")))
         elif kind in ("execute_input", "error", "iopub_welcome", "shutdown_reply"):
-            pass  # The session's kernel says these itself, or they concern nobody.
+            pass  # The session's kernel sends these itself, or no client needs them.
         elif kind == "execute_result" and not message.buffers:
             self._lines.emit(
                 "result",

@@ -78,7 +78,7 @@ class Kernel:
         self._connection = self._make_connection()
         self._process = self._start()
         self.ended_fd = os.pidfd_open(self._process.pid)
-        # One identity: the kernel asks on stdin whoever executes on shell.
+        # One identity on both channels: the kernel asks the client on stdin that executes on shell.
         identity = secrets.token_hex(8).encode("ascii")
         self.shell = self._socket(zmq.DEALER, identity)
         self.stdin = self._socket(zmq.DEALER, identity)
@@ -106,7 +106,7 @@ class Kernel:
         if self._spec.transport == "ipc":
             ports = {f"{channel}_port": number for number, channel in enumerate(CHANNELS, 1)}
         else:
-            # Nobody else is in the session's network but its own code.
+            # Only the session's own code is in its network.
             held = [socket.create_server(("127.0.0.1", 0)) for _channel in CHANNELS]
             for channel, one in zip(CHANNELS, held):
                 ports[f"{channel}_port"] = one.getsockname()[1]
@@ -161,8 +161,8 @@ class Kernel:
         return f"{transport}://{ip}{separator}{self._connection[channel + '_port']}"
 
     def _wait_until_connected(self, channels):
-        """All channels have shaken hands. Else a kernel's first question, or its first output, is
-        lost: a ROUTER drops what it has for somebody that it has not met, a PUB for nobody."""
+        """Waits until all channels are connected. Otherwise a kernel's first question or output is
+        lost: a ROUTER drops messages for an unknown peer, and a PUB those without a subscriber."""
         deadline = self._ready_by
         missing = set(channels)
         while missing:
