@@ -20,7 +20,6 @@ KNOWN: dict[str, int] = {
     "kernel-manager/service/ServiceState": 4,
     "kernel-manager/session/LiveSession": 8,
     "kernels/driver/DriverInterpreter": 3,
-    "sandbox/cgroup/SessionCgroup": 4,
 }
 
 
