@@ -4,19 +4,13 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/cgroup/leftovers.hpp"
 #include "sandbox/cgroup/server_cgroup.hpp"
-#include "sandbox/policy/reported_calls.hpp"
+#include "sandbox/server/event_reader.hpp"
 #include "sandbox/server/idle_probe.hpp"
+#include "sandbox/server/launcher_process.hpp"
 #include "sandbox/server/sandbox_state.hpp"
 #include "sandbox/server/worker_descriptors.hpp"
 #include "sandbox/server/zygote.hpp"
 
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
 #include <span>
 #include <utility>
 
@@ -24,7 +18,7 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr std::chrono::seconds kStartPatience{10};
+constexpr const char* kNoAnswer = "the sandbox's pid 1 did not answer in time";
 
 Usage to_usage(const CgroupUsage& now) {
     return {
@@ -82,8 +76,32 @@ Result<Sandbox> Sandbox::create(const Policy& policy, std::shared_ptr<Zygote> zy
 }
 
 Result<Worker> Sandbox::start(WorkerSpec spec) {
-    if (state_->ending || state_->frozen) {
-        return Error(ErrorCode::kConflict, "start: the sandbox is frozen or destroyed");
+    BOOST_OUTCOME_TRY(begin_start(std::move(spec)));
+    const auto deadline = std::chrono::steady_clock::now() + kStartPatience;
+    while (true) {
+        if (const auto there = wait_until_readable(answer_fd(), deadline); there.has_error()) {
+            const std::string what = "start " + state_->asked->program;
+            give_up();  // a worker that comes later would have no owner
+            return there.error().code() == ErrorCode::kTimeout
+                       ? Error(ErrorCode::kTimeout, what + ": " + kNoAnswer)
+                       : there.error();
+        }
+        BOOST_OUTCOME_TRY(auto worker, take_start());
+        if (worker.has_value()) {
+            return std::move(*worker);
+        }
+    }
+}
+
+Result<WorkerId> Sandbox::begin_start(WorkerSpec spec) {
+    if (state_->ending || state_->frozen || state_->asked.has_value()) {
+        return Error(
+            ErrorCode::kConflict,
+            state_->asked.has_value() ? "start: another start is under way"
+                                      : "start: the sandbox is frozen or destroyed");
+    }
+    if (state_->given_up) {
+        return Error(ErrorCode::kUnavailable, "start: the sandbox is dead");
     }
     BOOST_OUTCOME_TRY(const std::string text, start_text(spec));
     BOOST_OUTCOME_TRY(auto fds, worker_descriptors(spec));
@@ -104,30 +122,42 @@ Result<Worker> Sandbox::start(WorkerSpec spec) {
     header.worker_id = ++state_->last_worker;
     header.argument_count = static_cast<std::uint32_t>(spec.argv.size());
     header.environment_count = static_cast<std::uint32_t>(spec.env.size());
-    auto answer =
-        with_context(state_->ask(header, text, fds, kStartPatience), "start " + spec.argv[0]);
-    if (answer.has_error() && answer.error().code() == ErrorCode::kTimeout) {
-        // A worker that comes later would be nobody's. The end is told by next_event().
-        // Ignored: ESRCH means that pid 1 has ended.
-        (void)::syscall(SYS_pidfd_send_signal, state_->pid1.pidfd.get(), SIGKILL, nullptr, 0);
+    BOOST_OUTCOME_TRY(
+        const std::uint32_t sequence,
+        with_context(state_->channel.send(header, text, fds), "start " + spec.argv[0]));
+    state_->asked = AskedStart{
+        sequence, header.worker_id, std::move(spec.argv[0]), std::move(spec.working_directory)};
+    return header.worker_id;
+}
+
+int Sandbox::answer_fd() const {
+    return state_->channel.fd();
+}
+
+Result<std::optional<Worker>> Sandbox::take_start() {
+    while (state_->asked.has_value()) {
+        auto reply = with_context(state_->channel.take(), "start " + state_->asked->program);
+        if (reply.has_error()) {
+            state_->asked.reset();
+            return std::move(reply).error();
+        }
+        if (!reply.value().has_value()) {
+            break;
+        }
+        if (reply.value()->message.sequence == state_->asked->sequence) {
+            const AskedStart asked = *std::exchange(state_->asked, std::nullopt);
+            BOOST_OUTCOME_TRY(auto worker, read_start_reply(asked, std::move(*reply.value())));
+            return std::optional(std::move(worker));
+        }
+        // Of a kill_workers() that did not wait for it.
     }
-    BOOST_OUTCOME_TRY(auto reply, std::move(answer));
-    if (reply.first.step == SetupStep::kServe && reply.first.error == EBUSY) {
-        return Error(
-            ErrorCode::kUnavailable,
-            "start: the processes that were killed before have not all ended yet");
-    }
-    if (reply.first.error != 0) {
-        const std::string object = reply.first.step == SetupStep::kExec ? "(" + spec.argv[0] + ")"
-                                   : reply.first.step == SetupStep::kWorkerDirectory
-                                       ? "(" + spec.working_directory + ")"
-                                       : "";
-        return Error::from_errno(reply.first.error, step_name(reply.first.step) + object);
-    }
-    if (reply.second.size() != 1) {
-        return Error(ErrorCode::kProtocol, "start: pid 1 sent no pidfd");
-    }
-    return Worker{header.worker_id, std::move(reply.second[0])};
+    return std::optional<Worker>();
+}
+
+void Sandbox::give_up() {
+    state_->given_up = true;
+    state_->asked.reset();
+    state_->kill_pid1();
 }
 
 bool Sandbox::is_warm() const {
@@ -155,46 +185,28 @@ Result<std::optional<SandboxEvent>> Sandbox::next_event() {
         }
         return std::move(received).error();
     }
-    SandboxEvent event;
     if (received.value().bytes != sizeof(message)) {
         state_->death_told = true;
-        event.kind = SandboxEvent::Kind::kSandboxDied;
-        return std::optional(event);
+        SandboxEvent died;
+        died.kind = SandboxEvent::Kind::kSandboxDied;
+        return std::optional(died);
     }
-    if (message.kind == EventKind::kDenied) {
-        event.kind = SandboxEvent::Kind::kDenied;
-        event.denial = {system_call_name(message.system_call), message.count};
-        return std::optional(event);
+    if (message.kind == EventKind::kSwept) {
+        BOOST_OUTCOME_TRY(state_->cgroup.restore_cpu_limit());
     }
-    if (message.kind == EventKind::kSwept || message.kind == EventKind::kGroupSwept) {
-        if (message.kind == EventKind::kSwept) {
-            BOOST_OUTCOME_TRY(state_->cgroup.restore_cpu_limit());
-        }
-        event.kind = message.kind == EventKind::kSwept ? SandboxEvent::Kind::kSwept
-                                                       : SandboxEvent::Kind::kGroupSwept;
-        event.group = message.group;
-        return std::optional(event);
-    }
-    event.worker.id = message.worker_id;
-    event.worker.signaled = WIFSIGNALED(message.wait_status);
-    event.worker.status =
-        event.worker.signaled ? WTERMSIG(message.wait_status) : WEXITSTATUS(message.wait_status);
-    if (message.failed_error != 0) {
-        event.worker.failure =
-            Error::from_errno(message.failed_error, step_name(message.failed_step)).message();
-    }
-    return std::optional(event);
+    return std::optional(read_event(message));
 }
 
 Status Sandbox::begin_sweep() {
     BOOST_OUTCOME_TRY(state_->kill_workers());
     RequestHeader header;
     header.kind = RequestKind::kSweep;
-    Status asked = with_context(state_->send(header, "", {}), "sweep");
+    const auto asked = with_context(state_->channel.send(header, "", {}), "sweep");
     if (asked.has_error()) {
         BOOST_OUTCOME_TRY(state_->cgroup.restore_cpu_limit());  // no event will do it
+        return asked.error();
     }
-    return asked;
+    return ok();
 }
 
 Status Sandbox::begin_sweep(WorkerGroup group) {
@@ -213,20 +225,27 @@ Status Sandbox::begin_sweep(WorkerGroup group) {
     if (events) {
         fds.push_back(events.get());
     }
-    return with_context(state_->send(header, "", fds), "sweep");
+    BOOST_OUTCOME_TRY(with_context(state_->channel.send(header, "", fds), "sweep"));
+    return ok();
 }
 
 Status Sandbox::kill_workers(std::chrono::milliseconds patience) {
+    if (state_->asked.has_value()) {
+        return Error(ErrorCode::kConflict, "kill_workers: a start is under way");
+    }
     BOOST_OUTCOME_TRY(state_->kill_workers());
     RequestHeader header;
     header.kind = RequestKind::kKillAll;
-    const auto reply = with_context(state_->ask(header, "", {}, patience), "kill_workers");
+    const auto asked = with_context(state_->channel.send(header, "", {}), "kill_workers");
+    auto reply = asked.has_error()
+                     ? Result<InitChannel::Reply>(asked.error())
+                     : with_context(state_->channel.wait(asked.value(), patience), "kill_workers");
     Status rationed = state_->cgroup.restore_cpu_limit();
     if (reply.has_error()) {
         return reply.error();
     }
-    if (reply.value().first.error != 0) {
-        return Error::from_errno(reply.value().first.error, "kill_workers");
+    if (reply.value().message.error != 0) {
+        return Error::from_errno(reply.value().message.error, "kill_workers");
     }
     return rationed;
 }
@@ -328,11 +347,9 @@ void Sandbox::begin_destroy() {
     if (state_->destroyed) {
         return;
     }
-    // Ignored, both: destroy() does it again and tells.
+    // Ignored: destroy() does it again and tells.
     (void)state_->kill().has_value();
-    if (state_->pid1.pidfd) {
-        (void)::syscall(SYS_pidfd_send_signal, state_->pid1.pidfd.get(), SIGKILL, nullptr, 0);
-    }
+    state_->kill_pid1();
 }
 
 Sandbox Sandbox::release() {
@@ -344,6 +361,7 @@ Sandbox Sandbox::release() {
         state_->zygote,
         state_->file_uid,
         state_->file_gid});
+    rest->channel = std::move(state_->channel);
     rest->ending = true;
     rest->frozen = std::exchange(state_->frozen, false);
     rest->destroyed = state_->destroyed;

@@ -7,8 +7,8 @@
 // Owns: the pid 1 process (killed and reaped by the destructor, and with it everything inside), the
 // cgroup (removed), the control socket to pid 1. Never: reads a byte that the guest wrote. The
 // control socket belongs to pid 1, which is undumpable and which the guest cannot signal or trace.
-// Not thread-safe: one thread owns a Sandbox. create() blocks for some milliseconds; start() for
-// the time of a fork and an exec.
+// Not thread-safe: one thread owns a Sandbox. create() blocks for some milliseconds, and start()
+// until pid 1 has answered; begin_start() does not block.
 #pragma once
 
 #include "protocol/support/result.hpp"
@@ -64,16 +64,16 @@ struct WorkerExit {
 };
 
 /// A system call that the filter refused with EPERM, and how often since the last report of it.
-/// Only calls that nobody makes by accident are told (SECURITY.md, section 7): namespaces, mounts,
-/// tracing, kernel programs, keys, rings, modules, clocks, foreign sockets. By whom is not said: it
-/// may have been any process inside.
+/// Only calls that no program makes by accident are reported (SECURITY.md, section 7): namespaces,
+/// mounts, tracing, kernel programs, keys, rings, modules, clocks, foreign sockets. The report does
+/// not say which process made the call.
 struct Denial {
     std::string system_call;  // "unshare", "ptrace", "socket" …
     std::uint64_t count = 0;
 };
 
 struct SandboxEvent {
-    /// kSwept: of what begin_sweep() has killed nothing is left, and every exit has been told.
+    /// kSwept: nothing is left of what begin_sweep() has killed, and every exit has been reported.
     /// kGroupSwept: the same of one group; without a cgroup only its workers are known to be gone.
     enum class Kind {
         kWorkerExited,
@@ -83,14 +83,16 @@ struct SandboxEvent {
         kGroupSwept
     } kind = Kind::kWorkerExited;
     WorkerExit worker;  // for kWorkerExited
-    /// For kDenied. Queued before the call returns inside, so whatever the guest says after its
-    /// EPERM arrives later than this can be read. Only a guest that is refused more than
-    /// kDenialReportsBurst calls at once (sandbox/shared/messages.hpp) is told about late and
-    /// summed up.
+    /// For kDenied. Pid 1 queues it before the call returns inside, so it can be read before
+    /// anything that the guest says after its EPERM arrives. Only if more than
+    /// kDenialReportsBurst calls are refused at once (sandbox/shared/messages.hpp), the rest is
+    /// reported late and summed up.
     Denial denial;
     WorkerGroup group = 0;  // for kGroupSwept
 };
 
+/// How long pid 1 may take to answer a start. Longer than it waits for the exec (init_start.cpp).
+inline constexpr std::chrono::seconds kStartPatience{10};
 inline constexpr std::chrono::milliseconds kDestroyPatience{1000};
 inline constexpr std::chrono::milliseconds kFreezePatience{1000};
 
@@ -104,8 +106,8 @@ struct Usage {
     std::uint64_t processes = 0;
     std::uint64_t process_refusals = 0;  // forks refused by the process limit (pids.events)
     /// How often the memory limit was reached, where the kernel counts it (memory.events; recent v1
-    /// kernels count nothing). Mostly it then only takes cached pages back: a refusal is told by
-    /// oom_kills or by an errno inside.
+    /// kernels count nothing). Mostly the kernel then only takes cached pages back: a refusal
+    /// shows in oom_kills or as an errno inside.
     std::uint64_t memory_refusals = 0;
 };
 
@@ -130,16 +132,29 @@ class Sandbox {
     Sandbox& operator=(Sandbox&& other) noexcept;
     Sandbox(const Sandbox&) = delete;
     Sandbox& operator=(const Sandbox&) = delete;
-    /// destroy(), with its failure logged by nobody: call destroy() to learn it.
+    /// destroy() without its result: call destroy() to learn of a failure.
     ~Sandbox();
 
-    /// Forks a worker from pid 1 and execs it. At most 32 workers live at once, argv and env have
-    /// at most 512 entries each and 96 KiB together (kLimitExceeded beyond;
-    /// sandbox/shared/messages.hpp). An exec that fails is reported here, by step, if nobody else
-    /// is inside; else with the exit: among others that could stop it nobody waits for it.
-    /// kUnavailable if pid 1 does not even take the request, and while something that was killed
-    /// has not ended yet. After kTimeout the sandbox is dead: its kSandboxDied follows.
+    /// begin_start() and take_start() for a caller on a thread of its own: waits for pid 1's
+    /// answer. kTimeout after kStartPatience, with give_up().
     Result<Worker> start(WorkerSpec spec);
+    /// Asks pid 1 to fork a worker and to exec it, and returns the worker's id. Waits for nothing:
+    /// take_start() returns the answer, answer_fd() says when. One start at a time: kConflict until
+    /// the last one has its answer. At most 32 workers live at once. argv and
+    /// env have at most 512 entries each and 96 KiB together (kLimitExceeded beyond;
+    /// sandbox/shared/messages.hpp). kUnavailable if pid 1 does not even take the request.
+    Result<WorkerId> begin_start(WorkerSpec spec);
+    /// Readable when take_start() has something. Level-triggered; valid until destroy().
+    int answer_fd() const;
+    /// The answer to begin_start(); nullopt if pid 1 has not answered. Never blocks. An error also
+    /// ends the start: there is no worker. It names the step of an exec that failed, if no other
+    /// process is inside; otherwise the worker's exit does, because the others could stop it and
+    /// pid 1 waits for none of them. kUnavailable while something that was killed has not ended,
+    /// and if the sandbox is dead.
+    Result<std::optional<Worker>> take_start();
+    /// For a pid 1 that does not answer in time: kills it with everything inside, so that no worker
+    /// comes later. kSandboxDied follows; nothing can be started any more.
+    void give_up();
 
     /// It was made by a zygote: by this one.
     bool is_warm() const;
@@ -204,8 +219,8 @@ class Sandbox {
     gid_t file_gid() const;
 
     /// The first step of destroy(), which waits for nothing: everything inside has its SIGKILL and
-    /// nothing can be started any more. For whoever ends many sandboxes, so that they die together.
-    /// destroy() says what did not work.
+    /// nothing can be started any more. An owner of many sandboxes calls it for all of them first,
+    /// so that they die together. destroy() returns what did not work.
     void begin_destroy();
     /// begin_destroy(); what is then left to wait for as a sandbox of its own, which is good for
     /// destroy() and may be destroyed on any thread. For the owner of this one it is destroyed.

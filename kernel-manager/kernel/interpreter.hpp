@@ -24,6 +24,8 @@ class Interpreter {
         std::function<void(OutputStream, std::string_view)> on_text;
         /// Once. Mostly the first sign of its end.
         std::function<void(const Error&)> on_link_closed;
+        /// At most once, and then there is no process and no exit of it: its start has failed.
+        std::function<void(const Error&)> on_start_failed;
     };
 
     Interpreter() = default;

@@ -47,12 +47,24 @@ KernelStarter::KernelStarter(
     sandbox::Sandbox& sandbox,
     const sandbox::Workspace& workspace,
     const SessionLimits& limits,
-    std::string session_id)
+    std::string session_id,
+    KeepAlive keep_session)
     : io_(io),
       sandbox_(sandbox),
       workspace_(workspace),
       limits_(limits),
-      session_id_(std::move(session_id)) {}
+      session_id_(std::move(session_id)),
+      starts_(
+          io,
+          {.begin_start =
+               [&sandbox](sandbox::WorkerSpec spec) {
+                   return sandbox.begin_start(std::move(spec));
+               },
+           .answer_fd = [&sandbox] { return sandbox.answer_fd(); },
+           .take_start = [&sandbox] { return sandbox.take_start(); },
+           .give_up = [&sandbox] { sandbox.give_up(); }},
+          sandbox::kStartPatience,
+          std::move(keep_session)) {}
 
 Result<std::unique_ptr<Interpreter>> KernelStarter::start(
     const Order& order, Interpreter::Events events) {
@@ -62,7 +74,7 @@ Result<std::unique_ptr<Interpreter>> KernelStarter::start(
         auto process,
         KernelProcess::start(
             io_,
-            sandbox_,
+            starts_,
             order.spec.argv,
             make_environment(order.spec, order.own.env, session_id_, limits_, warm && order.spare),
             prepare_working_directory(workspace_, order.own.working_directory),

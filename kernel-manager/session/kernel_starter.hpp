@@ -7,7 +7,9 @@
 
 #include "kernel-manager/kernel/interpreter.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/kernel/process/worker_starts.hpp"
 #include "kernel-manager/limits/limits.hpp"
+#include "protocol/support/alarm.hpp"
 #include "protocol/support/result.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/workspace/workspace.hpp"
@@ -46,13 +48,15 @@ std::string prepare_working_directory(
 
 class KernelStarter {
  public:
-    /// Sandbox, workspace and limits stay where they are; the limits may change.
+    /// Sandbox, workspace and limits stay where they are; the limits may change. keep_session is
+    /// called before each call into what the session owns.
     KernelStarter(
         boost::asio::io_context& io,
         sandbox::Sandbox& sandbox,
         const sandbox::Workspace& workspace,
         const SessionLimits& limits,
-        std::string session_id);
+        std::string session_id,
+        KeepAlive keep_session);
     KernelStarter(const KernelStarter&) = delete;
     KernelStarter& operator=(const KernelStarter&) = delete;
     ~KernelStarter() = default;
@@ -63,7 +67,8 @@ class KernelStarter {
         sandbox::WorkerGroup group = 0;  // 0: the session's own language, which a zygote may have
         bool spare = false;              // it has time to warm up before a client has it
     };
-    /// Errors are those of sandbox::Sandbox::start() and of making sockets and pipes.
+    /// Returns at once; the process is started as WorkerStarts does it. Errors are those of
+    /// WorkerStarts::begin() and of making sockets and pipes.
     Result<std::unique_ptr<Interpreter>> start(const Order& order, Interpreter::Events events);
 
  private:
@@ -72,6 +77,7 @@ class KernelStarter {
     const sandbox::Workspace& workspace_;
     const SessionLimits& limits_;
     const std::string session_id_;
+    WorkerStarts starts_;
 };
 
 }  // namespace cellkeep::session

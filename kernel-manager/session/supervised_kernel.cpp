@@ -212,6 +212,9 @@ void SupervisedKernel::on_message(Message message) {
 }
 
 void SupervisedKernel::on_ready() {
+    if (!is_main()) {
+        watch_.count_own_cpu();  // its group is there since its first process is
+    }
     answer_waiting_for_info();
     dispatch();
     if (!process_.is_spare()) {

@@ -8,132 +8,48 @@
 #include "sandbox/policy/host_mode.hpp"
 #include "sandbox/shared/layer_switch.hpp"
 
-#include <sched.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <charconv>
-#include <memory>
+#include <string_view>
 #include <utility>
 
 namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr std::size_t kControlFileBytesMax = 1UL << 16U;
-constexpr SessionCgroup::Uncounted kSwapUncounted{
-    "what is swapped out is not limited", "turn swap off, or boot with swapaccount=1"};
-constexpr SessionCgroup::Uncounted kSocketsUncounted{
-    "the buffers of sockets are not limited", "use cgroup v2"};
-/// A pid 1 that has just been reaped may be in its cgroup for a moment more.
-constexpr std::chrono::milliseconds kDropPatience(50);
-
-Status make_directory(const std::string& path) {
-    if (::mkdir(path.c_str(), 0755) < 0 && errno != EEXIST) {
-        return Error::from_errno(errno, "mkdir(" + path + ")");
-    }
-    return ok();
+Error not_limited(const char* what) {
+    return {
+        ErrorCode::kUnavailable,
+        std::string(what) + ": the host gives the server no cgroup to limit it with"};
 }
 
-bool exists(const std::string& path) {
-    return ::access(path.c_str(), F_OK) == 0;
-}
-
-std::uint64_t read_number(const std::string& path) {
-    const auto text = read_file(path, kControlFileBytesMax);
-    std::uint64_t value = 0;
-    if (text.has_value()) {
-        const char* end = text.value().data() + text.value().size();
-        if (std::from_chars(text.value().data(), end, value).ec != std::errc()) {
-            return 0;
-        }
-    }
-    return value;
-}
-
-std::uint64_t read_keyed(const std::string& path, std::string_view key) {
-    const auto text = read_file(path, kControlFileBytesMax);
-    return text.has_value() ? keyed_number(text.value(), key) : 0;
-}
-
-/// More than the heading (proc_swaps(5)); what cannot be read may hold anything.
-bool host_has_swap() {
-    const auto text = read_file("/proc/swaps", kControlFileBytesMax);
-    return text.has_error() || std::count(text.value().begin(), text.value().end(), '\n') > 1;
+/// The control of the isolation report that a v1 controller stands for.
+std::string control_of_v1(std::string_view controller) {
+    return controller == "pids"      ? "process_limit"
+           : controller == "cpuacct" ? "cpu_accounting"
+           : controller == "freezer" ? "freeze"
+                                     : std::string(controller) + "_limit";
 }
 
 }  // namespace
 
-SessionCgroup::SessionCgroup(SessionCgroup&& other) noexcept = default;
-
-SessionCgroup::~SessionCgroup() {
-    // Ignored: whoever wants to know calls destroy().
-    (void)destroy(kDropPatience).has_value();
-    std::reverse(directories_.begin(), directories_.end());  // in the order of removal
-    leave_behind({UniqueFd(), std::move(directories_)});
-}
-
-/// True if it worked; otherwise remembers why for the control's detail.
-bool SessionCgroup::note(const char* control, const Status& status) {
-    if (status.has_error()) {
-        failures_.try_emplace(control, status.error().message());
-        return false;
-    }
-    return true;
-}
-
-Status SessionCgroup::make_session_directory(const std::string& base, const std::string& session) {
-    BOOST_OUTCOME_TRY(const auto server, server_cgroup_name());
-    const std::string parent = base + "/" + server;
-    const std::string path = parent + "/" + session;
-    if (std::find(directories_.begin(), directories_.end(), path) != directories_.end()) {
-        return ok();
-    }
-    int error = ENOENT;  // also when another thread, with the last session, takes the parent away
-    for (int tries_left = 100; error == ENOENT && tries_left > 0; --tries_left) {
-        BOOST_OUTCOME_TRY(make_directory(parent));
-        error = ::mkdir(path.c_str(), 0755) < 0 ? errno : 0;
-    }
-    if (error != 0) {
-        (void)::rmdir(parent.c_str());  // Ignored: it may hold other sessions.
-        return Error::from_errno(error, "mkdir(" + path + ")");
-    }
-    directories_.push_back(path);
-    return ok();
-}
-
 void SessionCgroup::limit_v2(
     const ResourceLimits& limits, const std::set<std::string, std::less<>>& controllers) {
-    if (controllers.contains("memory") &&
-        note(
-            "memory_limit",
-            write_control_file(unified_ + "/memory.max", std::to_string(limits.memory_bytes)))) {
-        // No file: the kernel does not account for swap (before 6.1, swapaccount=0).
-        const std::string swap = unified_ + "/memory.swap.max";
-        memory_v2_ = !exists(swap) || note("memory_limit", write_control_file(swap, "0"));
-        memory_ = memory_v2_ ? unified_ : "";
-        if (memory_v2_ && !exists(swap) && host_has_swap()) {
-            uncounted_ = kSwapUncounted;
-        }
+    if (controllers.contains("memory")) {
+        memory_ =
+            failures_.take("memory_limit", MemoryLimit::apply_v2(unified_, limits.memory_bytes))
+                .value_or(MemoryLimit());
     }
-    if (controllers.contains("pids") &&
-        note(
-            "process_limit",
-            write_control_file(unified_ + "/pids.max", std::to_string(limits.processes + 1)))) {
-        pids_v2_ = true;
-        pids_ = unified_;
+    if (controllers.contains("pids")) {
+        processes_ = failures_
+                         .take(
+                             "process_limit",
+                             ProcessLimit::apply(CgroupVersion::kV2, unified_, limits.processes))
+                         .value_or(ProcessLimit());
     }
-    if (controllers.contains("cpu") &&
-        note(
-            "cpu_limit",
-            write_control_file(
-                unified_ + "/cpu.max",
-                cpu_quota_ + " " + std::to_string(kCpuPeriodMicroseconds)))) {
-        cpu_v2_ = true;
-        cpu_ = unified_;
+    if (controllers.contains("cpu")) {
+        cpu_ =
+            failures_
+                .take("cpu_limit", CpuLimit::apply(CgroupVersion::kV2, unified_, limits.cpu_cores))
+                .value_or(CpuLimit());
     }
 }
 
@@ -144,40 +60,32 @@ void SessionCgroup::set_up_v2(
         return;
     }
     const V2Place place = find_v2_place(layout, server.value(), run_mode() == RunMode::kRoot);
-    const std::string parent = place.base + "/" + server.value();
-    if (!note("freeze", make_session_directory(place.base, session))) {
-        failures_.try_emplace("memory_limit", failures_["freeze"]);
-        failures_.try_emplace("process_limit", failures_["freeze"]);
-        failures_.try_emplace("cpu_limit", failures_["freeze"]);
-        failures_.try_emplace("cpu_accounting", failures_["freeze"]);
+    auto made = directories_.make(place.base, server.value(), session);
+    if (made.has_error()) {
+        for (const char* control :
+             {"freeze", "memory_limit", "process_limit", "cpu_limit", "cpu_accounting"}) {
+            (void)failures_.note(control, made.error());  // Ignored: the report has it.
+        }
         return;
     }
-    unified_ = parent + "/" + session;
+    unified_ = std::move(made).value();
+    const std::string parent = place.base + "/" + server.value();
     std::set<std::string, std::less<>> controllers;
     for (const std::string& controller : place.controllers) {
         const std::string control = (controller == "pids" ? "process" : controller) + "_limit";
-        const auto enabled =
-            write_control_file(parent + "/cgroup.subtree_control", "+" + controller);
-        if (note(control.c_str(), enabled)) {
+        if (failures_.note(
+                control,
+                write_control_file(parent + "/cgroup.subtree_control", "+" + controller))) {
             controllers.insert(controller);
         }
     }
     limit_v2(limits, controllers);
-    can_kill_ = exists(unified_ + "/cgroup.kill");
+    cpu_time_ = CpuTime(CgroupVersion::kV2, unified_);
+    freezer_ = Freezer(CgroupVersion::kV2, unified_);
+    can_kill_ = has_control_file(unified_ + "/cgroup.kill");
     if (can_kill_ && !layer_removed("worker_cgroup")) {
-        make_worker_leaf();
+        workers_ = WorkerLeaves::make(unified_, directories_);
     }
-}
-
-/// Without controllers, so that the session's directory may hold pid 1 beside it (cgroups(7), "no
-/// internal processes").
-void SessionCgroup::make_worker_leaf() {
-    const std::string leaf = unified_ + "/workers";
-    if (::mkdir(leaf.c_str(), 0755) < 0) {
-        return;  // Pid 1 ends the workers all the same.
-    }
-    workers_ = leaf;
-    directories_.push_back(leaf);
 }
 
 std::string SessionCgroup::make_v1(
@@ -187,74 +95,82 @@ std::string SessionCgroup::make_v1(
     if (base == layout.v1.end() || server.has_error()) {
         return {};
     }
-    const std::string control = controller == std::string_view("pids")      ? "process_limit"
-                                : controller == std::string_view("cpuacct") ? "cpu_accounting"
-                                : controller == std::string_view("freezer")
-                                    ? "freeze"
-                                    : std::string(controller) + "_limit";
-    if (!note(control.c_str(), make_session_directory(base->second, session))) {
-        return {};
-    }
-    return base->second + "/" + server.value() + "/" + session;
+    return failures_
+        .take(control_of_v1(controller), directories_.make(base->second, server.value(), session))
+        .value_or(std::string());
 }
 
-/// v2 charges the buffers of sockets with all the rest. v1 has a counter of their own, and it
-/// counts nothing before it has a limit (cgroup-v1/memory.rst, section 2.7.3).
 void SessionCgroup::set_up_v1(
     const ResourceLimits& limits, const CgroupLayout& layout, const std::string& session) {
-    if (memory_.empty() && !layer_removed("memory_limit")) {
-        memory_ = make_v1(layout, "memory", session);
-        const std::string bytes = std::to_string(limits.memory_bytes);
-        const std::string swap = memory_ + "/memory.memsw.limit_in_bytes";
-        // memsw (memory and swap together) after the plain limit: it may not be below it.
-        if (!memory_.empty() &&
-            (!note("memory_limit", write_control_file(memory_ + "/memory.limit_in_bytes", bytes)) ||
-             (exists(swap) && !note("memory_limit", write_control_file(swap, bytes))))) {
-            memory_.clear();
-        }
-        if (!memory_.empty() && !exists(swap) && host_has_swap()) {
-            uncounted_ = kSwapUncounted;
-        }
-        if (!memory_.empty() && !layer_removed("socket_memory") &&
-            write_control_file(
-                memory_ + "/memory.kmem.tcp.limit_in_bytes",
-                std::to_string(limits.memory_bytes / kSocketMemoryShare))
-                .has_error()) {
-            uncounted_ = kSocketsUncounted;
+    if (!memory_.in_force() && !layer_removed("memory_limit")) {
+        if (const auto path = make_v1(layout, "memory", session); !path.empty()) {
+            memory_ =
+                failures_.take("memory_limit", MemoryLimit::apply_v1(path, limits.memory_bytes))
+                    .value_or(MemoryLimit());
         }
     }
-    if (pids_.empty() && !layer_removed("process_limit")) {
-        pids_ = make_v1(layout, "pids", session);
-        if (!pids_.empty() &&
-            !note(
-                "process_limit",
-                write_control_file(pids_ + "/pids.max", std::to_string(limits.processes + 1)))) {
-            pids_.clear();
+    if (!processes_.in_force() && !layer_removed("process_limit")) {
+        if (const auto path = make_v1(layout, "pids", session); !path.empty()) {
+            processes_ = failures_
+                             .take(
+                                 "process_limit",
+                                 ProcessLimit::apply(CgroupVersion::kV1, path, limits.processes))
+                             .value_or(ProcessLimit());
         }
     }
-    if (cpu_.empty() && !layer_removed("cpu_limit")) {
-        cpu_ = make_v1(layout, "cpu", session);
-        if (!cpu_.empty() &&
-            (!note(
-                 "cpu_limit",
-                 write_control_file(
-                     cpu_ + "/cpu.cfs_period_us", std::to_string(kCpuPeriodMicroseconds))) ||
-             !note("cpu_limit", write_control_file(cpu_ + "/cpu.cfs_quota_us", cpu_quota_)))) {
-            cpu_.clear();
+    if (!cpu_.in_force() && !layer_removed("cpu_limit")) {
+        if (const auto path = make_v1(layout, "cpu", session); !path.empty()) {
+            cpu_ =
+                failures_
+                    .take("cpu_limit", CpuLimit::apply(CgroupVersion::kV1, path, limits.cpu_cores))
+                    .value_or(CpuLimit());
         }
     }
-    if (!cpu_v2_) {
-        cpuacct_ = make_v1(layout, "cpuacct", session);
+    if (!cpu_.is_v2()) {
+        if (auto path = make_v1(layout, "cpuacct", session); !path.empty()) {
+            cpu_time_ = CpuTime(CgroupVersion::kV1, std::move(path));
+        }
     }
     if (unified_.empty()) {
-        freezer_ = make_v1(layout, "freezer", session);
+        if (auto path = make_v1(layout, "freezer", session); !path.empty()) {
+            freezer_ = Freezer(CgroupVersion::kV1, std::move(path));
+        }
     }
+}
+
+void SessionCgroup::describe_controls() {
+    const std::string fix = run_mode() == RunMode::kRoot
+                                ? "make the cgroup file system writable for the server"
+                                : "start the server in a delegated cgroup (systemd-run --user "
+                                  "--scope -p Delegate=yes …), with cpu among the controllers that "
+                                  "user@.service delegates, or as root";
+    const auto add = [&](const char* name, bool applied, const char* mechanism) {
+        applied = applied || layer_removed(name);  // A mutant claims what it has not.
+        Control control{
+            name, applied ? ControlState::kApplied : ControlState::kAbsent, mechanism, {}, {}};
+        if (!applied) {
+            control.mechanism.clear();
+            control.detail =
+                failures_.find(name).value_or("no cgroup controller for it where the server runs");
+            control.fix = fix;
+        }
+        controls_.push_back(std::move(control));
+    };
+    add("memory_limit", memory_.in_force(), memory_.mechanism());
+    if (memory_.uncounted().what != nullptr) {
+        controls_.back().state = ControlState::kDegraded;
+        controls_.back().detail = memory_.uncounted().what;
+        controls_.back().fix = memory_.uncounted().fix;
+    }
+    add("process_limit", processes_.in_force(), processes_.mechanism());
+    add("cpu_limit", cpu_.in_force(), cpu_.mechanism());
+    add("cpu_accounting", cpu_time_.exists(), cpu_time_.mechanism());
+    add("freeze", freezer_.works(), freezer_.mechanism());
 }
 
 Result<SessionCgroup> SessionCgroup::create(
     const ResourceLimits& limits, const std::string& session) {
     SessionCgroup cgroup;
-    cgroup.cpu_quota_ = cpu_quota_for(limits.cpu_cores);
     (void)clear_leftovers();  // Ignored: what is left is tried again.
     BOOST_OUTCOME_TRY(const auto layout, read_cgroup_layout());
     cgroup.set_up_v2(limits, layout, session);
@@ -264,115 +180,80 @@ Result<SessionCgroup> SessionCgroup::create(
 }
 
 std::vector<std::string> SessionCgroup::procs_files() const {
+    const std::string workers = worker_procs_file();
     std::vector<std::string> files;
-    for (const std::string& directory : directories_) {
-        if (directory != workers_) {
-            files.push_back(directory + "/cgroup.procs");
+    for (const std::string& directory : directories_.paths()) {
+        std::string file = directory + "/cgroup.procs";
+        if (file != workers) {
+            files.push_back(std::move(file));
         }
     }
     return files;
 }
 
-std::string SessionCgroup::worker_procs_file() const {
-    return workers_.empty() ? std::string() : workers_ + "/cgroup.procs";
-}
-
 CgroupUsage SessionCgroup::counters() const {
     CgroupUsage usage;
-    if (!cpuacct_.empty()) {
-        const auto nanoseconds = cpu_time_file_.find_number(cpuacct_ + "/cpuacct.usage");
-        usage.cpu_time = std::chrono::microseconds(nanoseconds.value_or(0) / 1000);
-        usage.cpu_lost = !nanoseconds.has_value();
-    } else if (!unified_.empty()) {
-        const auto used = cpu_time_file_.find_keyed(unified_ + "/cpu.stat", "usage_usec");
-        usage.cpu_time = std::chrono::microseconds(used.value_or(0));
+    if (cpu_time_.exists()) {
+        const auto used = cpu_time_.read();
+        usage.cpu_time = used.value_or(std::chrono::microseconds(0));
         usage.cpu_lost = !used.has_value();
     }
-    if (!memory_.empty()) {
-        const char* name = memory_v2_ ? "/memory.events" : "/memory.oom_control";
-        usage.oom_kills = oom_kills_file_.keyed(memory_ + name, "oom_kill");
-    }
-    if (!pids_.empty()) {
-        usage.process_refusals = process_refusals_file_.keyed(pids_ + "/pids.events", "max");
-    }
+    usage.oom_kills = memory_.oom_kills();
+    usage.process_refusals = processes_.refusals();
     return usage;
 }
 
 CgroupUsage SessionCgroup::usage() const {
     CgroupUsage usage = counters();
-    if (!memory_.empty()) {
-        usage.memory_peak_bytes = memory_peak();
-    }
-    if (!memory_.empty() && memory_v2_) {
-        usage.memory_bytes = read_number(memory_ + "/memory.current");
-        usage.memory_refusals = read_keyed(memory_ + "/memory.events", "max");
-    } else if (!memory_.empty()) {
-        usage.memory_bytes = read_number(memory_ + "/memory.usage_in_bytes");
-        // With both limits the same, memory and swap together are charged first.
-        usage.memory_refusals = read_number(memory_ + "/memory.failcnt") +
-                                read_number(memory_ + "/memory.memsw.failcnt");
-    }
-    if (!pids_.empty()) {
-        usage.processes = read_number(pids_ + "/pids.current");
-    }
+    usage.memory_peak_bytes = memory_.peak();
+    usage.memory_bytes = memory_.bytes();
+    usage.memory_refusals = memory_.refusals();
+    usage.processes = processes_.processes();
     return usage;
 }
 
 std::vector<std::string> SessionCgroup::frozen_procs_files() const {
-    const std::string& directory = unified_.empty() ? freezer_ : unified_;
-    if (directory.empty()) {
+    if (freezer_.directory().empty()) {
         return {};
     }
-    std::vector<std::string> files = {directory + "/cgroup.procs"};
-    if (!workers_.empty()) {
-        files.push_back(worker_procs_file());
-    }
-    for (const auto& [group, leaf] : groups_) {
-        files.push_back(leaf + "/cgroup.procs");
-    }
+    std::vector<std::string> files = workers_.procs_files();
+    files.insert(files.begin(), freezer_.directory() + "/cgroup.procs");
     return files;
 }
 
-Status SessionCgroup::lift_cpu_limit() {
-    if (cpu_.empty()) {
-        return ok();
+Status SessionCgroup::change(const LimitsChange& wanted) {
+    // All that can be known beforehand, so that a refusal leaves nothing half changed.
+    if (wanted.memory_bytes && !memory_.in_force()) {
+        return not_limited("memory");
     }
-    return cpu_v2_ ? write_control_file(cpu_ + "/cpu.max", "max")
-                   : write_control_file(cpu_ + "/cpu.cfs_quota_us", "-1");
+    if (wanted.processes && !processes_.in_force()) {
+        return not_limited("processes");
+    }
+    if (wanted.cpu_cores && !cpu_.in_force()) {
+        return not_limited("cpu");
+    }
+    if (wanted.memory_bytes) {
+        BOOST_OUTCOME_TRY(memory_.change(*wanted.memory_bytes));
+    }
+    if (wanted.processes) {
+        BOOST_OUTCOME_TRY(processes_.change(*wanted.processes));
+    }
+    if (wanted.cpu_cores) {
+        BOOST_OUTCOME_TRY(cpu_.change(*wanted.cpu_cores));
+    }
+    return ok();
 }
 
-Status SessionCgroup::restore_cpu_limit() {
-    if (cpu_.empty()) {
-        return ok();
-    }
-    // v1's period was never touched; v2 keeps its own when only the quota is written.
-    return write_control_file(cpu_ + (cpu_v2_ ? "/cpu.max" : "/cpu.cfs_quota_us"), cpu_quota_);
+Status SessionCgroup::freeze(std::chrono::milliseconds patience) {
+    memory_.close_counter();
+    processes_.close_counter();
+    cpu_time_.close();
+    workers_.close_counters();
+    return freezer_.freeze(patience);
 }
 
 Status SessionCgroup::kill() {
     return can_kill_ ? write_control_file(unified_ + "/cgroup.kill", "1") : Status(ok());
-}
-
-Status SessionCgroup::destroy(std::chrono::milliseconds patience) {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
-    if (!unified_.empty() && !directories_.empty()) {
-        // Ignored: rmdir below is the judge; this only spares it from being tried too early.
-        (void)wait_for_cgroup_event(unified_, "populated 0", patience).has_value();
-    }
-    while (!directories_.empty()) {
-        const std::string& path = directories_.back();
-        if (const int error = remove_session_directory(path); error != 0) {
-            if (error != EBUSY || std::chrono::steady_clock::now() >= deadline) {
-                return Error::from_errno(error, "rmdir(" + path + ")");
-            }
-            // v1 has no notice of a cgroup that became empty: ask again, at most until the
-            // deadline.
-            (void)::sched_yield();  // Ignored: always succeeds on Linux.
-            continue;
-        }
-        directories_.pop_back();
-    }
-    return ok();
 }
 
 }  // namespace cellkeep::sandbox

@@ -100,7 +100,7 @@ V2Place find_v2_place(const CgroupLayout& layout, const std::string& server, boo
         }
     }
     if (is_tree_root(own)) {
-        return place;  // Exempt from the rule, so that nobody's stepping aside would help.
+        return place;  // Exempt from the rule: it would not help if processes stepped aside.
     }
     const std::string leaf = own + own_leaf;
     const bool made = (::mkdir((own + "/" + server).c_str(), 0755) == 0 || errno == EEXIST) &&

@@ -31,7 +31,7 @@ namespace {
     message.error = error;
     message.index = state.index;
     message.report = state.report;
-    // Ignored: without its server there is nobody to tell.
+    // Ignored: it fails if the server is gone, and then no process needs the message.
     (void)send_setup_message(state.control_fd, message, -1);
     ::_exit(1);
 }

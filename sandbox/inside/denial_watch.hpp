@@ -33,17 +33,18 @@ struct DenialWatch {
     std::uint32_t untold_calls = 0;                       // how many of them are not 0
 };
 
-/// Answers what waits, at most kDenialsPerTurn of it. Each call is told to the server before it is
-/// answered, as long as the budget lasts.
+/// Answers the calls that wait, at most kDenialsPerTurn of them. Reports each to the server before
+/// it answers, as long as the budget lasts.
 void answer_denials(DenialWatch& watch, int events_fd);
 
-/// Tells what could not be told before.
+/// Reports the calls that could not be reported before.
 void tell_denials(DenialWatch& watch, int events_fd);
 
-/// There is something to tell and the budget for it: wait for events_fd to take it.
+/// Returns whether there is something to report and the budget for it: wait until events_fd takes
+/// it.
 bool can_tell(const DenialWatch& watch);
 
-/// For poll(2): when there will be budget for what is untold, or -1.
+/// For poll(2): the milliseconds until there is budget for what is not reported yet, or -1.
 int denial_timeout(const DenialWatch& watch);
 
 }  // namespace cellkeep::sandbox

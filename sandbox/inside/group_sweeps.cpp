@@ -27,8 +27,8 @@ void begin_group_sweep(GroupSweep& sweep, int events_fd) noexcept {
     sweep.pending = true;
     sweep.tells = true;
     if (sweep.leader > 0) {
-        // Ignored: ESRCH means that nobody is left. Its number is its group's for as long as
-        // anybody is in that.
+        // Ignored: ESRCH means that no process is left. The group keeps its number for as long
+        // as a process is in it.
         (void)::kill(-sweep.leader, SIGKILL);
     }
 }

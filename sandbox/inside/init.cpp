@@ -47,7 +47,7 @@ bool has_slot(const Init& init, std::uint32_t group, SlotState state) {
     return false;
 }
 
-/// Ends the sweeps of groups of which nobody runs any more.
+/// Ends the sweeps of groups in which no process runs any more.
 void settle_group_sweeps(Init& init) {
     for (std::uint32_t group = 0; group < kWorkerGroupsMax; ++group) {
         GroupSweep& sweep = init.group_sweeps.groups[group];
@@ -105,7 +105,7 @@ void note_exit(Init& init, pid_t pid, int wait_status) {
     }
 }
 
-/// Nobody but pid 1 is left.
+/// Only pid 1 is left.
 void finish_sweep(Init& init) {
     init.sweep.pending = false;
     if (init.sweep.answers) {
@@ -122,7 +122,7 @@ void reap(Init& init) {
         if (pid > 0) {
             note_exit(init, pid, wait_status);
         } else if (pid == 0) {
-            return;  // Nobody else has ended.
+            return;  // No other process has ended.
         } else if (errno != EINTR) {
             if (init.sweep.pending) {
                 finish_sweep(init);

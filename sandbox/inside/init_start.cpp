@@ -116,7 +116,7 @@ int await_exec(int failure_fd, int pidfd, SetupStep& step) {
     }
 }
 
-/// Whether nobody but pid 1 lives here, and nobody is a zombie. Orphans are its children.
+/// Whether pid 1 is the only process here, zombies included. Orphans are its children.
 bool is_alone() {
     siginfo_t ignored{};
     return ::waitid(P_ALL, 0, &ignored, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;

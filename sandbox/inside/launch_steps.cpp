@@ -63,14 +63,13 @@ int report_failure(const ChildState& state, SetupStep step, int error) {
     message.error = error;
     message.index = state.index;
     message.report = state.report;
-    // Ignored: without its server there is nobody to tell.
+    // Ignored: it fails if the server is gone, and then no process needs the message.
     (void)send_setup_message(kLauncherControlFd, message, -1);
     return 1;
 }
 
-/// In a zygote nobody's id is 0, so that capabilities stay through changes of ids
-/// (capabilities(7)); what such a change takes away is the right to write a child's id maps
-/// (proc(5)).
+/// In a zygote no process has the id 0, so that capabilities stay through changes of ids
+/// (capabilities(7)). Such a change takes away the right to write a child's id maps (proc(5)).
 int become_owner_in_zygote(const Plan& plan) {
     constexpr auto kKeep = static_cast<uid_t>(-1);
     return ::setresgid(kKeep, plan.host_gid, kKeep) < 0 ||
@@ -80,10 +79,10 @@ int become_owner_in_zygote(const Plan& plan) {
                : 0;
 }
 
-/// The kernel charges what is used inside (inotify, pending signals, namespaces) to whoever made
-/// the namespace, too (user_namespaces(7)): that has to be the session's uid, not the root that all
-/// sessions and the host share. The real and saved ids stay root's, so nobody of that uid may touch
-/// this process.
+/// The kernel charges what is used inside (inotify, pending signals, namespaces) also to the user
+/// who made the namespace (user_namespaces(7)). That has to be the session's uid, not the root that
+/// all sessions and the host share. The real and saved ids stay root's, so processes of that uid
+/// may not touch this process.
 int become_owner(const Plan& plan) {
     constexpr auto kKeep = static_cast<uid_t>(-1);
     if (::setresgid(kKeep, plan.host_gid, kKeep) < 0 ||
@@ -91,7 +90,7 @@ int become_owner(const Plan& plan) {
         return errno;
     }
     // The change took the effective capabilities away (capabilities(7)), which some hosts ask of
-    // whoever makes a user namespace.
+    // a process that makes a user namespace.
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct data[2]{};
     if (::syscall(SYS_capget, &header, data) < 0) {
@@ -211,7 +210,8 @@ int finish(ChildState& state, pid_t pid, int pidfd, int go_fd, gid_t own_gid) {
     return ::write(go_fd, "c", 1) == 1 ? 0 : 1;
 }
 
-/// By the server's user: the kernel asks whoever opened it whether a process may move (cgroups(7)).
+/// Opened by the server's user: whether a process may move depends on the user who opened the file
+/// (cgroups(7)).
 int open_worker_cgroup(ChildState& state) {
     const std::string& path = state.plan->worker_procs;
     if (path.empty()) {

@@ -277,8 +277,8 @@ int begin_pids_high(const ChildState& state) {
     if (state.proc_fd < 0) {
         return ENODEV;
     }
-    // ENOENT: a kernel without checkpoint and restore. Its forks are told apart by the kernels'
-    // own reseeding alone.
+    // ENOENT: a kernel without checkpoint and restore. Then only the reseeding that each kernel
+    // does makes its forks differ.
     const int error = write_at(state.proc_fd, "sys/kernel/ns_last_pid", kZygoteLastPid);
     return error == ENOENT ? 0 : error;
 }

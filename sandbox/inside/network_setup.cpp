@@ -27,7 +27,7 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-/// What one connection that nobody has accepted yet may hold: the memory is charged to the server.
+/// What one connection that is not accepted yet may hold. The memory is charged to the server.
 constexpr int kProxyBufferBytes = 256 * 1024;
 
 int write_own(const char* path, const char* text) {
@@ -69,8 +69,8 @@ bool is_root_of_the_host() {
            inside == 0 && outside == 0 && count == 0xffff'ffffU;
 }
 
-/// One user namespace for one network namespace, with this user's ids mapped to themselves: whoever
-/// makes a user namespace has to exist in the one above it (user_namespaces(7)).
+/// One user namespace for one network namespace, with this user's ids mapped to themselves: the
+/// user who makes a user namespace has to exist in the one above it (user_namespaces(7)).
 int make_owner() {
     char uid_map[64];
     char gid_map[64];

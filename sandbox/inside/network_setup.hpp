@@ -12,9 +12,9 @@ namespace cellkeep::sandbox {
 int bring_up_loopback();
 
 /// Bounds what the sockets of this process's network namespace may hold: what waits in a connection
-/// that nobody has accepted yet is charged to no cgroup. Before the root changes: it needs the
-/// host's /proc. Where /proc/sys is read-only, masked or lacks one of them that is no error:
-/// missing is its errno, or 0.
+/// that is not accepted yet is charged to no cgroup. Call it before the root changes: it needs the
+/// host's /proc. It is no error if /proc/sys is read-only, is masked or lacks one of the bounds:
+/// then missing is the errno, otherwise 0.
 int bound_socket_memory(int& missing);
 
 /// The socket at 127.0.0.1:kProxyPort of the network namespace that this process is in.

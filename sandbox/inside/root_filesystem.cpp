@@ -191,8 +191,8 @@ int open_detached_proc(int& proc_fd) {
     return error;
 }
 
-/// Read-only, so that nobody inside writes oom_score_adj, mem or a map; subset=pid leaves out
-/// everything but processes; hidepid=ptraceable leaves out pid 1, which is undumpable (proc(5)).
+/// Read-only, so that no process inside writes oom_score_adj, mem or a map. subset=pid leaves out
+/// everything but processes. hidepid=ptraceable leaves out pid 1, which is undumpable (proc(5)).
 int mount_proc(ChildState& state) {
     if (::mkdir("proc", 0555) < 0 && errno != EEXIST) {
         return errno;

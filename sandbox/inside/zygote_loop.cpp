@@ -156,14 +156,14 @@ int place_descriptors(Descriptors& received) {
     return ::close_range(above, ~0U, 0) < 0 ? errno : 0;
 }
 
-/// Tells whoever waits at the launch's control socket why there will be no launcher.
+/// Says at the launch's control socket why there will be no launcher.
 void report_failed_fork(int control_fd, int error) {
     SetupMessage message;
     message.kind = SetupMessageKind::kFailed;
     message.step = SetupStep::kFork;
     message.error = error;
     message.report.outcome.fill(kControlNotReached);
-    // Ignored: without its server there is nobody to tell.
+    // Ignored: it fails if the server is gone, and then no process needs the message.
     (void)send_setup_message(control_fd, message, -1);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The refused system calls that a session is told about by name: those that nobody makes by
-// accident. Everything else that the filter does not allow is refused without a word.
+// The refused system calls that the server reports to a session by name: those that no program
+// makes by accident. The filter refuses the others without a report.
 #pragma once
 
 #include <array>

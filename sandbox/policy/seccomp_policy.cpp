@@ -187,7 +187,7 @@ class Filter {
     void ignore(std::string_view name, std::initializer_list<scmp_arg_cmp> arguments) {
         rule(SCMP_ACT_ERRNO(0), number(name), arguments);
     }
-    /// Refused as well, and told to pid 1, which answers EPERM.
+    /// Refused as well, and handed to pid 1, which answers EPERM.
     void report(std::string_view name, std::initializer_list<scmp_arg_cmp> arguments = {}) {
         if (!layer_removed(("filter_" + std::string(name)).c_str())) {
             rule(SCMP_ACT_NOTIFY, number(name), arguments);

@@ -18,10 +18,10 @@ namespace cellkeep::sandbox {
 /// Threads that are looked at, of all processes of a sandbox together; more count as work.
 inline constexpr std::size_t kRestThreadsMax = 256;
 
-/// Of a line of /proc/PID/task/TID/syscall: whether the thread sleeps in a system call that only
-/// ends when somebody else does something: a read, a poll, a lock, without a time limit. A sleep, a
-/// wait that ends at a time, a write that nobody takes, a system call that is not known here, and a
-/// line that cannot be understood are none.
+/// line: of /proc/PID/task/TID/syscall. Returns whether the thread sleeps in a system call that
+/// only ends when another process does something: a read, a poll or a lock without a time limit.
+/// Returns false for a sleep, a wait that ends at a time, a write that blocks, a system call that
+/// is not known here, and a line that cannot be understood.
 bool waits_without_limit(std::string_view line);
 
 /// Whether every thread of the processes in these cgroup.procs files does, but for one process,

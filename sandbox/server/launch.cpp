@@ -128,7 +128,7 @@ void clear_away(const UniqueFd& launcher, Launched& launched) {
     // holds dies with its SIGKILL when it is let go.
     (void)kill_and_reap(launcher, kReapPatience).has_value();
     while (!launched.pidfd) {
-        // It may have told of pid 1 since the last look.
+        // It may have reported pid 1 since the last look.
         SetupMessage message;
         auto received = receive_with_fds(
             launched.control.get(), std::as_writable_bytes(std::span(&message, 1)));
@@ -246,7 +246,7 @@ Result<Launched> launch(const Plan& plan, const Zygote& zygote, LaunchFailure* f
     let_go(prepared);
     const auto ready = await_ready(plan, prepared.launched, failure, prepared.deadline);
     if (ready.has_error()) {
-        // Its launcher is the zygote's to end, and finds nobody at the far end of its sockets.
+        // The zygote ends its launcher, whose sockets have no far end any more.
         clear_away(UniqueFd(), prepared.launched);
         return ready.error();
     }

@@ -138,7 +138,7 @@ Result<UniqueFd> open_launcher(pid_t pid) {
     if (!handle && errno != ESRCH) {
         const Error problem = Error::from_errno(errno, "pidfd_open");
         // Ignored, both: it may have ended in the meantime; it is not reaped, so the pid is still
-        // its own. What it has made ends with it: nobody holds the far end of its sockets.
+        // its own. What it has made ends with it: the far end of its sockets is closed.
         (void)::kill(pid, SIGKILL);
         (void)::waitpid(pid, nullptr, 0);
         return problem;

@@ -97,7 +97,7 @@ void stop_listening(UniqueFd listener) {
 NetworkPool::NetworkPool(Maker maker) : owner_(::getpid()), maker_(std::move(maker)) {}
 
 NetworkPool::~NetworkPool() {
-    (void)stop();  // Ignored: whoever destroys a copy that fork(2) made knows.
+    (void)stop();  // Ignored: it fails only in a copy that fork(2) made.
 }
 
 bool NetworkPool::wants_more() const {

@@ -28,15 +28,16 @@ inline constexpr std::size_t kNetworksReadyMax = 4;
 /// How long a sandbox waits for one before it makes its own.
 inline constexpr std::chrono::milliseconds kNetworkPatience{2000};
 
-/// Loopback is up in it, and a socket listens at kProxyPort: whoever does not want that stops it.
+/// Loopback is up in it, and a socket listens at kProxyPort until stop_listening().
 struct NetworkNamespace {
     UniqueFd descriptor;  // nsfs
     UniqueFd listener;    // non-blocking
     int missing = 0;      // the errno of a bound on its sockets that could not be set
 };
 
-/// Nobody can connect any more when this returns. A close alone is not enough: a child that another
-/// thread is starting holds a copy of every descriptor until its exec, and listens meanwhile.
+/// No connection can be made any more when this returns. A close alone is not enough: a child that
+/// another thread is starting holds a copy of every descriptor until its exec, and listens
+/// meanwhile.
 void stop_listening(UniqueFd listener);
 
 /// By the launcher (network_setup.hpp), in some milliseconds.
@@ -53,12 +54,12 @@ class NetworkPool {
     NetworkPool& operator=(NetworkPool&&) = delete;
     ~NetworkPool();
 
-    /// One that nobody has had, at once if one is ready. Otherwise waits for the one being made:
-    /// the maker's error, or kTimeout after patience.
+    /// One that no sandbox has had, at once if one is ready. Otherwise waits for the one being
+    /// made: the maker's error, or kTimeout after patience.
     Result<NetworkNamespace> take(std::chrono::milliseconds patience);
 
-    /// Waits until nothing is being made: the pool is full or its last attempt failed. For who
-    /// counts processes and descriptors. The number that is ready.
+    /// Waits until nothing is being made: the pool is full or its last attempt failed. Returns the
+    /// number that is ready. For callers that count processes and descriptors.
     std::size_t settle();
 
     /// Ends the thread and lets go of what is ready; take() then fails. The destructor does it,

@@ -5,16 +5,14 @@
 
 #include "sandbox/sandbox.hpp"
 #include "sandbox/server/assembly.hpp"
+#include "sandbox/server/init_channel.hpp"
 #include "sandbox/server/launch.hpp"
-#include "sandbox/shared/messages.hpp"
+#include "sandbox/server/start_reply.hpp"
 
 #include <chrono>
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
+#include <optional>
 #include <utility>
-#include <vector>
 
 namespace cellkeep::sandbox {
 
@@ -25,24 +23,20 @@ struct Sandbox::State {
     std::shared_ptr<Zygote> zygote;  // which made it, and whose pid 1 is the parent of its pid 1
     uid_t file_uid = 0;
     gid_t file_gid = 0;
+    InitChannel channel{std::move(pid1.control)};
     WorkerId last_worker = 0;
-    std::uint32_t last_sequence = 0;
+    std::optional<AskedStart> asked =
+        std::nullopt;       // whose reply take_start() has not returned yet
+    bool given_up = false;  // give_up() has killed pid 1
     bool frozen = false;
     bool death_told = false;
     bool ending = false;     // destroy() was called: no more requests
     bool destroyed = false;  // destroy() has succeeded
 
-    Status send(RequestHeader& header, const std::string& text, std::span<const int> fds);
-    /// Sends a request and waits for its own reply; older replies (of requests that timed out) are
-    /// dropped.
-    Result<std::pair<ReplyMessage, std::vector<UniqueFd>>> ask(
-        RequestHeader header,
-        const std::string& text,
-        std::span<const int> fds,
-        std::chrono::milliseconds patience);
-
     /// So that what is killed inside can end: thaws.
     Status prepare_kill();
+    /// SIGKILL to pid 1; nothing if it has ended.
+    void kill_pid1() const;
     /// Kills everything inside but pid 1, as far as that goes without pid 1; waits for nothing.
     Status kill_workers();
     /// Kills everything inside; waits for nothing.

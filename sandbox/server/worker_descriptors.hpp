@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What may cross the wall into a worker: pipes and connected Unix socket pairs, nothing else. A
-// socket keeps the network that it was made in, whoever holds it, and a directory leads to the
+// socket keeps the network that it was made in, in every process, and a directory leads to the
 // host's files (CVE-2024-21626), so neither is ever handed over. The server asks first; pid 1 asks
 // again about what it has received (init.cpp).
 #pragma once

@@ -41,7 +41,7 @@ Status await_readiness(
             return Error(ErrorCode::kTimeout, "zygote: it was not ready in time");
         }
         if (given_up && given_up()) {
-            return Error(ErrorCode::kCancelled, "zygote: nobody wants it any more");
+            return Error(ErrorCode::kCancelled, "zygote: it is not wanted any more");
         }
     }
 }

@@ -2,8 +2,8 @@
 //
 // A zygote: a program that has done the slow part of its start and is forked for every sandbox made
 // with it, so that a worker goes on from there instead of from an exec. It lives in a sandbox of
-// its own (Policy::zygote), because what it has loaded is not the server's: on the host it is
-// nobody, within its namespaces it can make others. Each sandbox made by it lies in those
+// its own (Policy::zygote), because what it has loaded is not the server's: it has no rights on the
+// host, and can make namespaces within its own. Each sandbox made by it lies in those
 // namespaces and is locked down like every other.
 //
 // Owns its sandbox and its process. Sandboxes made by it share it: their pid 1s die with its pid 1,

@@ -88,12 +88,12 @@ struct SetupMessage {
     ChildReport report;                     // kFailed, kReady
 };
 
-/// kKillAll is answered, and of kSweep an event tells, when nobody but pid 1 is left. Until then
-/// kStart answers EBUSY. kSweepGroup is kSweep of one group of workers and keeps only that group
-/// from starting; its one descriptor, if it comes with one, is the cgroup.events file of the
-/// group's cgroup, for reading. kStart is answered when the worker has become its program or failed
-/// to, if nobody else is inside; else as soon as it is forked, because whoever is inside may stop
-/// it, and the event of its end tells of the failure.
+/// kKillAll gets its answer, and kSweep an event, when only pid 1 is left. Until then the answer to
+/// kStart is EBUSY. kSweepGroup is kSweep of one group of workers and keeps only that group from
+/// starting. Its one descriptor, if it comes with one, is the cgroup.events file of the group's
+/// cgroup, for reading. If no other process is inside, the answer to kStart comes when the worker
+/// has become its program or failed to. Otherwise it comes as soon as the worker is forked, because
+/// the others could stop it, and the event of its end has the failure.
 enum class RequestKind : std::uint32_t { kStart, kKillAll, kSweep, kSweepGroup };
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
@@ -113,8 +113,8 @@ struct RequestHeader {
 };
 
 /// From the server to a zygote, with the descriptors that its fork finds as the launcher does:
-/// control, events, plan, then those of the cgroups. There is no reply: whoever fails tells it
-/// through the control socket that came with it.
+/// control, events, plan, then those of the cgroups. There is no reply: a process that
+/// fails reports it through the control socket that came with it.
 struct ZygoteRequest {
     std::uint32_t cgroup_files = 0;
 };

@@ -36,7 +36,7 @@ inline constexpr std::array kSetOptions{
     SocketOption{IPPROTO_IP, IP_TOS},
     SocketOption{IPPROTO_IP, IP_RECVERR}};
 /// The size of a buffer is a wish, which the kernel cuts to the host's maximum (socket(7)). Ours is
-/// the default: larger ones hold what no cgroup is charged for, as long as nobody accepts.
+/// the default: larger ones hold what no cgroup is charged for, until a process accepts.
 inline constexpr std::array kIgnoredOptions{
     SocketOption{SOL_SOCKET, SO_SNDBUF}, SocketOption{SOL_SOCKET, SO_RCVBUF}};
 /// By name: SO_PEERPIDFD (Linux 6.5) would make a handle to the server out of the link to it.

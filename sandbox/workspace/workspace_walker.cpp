@@ -56,7 +56,7 @@ void WorkspaceWalker::enter(const std::string& path) {
     }
     auto directory = workspace_.open_directory(path);
     if (directory.has_error()) {
-        // Gone or replaced in the meantime is nobody's loss.
+        // It does not matter that it is gone or has been replaced in the meantime.
         complete_ = complete_ && directory.error().code() == ErrorCode::kNotFound;
         return;
     }

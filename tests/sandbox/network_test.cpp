@@ -2,7 +2,7 @@
 //
 // The session's network: who owns it, what listens in it, and that there is no other way out.
 #include "protocol/support/syscall.hpp"
-#include "sandbox/cgroup/cgroup.hpp"
+#include "sandbox/cgroup/memory_limit.hpp"
 #include "sandbox/server/network_pool.hpp"
 #include "tests/sandbox/bare_sandbox.hpp"
 #include "tests/sandbox/fixture.hpp"

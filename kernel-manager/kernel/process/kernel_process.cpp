@@ -8,16 +8,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
 namespace cellkeep::session {
 
-KernelProcess::KernelProcess(sandbox::WorkerId id, UniqueFd pidfd)
-    : id_(id), pidfd_(std::move(pidfd)) {}
-
 Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
     boost::asio::io_context& io,
-    sandbox::Sandbox& sandbox,
+    WorkerStarts& starts,
     std::vector<std::string> argv,
     std::vector<std::string> env,
     std::string working_directory,
@@ -61,12 +59,21 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
             io, std::move(err.read_end), [on_text = events.on_text](std::string_view text) {
                 on_text(OutputStream::kStderr, text);
             }));
-    BOOST_OUTCOME_TRY(auto worker, sandbox.start(std::move(spec)));
 
-    std::unique_ptr<KernelProcess> process(new KernelProcess(worker.id, std::move(worker.pidfd)));
+    std::unique_ptr<KernelProcess> process(new KernelProcess());
     process->link_ = std::move(link_end);
     process->stdout_ = std::move(stdout_end);
     process->stderr_ = std::move(stderr_end);
+    const auto settle = [raw = process.get(), failed = std::move(events.on_start_failed)](
+                            Result<sandbox::Worker> worker) {
+        // The process holds its start: while this is called, it is there.
+        if (worker.has_error()) {
+            failed(worker.error());
+        } else {
+            raw->on_born(std::move(worker.value().pidfd));
+        }
+    };
+    BOOST_OUTCOME_TRY(process->start_, starts.begin(std::move(spec), settle));
     process->link_->start();
     process->stdout_->start();
     process->stderr_->start();
@@ -79,7 +86,18 @@ KernelProcess::~KernelProcess() {
     stderr_->close();
 }
 
+void KernelProcess::on_born(UniqueFd pidfd) {
+    pidfd_ = std::move(pidfd);
+    if (early_signal_ != 0) {
+        (void)send_signal(early_signal_);  // Ignored: ESRCH means that it has ended already.
+    }
+}
+
 Status KernelProcess::send_signal(int number) const {
+    if (!pidfd_) {
+        early_signal_ = early_signal_ == SIGKILL ? SIGKILL : number;
+        return ok();
+    }
     if (::syscall(SYS_pidfd_send_signal, pidfd_.get(), number, nullptr, 0) < 0) {
         return Error::from_errno(errno, "pidfd_send_signal(kernel)");
     }

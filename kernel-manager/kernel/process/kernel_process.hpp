@@ -7,6 +7,7 @@
 
 #include "kernel-manager/kernel/interpreter.hpp"
 #include "kernel-manager/kernel/link/kernel_link.hpp"
+#include "kernel-manager/kernel/process/worker_starts.hpp"
 #include "kernel-manager/output/output_pipe.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
@@ -23,9 +24,11 @@ namespace cellkeep::session {
 
 class KernelProcess final : public Interpreter {
  public:
+    /// Returns before there is a process: it is started as WorkerStarts does it. What is sent to it
+    /// meanwhile waits in the socket, and a signal until it is born.
     static Result<std::unique_ptr<KernelProcess>> start(
         boost::asio::io_context& io,
-        sandbox::Sandbox& sandbox,
+        WorkerStarts& starts,
         std::vector<std::string> argv,
         std::vector<std::string> env,
         std::string working_directory,  // absolute, inside
@@ -37,9 +40,9 @@ class KernelProcess final : public Interpreter {
     KernelProcess& operator=(const KernelProcess&) = delete;
     ~KernelProcess() override;
 
-    sandbox::WorkerId id() const override { return id_; }
+    sandbox::WorkerId id() const override { return start_->id(); }
     Status send(const protocol::Message& message) override { return link_->send(message); }
-    /// pidfd_send_signal(2).
+    /// pidfd_send_signal(2). Before its birth it keeps one signal, SIGKILL rather than another.
     Status send_signal(int number) const override;
 
     void drain_pipes() override;
@@ -48,10 +51,12 @@ class KernelProcess final : public Interpreter {
     void resume_reading() override;
 
  private:
-    KernelProcess(sandbox::WorkerId id, UniqueFd pidfd);
+    KernelProcess() = default;
+    void on_born(UniqueFd pidfd);
 
-    sandbox::WorkerId id_;
-    UniqueFd pidfd_;
+    std::shared_ptr<WorkerStart> start_;
+    UniqueFd pidfd_;                // invalid until it is born
+    mutable int early_signal_ = 0;  // for its birth; 0: none
     std::shared_ptr<KernelLink> link_;
     std::shared_ptr<OutputPipe> stdout_;
     std::shared_ptr<OutputPipe> stderr_;

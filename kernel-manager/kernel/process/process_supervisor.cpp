@@ -79,12 +79,27 @@ Interpreter::Events ProcessSupervisor::events() {
                         kill({Death::Kind::kLinkBroken, 0});
                     });
                 }
+            },
+        .on_start_failed =
+            [this, enter](const Error& error) {
+                if (const auto owner = enter()) {
+                    on_start_failed(error);
+                }
             }};
 }
 
 void ProcessSupervisor::launch_under(const Message* parent) {
+    launch_parent_ = parent == nullptr ? std::nullopt : std::optional(*parent);
     if (const Status launched = launch(); launched.has_error()) {
-        fail_launch(launched, parent);
+        fail_launch(launched);
+    }
+}
+
+void ProcessSupervisor::on_start_failed(const Error& error) {
+    if (end_.is_near()) {
+        lose(end_.reason());  // it was to end anyway, and what follows is decided
+    } else {
+        fail_launch(error);
     }
 }
 
@@ -127,6 +142,7 @@ bool ProcessSupervisor::take(const Message& message) {
 
 void ProcessSupervisor::on_ready(const Message& kernel_info) {
     start_alarm_.cancel();
+    launch_parent_.reset();
     change(KernelEvent::kReady);
     death_.reset();
     // One session name for everything that is said of this process: clients tell a restart by it.
@@ -153,24 +169,6 @@ bool ProcessSupervisor::takes_requests() const {
 Status ProcessSupervisor::interrupt() {
     // One that has ended by itself needs none.
     return end_.is_ended() ? Status(ok()) : process_->send_signal(SIGINT);
-}
-
-void ProcessSupervisor::drain_pipes() {
-    if (const auto process = process_) {
-        process->drain_pipes();
-    }
-}
-
-void ProcessSupervisor::pause_reading() {
-    if (process_ && !draining_) {
-        process_->pause_reading();
-    }
-}
-
-void ProcessSupervisor::resume_reading() {
-    if (process_) {
-        process_->resume_reading();
-    }
 }
 
 void ProcessSupervisor::watch_claimed_end(std::chrono::steady_clock::time_point deadline) {
@@ -368,13 +366,15 @@ void ProcessSupervisor::restart_process(const Message* parent, const Death& deat
     }
 }
 
-void ProcessSupervisor::fail_launch(const Status& launched, const Message* parent) {
+void ProcessSupervisor::fail_launch(const Status& launched) {
     const Death failed{Death::Kind::kStartFailed, 0};
+    const auto parent = std::exchange(launch_parent_, std::nullopt);
     process_.reset();
+    start_alarm_.cancel();
     change(KernelEvent::kDied);
     death_ = failed;
     listener_.fail_waiting(failed, describe_end(failed, Aftermath::kLeftDead));
-    stay_dead(launched, parent, failed);
+    stay_dead(launched, parent.has_value() ? &*parent : nullptr, failed);
 }
 
 void ProcessSupervisor::stay_dead(const Status& status, const Message* parent, const Death& death) {

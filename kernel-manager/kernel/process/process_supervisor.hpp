@@ -45,7 +45,8 @@ class ProcessSupervisor {
  public:
     /// What it asks of the sandbox. None is empty.
     struct Sandbox {
-        /// Starts a process of the kernel's language. Its errors leave the kernel dead.
+        /// Begins the start of a process of the kernel's language, and waits for nothing. An error,
+        /// here or by on_start_failed(), leaves the kernel dead.
         std::function<Result<std::unique_ptr<Interpreter>>(Interpreter::Events)> start;
         /// Kills what the process, which has ended, left running; on_swept() is called when that is
         /// over.
@@ -75,7 +76,7 @@ class ProcessSupervisor {
         std::function<void(protocol::Message)> on_message;
         /// Text of a process that is ready.
         std::function<void(OutputStream, std::string_view)> on_text;
-        /// There is a process, which is not ready yet.
+        /// There is a process, or it is being started; it is not ready yet.
         std::function<void()> on_started;
         std::function<void()> on_ready;
         /// The request that is with the process; null if there is none.
@@ -120,6 +121,7 @@ class ProcessSupervisor {
     ~ProcessSupervisor() = default;
 
     // --- its start
+    /// Begins it: an error means that it was not even begun. wait_ready() returns the rest.
     Status launch();
     /// The same if no caller waits for the result: a failure leaves the kernel dead, and its
     /// requests are answered.
@@ -159,10 +161,22 @@ class ProcessSupervisor {
     Status send(const protocol::Message& message) { return process_->send(message); }
     /// SIGINT, unless it has ended. Precondition: has_process().
     Status interrupt();
-    void drain_pipes();
+    void drain_pipes() {
+        if (const auto process = process_) {
+            process->drain_pipes();
+        }
+    }
     /// Not while what is left of an ended process is taken.
-    void pause_reading();
-    void resume_reading();
+    void pause_reading() {
+        if (process_ && !draining_) {
+            process_->pause_reading();
+        }
+    }
+    void resume_reading() {
+        if (process_) {
+            process_->resume_reading();
+        }
+    }
     /// Handles what the supervisor itself asked the process for. Returns false if the message is
     /// none of that.
     bool take(const protocol::Message& message);
@@ -175,7 +189,7 @@ class ProcessSupervisor {
     void settle_claimed_end() { claimed_end_.settle(); }
 
     // --- how it is
-    /// There is a process, or what one has left running is being killed.
+    /// There is a process, or one is being started, or what one has left running is being killed.
     bool has_process() const { return process_ != nullptr; }
     /// Its exit was reported; what it left running may live.
     bool has_ended() const { return end_.is_ended(); }
@@ -212,7 +226,8 @@ class ProcessSupervisor {
     void lose(const Death& death);
     void change(KernelEvent event);
     void restart_process(const protocol::Message* parent, const Death& death);
-    void fail_launch(const Status& launched, const protocol::Message* parent);
+    void on_start_failed(const Error& error);
+    void fail_launch(const Status& launched);
     void stay_dead(const Status& status, const protocol::Message* parent, const Death& death);
     bool may_restart(const Death& death);
 
@@ -228,6 +243,7 @@ class ProcessSupervisor {
     RestartPolicy restart_policy_;
     std::optional<Death> death_;
     ServerMessages messages_;
+    std::optional<protocol::Message> launch_parent_;  // of a start that may yet fail
     bool dead_ = false;  // it has been lost, and the next one is not on its way
     bool draining_ = false;
     bool closed_ = false;

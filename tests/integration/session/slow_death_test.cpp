@@ -5,6 +5,7 @@
 #include "tests/integration/session/session_fixture.hpp"
 #include "tests/support/execution_texts.hpp"
 #include "tests/support/held_process.hpp"
+#include "tests/support/process_tree.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <catch2/catch.hpp>
@@ -12,8 +13,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,57 +24,14 @@ using cellkeep::session::ExecutionRequest;
 using cellkeep::session::ExecutionResult;
 using cellkeep::session::ExecutionStatus;
 using cellkeep::session::Session;
+using cellkeep::test::children_of;
+using cellkeep::test::find_descendant;
 using cellkeep::test::HeldProcess;
 using cellkeep::test::result_of;
 using cellkeep::test::ServiceFixture;
+using cellkeep::test::state_of;
 
 namespace {
-
-std::vector<pid_t> children_of(pid_t pid) {
-    // The children of all its threads: those of the SandboxMaker make sandboxes.
-    std::vector<pid_t> children;
-    std::error_code gone;
-    const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
-    for (std::filesystem::directory_iterator task(tasks, gone), end; !gone && task != end;
-         task.increment(gone)) {
-        std::ifstream list(task->path() / "children");
-        for (pid_t child = 0; list >> child;) {
-            children.push_back(child);
-        }
-    }
-    return children;
-}
-
-std::string name_of(pid_t pid) {
-    std::ifstream comm("/proc/" + std::to_string(pid) + "/comm");
-    std::string name;
-    std::getline(comm, name);
-    return name;
-}
-
-/// As in /proc/PID/stat (proc_pid_stat(5)); '?' if there is no such process.
-char state_of(pid_t pid) {
-    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-    std::string line;
-    std::getline(stat, line);
-    const std::size_t end = line.rfind(") ");
-    return end == std::string::npos ? '?' : line[end + 2];
-}
-
-/// The first descendant of this process with the name; 0: there is none.
-pid_t find_descendant(const std::string& name) {
-    std::vector<pid_t> left = children_of(::getpid());
-    while (!left.empty()) {
-        const pid_t pid = left.back();
-        left.pop_back();
-        if (name_of(pid) == name) {
-            return pid;
-        }
-        const auto more = children_of(pid);
-        left.insert(left.end(), more.begin(), more.end());
-    }
-    return 0;
-}
 
 /// A process of the session that does not end before the test releases it.
 HeldProcess hold_one(ServiceFixture& fixture, Session& session) {

@@ -167,5 +167,53 @@ TEST_CASE("no process follows where none may", "[session][process]") {
     }
 }
 
+TEST_CASE("a start that fails after it was begun leaves the kernel dead", "[session][process]") {
+    SupervisorFixture fixture;
+    REQUIRE(fixture.supervisor.launch().has_value());
+    const auto ready = fixture.spawn(fixture.supervisor.wait_ready());
+    fixture.poll();
+    CHECK(fixture.supervisor.has_process());
+    CHECK_FALSE(fixture.supervisor.takes_requests());
+    const auto late = fixture.process().events.on_start_failed;
+    late(Error(ErrorCode::kNotFound, "no such program"));
+    CHECK_FALSE(fixture.supervisor.has_process());
+    CHECK(fixture.process().gone);
+    CHECK(
+        fixture.take_calls() ==
+        Calls{"started", "+died", "fail waiting: start_failed", "dead", "left dead: start_failed"});
+    fixture.poll();
+    CHECK(code_of_wait(*ready) == ErrorCode::kNotFound);
+    CHECK(fixture.sweeps == 0);  // there is nothing to kill
+    late(Error(ErrorCode::kNotFound, "no such program"));
+    fixture.supervisor.begin_restart();
+    CHECK(
+        fixture.take_calls() == Calls{"+died", "lost: requested, restarts", "+restart", "started"});
+    late(Error(ErrorCode::kNotFound, "no such program"));  // of an earlier process
+    CHECK(fixture.take_calls().empty());
+    fixture.process().answer_info();
+    CHECK(fixture.supervisor.takes_requests());
+}
+
+TEST_CASE(
+    "a restart of a process that is being started waits for its birth", "[session][process]") {
+    SupervisorFixture fixture;
+    REQUIRE(fixture.supervisor.launch().has_value());
+    const auto restarted = fixture.spawn(fixture.supervisor.restart());
+    fixture.poll();
+    CHECK(is_killed(fixture.process()));
+    CHECK(fixture.starts.processes.size() == 1);
+    SECTION("which fails") {
+        fixture.process().events.on_start_failed(Error(ErrorCode::kSystem, "fork"));
+    }
+    SECTION("after which it is killed") {
+        fixture.crash();
+    }
+    CHECK(fixture.starts.processes.size() == 2);
+    fixture.process().answer_info();
+    fixture.poll();
+    REQUIRE(restarted->has_value());
+    CHECK((*restarted)->has_value());
+}
+
 }  // namespace
 }  // namespace cellkeep::session

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/cgroup/worker_leaves.hpp"
+
+#include "protocol/support/syscall.hpp"
+
+#include <fcntl.h>
+
+#include <utility>
+
+namespace cellkeep::sandbox {
+
+WorkerLeaves WorkerLeaves::make(const std::string& session, SessionDirectories& directories) {
+    WorkerLeaves leaves;
+    const std::string path = session + "/workers";
+    if (directories.make_leaf(path).has_value()) {
+        leaves.add(0, path);
+    }
+    return leaves;
+}
+
+const WorkerLeaves::Leaf* WorkerLeaves::find(WorkerGroup group) const {
+    const auto found = leaves_.find(group);
+    return found == leaves_.end() ? nullptr : &found->second;
+}
+
+void WorkerLeaves::add(WorkerGroup group, const std::string& path) {
+    leaves_.emplace(group, Leaf{path, CpuTime(CgroupVersion::kV2, path)});
+}
+
+std::string WorkerLeaves::procs_file() const {
+    const Leaf* leaf = find(0);
+    return leaf == nullptr ? std::string() : leaf->path + "/cgroup.procs";
+}
+
+std::vector<std::string> WorkerLeaves::procs_files() const {
+    std::vector<std::string> files;
+    for (const auto& [group, leaf] : leaves_) {
+        files.push_back(leaf.path + "/cgroup.procs");
+    }
+    return files;
+}
+
+Result<UniqueFd> WorkerLeaves::open_procs(WorkerGroup group, SessionDirectories& directories) {
+    const Leaf* first = find(0);
+    if (group == 0 || first == nullptr) {
+        return UniqueFd();
+    }
+    if (find(group) == nullptr) {
+        const std::string path = first->path + "-" + std::to_string(group);
+        BOOST_OUTCOME_TRY(directories.make_leaf(path));
+        add(group, path);
+    }
+    return open_file(find(group)->path + "/cgroup.procs", O_WRONLY);
+}
+
+UniqueFd WorkerLeaves::open_events(WorkerGroup group) const {
+    const Leaf* leaf = find(group);
+    if (leaf == nullptr) {
+        return {};
+    }
+    auto events = open_file(leaf->path + "/cgroup.events", O_RDONLY);
+    return events.has_value() ? std::move(events).value() : UniqueFd();
+}
+
+Status WorkerLeaves::kill(WorkerGroup group) {
+    const Leaf* leaf = find(group);
+    return leaf == nullptr ? Status(ok()) : write_control_file(leaf->path + "/cgroup.kill", "1");
+}
+
+Status WorkerLeaves::kill_all() {
+    Status killed = ok();
+    for (const auto& [group, leaf] : leaves_) {
+        Status one = kill(group);
+        killed = killed.has_error() ? std::move(killed) : std::move(one);
+    }
+    return killed;
+}
+
+Result<std::chrono::microseconds> WorkerLeaves::cpu_time(WorkerGroup group) const {
+    const Leaf* leaf = find(group);
+    if (leaf == nullptr) {
+        return Error(ErrorCode::kUnavailable, "cpu time: the group has no cgroup of its own");
+    }
+    const auto used = leaf->cpu_time.read();
+    if (!used.has_value()) {
+        return Error(
+            ErrorCode::kSystem, "read(" + leaf->cpu_time.path() + "): there is no usage_usec");
+    }
+    return *used;
+}
+
+void WorkerLeaves::close_counters() {
+    for (auto& [group, leaf] : leaves_) {
+        leaf.cpu_time.close();
+    }
+}
+
+}  // namespace cellkeep::sandbox

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/kernel/process/kernel_process.hpp"
+
+#include "tests/unit/kernel/starts_fixture.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <sys/socket.h>
+
+namespace cellkeep::session {
+namespace {
+
+using protocol::Channel;
+using protocol::Message;
+using test::StartsFixture;
+using test::WaitingChild;
+
+/// A kernel's process and what it has said.
+struct ProcessFixture : StartsFixture {
+    std::vector<std::string> said;
+    std::unique_ptr<KernelProcess> process;
+
+    void start() {
+        auto started = KernelProcess::start(
+            io,
+            *starts,
+            {"/bin/kernel"},
+            {},
+            "/workspace",
+            false,
+            0,
+            {.on_message = [](const Message&) {},
+             .on_text = [this](OutputStream, std::string_view text) { said.emplace_back(text); },
+             .on_link_closed = [this](const Error&) { said.emplace_back("link closed"); },
+             .on_start_failed =
+                 [this](const Error& error) {
+                     said.push_back("failed: " + error.message());
+                     process.reset();
+                 }});
+        REQUIRE(started.has_value());
+        process = std::move(started).value();
+    }
+};
+
+TEST_CASE("what is sent to a process before its birth waits for it", "[session][process]") {
+    ProcessFixture fixture;
+    const WaitingChild child;
+    fixture.start();
+    CHECK(fixture.process->id() == 1);
+    REQUIRE(fixture.process
+                ->send(Message::make(
+                    Channel::kShell,
+                    protocol::make_header("kernel_info_request", "s", "u"),
+                    nlohmann::json::object(),
+                    nlohmann::json::object()))
+                .has_value());
+    fixture.poll();
+    const int link = fixture.sandbox.taken.at(0).link_fd.get();
+    char byte = 0;
+    CHECK(::recv(link, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 1);
+    REQUIRE(::write(fixture.sandbox.taken[0].stderr_fd.get(), "words", 5) == 5);
+    fixture.sandbox.answer_with(child);
+    fixture.until([&] { return !fixture.said.empty(); });
+    CHECK(fixture.said == std::vector<std::string>{"words"});
+    CHECK(child.lives());
+}
+
+TEST_CASE(
+    "a signal for a process that is not born yet is sent at its birth", "[session][process]") {
+    ProcessFixture fixture;
+    WaitingChild child;
+    fixture.start();
+    int expected = SIGINT;
+    CHECK(fixture.process->send_signal(SIGINT).has_value());
+    SECTION("one") {}
+    SECTION("SIGKILL comes before all others") {
+        expected = SIGKILL;
+        CHECK(fixture.process->send_signal(SIGKILL).has_value());
+        CHECK(fixture.process->send_signal(SIGINT).has_value());
+    }
+    fixture.sandbox.answer_with(child);
+    fixture.poll();
+    CHECK(child.wait_for_signal() == expected);
+    CHECK(fixture.process->send_signal(SIGINT).has_error());
+}
+
+TEST_CASE("a start that fails is told once, and its owner may let go", "[session][process]") {
+    ProcessFixture fixture;
+    fixture.start();
+    fixture.sandbox.answer(Error(ErrorCode::kNotFound, "no such program"));
+    fixture.poll();
+    CHECK(fixture.said == std::vector<std::string>{"failed: no such program"});
+    CHECK(fixture.process == nullptr);
+}
+
+TEST_CASE("a process that is given up before its birth is killed", "[session][process]") {
+    ProcessFixture fixture;
+    WaitingChild child;
+    fixture.start();
+    fixture.process.reset();
+    fixture.sandbox.answer_with(child);
+    fixture.poll();
+    CHECK(child.wait_for_signal() == SIGKILL);
+    CHECK(fixture.said.empty());
+}
+
+}  // namespace
+}  // namespace cellkeep::session
