@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A time limit for clang 19's parser. It does not end if macros or conditional directives leave a
-// bracket open: it reads the end of the cell for ever.
+// Limits of time and memory for clang 19's parser. It does not end if macros or conditional
+// directives leave a bracket open: it reads the end of the cell for ever, and allocates meanwhile.
 #pragma once
 
 #include "kernels/cpp/process/channel.hpp"
 
 #include <csignal>
+#include <cstddef>
 #include <ctime>
 #include <string>
 
@@ -14,12 +15,19 @@ namespace cellkeep::cpp {
 
 /// Processor time of this thread for one cell. A cell with heavy headers takes a third of it.
 inline constexpr unsigned kCompileSeconds = 20;
+/// What the resident memory of the process may grow by while one cell compiles. A cell with heavy
+/// headers takes a third of it. A memory limit of the session may end the process first.
+inline constexpr std::size_t kCompileBytes = 2ULL << 30U;
 
-/// While it lives, this thread may work for kCompileSeconds. Then the process sends `failure` as
-/// the cell's event and ends.
+/// While it lives, this thread may work for kCompileSeconds, and the process may grow by
+/// kCompileBytes. Then the process sends the failure as the cell's event and ends. One at a time.
 class CompileLimit {
  public:
-    CompileLimit(const Channel& channel, const std::string& failure);
+    struct Failures {
+        std::string time;
+        std::string memory;
+    };
+    CompileLimit(const Channel& channel, const Failures& failures);
     ~CompileLimit();
     CompileLimit(const CompileLimit&) = delete;
     CompileLimit& operator=(const CompileLimit&) = delete;

@@ -90,12 +90,19 @@ CompileFailure failure_of(const std::string& code, const Flaw& flaw) {
     return failure;
 }
 
-/// For a cell that clang does not come to an end with.
-CompileFailure endless() {
-    const std::string said = "clang has not come to an end with this cell in " +
-                             std::to_string(kCompileSeconds) +
-                             " s of processor time: is a bracket of a macro or a #if not closed?";
+/// For a cell that clang does not come to an end with. taken: what it has used until then.
+CompileFailure endless(const std::string& taken) {
+    const std::string said = "clang has not come to an end with this cell in " + taken +
+                             ": is a bracket of a macro or a #if not closed?";
     return {"CompileError", said, "syntax", 0, 0, {"error: " + said}};
+}
+
+CompileLimit::Failures limit_failures(std::uint64_t id) {
+    return {
+        .time = to_line(
+            failure_event(id, endless(std::to_string(kCompileSeconds) + " s of processor time"))),
+        .memory = to_line(
+            failure_event(id, endless(std::to_string(kCompileBytes >> 30U) + " GiB of memory")))};
 }
 
 /// All that was printed goes out before the cell is said to be done.
@@ -213,8 +220,7 @@ class InterpreterProcess {
         if (threads > 1 && has_fallback && !compiles_in_child(request, id, code)) {
             return;
         }
-        std::optional<CompileLimit> limit(
-            std::in_place, channel_, to_line(failure_event(id, endless())));
+        std::optional<CompileLimit> limit(std::in_place, channel_, limit_failures(id));
         const Compiled compiled = compiler_->compile(code, request.value("count", 0U));
         limit.reset();
         if (may_hide_ && !compiled.in_the_way.empty()) {

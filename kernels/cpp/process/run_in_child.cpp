@@ -10,13 +10,44 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
+#include <cstddef>
 
 namespace cellkeep::cpp {
 
 namespace {
+
+/// Of this process; 0 if /proc/self/statm (proc_pid_statm(5)) cannot be read. Does not allocate.
+std::size_t address_space_bytes() {
+    std::array<char, 128> text{};
+    const UniqueFd file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+    const ssize_t got = file ? ::read(file.get(), text.data(), text.size()) : 0;
+    std::size_t pages = 0;
+    if (got > 0) {
+        (void)std::from_chars(text.data(), text.data() + got, pages);
+    }
+    return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+void limit_child() {
+    rlimit processor{};
+    if (::getrlimit(RLIMIT_CPU, &processor) == 0) {
+        rusage used{};
+        (void)::getrusage(RUSAGE_SELF, &used);
+        processor.rlim_cur = static_cast<rlim_t>(used.ru_utime.tv_sec) + kChildSecondsMax;
+        (void)::setrlimit(RLIMIT_CPU, &processor);
+    }
+    rlimit memory{};
+    const std::size_t present = address_space_bytes();
+    if (present > 0 && ::getrlimit(RLIMIT_AS, &memory) == 0) {
+        memory.rlim_cur = std::min<rlim_t>(present + kChildBytesMax, memory.rlim_max);
+        (void)::setrlimit(RLIMIT_AS, &memory);
+    }
+}
 
 [[noreturn]] void work_in_child(
     const std::function<std::string()>& work, pid_t parent, int result) {
@@ -27,13 +58,7 @@ namespace {
     for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGINT}) {
         (void)::signal(signal, SIG_DFL);
     }
-    rlimit processor{};
-    if (::getrlimit(RLIMIT_CPU, &processor) == 0) {
-        rusage used{};
-        (void)::getrusage(RUSAGE_SELF, &used);
-        processor.rlim_cur = static_cast<rlim_t>(used.ru_utime.tv_sec) + kChildSecondsMax;
-        (void)::setrlimit(RLIMIT_CPU, &processor);
-    }
+    limit_child();
     const std::string found = work();
     ::_exit(write_fully(result, found) ? 0 : 1);
 }
