@@ -151,8 +151,8 @@ void CurrentRun::on_iopub(Message message) {
         current_->is_parent_of(message)) {
         current_->on_error_shown(steady_clock::now());
     }
-    const bool ends_debug_request =
-        is_status && !idle && message.parent().msg_type == "debug_request";
+    const bool ends_debug_request = is_status && message.parent().msg_type == "debug_request" &&
+                                    says(message, protocol::Member::kExecutionState, "idle");
     output_.publish(std::move(message));
     if (idle && current_.has_value()) {
         finish();
@@ -180,14 +180,14 @@ bool CurrentRun::is_of_flood() const {
 
 void CurrentRun::on_text(OutputStream stream, std::string_view text) {
     watch_.count_output(text.size());
-    if (is_of_flood()) {
-        return;
+    if (!is_of_flood()) {
+        output_.publish(process_.messages().stream(
+            stream == OutputStream::kStderr ? "stderr" : "stdout", text, output_.text_parent()));
     }
-    output_.publish(process_.messages().stream(
-        stream == OutputStream::kStderr ? "stderr" : "stdout", text, output_.text_parent()));
 }
 
 void CurrentRun::on_reply(const Message& reply) {
+    output_.flush();  // it goes another way than what was printed before it
     if (!current_.has_value() || !current_->is_parent_of(reply) || !current_->on_reply()) {
         return;  // an answer to nothing that was asked
     }
@@ -206,6 +206,7 @@ void CurrentRun::on_reply(const Message& reply) {
 }
 
 void CurrentRun::on_input_request(const Message& request) {
+    output_.flush();  // the prompt follows what was printed
     // One question at a time, of a size that a client can be sent.
     if (!current_.has_value() || process_.is_draining() ||
         request.header().msg_type != "input_request" ||
@@ -245,6 +246,7 @@ void CurrentRun::take_input_reply(const Message& reply) {
 }
 
 Status CurrentRun::interrupt() {
+    output_.flush();  // what was printed before it
     if (!current_.has_value()) {
         return ok();  // idle: nothing to stop
     }
@@ -362,6 +364,7 @@ void CurrentRun::on_kernel_lost() {
 }
 
 std::optional<Message> CurrentRun::fail(const Death& death, const std::string& text) {
+    output_.flush();  // the last words come before the answer
     if (!current_.has_value()) {
         return std::nullopt;
     }

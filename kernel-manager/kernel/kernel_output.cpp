@@ -4,6 +4,7 @@
 #include "kernel-manager/execution/execution_events.hpp"
 #include "protocol/limits.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace cellkeep::session {
@@ -17,7 +18,8 @@ KernelOutput::KernelOutput(
     : fanout_(fanout),
       workspace_(workspace),
       hooks_(std::move(hooks)),
-      restore_alarm_(io, std::move(keep_alive)) {}
+      restore_alarm_(io, keep_alive),
+      join_alarm_(io, std::move(keep_alive)) {}
 
 void KernelOutput::publish(protocol::Message message) {
     hooks_.note(message, run_ != nullptr ? &run_->message() : nullptr);
@@ -25,8 +27,38 @@ void KernelOutput::publish(protocol::Message message) {
         run_->execution()->recorder.on_output(message, &workspace_);
         add_output_event(*run_->execution()->execution, message);
     }
-    const bool congested = fanout_ != nullptr && fanout_->show(std::move(message));
-    if (congested && !pressure_lifted_) {
+    if (fanout_ == nullptr) {
+        return;
+    }
+    if (StreamJoiner::is_joinable(message)) {
+        join(std::move(message));
+        return;
+    }
+    flush();
+    show(std::move(message));
+}
+
+void KernelOutput::join(protocol::Message message) {
+    while (!joiner_.accepts(message)) {
+        flush();  // front ends are called, and what they cause may be held now
+    }
+    joiner_.hold(std::move(message));
+    if (joiner_.full() || fanout_->is_congested()) {
+        flush();  // if front ends can take no more, it makes the kernel wait
+    } else if (!join_alarm_.is_set()) {
+        join_alarm_.set_after(kStreamJoinTimeMax, [this] { flush(); });
+    }
+}
+
+void KernelOutput::flush() {
+    join_alarm_.cancel();
+    if (std::optional<protocol::Message> joined = joiner_.take()) {
+        show(std::move(*joined));
+    }
+}
+
+void KernelOutput::show(protocol::Message message) {
+    if (fanout_->show(std::move(message)) && !pressure_lifted_) {
         hooks_.pause_reading();
     }
 }

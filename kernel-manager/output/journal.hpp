@@ -2,8 +2,8 @@
 //
 // The bounded, sequence-numbered record of one session's iopub messages. A client that was away
 // asks for "since N". It gets the entries that are kept, in order, and the number of those that
-// were dropped. The kernel's side of the link and the pipe reader have coalesced stream text
-// before. Not thread-safe.
+// were dropped. Stream text that follows stream text has been joined before (StreamJoiner). Not
+// thread-safe.
 #pragma once
 
 #include "protocol/message.hpp"

@@ -183,8 +183,10 @@ void LinkServer::forward_comm(const protocol::Message& message) {
     publish_status("busy");
     const std::string before = parts_.kernel.outbox.output_parent();
     parts_.kernel.outbox.set_output_parent(parent_);
+    // A handler is user code: what it prints must not wait for its end.
+    parts_.kernel.output.begin_cell();
     parts_.interpreter->receive_comm(message);
-    parts_.kernel.output.flush();
+    parts_.kernel.output.end_cell();
     publish_status("idle");
     parts_.kernel.outbox.set_output_parent(before);
 }

@@ -25,7 +25,7 @@ namespace cellkeep::kernels {
 inline constexpr std::size_t kOutputBytes = 32ULL << 10U;
 /// Longer text of one write becomes several messages.
 inline constexpr std::size_t kStreamTextBytesMax = 1ULL << 20U;
-inline constexpr std::chrono::milliseconds kOutputDelay{10};
+inline constexpr std::chrono::milliseconds kOutputDelay{5};
 
 enum class StreamName { kStdout, kStderr };
 
@@ -50,6 +50,7 @@ class OutputBuffer {
     /// Sends what is held, in order. Blocks while the link is full (that is the back-pressure).
     void flush();
 
+    /// The user's code runs from now on: a cell, or the handler of a comm message.
     void begin_cell();
     /// Joins the thread and flushes.
     void end_cell();

@@ -116,6 +116,23 @@ TEST_CASE("a comm handler can be interrupted", "[kernel][comm][interrupt]") {
     CHECK(only(kernel.execute("1"), "execute_reply")["status"] == "ok");
 }
 
+TEST_CASE("what a comm handler prints is sent while it runs", "[kernel][comm]") {
+    KernelClient kernel;
+    (void)kernel.execute(
+        "import comm\ndef target(channel, opening):\n    print('half a line', end='')\n"
+        "    while True: pass\n"
+        "comm.get_comm_manager().register_target('slow', target)");
+    const std::string id = kernel.send(
+        Channel::kShell, "comm_open", {{"comm_id", "c"}, {"target_name", "slow"}, {"data", {}}});
+    const Messages printed = kernel.receive_until("stream");
+    CHECK(text_of(printed, "stdout") == "half a line");
+    CHECK(printed.back().parent().msg_id == id);
+    kernel.interrupt();
+    (void)kernel.receive_until_idle(id);
+    const Messages threads = kernel.execute("import os; len(os.listdir('/proc/self/task'))");
+    CHECK(only(threads, "execute_result")["data"]["text/plain"] == "1");  // it can be forked again
+}
+
 TEST_CASE("widgets open their comms and the Output widget knows its cell", "[kernel][comm]") {
     KernelClient kernel;
     const std::string id = kernel.start(

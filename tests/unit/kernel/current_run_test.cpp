@@ -197,5 +197,24 @@ TEST_CASE("busy is repeated while a request runs", "[session][run]") {
     CHECK(fixture.take_published() == Names{"busy"});
 }
 
+TEST_CASE("busy is repeated when a debugger's request has ended, once", "[session][run]") {
+    RunFixture fixture;
+    const Message request = fixture.begin();
+    fixture.say_busy(request);
+    (void)fixture.take_published();
+    const Message debug = Message::make(
+        Channel::kControl,
+        protocol::make_header("debug_request", "client", "user"),
+        nlohmann::json::object(),
+        nlohmann::json::object());
+    fixture.say_busy(debug);
+    CHECK(fixture.take_published() == Names{"busy"});
+    fixture.say_idle(debug);
+    CHECK(fixture.take_published() == Names{"idle", "busy"});
+    fixture.say_idle(request);
+    fixture.say_idle(debug);
+    CHECK(fixture.take_published() == Names{"idle", "idle"});  // nothing is at work any more
+}
+
 }  // namespace
 }  // namespace cellkeep::session

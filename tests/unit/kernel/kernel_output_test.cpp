@@ -8,8 +8,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::session {
@@ -18,14 +21,24 @@ namespace {
 using protocol::Channel;
 using protocol::Message;
 using test::answer;
+using test::status_of;
+using Texts = std::vector<std::string>;
 
-/// A front end that the test can stop from taking more.
+/// A front end that the test can stop from taking more. Sees a stream's text, or else the message's
+/// type.
 class StoppedFront : public OutputObserver {
  public:
-    void on_output(const OutputEntry& /*entry*/) override { ++seen; }
+    void on_output(const OutputEntry& entry) override {
+        const std::string& type = entry.message.header().msg_type;
+        seen.push_back(entry.message.parse_content().value().value("text", type));
+        if (const auto call = std::exchange(on_next, nullptr)) {
+            call();
+        }
+    }
     bool congested() const override { return full; }
-    int seen = 0;
+    Texts seen;
     bool full = false;
+    std::function<void()> on_next;  // called once
 };
 
 struct OutputFixture {
@@ -68,10 +81,10 @@ struct OutputFixture {
         {},
         RunningRequest::Cpu{0}};
 
-    Message stream(const std::string& text) const {
-        return answer(
-            run.message(), Channel::kIopub, "stream", {{"name", "stdout"}, {"text", text}});
+    Message stream(const std::string& text, const std::string& name = "stdout") const {
+        return answer(run.message(), Channel::kIopub, "stream", {{"name", name}, {"text", text}});
     }
+    void print(const std::string& text) { output.publish(stream(text)); }
     std::string recorded() const { return execution->recorder.finish(Cut::kNone).stdout_text; }
 };
 
@@ -84,7 +97,8 @@ TEST_CASE("output goes to the execution that runs and to front ends", "[session]
         fixture.stream("x"), Channel::kIopub, "stream", {{"name", "stdout"}, {"text", "other"}}));
     fixture.output.end_run();
     fixture.output.publish(fixture.stream(" after"));
-    CHECK(fixture.front.seen == 4);
+    fixture.output.flush();
+    CHECK(fixture.front.seen == Texts{"before text", "other", " after"});
     CHECK(fixture.notes == std::vector<std::string>{"", "execute_request", "execute_request", ""});
     CHECK(fixture.recorded() == "text");
     CHECK(fixture.execution->execution->events().size() == 1);
@@ -95,7 +109,9 @@ TEST_CASE("a kernel that front ends do not see is recorded, and never waits", "[
     fixture.front.full = true;
     fixture.output.begin_run(fixture.run);
     fixture.output.publish(fixture.stream("text"));
-    CHECK(fixture.front.seen == 0);
+    fixture.output.flush();
+    CHECK(fixture.front.seen.empty());
+    CHECK(fixture.io.run() == 0);  // nothing waits
     CHECK_FALSE(fixture.paused);
     CHECK(fixture.recorded() == "text");
 }
@@ -140,6 +156,169 @@ TEST_CASE("code that survives an interrupt feels a slow client again", "[session
     (void)fixture.io.run();
     fixture.output.publish(fixture.stream("2"));
     CHECK(fixture.paused == again);
+}
+
+TEST_CASE("lines that follow each other are one message when their time is over", "[output]") {
+    OutputFixture fixture;
+    const auto begin = std::chrono::steady_clock::now();
+    fixture.print("0\n");
+    fixture.print("1\n");
+    CHECK(fixture.notes.size() == 2);  // activity is noted when it happens
+    (void)fixture.io.poll();
+    (void)fixture.io.run();  // until nothing waits
+    CHECK(std::chrono::steady_clock::now() - begin >= kStreamJoinTimeMax);
+    CHECK(fixture.front.seen == Texts{"0\n1\n"});
+    CHECK(fixture.fanout.journal().last_sequence() == 1);
+    fixture.io.restart();
+    fixture.print("2\n");  // has a time of its own
+    CHECK(fixture.front.seen.size() == 1);
+    (void)fixture.io.run();
+    CHECK(fixture.front.seen == Texts{"0\n1\n", "2\n"});
+}
+
+TEST_CASE("more text does not put off the end of the wait", "[session][output]") {
+    OutputFixture fixture;
+    std::string printed;
+    while (fixture.front.seen.empty()) {
+        fixture.print("x");
+        printed += "x";
+        (void)fixture.io.poll();
+    }
+    CHECK(fixture.front.seen == Texts{printed});
+    CHECK(printed.size() < limits::kStreamMessageBytesMax);  // its time was over, not its room
+}
+
+TEST_CASE("an agent gets each line at once while front ends wait for more", "[session][output]") {
+    OutputFixture fixture;
+    fixture.output.begin_run(fixture.run);
+    fixture.print("0\n");
+    CHECK(fixture.execution->execution->events().size() == 1);
+    fixture.print("1\n");
+    CHECK(fixture.execution->execution->events().size() == 2);
+    CHECK(fixture.front.seen.empty());
+    CHECK(fixture.recorded() == "0\n1\n");
+}
+
+TEST_CASE("what is no further text of the stream comes behind it, at once", "[session][output]") {
+    OutputFixture fixture;
+    fixture.print("0\n");
+    fixture.print("1\n");
+    std::string other;
+    SECTION("a status") {
+        other = "status";
+        fixture.output.publish(status_of(fixture.run.message(), "idle"));
+    }
+    SECTION("a display, an error, clear_output, a comm message") {
+        other = GENERATE("display_data", "execute_result", "error", "clear_output", "comm_msg");
+        fixture.output.publish(
+            answer(fixture.run.message(), Channel::kIopub, other, nlohmann::json::object()));
+    }
+    SECTION("stream text of another form") {
+        other = "x";
+        fixture.output.publish(answer(
+            fixture.run.message(),
+            Channel::kIopub,
+            "stream",
+            {{"name", "stdout"}, {"text", "x"}, {"more", 1}}));
+    }
+    CHECK(fixture.front.seen == Texts{"0\n1\n", other});
+    CHECK(fixture.io.poll() <= 1);  // at most the alarm that was cancelled
+    CHECK(fixture.front.seen.size() == 2);
+}
+
+TEST_CASE("text of another stream, request or process is not joined", "[session][output]") {
+    OutputFixture fixture;
+    fixture.print("a");
+    fixture.print("a");
+    const nlohmann::json b{{"name", "stdout"}, {"text", "b"}};
+    SECTION("stream") {
+        fixture.output.publish(fixture.stream("b", "stderr"));
+    }
+    SECTION("request") {
+        fixture.output.publish(answer(fixture.stream("x"), Channel::kIopub, "stream", b));
+    }
+    SECTION("process") {
+        fixture.output.publish(
+            answer(fixture.run.message(), Channel::kIopub, "stream", b, "kernel-2"));
+    }
+    CHECK(fixture.front.seen == Texts{"aa"});
+    fixture.print("c");
+    CHECK(fixture.front.seen == Texts{"aa", "b"});
+    (void)fixture.io.run();
+    CHECK(fixture.front.seen == Texts{"aa", "b", "c"});
+}
+
+TEST_CASE("limits::kStreamMessageBytesMax of text are one message, not a byte more", "[output]") {
+    OutputFixture fixture;
+    const std::string half(limits::kStreamMessageBytesMax / 2, 'x');
+    fixture.print(half);
+    CHECK(fixture.front.seen.empty());
+    SECTION("as much as fits does not wait for more") {
+        fixture.print(half);
+        CHECK(fixture.front.seen == Texts{half + half});
+    }
+    SECTION("a byte more begins a new message") {
+        fixture.print(half + "x");
+        CHECK(fixture.front.seen == Texts{half});
+        fixture.output.flush();
+        CHECK(fixture.front.seen == Texts{half, half + "x"});
+    }
+    SECTION("a message that fills one alone does not wait") {
+        const std::string whole = half + half;
+        fixture.print(whole);
+        CHECK(fixture.front.seen == Texts{half, whole});
+    }
+    const Texts seen = fixture.front.seen;
+    (void)fixture.io.run();
+    CHECK(fixture.front.seen == seen);  // nothing was left
+}
+
+TEST_CASE("a flush shows what waits, once", "[session][output]") {
+    OutputFixture fixture;
+    fixture.output.flush();
+    CHECK(fixture.front.seen.empty());
+    fixture.print("0\n");
+    fixture.output.flush();
+    fixture.output.flush();
+    CHECK(fixture.front.seen == Texts{"0\n"});
+    (void)fixture.io.run();
+    CHECK(fixture.front.seen == Texts{"0\n"});
+}
+
+TEST_CASE("a front end that is full gets text at once, and the kernel waits", "[session][output]") {
+    OutputFixture fixture;
+    fixture.front.full = true;
+    fixture.print("0\n");
+    CHECK(fixture.front.seen == Texts{"0\n"});
+    CHECK(fixture.paused);
+    fixture.paused = false;
+    fixture.front.full = false;
+    fixture.print("1\n");
+    CHECK_FALSE(fixture.paused);
+    fixture.front.full = true;  // by the time that the wait ends
+    (void)fixture.io.run();
+    CHECK(fixture.front.seen == Texts{"0\n", "1\n"});
+    CHECK(fixture.paused);
+}
+
+TEST_CASE("what a front end causes while it sees text keeps its place", "[session][output]") {
+    OutputFixture fixture;
+    fixture.print("0\n");
+    fixture.front.on_next = [&] { fixture.output.publish(fixture.stream("E", "stderr")); };
+    fixture.output.publish(fixture.stream("err", "stderr"));
+    fixture.front.on_next = [&] { fixture.print("1\n"); };
+    fixture.output.publish(fixture.stream("err", "stderr"));
+    fixture.print("2\n");
+    fixture.output.flush();
+    CHECK(fixture.front.seen == Texts{"0\n", "Eerrerr", "1\n2\n"});
+}
+
+TEST_CASE("text that waits for an owner that is going is left out", "[session][output]") {
+    OutputFixture fixture;
+    fixture.print("0\n");
+    fixture.owner.reset();
+    (void)fixture.io.run();
+    CHECK(fixture.front.seen.empty());
 }
 
 TEST_CASE("text of the pipes follows from the request begun last", "[session][output]") {

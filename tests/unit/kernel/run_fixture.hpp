@@ -35,12 +35,26 @@ class RunClient : public ReplySink {
     std::vector<protocol::Message> delivered;
 };
 
+/// What front ends see: a stream's text; of a status its state; else the type.
+class SeenText : public OutputObserver {
+ public:
+    void on_output(const OutputEntry& entry) override {
+        const auto content = entry.message.parse_content().value();
+        const std::string& type = entry.message.header().msg_type;
+        seen.push_back(content.value(type == "stream" ? "text" : "execution_state", type));
+    }
+    Names take() { return std::exchange(seen, {}); }
+    Names seen;
+};
+
 /// A run whose process is a test's; everything else is real.
 struct RunFixture {
     RunFixture() {
+        fanout.subscribe(&front);
         REQUIRE(process.launch().has_value());
         kernel().answer_info();
         published.clear();
+        (void)front.take();
         kernel().sent.clear();
     }
 
@@ -56,6 +70,8 @@ struct RunFixture {
     FakeStarts starts;
     std::shared_ptr<RunClient> client = std::make_shared<RunClient>();
     Names published;  // types; of a status its state
+    OutputFanout fanout{1000, 1U << 20U};
+    SeenText front;
     std::vector<ExecutionResult> results;
     Names over;
     Names failed;
@@ -77,7 +93,7 @@ struct RunFixture {
         keep};
     KernelOutput output{
         io,
-        nullptr,
+        &fanout,
         workspace,
         {.note =
              [this](const protocol::Message& message, const protocol::Message*) {
@@ -208,6 +224,13 @@ struct RunFixture {
     }
     void say_idle(const protocol::Message& request) const {
         kernel().say(status_of(request, "idle"));
+    }
+    void print(
+        const protocol::Message& request,
+        const std::string& text,
+        const std::string& name = "stdout") const {
+        kernel().say(
+            answer(request, protocol::Channel::kIopub, "stream", {{"name", name}, {"text", text}}));
     }
     void reply(const protocol::Message& request, const std::string& status = "ok") const {
         kernel().say(
