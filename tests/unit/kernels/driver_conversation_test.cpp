@@ -7,6 +7,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <unistd.h>
+
+#include <chrono>
 #include <csignal>
 #include <string>
 #include <vector>
@@ -22,12 +25,13 @@ constexpr const char* kWaitForEnd = "while read -r line <&3; do :; done";
 
 /// A conversation with a shell script as the driver.
 struct ScriptedDriver {
-    explicit ScriptedDriver(const std::string& script, ConversationRules rules = {})
+    explicit ScriptedDriver(
+        const std::string& script, ConversationRules rules = {.language = "toy"})
         : conversation(
               KernelParts{pair.kernel, pair.inbox, pair.outbox, output},
               start(script),
               block_interrupts(),
-              with_language(std::move(rules)),
+              std::move(rules),
               [this](const json& event) { return take_event(event); }) {}
 
     static DriverProcess start(const std::string& script) {
@@ -41,11 +45,6 @@ struct ScriptedDriver {
         REQUIRE(signals);
         (void)signals.value().drain();
         return std::move(signals.value());
-    }
-
-    static ConversationRules with_language(ConversationRules rules) {
-        rules.language = "toy";
-        return rules;
     }
 
     Status take_event(const json& event) {
@@ -96,7 +95,8 @@ TEST_CASE("a driver answers one request after another", "[kernel][driver]") {
 }
 
 TEST_CASE("a driver that is not ready in time is at fault", "[kernel][driver]") {
-    ScriptedDriver driver(kWaitForEnd, {.ready_max = std::chrono::milliseconds(20)});
+    ScriptedDriver driver(
+        kWaitForEnd, {.language = "toy", .ready_max = std::chrono::milliseconds(20)});
     CHECK_FALSE(driver.conversation.wait_until_ready());
     CHECK(driver.fault() == "it was not ready within 20 ms");
     CHECK_FALSE(driver.conversation.ask({{"request", "complete"}}));
@@ -145,7 +145,8 @@ TEST_CASE("an event before ready is a fault", "[kernel][driver]") {
 
 TEST_CASE("a driver that does not answer in time is at fault", "[kernel][driver]") {
     ScriptedDriver driver(
-        std::string(kReady) + kWaitForEnd, {.answer_max = std::chrono::milliseconds(20)});
+        std::string(kReady) + kWaitForEnd,
+        {.language = "toy", .answer_max = std::chrono::milliseconds(20)});
     REQUIRE(driver.conversation.wait_until_ready());
     CHECK_FALSE(driver.conversation.ask({{"request", "inspect"}}));
     CHECK(driver.fault() == "it does not answer inspect");
@@ -199,7 +200,7 @@ TEST_CASE("an interrupt reaches the driver's cell, by signal or by message", "[k
                         echo '{"event":"done","id":1,"name":"interrupted"}' >&4 ;;
                    esac; )" +
                 kWaitForEnd,
-            {.interrupt = protocol::InterruptBy::kMessage});
+            {.language = "toy", .interrupt = protocol::InterruptBy::kMessage});
         REQUIRE(driver.conversation.wait_until_ready());
         const auto done =
             driver.conversation.ask({{"request", "execute"}}, {.interruptible = true});

@@ -11,7 +11,7 @@
 
 #include <string>
 
-namespace cellkeep::sandbox::test {
+namespace cellkeep::sandbox {
 
 class FakeCgroup {
  public:
@@ -29,7 +29,7 @@ class FakeCgroup {
     }
 
  private:
-    cellkeep::test::TemporaryDirectory directory_;
+    test::TemporaryDirectory directory_;
 };
 
-}  // namespace cellkeep::sandbox::test
+}  // namespace cellkeep::sandbox
