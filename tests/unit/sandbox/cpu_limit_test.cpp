@@ -10,7 +10,6 @@ namespace cellkeep::sandbox {
 namespace {
 
 using namespace std::chrono_literals;
-using test::FakeCgroup;
 
 TEST_CASE("cores are microseconds in each period, and never less than one millisecond") {
     CHECK(cpu_quota_for(1) == "100000");

@@ -7,7 +7,6 @@ namespace cellkeep::sandbox {
 namespace {
 
 using namespace std::chrono_literals;
-using test::FakeCgroup;
 
 TEST_CASE("a freeze of v2 is over when the cgroup says so", "[sandbox][cgroup]") {
     const FakeCgroup cgroup;

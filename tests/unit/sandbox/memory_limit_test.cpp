@@ -6,8 +6,6 @@
 namespace cellkeep::sandbox {
 namespace {
 
-using test::FakeCgroup;
-
 /// As root, v2, with swap accounted for.
 MemoryLimit limit_v2(const FakeCgroup& cgroup, std::uint64_t bytes) {
     cgroup.offer("memory.max");

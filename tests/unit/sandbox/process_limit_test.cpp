@@ -6,8 +6,6 @@
 namespace cellkeep::sandbox {
 namespace {
 
-using test::FakeCgroup;
-
 TEST_CASE("a process limit has room for pid 1 besides", "[sandbox][cgroup]") {
     const FakeCgroup cgroup;
     CHECK(ProcessLimit::apply(CgroupVersion::kV2, cgroup.path(), 10).has_error());

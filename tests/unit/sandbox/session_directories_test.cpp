@@ -14,7 +14,6 @@ namespace cellkeep::sandbox {
 namespace {
 
 using namespace std::chrono_literals;
-using test::FakeCgroup;
 
 std::string make_in(SessionDirectories& directories, const FakeCgroup& base) {
     auto made = directories.make(base.path(), "server", "session");
