@@ -5,6 +5,8 @@
 #include "sandbox/policy/host_mode.hpp"
 #include "sandbox/server/network_pool.hpp"
 #include "tests/sandbox/fixture.hpp"
+#include "tests/support/process_tree.hpp"
+#include "tests/support/process_tree.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -13,8 +15,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <utility>
 
@@ -36,18 +36,6 @@ struct Made {
 Made& made() {
     static Made only;
     return only;
-}
-
-std::vector<pid_t> children_of(pid_t parent) {
-    std::vector<pid_t> children;
-    const std::string tasks = "/proc/" + std::to_string(parent) + "/task";
-    for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-        std::ifstream in(task.path() / "children");
-        for (pid_t child = 0; in >> child;) {
-            children.push_back(child);
-        }
-    }
-    return children;
 }
 
 /// The elements of `now` that are not in `before`.

@@ -137,7 +137,7 @@ struct StartsFixture {
     WorkerStart::Done note(const std::string& name) {
         return [this, name](Result<sandbox::Worker> result) {
             if (result.has_error()) {
-                ends.push_back(name + ": " + to_string(result.error().code()));
+                ends.push_back(name + ": " + std::string(to_string(result.error().code())));
             } else {
                 ends.push_back(name + ": worker " + std::to_string(result.value().id));
                 workers.push_back(std::move(result).value());
