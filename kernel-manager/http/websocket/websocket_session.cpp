@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/websocket/websocket_session.hpp"
 
+#include "kernel-manager/http/websocket/control_payload.hpp"
 #include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -12,6 +13,7 @@
 #include <boost/beast/websocket/stream.hpp>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -29,14 +31,9 @@ namespace {
 /// First room for a message; it doubles as the message comes, so that a peer cannot make us reserve
 /// what it merely announces.
 constexpr std::size_t kFirstReadBytes = 16ULL << 10U;
-/// A control frame holds 125 bytes, two of which are the code (RFC 6455, section 5.5).
-constexpr std::size_t kReasonBytesMax = 123;
 
 constexpr const char* kNoMemory =
     "other messages take all the memory that there is for those that arrive";
-
-/// Of the payload of a ping that proves receipt.
-constexpr std::size_t kProofBytes = 8;
 
 /// The caller's buffers as the library may copy them: by reference.
 struct Pieces {
@@ -47,39 +44,6 @@ struct Pieces {
     const asio::const_buffer* first;
     const asio::const_buffer* last;
 };
-
-/// Not in the middle of a UTF-8 character.
-std::string cut_reason(std::string reason) {
-    if (reason.size() > kReasonBytesMax) {
-        std::size_t end = kReasonBytesMax;
-        while (end > 0 && (static_cast<unsigned char>(reason[end]) & 0xC0U) == 0x80U) {
-            --end;
-        }
-        reason.resize(end);
-    }
-    return reason;
-}
-
-/// A ping that carries a number (RFC 6455, section 5.5.2).
-std::string make_proof(std::uint64_t number) {
-    std::string ping{'\x89', static_cast<char>(kProofBytes)};
-    for (std::size_t i = kProofBytes; i-- > 0;) {
-        ping += static_cast<char>(number >> 8U * i & 0xFFU);
-    }
-    return ping;
-}
-
-/// Of a pong; nothing if it answers another kind of ping.
-std::optional<std::uint64_t> read_proof(std::string_view payload) {
-    if (payload.size() != kProofBytes) {
-        return std::nullopt;
-    }
-    std::uint64_t number = 0;
-    for (const char byte : payload) {
-        number = number << 8U | static_cast<unsigned char>(byte);
-    }
-    return number;
-}
 
 class BeastSession final : public WebSocketSession,
                            public std::enable_shared_from_this<BeastSession> {
@@ -103,6 +67,11 @@ class BeastSession final : public WebSocketSession,
     asio::awaitable<boost::system::error_code> read_more(std::string& data);
     /// Waits for memory for that many bytes of the message. False: there is none in time.
     asio::awaitable<bool> claim(std::size_t bytes);
+    /// Reads a message that is refused to its end, so that the peer, which is sending, gets to see
+    /// the close frame.
+    asio::awaitable<boost::system::error_code> skip_rest();
+    /// What the peer may take to send that much more of a message.
+    std::chrono::milliseconds time_for(std::size_t bytes) const;
     /// What waits fails with this text.
     void cut(std::string why);
     Error closed_error(const std::string& what) const;
@@ -188,14 +157,20 @@ Error BeastSession::closed_error(const std::string& what) const {
         ErrorCode::kUnavailable, "The WebSocket is closed: " + (why_.empty() ? what : why_) + "."};
 }
 
+std::chrono::milliseconds BeastSession::time_for(std::size_t bytes) const {
+    return std::chrono::milliseconds(
+        static_cast<std::int64_t>(bytes * 1000 / limits_.body_bytes_per_second));
+}
+
 asio::awaitable<bool> BeastSession::claim(std::size_t bytes) {
     const auto begun = Clock::now();
     const auto due = std::exchange(message_due_, Clock::time_point::max());
     // The library refuses a longer message itself.
     const bool granted =
         co_await memory_.grow_to(std::min(bytes, limits_.websocket_message_bytes_max));
-    // The peer could not send meanwhile.
-    message_due_ = due + (Clock::now() - begun);
+    if (due != Clock::time_point::max()) {
+        message_due_ = due + (Clock::now() - begun);  // the peer could not send meanwhile
+    }
     co_return granted;
 }
 
@@ -215,9 +190,19 @@ asio::awaitable<boost::system::error_code> BeastSession::read_more(std::string& 
     if (have == 0) {
         message_due_ = Clock::now() + limits_.body_timeout;
     }
-    message_due_ += std::chrono::milliseconds(
-        static_cast<std::int64_t>(got * 1000 / limits_.body_bytes_per_second));
+    message_due_ += time_for(got);
     co_return failed;
+}
+
+asio::awaitable<boost::system::error_code> BeastSession::skip_rest() {
+    std::array<char, kFirstReadBytes> piece;
+    boost::system::error_code error;
+    while (!error && !stream_.is_message_done()) {
+        auto [failed, got] = co_await stream_.async_read_some(asio::buffer(piece), kAwait);
+        message_due_ += time_for(got);
+        error = failed;
+    }
+    co_return error;
 }
 
 asio::awaitable<Result<WebSocketMessage>> BeastSession::receive() {
@@ -233,10 +218,15 @@ asio::awaitable<Result<WebSocketMessage>> BeastSession::receive() {
     do {
         error = co_await read_more(message.data);
     } while (!error && !stream_.is_message_done());
-    message_due_ = Clock::time_point::max();
     memory_.release();
+    const bool refused = error == asio::error::no_memory;
+    if (refused) {
+        message = {};
+        error = co_await skip_rest();
+    }
+    message_due_ = Clock::time_point::max();
     receiving_ = false;
-    if (error == asio::error::no_memory) {
+    if (refused && !error) {
         close(CloseCode::kTryAgainLater, kNoMemory);
         co_return closed_error(kNoMemory);
     }
