@@ -40,7 +40,8 @@ boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::create(Session
     const std::shared_ptr<Parts> parts = parts_;  // outlives the Service if need be
     const ServiceConfig& config = *parts->config;
     BOOST_OUTCOME_CO_TRY(parts->admission->check(options));
-    BOOST_OUTCOME_CO_TRY(options.network, grant_network(config.gateway.get(), options.network));
+    BOOST_OUTCOME_CO_TRY(
+        options.network, grant_network(config.egress_service.get(), options.network));
     if (!options.limits.consecutive_failures.has_value()) {
         options.limits.consecutive_failures = config.consecutive_failures;
     }

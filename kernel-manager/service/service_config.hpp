@@ -4,7 +4,7 @@
 // and callbacks; every callback may be empty.
 #pragma once
 
-#include "kernel-manager/egress/gateway.hpp"
+#include "kernel-manager/egress/egress_service.hpp"
 #include "kernel-manager/execution/inputs_directory.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/limits/limit_reason.hpp"
@@ -49,7 +49,7 @@ struct ServiceConfig {
     bool zygotes = false;
     ZygoteBounds zygote_bounds;
     /// What sessions may reach of the network; null: nothing.
-    std::shared_ptr<egress::Gateway> gateway;
+    std::shared_ptr<egress::EgressService> egress_service;
     /// One line for the server's log, at most one for each odd thing that a client or a session
     /// does.
     std::function<void(const std::string&)> log;

@@ -70,7 +70,8 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
     setup.id = "ses_" + id;
     setup.spec = *spec;
     BOOST_OUTCOME_CO_TRY(
-        auto network, NetworkAccess::prepare(config_->gateway, setup.id, order.options.network));
+        auto network,
+        NetworkAccess::prepare(config_->egress_service, setup.id, order.options.network));
     const SessionLanguages& languages = languages_of(spec->language);
     setup.catalog = languages.catalog;
     sandbox::Policy policy = make_policy(order.options.limits, languages, *config_, order.slot);
@@ -105,7 +106,7 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
 }
 
 void SessionFactory::connect(SessionSetup& setup) const {
-    setup.gateway = config_->gateway;
+    setup.egress_service = config_->egress_service;
     setup.start_timeout = config_->start_timeout;
     setup.freeze_after = config_->freeze_after;
     setup.log_frozen = [log = config_->log_frozen, session_id = setup.id](bool frozen) {

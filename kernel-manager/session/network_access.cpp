@@ -8,32 +8,32 @@ namespace cellkeep::session {
 static_assert(egress::kProxyPort == sandbox::kProxyPort);
 
 Result<egress::NetworkPolicy> grant_network(
-    const egress::Gateway* gateway, const egress::NetworkPolicy& asked) {
+    const egress::EgressService* egress_service, const egress::NetworkPolicy& asked) {
     if (asked.mode == egress::NetworkMode::kNone) {
         return egress::NetworkPolicy();
     }
-    if (gateway == nullptr) {
+    if (egress_service == nullptr) {
         return Error(
             ErrorCode::kPermissionDenied,
             "network: this server gives sessions no network",
             "Its operator must name hosts with --allow-egress.");
     }
-    return gateway->grant(asked);
+    return egress_service->grant(asked);
 }
 
 Result<NetworkAccess> NetworkAccess::prepare(
-    std::shared_ptr<egress::Gateway> gateway,
+    std::shared_ptr<egress::EgressService> egress_service,
     std::string session_id,
     egress::NetworkPolicy granted) {
     NetworkAccess access;
     if (granted.mode == egress::NetworkMode::kNone) {
         return access;
     }
-    access.gateway_ = std::move(gateway);
+    access.egress_service_ = std::move(egress_service);
     access.session_id_ = std::move(session_id);
     access.granted_ = std::move(granted);
     BOOST_OUTCOME_TRY(
-        access.bundle_, access.gateway_->make_bundle(access.session_id_, access.granted_));
+        access.bundle_, access.egress_service_->make_bundle(access.session_id_, access.granted_));
     return access;
 }
 
@@ -56,17 +56,17 @@ Result<std::shared_ptr<egress::SessionProxy>> NetworkAccess::open(
         return std::shared_ptr<egress::SessionProxy>();
     }
     BOOST_OUTCOME_TRY(
-        auto opened, gateway_->open(session_id_, granted_, sandbox.take_proxy_listener()));
+        auto opened, egress_service_->open(session_id_, granted_, sandbox.take_proxy_listener()));
     env.insert(env.end(), opened.environment.begin(), opened.environment.end());
     bundle_.reset();  // the sandbox has it mounted
     return std::move(opened.proxy);
 }
 
 Status update_network(
-    const egress::Gateway* gateway,
+    const egress::EgressService* egress_service,
     egress::SessionProxy* proxy,
     const egress::NetworkPolicy& wanted) {
-    if (proxy == nullptr || gateway == nullptr) {
+    if (proxy == nullptr || egress_service == nullptr) {
         if (wanted.mode == egress::NetworkMode::kNone) {
             return ok();
         }
@@ -81,7 +81,7 @@ Status update_network(
             "network: only allow may change while the session lives",
             "An empty list closes the network.");
     }
-    BOOST_OUTCOME_TRY(gateway->check_allow(wanted.allow));
+    BOOST_OUTCOME_TRY(egress_service->check_allow(wanted.allow));
     proxy->set_allow(wanted.allow);
     return ok();
 }

@@ -212,13 +212,14 @@ Status SandboxedSession::update(const SessionUpdate& wanted) {
     const auto before = setup_.proxy ? setup_.proxy->policy() : egress::NetworkPolicy();
     if (wanted.network) {
         BOOST_OUTCOME_TRY(
-            update_network(setup_.gateway.get(), setup_.proxy.get(), *wanted.network));
+            update_network(setup_.egress_service.get(), setup_.proxy.get(), *wanted.network));
     }
     if (wanted.limits) {
         Status lowered = apply_limits(*wanted.limits);
         if (lowered.has_error()) {
             // All or nothing. What was in force a moment ago is allowed.
-            (void)update_network(setup_.gateway.get(), setup_.proxy.get(), before).has_value();
+            (void)update_network(setup_.egress_service.get(), setup_.proxy.get(), before)
+                .has_value();
             return lowered;
         }
     }

@@ -3,7 +3,7 @@
 // How a session is made: what its Service gives to it. Values, and callbacks of the Service's.
 #pragma once
 
-#include "kernel-manager/egress/gateway.hpp"
+#include "kernel-manager/egress/egress_service.hpp"
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/inputs_directory.hpp"
 #include "kernel-manager/execution/work_thread.hpp"
@@ -29,9 +29,9 @@ struct SessionSetup {
     KernelSpec spec;  // of its main kernel
     /// What else may run in its sandbox; null: nothing.
     std::shared_ptr<const KernelCatalog> catalog = nullptr;
-    std::vector<std::string> network_env = {};    // "NAME=value", for every kernel
-    std::shared_ptr<egress::Gateway> gateway;     // null: the server gives no network
-    std::shared_ptr<egress::SessionProxy> proxy;  // null: this session has none
+    std::vector<std::string> network_env = {};              // "NAME=value", for every kernel
+    std::shared_ptr<egress::EgressService> egress_service;  // null: the server gives no network
+    std::shared_ptr<egress::SessionProxy> proxy;            // null: this session has none
     std::chrono::milliseconds start_timeout{0};
     /// At rest for so long, the sandbox is frozen until it is needed; 0: never.
     std::chrono::seconds freeze_after{0};

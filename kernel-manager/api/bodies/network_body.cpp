@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/bodies/network_body.hpp"
 
-#include "kernel-manager/egress/gateway.hpp"
+#include "kernel-manager/egress/egress_service.hpp"
 #include "protocol/limits.hpp"
 
 #include <algorithm>

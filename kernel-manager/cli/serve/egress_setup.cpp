@@ -34,8 +34,8 @@ Status each(
 
 }  // namespace
 
-Result<egress::GatewayConfig> plan_egress(const ServeOptions& options) {
-    egress::GatewayConfig config;
+Result<egress::EgressConfig> plan_egress(const ServeOptions& options) {
+    egress::EgressConfig config;
     BOOST_OUTCOME_TRY(
         each(options.allow_egress, "allow-egress", egress::parse_ceiling, [&config](auto entry) {
             config.ceiling.push_back(std::move(entry));
@@ -93,10 +93,10 @@ nlohmann::json to_fields(const egress::EgressRecord& record) {
     return fields;
 }
 
-Result<std::shared_ptr<egress::Gateway>> make_gateway(
-    boost::asio::io_context& io, egress::GatewayConfig config, const std::string& directory) {
+Result<std::shared_ptr<egress::EgressService>> make_egress_service(
+    boost::asio::io_context& io, egress::EgressConfig config, const std::string& directory) {
     if (config.ceiling.empty()) {
-        return std::shared_ptr<egress::Gateway>();
+        return std::shared_ptr<egress::EgressService>();
     }
     nlohmann::json allowed = nlohmann::json::array();
     for (const egress::AllowedHost& entry : config.ceiling) {
@@ -114,14 +114,14 @@ Result<std::shared_ptr<egress::Gateway>> make_gateway(
     config.log = [](const egress::EgressRecord& record) {
         log_event(LogLevel::kInfo, "egress", to_fields(record));
     };
-    BOOST_OUTCOME_TRY(auto gateway, egress::Gateway::create(io, std::move(config)));
+    BOOST_OUTCOME_TRY(auto egress_service, egress::EgressService::create(io, std::move(config)));
     log_event(
         LogLevel::kInfo,
         "egress_allowed",
         {{"hosts", std::move(allowed)},
          {"permitted_addresses", std::move(permitted)},
          {"secrets", std::move(secrets)}});
-    return gateway;
+    return egress_service;
 }
 
 }  // namespace cellkeep::cli

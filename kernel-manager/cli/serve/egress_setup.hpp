@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flags of `cellkeep serve` about its sessions' network, as the gateway's configuration; and
-// what goes through the gateway, as lines of the log.
+// The flags of `cellkeep serve` about its sessions' network, as the configuration of the egress
+// service; and what goes through the egress service, as lines of the log.
 #pragma once
 
 #include "kernel-manager/cli/serve/serve_config.hpp"
-#include "kernel-manager/egress/gateway.hpp"
+#include "kernel-manager/egress/egress_service.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -18,11 +18,11 @@ namespace cellkeep::cli {
 
 /// Reads the files that the options name. kInvalidArgument says which option is wrong; an option
 /// that changes nothing without --allow-egress is wrong without it.
-Result<egress::GatewayConfig> plan_egress(const ServeOptions& options);
+Result<egress::EgressConfig> plan_egress(const ServeOptions& options);
 
 /// Null if the operator allows nothing. Says in the log what is allowed. directory: private.
-Result<std::shared_ptr<egress::Gateway>> make_gateway(
-    boost::asio::io_context& io, egress::GatewayConfig config, const std::string& directory);
+Result<std::shared_ptr<egress::EgressService>> make_egress_service(
+    boost::asio::io_context& io, egress::EgressConfig config, const std::string& directory);
 
 /// The fields of one line of the log.
 nlohmann::json to_fields(const egress::EgressRecord& record);

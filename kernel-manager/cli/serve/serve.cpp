@@ -203,8 +203,9 @@ Status run_server(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(const auto zmq_front, jupyter::ZmqFront::create(io, std::move(zmq)));
     BOOST_OUTCOME_TRY(session::ServiceConfig config, service_config(plan));
     BOOST_OUTCOME_TRY(
-        const auto gateway, make_gateway(io, plan.egress, state_dir.path() + "/egress"));
-    config.gateway = gateway;
+        const auto egress_service,
+        make_egress_service(io, plan.egress, state_dir.path() + "/egress"));
+    config.egress_service = egress_service;
     session::Service service(io, std::move(config));
     service.add_listener(zmq_front.get());
 
@@ -250,8 +251,8 @@ Status run_server(const ServePlan& plan) {
     if (!io.stopped()) {
         log_event(LogLevel::kWarning, "unfinished", {{"waited_ms", kServeLastWork.count()}});
     }
-    if (gateway) {
-        gateway->stop();
+    if (egress_service) {
+        egress_service->stop();
     }
     log_event(LogLevel::kInfo, "stopped");
     return ok();

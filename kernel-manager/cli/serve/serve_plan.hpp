@@ -7,7 +7,7 @@
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/serve/listening.hpp"
-#include "kernel-manager/egress/gateway.hpp"
+#include "kernel-manager/egress/egress_service.hpp"
 #include "kernel-manager/http/access/auth.hpp"
 #include "kernel-manager/jupyter/rest/rest_kernelspecs.hpp"
 #include "kernel-manager/service/service.hpp"
@@ -33,8 +33,8 @@ struct ServePlan {
     std::uint32_t consecutive_failures = 0;
     std::chrono::seconds freeze_after{0};
     std::vector<std::string> allow_degraded;
-    egress::GatewayConfig egress;  // without its log and directory
-    bool store = true;             // in the state directory
+    egress::EgressConfig egress;  // without its log and directory
+    bool store = true;            // in the state directory
     std::optional<int> ready_fd;
     std::string inputs;                        // a directory; empty: none
     std::string image = "auto";                // service_setup.hpp

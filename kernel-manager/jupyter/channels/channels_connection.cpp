@@ -37,12 +37,12 @@ std::string_view state_name(session::KernelState state) {
 ChannelsConnection::ChannelsConnection(
     asio::io_context& io,
     std::shared_ptr<http::WebSocket> socket,
-    std::shared_ptr<ChannelsSeat> seat,
+    std::shared_ptr<ChannelsSubscription> subscription,
     std::shared_ptr<session::Session> session,
     std::shared_ptr<PeerLog> log,
     ChannelsStyle style)
     : socket_(std::move(socket)),
-      seat_(std::move(seat)),
+      subscription_(std::move(subscription)),
       session_(std::move(session)),
       log_(std::move(log)),
       style_(style),
@@ -55,15 +55,15 @@ asio::awaitable<void> ChannelsConnection::run() {
     const auto self = shared_from_this();
     const std::shared_ptr<void> connected = session_->connect_client();
     const std::weak_ptr<ChannelsConnection> weak = self;
-    attachment_ = seat_->attach([weak] {
+    attachment_ = subscription_->attach([weak] {
         if (const auto connection = weak.lock()) {
             connection->wake_.cancel();
         }
     });
     socket_->watch_receipt([weak](std::uint64_t messages) {
         if (const auto connection = weak.lock()) {
-            connection->seat_->acknowledge(connection->attachment_, messages);
-            if (connection->seat_->settled()) {
+            connection->subscription_->acknowledge(connection->attachment_, messages);
+            if (connection->subscription_->settled()) {
                 connection->settle_.cancel();
             }
         }
@@ -84,7 +84,7 @@ asio::awaitable<void> ChannelsConnection::run() {
         }
     }
     stopped_ = true;
-    seat_->detach(attachment_);
+    subscription_->detach(attachment_);
     wake_.cancel();
     settle_.cancel();
     while (!sender_done_) {
@@ -94,7 +94,7 @@ asio::awaitable<void> ChannelsConnection::run() {
 
 /// A client that asks and does not read its answers is not listened to.
 asio::awaitable<void> ChannelsConnection::wait_for_room() {
-    while (!stopped_ && !sender_done_ && seat_->full()) {
+    while (!stopped_ && !sender_done_ && subscription_->full()) {
         (void)co_await room_.async_wait(kAwait);  // Ignored: being cancelled is the event.
     }
 }
@@ -102,13 +102,13 @@ asio::awaitable<void> ChannelsConnection::wait_for_room() {
 asio::awaitable<void> ChannelsConnection::send_all() {
     const auto self = shared_from_this();
     while (!stopped_ && !retiring_) {
-        std::optional<Message> message = seat_->next(attachment_);
+        std::optional<Message> message = subscription_->next(attachment_);
         if (message.has_value()) {
             const Status sent = co_await send_one(std::move(*message));
             if (sent.has_error()) {
                 break;  // receive() fails too, and ends this
             }
-            if (!seat_->full()) {
+            if (!subscription_->full()) {
                 room_.cancel();
             }
         } else if (finishing_) {
@@ -159,7 +159,7 @@ void ChannelsConnection::take(http::WebSocketMessage received) {
         refuse(decoded.value());
         return;
     }
-    session_->submit(std::move(decoded.value().message), seat_);
+    session_->submit(std::move(decoded.value().message), subscription_);
 }
 
 /// An error reply between busy and idle, because clients wait for idle. Only this client gets it.
@@ -167,15 +167,17 @@ void ChannelsConnection::refuse(const DecodedRequest& request) {
     log_->record(PeerEvent::kRejected, request.problem);
     const session::ServerMessages messages(sender());
     if (session::find_reply_type(request.message.header().msg_type).has_value()) {
-        seat_->tell(messages.status("busy", &request.message));
-        seat_->deliver(messages.error_reply(request.message, "MessageRefused", request.problem));
-        seat_->tell(messages.status("idle", &request.message));
+        subscription_->tell(messages.status("busy", &request.message));
+        subscription_->deliver(
+            messages.error_reply(request.message, "MessageRefused", request.problem));
+        subscription_->tell(messages.status("idle", &request.message));
     }
 }
 
 /// The state of now: a client that connects has missed the status messages so far.
 void ChannelsConnection::welcome() {
-    seat_->tell(session::ServerMessages(sender()).status(state_name(session_->state()), nullptr));
+    subscription_->tell(
+        session::ServerMessages(sender()).status(state_name(session_->state()), nullptr));
 }
 
 /// As the kernel's own messages say: clients take another sender for another kernel.
@@ -193,7 +195,7 @@ asio::awaitable<void> ChannelsConnection::retire(std::chrono::milliseconds patie
         settle_.expires_after(patience);
     }
     wake_.cancel();
-    if (!stopped_ && !seat_->settled()) {
+    if (!stopped_ && !subscription_->settled()) {
         (void)co_await settle_.async_wait(kAwait);  // Ignored: over either way.
     }
     stop(CloseCode::kNormal, "The same client has connected once more.");
@@ -201,14 +203,14 @@ asio::awaitable<void> ChannelsConnection::retire(std::chrono::milliseconds patie
 
 void ChannelsConnection::stop(CloseCode code, std::string reason) {
     stopped_ = true;
-    seat_->detach(attachment_);
+    subscription_->detach(attachment_);
     wake_.cancel();
     room_.cancel();
     socket_->close(code, std::move(reason));
 }
 
 void ChannelsConnection::finish(CloseCode code, std::string reason) {
-    seat_->tell(session::ServerMessages(sender()).status("dead", nullptr));
+    subscription_->tell(session::ServerMessages(sender()).status("dead", nullptr));
     finishing_ = true;
     code_ = code;
     reason_ = std::move(reason);

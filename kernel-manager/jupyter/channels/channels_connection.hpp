@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One WebSocket of a client at /api/kernels/{id}/channels: sends what the client's seat has for it
-// and submits what the client asks. One bad message is counted and, where possible, answered; only
-// broken framing ends the socket. All calls on the io_context thread.
+// One WebSocket of a client at /api/kernels/{id}/channels: sends what the client's subscription has
+// for it and submits what the client asks. One bad message is counted and, where possible,
+// answered; only broken framing ends the socket. All calls on the io_context thread.
 #pragma once
 
 #include "kernel-manager/http/websocket/websocket.hpp"
 #include "kernel-manager/jupyter/channels/channels_framing.hpp"
-#include "kernel-manager/jupyter/channels/channels_seat.hpp"
+#include "kernel-manager/jupyter/channels/channels_subscription.hpp"
 #include "kernel-manager/jupyter/peer_log.hpp"
 #include "kernel-manager/kernel/server_messages.hpp"
 #include "kernel-manager/session/session.hpp"
@@ -34,7 +34,7 @@ class ChannelsConnection : public std::enable_shared_from_this<ChannelsConnectio
     ChannelsConnection(
         boost::asio::io_context& io,
         std::shared_ptr<http::WebSocket> socket,
-        std::shared_ptr<ChannelsSeat> seat,
+        std::shared_ptr<ChannelsSubscription> subscription,
         std::shared_ptr<session::Session> session,
         std::shared_ptr<PeerLog> log,
         ChannelsStyle style);
@@ -42,12 +42,12 @@ class ChannelsConnection : public std::enable_shared_from_this<ChannelsConnectio
     ChannelsConnection(const ChannelsConnection&) = delete;
     ChannelsConnection& operator=(const ChannelsConnection&) = delete;
 
-    /// Until the socket is closed. The seat is free for the next one when this returns.
+    /// Until the socket is closed. The subscription is free for the next one when this returns.
     boost::asio::awaitable<void> run();
     /// Makes room for the same client's next socket: sends nothing more, waits until the client has
     /// proved what it has read, but not longer than patience, and stops.
     boost::asio::awaitable<void> retire(std::chrono::milliseconds patience);
-    /// Leaves the seat at once and closes.
+    /// Leaves the subscription at once and closes.
     void stop(http::CloseCode code, std::string reason);
     /// Closes when everything has been sent.
     void finish(http::CloseCode code, std::string reason);
@@ -62,7 +62,7 @@ class ChannelsConnection : public std::enable_shared_from_this<ChannelsConnectio
     std::string sender() const;
 
     std::shared_ptr<http::WebSocket> socket_;
-    std::shared_ptr<ChannelsSeat> seat_;
+    std::shared_ptr<ChannelsSubscription> subscription_;
     std::shared_ptr<session::Session> session_;
     std::shared_ptr<PeerLog> log_;
     ChannelsStyle style_;

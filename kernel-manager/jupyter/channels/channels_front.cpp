@@ -116,7 +116,7 @@ std::shared_ptr<ChannelsHub> ChannelsFront::hub_of(
     const std::shared_ptr<session::Session>& session) {
     std::shared_ptr<ChannelsHub>& hub = hubs_[session->id()];
     if (hub == nullptr) {
-        hub = std::make_shared<ChannelsHub>(io_, session, config_.log, config_.seat);
+        hub = std::make_shared<ChannelsHub>(io_, session, config_.log, config_.subscription);
     }
     return hub;
 }

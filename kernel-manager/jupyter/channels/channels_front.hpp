@@ -22,7 +22,7 @@
 namespace cellkeep::jupyter {
 
 struct ChannelsConfig {
-    SeatConfig seat;
+    SubscriptionConfig subscription;
     /// Gets one line per noteworthy event, rate-limited. May be empty.
     std::function<void(const std::string&)> log;
 };

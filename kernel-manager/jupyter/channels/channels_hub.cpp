@@ -23,7 +23,7 @@ ChannelsHub::ChannelsHub(
     boost::asio::io_context& io,
     std::shared_ptr<session::Session> session,
     PeerLog::Write write,
-    SeatConfig config)
+    SubscriptionConfig config)
     : io_(io),
       session_(std::move(session)),
       log_(std::make_shared<PeerLog>(session_->id(), std::move(write), "channels")),
@@ -60,43 +60,45 @@ std::shared_ptr<ChannelsConnection> ChannelsHub::enter(
         return nullptr;
     }
     Place& place = places_[key];
-    const bool known = place.seat != nullptr;
+    const bool known = place.subscription != nullptr;
     if (!known) {
-        place.seat = std::make_shared<ChannelsSeat>(io_, session_, log_, config_);
+        place.subscription = std::make_shared<ChannelsSubscription>(io_, session_, log_, config_);
     }
-    begin(*place.seat, client, known);
+    begin(*place.subscription, client, known);
     place.connection = std::make_shared<ChannelsConnection>(
-        io_, std::move(socket), place.seat, session_, log_, client.style);
+        io_, std::move(socket), place.subscription, session_, log_, client.style);
     return place.connection;
 }
 
-void ChannelsHub::begin(ChannelsSeat& seat, const ChannelsClient& client, bool known) const {
+void ChannelsHub::begin(
+    ChannelsSubscription& subscription, const ChannelsClient& client, bool known) const {
     const session::OutputJournal& journal = session_->journal();
     if (client.since.has_value()) {
         if (const auto sequence = find_sequence(journal, *client.since)) {
-            seat.begin_after(*sequence);
+            subscription.begin_after(*sequence);
         } else {
-            seat.begin_now(journal.since(0).entries);
+            subscription.begin_now(journal.since(0).entries);
         }
     } else if (client.replay == Replay::kAll) {
-        seat.begin_now(journal.since(0).entries);
+        subscription.begin_now(journal.since(0).entries);
     } else if (client.replay == Replay::kNone) {
-        seat.begin_now({});
+        subscription.begin_now({});
     } else if (client.replay == Replay::kRunning || !known) {
-        seat.begin_now(select_running(journal));
+        subscription.begin_now(select_running(journal));
     } else {
         return;  // from its place, where a question that it has not read still waits
     }
-    ask_again(seat, client);
+    ask_again(subscription, client);
 }
 
 /// A client that has lost what it had is asked once more what its cell waits for.
-void ChannelsHub::ask_again(ChannelsSeat& seat, const ChannelsClient& client) const {
+void ChannelsHub::ask_again(
+    ChannelsSubscription& subscription, const ChannelsClient& client) const {
     const auto question = session_->question();
     if (question.has_value() && !client.session_id.empty() &&
         question->parent().session == client.session_id &&
-        !seat.is_waiting(question->header().msg_id)) {
-        seat.deliver(*question);
+        !subscription.is_waiting(question->header().msg_id)) {
+        subscription.deliver(*question);
     }
 }
 

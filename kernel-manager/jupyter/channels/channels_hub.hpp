@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernel-manager/jupyter/channels/channels_connection.hpp"
-#include "kernel-manager/jupyter/channels/channels_seat.hpp"
+#include "kernel-manager/jupyter/channels/channels_subscription.hpp"
 #include "kernel-manager/jupyter/peer_log.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -44,7 +44,7 @@ class ChannelsHub {
         boost::asio::io_context& io,
         std::shared_ptr<session::Session> session,
         PeerLog::Write write,
-        SeatConfig config);
+        SubscriptionConfig config);
     ~ChannelsHub() = default;
     ChannelsHub(const ChannelsHub&) = delete;
     ChannelsHub& operator=(const ChannelsHub&) = delete;
@@ -64,7 +64,7 @@ class ChannelsHub {
 
  private:
     struct Place {
-        std::shared_ptr<ChannelsSeat> seat;
+        std::shared_ptr<ChannelsSubscription> subscription;
         std::shared_ptr<ChannelsConnection> connection;  // null: the client is away
         std::uint64_t left = 0;                          // order of departure
     };
@@ -76,15 +76,15 @@ class ChannelsHub {
         const std::string& key,
         std::shared_ptr<http::WebSocket> socket,
         const ChannelsClient& client);
-    void begin(ChannelsSeat& seat, const ChannelsClient& client, bool known) const;
-    void ask_again(ChannelsSeat& seat, const ChannelsClient& client) const;
+    void begin(ChannelsSubscription& subscription, const ChannelsClient& client, bool known) const;
+    void ask_again(ChannelsSubscription& subscription, const ChannelsClient& client) const;
     void leave(const std::string& key, const std::shared_ptr<ChannelsConnection>& connection);
     void forget_oldest();
 
     boost::asio::io_context& io_;
     std::shared_ptr<session::Session> session_;
     std::shared_ptr<PeerLog> log_;
-    SeatConfig config_;
+    SubscriptionConfig config_;
     std::map<std::string, Place> places_;
     std::uint64_t departures_ = 0;
     std::uint64_t unnamed_ = 0;

@@ -30,7 +30,7 @@ class KernelDisplayHook(DisplayHook):
         # Called by user code, it is any function; by the cell's last statement itself, its last act.
         caller = sys._getframe(1)
         self._is_last = (
-            caller.f_code is self.shell.kernel.plain.last_code
+            caller.f_code is self.shell.kernel.fast_path.last_code
             and caller.f_code.co_code[caller.f_lasti] == _PRINT_EXPR
         )
         super().__call__(result)

@@ -16,7 +16,7 @@ from .errors import describe, removed_lines
 from .forked import only_in_parent
 from .introspection import Introspection
 from .loop import Runner
-from .plain import PlainCells
+from .fast_path import FastPath
 from .shell import KernelShell
 from .stdin import Stdin
 
@@ -42,7 +42,7 @@ class Kernel(Introspection):
         sys.path.insert(0, "")
         self.cells = CellFiles(cell_hash)
         self.shell = KernelShell.instance(kernel=self)
-        self.plain = PlainCells(self.shell)
+        self.fast_path = FastPath(self.shell)
         self.debugger = debugger.Debugger(self.shell, self.cells)
         # sys.exit() is an error of the cell, as in every notebook; the hint speaks of a terminal.
         warnings.filterwarnings("ignore", message="To exit: use")
@@ -155,7 +155,7 @@ class Kernel(Introspection):
         """Whether nothing is left to do before the reply that may take time: above all, user code."""
         return (
             not self._has_expressions
-            and self.plain.nothing_follows()
+            and self.fast_path.nothing_follows()
             and sys.stdout is self._streams[0]
             and sys.stderr is self._streams[1]
             and sys.__stdout__ is self._streams[2]
@@ -207,8 +207,8 @@ class Kernel(Introspection):
         """IPython's result, and the values of the user expressions if the code succeeded."""
         result = None
         try:
-            if self.plain.takes(code):
-                result = await self.plain.run(code, store_history, silent)
+            if self.fast_path.takes(code):
+                result = await self.fast_path.run(code, store_history, silent)
             else:
                 result = await self._run_special_cell(code, store_history, silent)
         finally:

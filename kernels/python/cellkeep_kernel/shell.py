@@ -158,7 +158,7 @@ class KernelShell(InteractiveShell):
             return
         # run_code() says so, and only of the cell's own code does the traceback begin there: code may
         # catch an error and show it, or run another cell, and go on.
-        self._cell_failed = kwargs.get("running_compiled_code") is True and self.kernel.plain.has_failed(tb)
+        self._cell_failed = kwargs.get("running_compiled_code") is True and self.kernel.fast_path.has_failed(tb)
         try:
             super().showtraceback(exc_tuple, *args, **kwargs)
         finally:

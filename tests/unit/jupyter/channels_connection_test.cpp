@@ -33,7 +33,7 @@ Message make_request(
 /// A hub with clients that the test plays.
 struct HubFixture {
     explicit HubFixture(std::chrono::milliseconds settle_max = std::chrono::minutes(1)) {
-        SeatConfig config;
+        SubscriptionConfig config;
         config.settle_max = settle_max;
         hub = std::make_shared<ChannelsHub>(io, session, nullptr, config);
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells run both ways: by cellkeep_kernel.plain, and by IPython alone. Every message must be the same."""
+"""Cells run both ways: by cellkeep_kernel.fast_path, and by IPython alone. Every message must be the same."""
 
 import itertools
 import re
@@ -9,7 +9,7 @@ from corpus import SESSIONS
 from link_client import Kernel, program_and_paths
 
 # The second kernel's first cell: from then on everything goes IPython's way.
-_ALL_SPECIAL = "get_ipython().kernel.plain.takes = lambda code: False"
+_ALL_SPECIAL = "get_ipython().kernel.fast_path.takes = lambda code: False"
 # The first kernel's: it counts the cells that do not.
 _COUNT = """class Counting:
     def __init__(self, plain): self.plain, self.taken = plain, 0
@@ -18,7 +18,7 @@ _COUNT = """class Counting:
         taken = self.plain.takes(code)
         self.taken += taken
         return taken
-get_ipython().kernel.plain = Counting(get_ipython().kernel.plain)"""
+get_ipython().kernel.fast_path = Counting(get_ipython().kernel.fast_path)"""
 _ADDRESS = re.compile(r"(?:0x| at )[0-9a-f]{6,}")
 _SECONDS = re.compile(r"[\d.]+ (?:ns|µs|us|ms|s)\b")
 
@@ -83,7 +83,7 @@ class BothWays(unittest.TestCase):
                 different.append((number, cell))
                 print(f"--- {name} {number}: {cell!r}", *first_difference(mine, other), sep="\n    ")
         self.assertEqual(different, [])
-        taken = ours.execute("", user_expressions={"n": "get_ipython().kernel.plain.taken"})
+        taken = ours.execute("", user_expressions={"n": "get_ipython().kernel.fast_path.taken"})
         count = int(taken[-2][2]["user_expressions"]["n"]["data"]["text/plain"])
         self.assertGreaterEqual(count, plain_min)
 

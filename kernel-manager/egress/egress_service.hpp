@@ -31,7 +31,7 @@ Result<AllowedHost> parse_ceiling(std::string_view text);
 /// "NAME=ADDRESS": what a name means, whatever the host's resolver says.
 Result<std::pair<std::string, Address>> parse_fixed_name(std::string_view text);
 
-struct GatewayConfig {
+struct EgressConfig {
     std::vector<AllowedHost> ceiling;      // the most that any session may ask for; empty: nothing
     std::vector<AddressRange> permitted;   // besides public addresses
     std::map<std::string, Address> fixed;  // names with a fixed address
@@ -65,14 +65,14 @@ class Bundle {
     std::string path_;
 };
 
-class Gateway {
+class EgressService {
  public:
     /// kInvalidArgument for certificates that are none.
-    static Result<std::shared_ptr<Gateway>> create(
-        boost::asio::io_context& io, GatewayConfig config);
-    Gateway(const Gateway&) = delete;
-    Gateway& operator=(const Gateway&) = delete;
-    ~Gateway();
+    static Result<std::shared_ptr<EgressService>> create(
+        boost::asio::io_context& io, EgressConfig config);
+    EgressService(const EgressService&) = delete;
+    EgressService& operator=(const EgressService&) = delete;
+    ~EgressService();
 
     /// What is asked for, with the bindings of its secrets filled in. kPermissionDenied names what
     /// the operator does not allow; kInvalidArgument: too much of it, or a secret's host is not on
@@ -98,7 +98,7 @@ class Gateway {
 
  private:
     struct State;
-    explicit Gateway(std::unique_ptr<State> state);
+    explicit EgressService(std::unique_ptr<State> state);
     std::unique_ptr<State> state_;
 };
 

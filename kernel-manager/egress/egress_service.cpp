@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/gateway.hpp"
+#include "kernel-manager/egress/egress_service.hpp"
 
 #include "protocol/limits.hpp"
 #include "protocol/support/syscall.hpp"
@@ -69,18 +69,18 @@ Result<std::pair<std::string, Address>> parse_fixed_name(std::string_view text) 
     return std::pair(host.text, range.network);
 }
 
-struct Gateway::State {
+struct EgressService::State {
     explicit State(boost::asio::io_context& context) : io(context) {}
 
     boost::asio::io_context& io;
-    GatewayConfig config;
+    EgressConfig config;
     std::shared_ptr<Resolver> resolver;
     ProxyParts parts;
     std::string trusted;  // PEM: by every session
 };
 
-Gateway::Gateway(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Gateway::~Gateway() = default;
+EgressService::EgressService(std::unique_ptr<State> state) : state_(std::move(state)) {}
+EgressService::~EgressService() = default;
 
 Bundle::~Bundle() {
     if (!path_.empty()) {
@@ -89,8 +89,8 @@ Bundle::~Bundle() {
     }
 }
 
-Result<std::shared_ptr<Gateway>> Gateway::create(
-    boost::asio::io_context& io, GatewayConfig config) {
+Result<std::shared_ptr<EgressService>> EgressService::create(
+    boost::asio::io_context& io, EgressConfig config) {
     auto state = std::make_unique<State>(io);
     if (!config.certificates.empty()) {
         BOOST_OUTCOME_TRY(check_certificates(config.certificates));
@@ -107,10 +107,10 @@ Result<std::shared_ptr<Gateway>> Gateway::create(
     state->parts.log = config.log;
     state->trusted = system_certificates() + config.certificates;
     state->config = std::move(config);
-    return std::shared_ptr<Gateway>(new Gateway(std::move(state)));
+    return std::shared_ptr<EgressService>(new EgressService(std::move(state)));
 }
 
-Status Gateway::check_allow(const std::vector<AllowedHost>& allow) const {
+Status EgressService::check_allow(const std::vector<AllowedHost>& allow) const {
     const auto& ceiling = state_->config.ceiling;
     if (ceiling.empty()) {
         return forbid(
@@ -137,7 +137,7 @@ Status Gateway::check_allow(const std::vector<AllowedHost>& allow) const {
     return ok();
 }
 
-Result<NetworkPolicy> Gateway::grant(const NetworkPolicy& asked) const {
+Result<NetworkPolicy> EgressService::grant(const NetworkPolicy& asked) const {
     if (asked.mode == NetworkMode::kNone) {
         return NetworkPolicy();
     }
@@ -170,7 +170,7 @@ Result<NetworkPolicy> Gateway::grant(const NetworkPolicy& asked) const {
     return granted;
 }
 
-Result<Gateway::Opened> Gateway::open(
+Result<EgressService::Opened> EgressService::open(
     const std::string& session_id, NetworkPolicy policy, UniqueFd listener) {
     Opened opened;
     opened.environment = proxy_environment();
@@ -198,7 +198,7 @@ Result<Gateway::Opened> Gateway::open(
     return opened;
 }
 
-Result<Bundle> Gateway::make_bundle(
+Result<Bundle> EgressService::make_bundle(
     const std::string& session_id, const NetworkPolicy& policy) const {
     std::error_code error;
     std::filesystem::create_directories(state_->config.directory, error);
@@ -222,7 +222,7 @@ Result<Bundle> Gateway::make_bundle(
     return bundle;
 }
 
-void Gateway::stop() {
+void EgressService::stop() {
     state_->resolver->stop();
 }
 

@@ -31,25 +31,25 @@
 
 namespace cellkeep::jupyter {
 
-struct SeatConfig {
+struct SubscriptionConfig {
     std::chrono::milliseconds stall_max = limits::kChannelsStallMax;
     std::chrono::milliseconds hold_max = limits::kChannelsHoldMax;
     /// How long the old socket of a client that has opened a new one may still prove receipt.
     std::chrono::milliseconds settle_max{1000};
 };
 
-class ChannelsSeat final : public session::OutputObserver,
-                           public session::ReplySink,
-                           public std::enable_shared_from_this<ChannelsSeat> {
+class ChannelsSubscription final : public session::OutputObserver,
+                                   public session::ReplySink,
+                                   public std::enable_shared_from_this<ChannelsSubscription> {
  public:
-    ChannelsSeat(
+    ChannelsSubscription(
         boost::asio::io_context& io,
         std::shared_ptr<session::Session> session,
         std::shared_ptr<PeerLog> log,
-        SeatConfig config);
-    ~ChannelsSeat() override;
-    ChannelsSeat(const ChannelsSeat&) = delete;
-    ChannelsSeat& operator=(const ChannelsSeat&) = delete;
+        SubscriptionConfig config);
+    ~ChannelsSubscription() override;
+    ChannelsSubscription(const ChannelsSubscription&) = delete;
+    ChannelsSubscription& operator=(const ChannelsSubscription&) = delete;
 
     // --- where it begins; each replaces what waits
     /// With what is published from now on, after these messages of the past.
@@ -123,12 +123,12 @@ class ChannelsSeat final : public session::OutputObserver,
     void arm(
         boost::asio::steady_timer& timer,
         std::chrono::milliseconds delay,
-        void (ChannelsSeat::*action)());
+        void (ChannelsSubscription::*action)());
     void end_hold();
 
     std::shared_ptr<session::Session> session_;
     std::shared_ptr<PeerLog> log_;
-    SeatConfig config_;
+    SubscriptionConfig config_;
     boost::asio::steady_timer stall_timer_;
     boost::asio::steady_timer hold_timer_;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/egress/gateway.hpp"
+#include "kernel-manager/egress/egress_service.hpp"
 
 #include "protocol/support/syscall.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -40,73 +40,73 @@ NetworkPolicy asked(
 
 struct Fixture {
     explicit Fixture(const std::vector<std::string>& ceiling, std::vector<Secret> secrets = {}) {
-        GatewayConfig config;
+        EgressConfig config;
         for (const std::string& text : ceiling) {
             config.ceiling.push_back(parse_ceiling(text).value());
         }
         config.secrets = std::move(secrets);
         config.directory = directory.path() + "/egress";
-        gateway = Gateway::create(io, std::move(config)).value();
+        egress_service = EgressService::create(io, std::move(config)).value();
     }
     test::TemporaryDirectory directory;
     boost::asio::io_context io;
-    std::shared_ptr<Gateway> gateway;
+    std::shared_ptr<EgressService> egress_service;
 };
 
 }  // namespace
 
-TEST_CASE("without an operator's word no session has a network", "[egress][gateway]") {
+TEST_CASE("without an operator's word no session has a network", "[egress][service]") {
     const Fixture fixture({});
-    CHECK(fixture.gateway->grant(NetworkPolicy()).value() == NetworkPolicy());
+    CHECK(fixture.egress_service->grant(NetworkPolicy()).value() == NetworkPolicy());
     for (const auto& policy : {asked({}), asked({"example.org"})}) {
-        const auto refused = fixture.gateway->grant(policy);
+        const auto refused = fixture.egress_service->grant(policy);
         REQUIRE(refused.has_error());
         CHECK(refused.error().code() == ErrorCode::kPermissionDenied);
         CHECK_THAT(refused.error().hint(), Contains("--allow-egress"));
     }
 }
 
-TEST_CASE("a session gets what the operator allows, and nothing beyond", "[egress][gateway]") {
+TEST_CASE("a session gets what the operator allows, and nothing beyond", "[egress][service]") {
     const Fixture fixture({"*.example.org:443", "mirror.example:80"});
-    CHECK(fixture.gateway->grant(asked({"a.example.org", "mirror.example:80"})).has_value());
-    CHECK(fixture.gateway->grant(asked({"*.a.example.org"})).has_value());
-    CHECK(fixture.gateway->grant(asked({})).has_value());
+    CHECK(fixture.egress_service->grant(asked({"a.example.org", "mirror.example:80"})).has_value());
+    CHECK(fixture.egress_service->grant(asked({"*.a.example.org"})).has_value());
+    CHECK(fixture.egress_service->grant(asked({})).has_value());
     for (const char* other :
          {"example.org", "a.example.org:80", "mirror.example", "*.example.net", "192.0.2.1"}) {
         CAPTURE(other);
-        const auto refused = fixture.gateway->grant(asked({"a.example.org", other}));
+        const auto refused = fixture.egress_service->grant(asked({"a.example.org", other}));
         REQUIRE(refused.has_error());
         CHECK(refused.error().code() == ErrorCode::kPermissionDenied);
         CHECK_THAT(refused.error().message(), Contains(other));
     }
 }
 
-TEST_CASE("an allowlist has kEgressAllowedHostsMax entries, not one more", "[egress][gateway]") {
+TEST_CASE("an allowlist has kEgressAllowedHostsMax entries, not one more", "[egress][service]") {
     const Fixture fixture({"*:443"});
     std::vector<std::string> many;
     for (std::size_t i = 0; i < limits::kEgressAllowedHostsMax; ++i) {
         many.push_back("h" + std::to_string(i) + ".example");
     }
-    CHECK(fixture.gateway->grant(asked(many)).has_value());
+    CHECK(fixture.egress_service->grant(asked(many)).has_value());
     many.emplace_back("one.more.example");
-    CHECK(fixture.gateway->grant(asked(many)).error().code() == ErrorCode::kInvalidArgument);
+    CHECK(fixture.egress_service->grant(asked(many)).error().code() == ErrorCode::kInvalidArgument);
 }
 
-TEST_CASE("a secret is granted by name, with its host on the list", "[egress][gateway]") {
+TEST_CASE("a secret is granted by name, with its host on the list", "[egress][service]") {
     const Fixture fixture({"*:443"}, {secret("a", "api.example"), secret("b", "b.example")});
-    const auto granted = fixture.gateway->grant(asked({"api.example"}, {"a"}));
+    const auto granted = fixture.egress_service->grant(asked({"api.example"}, {"a"}));
     REQUIRE(granted.has_value());
     CHECK(granted.value().secrets.at(0).variable == "TOKEN_a");
     CHECK(to_string(granted.value().secrets.at(0).host) == "api.example:443");
     CHECK(
-        fixture.gateway->grant(asked({"api.example"}, {"c"})).error().code() ==
+        fixture.egress_service->grant(asked({"api.example"}, {"c"})).error().code() ==
         ErrorCode::kPermissionDenied);
     CHECK(
-        fixture.gateway->grant(asked({"api.example"}, {"b"})).error().code() ==
+        fixture.egress_service->grant(asked({"api.example"}, {"b"})).error().code() ==
         ErrorCode::kInvalidArgument);
 }
 
-TEST_CASE("a session uses kEgressSecretsMax secrets, not one more", "[egress][gateway]") {
+TEST_CASE("a session uses kEgressSecretsMax secrets, not one more", "[egress][service]") {
     std::vector<Secret> secrets;
     std::vector<std::string> names;
     for (std::size_t i = 0; i < limits::kEgressSecretsMax + 1; ++i) {
@@ -114,20 +114,20 @@ TEST_CASE("a session uses kEgressSecretsMax secrets, not one more", "[egress][ga
         secrets.push_back(secret(names.back(), "api.example"));
     }
     const Fixture fixture({"*:443"}, secrets);
-    CHECK(fixture.gateway->grant(asked({"api.example"}, names)).has_error());
+    CHECK(fixture.egress_service->grant(asked({"api.example"}, names)).has_error());
     names.pop_back();
-    CHECK(fixture.gateway->grant(asked({"api.example"}, names)).has_value());
+    CHECK(fixture.egress_service->grant(asked({"api.example"}, names)).has_value());
 }
 
-TEST_CASE("a session's environment has placeholders, no values", "[egress][gateway]") {
+TEST_CASE("a session's environment has placeholders, no values", "[egress][service]") {
     Fixture fixture({"*:443"}, {secret("a", "api.example")});
-    const auto policy = fixture.gateway->grant(asked({"api.example"}, {"a"})).value();
+    const auto policy = fixture.egress_service->grant(asked({"api.example"}, {"a"})).value();
     std::vector<std::string> environments;
     for (int i = 0; i < 2; ++i) {
         boost::asio::ip::tcp::acceptor listener(
             fixture.io, {boost::asio::ip::address_v4::loopback(), 0});
         const auto opened =
-            fixture.gateway->open("ses_1", policy, UniqueFd(listener.release())).value();
+            fixture.egress_service->open("ses_1", policy, UniqueFd(listener.release())).value();
         std::string all;
         for (const std::string& variable : opened.environment) {
             all += variable + "\n";
@@ -145,23 +145,23 @@ TEST_CASE("a session's environment has placeholders, no values", "[egress][gatew
     (void)fixture.io.run_for(std::chrono::seconds(20));
 }
 
-TEST_CASE("a proxy needs a listening socket", "[egress][gateway]") {
+TEST_CASE("a proxy needs a listening socket", "[egress][service]") {
     Fixture fixture({"*:443"});
-    const auto policy = fixture.gateway->grant(asked({})).value();
-    CHECK(fixture.gateway->open("ses_1", policy, UniqueFd()).has_error());
+    const auto policy = fixture.egress_service->grant(asked({})).value();
+    CHECK(fixture.egress_service->open("ses_1", policy, UniqueFd()).has_error());
     auto pair = make_socket_pair(SOCK_STREAM).value();
-    CHECK(fixture.gateway->open("ses_1", policy, std::move(pair.first)).has_error());
+    CHECK(fixture.egress_service->open("ses_1", policy, std::move(pair.first)).has_error());
 }
 
 TEST_CASE(
-    "a bundle has the authority only for sessions with secrets, and goes", "[egress][gateway]") {
+    "a bundle has the authority only for sessions with secrets, and goes", "[egress][service]") {
     const Fixture fixture({"*:443"}, {secret("a", "api.example")});
-    const auto plain = fixture.gateway->grant(asked({})).value();
-    const auto with = fixture.gateway->grant(asked({"api.example"}, {"a"})).value();
+    const auto plain = fixture.egress_service->grant(asked({})).value();
+    const auto with = fixture.egress_service->grant(asked({"api.example"}, {"a"})).value();
     std::string path;
     {
-        const auto one = fixture.gateway->make_bundle("ses_1", plain);
-        const auto other = fixture.gateway->make_bundle("ses_2", with);
+        const auto one = fixture.egress_service->make_bundle("ses_1", plain);
+        const auto other = fixture.egress_service->make_bundle("ses_2", with);
         REQUIRE(one.has_value());
         REQUIRE(other.has_value());
         path = one.value().path();
@@ -170,19 +170,20 @@ TEST_CASE(
         struct stat status {};
         REQUIRE(::stat(path.c_str(), &status) == 0);
         CHECK((status.st_mode & 0777U) == 0644U);
-        CHECK(fixture.gateway->make_bundle("ses_1", plain).has_error());  // never written over
+        CHECK(
+            fixture.egress_service->make_bundle("ses_1", plain).has_error());  // never written over
     }
     CHECK_FALSE(std::filesystem::exists(path));
 }
 
-TEST_CASE("a gateway with invalid certificates is refused", "[egress][gateway]") {
+TEST_CASE("an egress service with invalid certificates is refused", "[egress][service]") {
     boost::asio::io_context io;
-    GatewayConfig config;
+    EgressConfig config;
     config.certificates = "text";
-    CHECK(Gateway::create(io, std::move(config)).has_error());
+    CHECK(EgressService::create(io, std::move(config)).has_error());
 }
 
-TEST_CASE("a fixed name is a name and an address", "[egress][gateway]") {
+TEST_CASE("a fixed name is a name and an address", "[egress][service]") {
     const auto fixed = parse_fixed_name("Index.example=127.0.0.1");
     REQUIRE(fixed.has_value());
     CHECK(fixed.value().first == "index.example");
@@ -202,7 +203,7 @@ TEST_CASE("a fixed name is a name and an address", "[egress][gateway]") {
     }
 }
 
-TEST_CASE("only an operator may allow every host of a port", "[egress][gateway]") {
+TEST_CASE("only an operator may allow every host of a port", "[egress][service]") {
     CHECK(to_string(parse_ceiling("*:443").value()) == "*:443");
     for (const char* wrong : {"*", "*:", "*:0", "*:443:443", "**:443", "*.:443"}) {
         CAPTURE(wrong);

@@ -55,7 +55,7 @@ def _without_own(traceback):
     return traceback
 
 
-class PlainCells:
+class FastPath:
     def __init__(self, shell):
         """When the shell is as every session finds it."""
         self._shell = shell

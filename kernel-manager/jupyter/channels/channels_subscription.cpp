@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/jupyter/channels/channels_seat.hpp"
+#include "kernel-manager/jupyter/channels/channels_subscription.hpp"
 
 #include "protocol/header.hpp"
 #include "protocol/json.hpp"
@@ -16,34 +16,34 @@ constexpr std::size_t kBytesMax = limits::kChannelsWaitingBytesMax;
 
 }  // namespace
 
-ChannelsSeat::ChannelsSeat(
+ChannelsSubscription::ChannelsSubscription(
     boost::asio::io_context& io,
     std::shared_ptr<session::Session> session,
     std::shared_ptr<PeerLog> log,
-    SeatConfig config)
+    SubscriptionConfig config)
     : session_(std::move(session)),
       log_(std::move(log)),
       config_(config),
       stall_timer_(io),
       hold_timer_(io) {}
 
-ChannelsSeat::~ChannelsSeat() {
+ChannelsSubscription::~ChannelsSubscription() {
     if (subscribed_) {
         session_->unsubscribe(this);
     }
 }
 
-void ChannelsSeat::begin_now(std::vector<session::OutputEntry> past) {
+void ChannelsSubscription::begin_now(std::vector<session::OutputEntry> past) {
     follow(std::move(past));
 }
 
-void ChannelsSeat::begin_after(std::uint64_t sequence) {
+void ChannelsSubscription::begin_after(std::uint64_t sequence) {
     session::OutputJournal::Replay replay = session_->journal().since(sequence);
     note_lost(replay.missed, "the journal no longer keeps what a client missed");
     follow(std::move(replay.entries));
 }
 
-void ChannelsSeat::follow(std::vector<session::OutputEntry> entries) {
+void ChannelsSubscription::follow(std::vector<session::OutputEntry> entries) {
     output_.assign(
         std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
     seen_ = session_->journal().last_sequence();
@@ -54,7 +54,7 @@ void ChannelsSeat::follow(std::vector<session::OutputEntry> entries) {
     }
 }
 
-std::uint64_t ChannelsSeat::attach(Wake wake) {
+std::uint64_t ChannelsSubscription::attach(Wake wake) {
     detach(attachment_);
     hold_timer_.cancel();
     if (parked_) {
@@ -64,17 +64,17 @@ std::uint64_t ChannelsSeat::attach(Wake wake) {
     return ++attachment_;
 }
 
-void ChannelsSeat::detach(std::uint64_t attachment) {
+void ChannelsSubscription::detach(std::uint64_t attachment) {
     if (attachment != attachment_ || !attached()) {
         return;
     }
     wake_ = nullptr;
     take_back();
-    arm(hold_timer_, config_.hold_max, &ChannelsSeat::end_hold);
+    arm(hold_timer_, config_.hold_max, &ChannelsSubscription::end_hold);
 }
 
 /// What was sent last stands first again, in order.
-void ChannelsSeat::take_back() {
+void ChannelsSubscription::take_back() {
     while (!sent_.empty()) {
         Sent& last = sent_.back();
         if (last.sequence > 0) {
@@ -94,13 +94,13 @@ void ChannelsSeat::take_back() {
     recount_unkept();
 }
 
-void ChannelsSeat::wake() const {
+void ChannelsSubscription::wake() const {
     if (wake_) {
         wake_();
     }
 }
 
-std::optional<protocol::Message> ChannelsSeat::next(std::uint64_t attachment) {
+std::optional<protocol::Message> ChannelsSubscription::next(std::uint64_t attachment) {
     if (attachment != attachment_ || !attached()) {
         return std::nullopt;
     }
@@ -122,7 +122,7 @@ std::optional<protocol::Message> ChannelsSeat::next(std::uint64_t attachment) {
     return std::nullopt;
 }
 
-protocol::Message ChannelsSeat::take_extra(std::deque<Extra>& extras) {
+protocol::Message ChannelsSubscription::take_extra(std::deque<Extra>& extras) {
     Extra extra = std::move(extras.front());
     extras.pop_front();
     extra_bytes_ -= extra.message.frame().size();
@@ -130,7 +130,7 @@ protocol::Message ChannelsSeat::take_extra(std::deque<Extra>& extras) {
     return extra.message;
 }
 
-protocol::Message ChannelsSeat::take_output() {
+protocol::Message ChannelsSubscription::take_output() {
     session::OutputEntry entry = std::move(output_.front());
     output_.pop_front();
     if (unkept_ > 0) {
@@ -145,7 +145,7 @@ protocol::Message ChannelsSeat::take_output() {
 }
 
 /// A message in the place of those that are missing, for the person who reads the cell.
-protocol::Message ChannelsSeat::take_notice() {
+protocol::Message ChannelsSubscription::take_notice() {
     const std::uint64_t lost = std::exchange(lost_, 0);
     std::string sender = "cellkeep-" + session_->id();
     std::string parent = std::exchange(lost_parent_, "{}");
@@ -176,7 +176,7 @@ protocol::Message ChannelsSeat::take_notice() {
     return std::move(message).value();
 }
 
-void ChannelsSeat::keep_sent(Sent sent) {
+void ChannelsSubscription::keep_sent(Sent sent) {
     sent_bytes_ += sent.message.frame().size();
     sent_.push_back(std::move(sent));
     while (sent_.size() > limits::kChannelsUnprovenMessagesMax ||
@@ -187,7 +187,7 @@ void ChannelsSeat::keep_sent(Sent sent) {
     }
 }
 
-void ChannelsSeat::acknowledge(std::uint64_t attachment, std::uint64_t messages) {
+void ChannelsSubscription::acknowledge(std::uint64_t attachment, std::uint64_t messages) {
     if (attachment != attachment_ || !attached()) {
         return;
     }
@@ -198,13 +198,13 @@ void ChannelsSeat::acknowledge(std::uint64_t attachment, std::uint64_t messages)
     }
 }
 
-void ChannelsSeat::tell(protocol::Message message) {
+void ChannelsSubscription::tell(protocol::Message message) {
     extra_bytes_ += message.frame().size();
     extras_.push_back({std::move(message), session_->journal().last_sequence(), true});
     wake();
 }
 
-void ChannelsSeat::deliver(const protocol::Message& message) {
+void ChannelsSubscription::deliver(const protocol::Message& message) {
     const bool urgent = message.channel() == protocol::Channel::kControl;
     std::deque<Extra>& extras = urgent ? urgent_ : extras_;
     extras.push_back({message, urgent ? 0 : session_->journal().last_sequence(), false});
@@ -217,17 +217,17 @@ void ChannelsSeat::deliver(const protocol::Message& message) {
     wake();
 }
 
-bool ChannelsSeat::is_waiting(std::string_view msg_id) const {
+bool ChannelsSubscription::is_waiting(std::string_view msg_id) const {
     return std::any_of(extras_.begin(), extras_.end(), [&](const Extra& extra) {
         return extra.message.header().msg_id == msg_id;
     });
 }
 
-bool ChannelsSeat::full() const {
+bool ChannelsSubscription::full() const {
     return extras_.size() + urgent_.size() >= kMessagesMax || extra_bytes_ >= kBytesMax;
 }
 
-void ChannelsSeat::on_output(const session::OutputEntry& entry) {
+void ChannelsSubscription::on_output(const session::OutputEntry& entry) {
     output_.push_back(entry);
     seen_ = entry.sequence;
     count_unkept();
@@ -241,7 +241,7 @@ void ChannelsSeat::on_output(const session::OutputEntry& entry) {
     wake();
 }
 
-void ChannelsSeat::count_unkept() {
+void ChannelsSubscription::count_unkept() {
     const session::OutputJournal& journal = session_->journal();
     const std::uint64_t first_kept = journal.last_sequence() + 1 - journal.size();
     while (unkept_ < output_.size() && output_[unkept_].sequence < first_kept) {
@@ -250,7 +250,7 @@ void ChannelsSeat::count_unkept() {
     }
 }
 
-void ChannelsSeat::recount_unkept() {
+void ChannelsSubscription::recount_unkept() {
     unkept_ = 0;
     unkept_bytes_ = 0;
     count_unkept();
@@ -259,7 +259,7 @@ void ChannelsSeat::recount_unkept() {
     resume_if(was_congested);
 }
 
-void ChannelsSeat::lose_unkept(std::size_t messages) {
+void ChannelsSubscription::lose_unkept(std::size_t messages) {
     for (std::size_t i = 0; i < messages; ++i) {
         const protocol::Message& message = output_.front().message;
         unkept_bytes_ -= message.frame().size();
@@ -270,7 +270,7 @@ void ChannelsSeat::lose_unkept(std::size_t messages) {
     note_lost(messages, "a client does not take its output");
 }
 
-void ChannelsSeat::note_lost(std::uint64_t messages, const char* why) {
+void ChannelsSubscription::note_lost(std::uint64_t messages, const char* why) {
     if (messages > 0) {
         lost_ += messages;
         lost_total_ += messages;
@@ -278,12 +278,12 @@ void ChannelsSeat::note_lost(std::uint64_t messages, const char* why) {
     }
 }
 
-void ChannelsSeat::update_congestion() {
+void ChannelsSubscription::update_congestion() {
     const bool high = unkept_ >= kMessagesMax / 2 || unkept_bytes_ >= kBytesMax / 2;
     const bool low = unkept_ < kMessagesMax / 8 * 3 && unkept_bytes_ < kBytesMax / 8 * 3;
     if (!congested_ && high && !behind_) {
         congested_ = true;
-        arm(stall_timer_, config_.stall_max, &ChannelsSeat::leave_behind);
+        arm(stall_timer_, config_.stall_max, &ChannelsSubscription::leave_behind);
     } else if (congested_ && (low || behind_)) {
         congested_ = false;
         stall_timer_.cancel();
@@ -291,13 +291,13 @@ void ChannelsSeat::update_congestion() {
 }
 
 /// Never from inside on_output().
-void ChannelsSeat::resume_if(bool was_congested) {
+void ChannelsSubscription::resume_if(bool was_congested) {
     if (was_congested && !congested_) {
         session_->resume_output();
     }
 }
 
-void ChannelsSeat::leave_behind() {
+void ChannelsSubscription::leave_behind() {
     if (!congested_) {
         return;
     }
@@ -308,13 +308,13 @@ void ChannelsSeat::leave_behind() {
     wake();
 }
 
-void ChannelsSeat::end_hold() {
+void ChannelsSubscription::end_hold() {
     if (!attached()) {
         park();
     }
 }
 
-void ChannelsSeat::park() {
+void ChannelsSubscription::park() {
     hold_timer_.cancel();
     if (parked_) {
         return;
@@ -330,13 +330,13 @@ void ChannelsSeat::park() {
     }
 }
 
-void ChannelsSeat::arm(
+void ChannelsSubscription::arm(
     boost::asio::steady_timer& timer,
     std::chrono::milliseconds delay,
-    void (ChannelsSeat::*action)()) {
+    void (ChannelsSubscription::*action)()) {
     timer.expires_after(delay);
     timer.async_wait([weak = weak_from_this(), action](const boost::system::error_code& error) {
-        const std::shared_ptr<ChannelsSeat> self = weak.lock();
+        const std::shared_ptr<ChannelsSubscription> self = weak.lock();
         if (self != nullptr && !error) {
             (self.get()->*action)();
         }
