@@ -107,7 +107,7 @@ void OutputBuffer::send(StreamName name, std::string_view text) {
                                     : R"({"name":"stderr","text":)");
     protocol::append_json_string(json, text);
     json += '}';
-    // Ignored: the only failure is a peer that is gone, and then nobody reads output.
+    // Ignored: the only failure is a peer that is gone, and then no process reads output.
     (void)outbox_.publish({.type = "stream", .content = json});
 }
 

@@ -34,7 +34,7 @@ enum class StreamName { kStdout, kStderr };
 enum class AfterWrite {
     kNothing,
     kFlush,     // call flush() now
-    kSchedule,  // no cell runs, so nobody keeps the delay: call flush() soon
+    kSchedule,  // no cell runs, so no timer keeps the delay: call flush() soon
 };
 
 class OutputBuffer {

@@ -90,7 +90,7 @@ const sandbox::Control& denial_control(const Sandbox& sandbox) {
 
 }  // namespace
 
-TEST_CASE("a refused call that matters answers EPERM and is told by its name") {
+TEST_CASE("a refused call that matters answers EPERM and is reported by its name") {
     struct Refused {
         const char* name;
         Arguments probe;
@@ -155,7 +155,7 @@ TEST_CASE("a refused call that matters answers EPERM and is told by its name") {
     require_ok(sandbox.destroy());
 }
 
-TEST_CASE("what is allowed, and what programs try by habit, is not told") {
+TEST_CASE("what is allowed, and what programs try by habit, is not reported") {
     auto sandbox = make_sandbox();
     for (const auto& [probe, answer] : std::vector<std::pair<Arguments, std::string>>{
              {{"socket", text(AF_INET), text(SOCK_STREAM), "0"}, "ok"},
@@ -224,7 +224,8 @@ TEST_CASE("while a guest is being refused, its workers can be started, ended and
     CHECK(wait_readable(flood.pidfd.get()));
 }
 
-TEST_CASE("where nobody can be told, the calls are refused all the same, and the report says so") {
+TEST_CASE(
+    "without a watcher of denials the calls are refused all the same, and the report says so") {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {

@@ -333,7 +333,7 @@ TEST_CASE("27 a session cannot replace or extend its filter") {
     });
 }
 
-TEST_CASE("28 nobody's scheduling can be changed but one's own") {
+TEST_CASE("28 a process can change its own scheduling and no other's") {
     // Outside the calls get past the permission check and fail on their arguments.
     const std::string here = text(::getpid());
     check_all({

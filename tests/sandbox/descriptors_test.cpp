@@ -216,7 +216,7 @@ TEST_CASE("pid 1 holds its two sockets, its notes and nothing else of the host")
     require_ok(sandbox.destroy());
 }
 
-TEST_CASE("30 the peer of a socket is told by its ids, not by a handle to it") {
+TEST_CASE("30 the peer of a socket is known by its ids, not by a handle to it") {
     // By number: 77 is SO_PEERPIDFD (Linux 6.5), 59 SO_PEERGROUPS, 31 SO_PEERSEC.
     auto sandbox = make_sandbox();
     for (const char* option : {"77", "59", "31", "26"}) {

@@ -64,7 +64,7 @@ std::string count_sleeps(Sandbox& sandbox, const std::string& seconds) {
 
 }  // namespace
 
-TEST_CASE("the sweep of a group takes its workers and what they lead, and nobody else") {
+TEST_CASE("the sweep of a group takes its workers and what they lead, and nothing else") {
     auto sandbox = make_sandbox();
     const auto other =
         must_start(sandbox, 0, {"/usr/bin/sh", "-c", "sleep 1000 & setsid sleep 1000 & wait"});

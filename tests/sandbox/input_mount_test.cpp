@@ -63,7 +63,7 @@ print(open(path).read(), end="")
 
 }  // namespace
 
-TEST_CASE("an input is there to be read, and nobody inside can change, replace or run it") {
+TEST_CASE("an input can be read, and no process inside can change, replace or run it") {
     const TemporaryDirectory host;
     make_file(host.path() + "/table.csv", "a,b\n1,2\n", 0666);
     make_file(host.path() + "/tool", std::string(8192, '#'), 0755);

@@ -48,8 +48,8 @@ void ArtifactTracker::stop_watching() {
 }
 
 void ArtifactTracker::begin() {
-    Changes nobodys;
-    update(nobodys);
+    Changes unowned;
+    update(unowned);
     started_ = true;
     begun_at_ = file_clock_now();
 }
@@ -181,7 +181,7 @@ void ArtifactTracker::look_at(const std::string& path, Evidence evidence, Change
     if (evidence == Evidence::kWritten && known != listing_.end() &&
         known->second == state.value() && state.value().changed >= begun_at_) {
         // Written in the same tick of the clock as before, with the same size: only the note tells.
-        // A close tells nothing of the kind. It can come late: whoever looks into /proc/PID/fd, and
+        // A close proves nothing. It can come late: a process that looks into /proc/PID/fd, and
         // a fork before its exec, keeps a file open after its writer has closed it.
         changes.files.try_emplace(path, Change{Artifact::Change::kModified, state.value()});
         return;

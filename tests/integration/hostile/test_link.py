@@ -90,7 +90,7 @@ def bystander(server: Server) -> Iterator[Attacker]:
 
 
 @pytest.mark.parametrize("abuse", ABUSES)
-def test_abuse_of_the_link_ends_in_one_answer_and_hurts_nobody_else(
+def test_abuse_of_the_link_ends_in_one_answer_and_hurts_no_other_session(
     server: Server, bystander: Attacker, abuse: str
 ) -> None:
     session = server.create(limits={"wall_ms": 2000})

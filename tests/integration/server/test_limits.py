@@ -51,7 +51,7 @@ def test_cpu_time_has_its_own_limit(server: Server) -> None:
     assert session.delete() == 204
 
 
-def test_ten_gigabytes_are_oom_and_nobody_else_notices(server: Server, session: Session) -> None:
+def test_ten_gigabytes_are_oom_and_no_other_session_notices(server: Server, session: Session) -> None:
     other = server.create()
     other.execute("import os\npid, n = os.getpid(), 0")
     stop = threading.Event()

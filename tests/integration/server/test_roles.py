@@ -121,9 +121,9 @@ def test_another_agents_session_is_answered_as_none(ask: Ask, owned: dict) -> No
         ("DELETE", "/files/a", {}),
     ):
         theirs = ask("bob", method, owned["path"] + rest, **more)
-        nobodys = ask("bob", method, absent + rest, **more)
+        absent_answer = ask("bob", method, absent + rest, **more)
         assert theirs.status_code == 404, (method, rest, theirs.text)
-        assert anonymous(theirs.text, owned["id"]) == anonymous(nobodys.text, absent[13:])
+        assert anonymous(theirs.text, owned["id"]) == anonymous(absent_answer.text, absent[13:])
     kernel = "/api/kernels/" + owned["kernel_id"]
     for method, path in (("GET", kernel), ("DELETE", kernel), ("POST", kernel + "/restart")):
         assert ask("bob", method, path).status_code == 404

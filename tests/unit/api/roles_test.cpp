@@ -166,7 +166,7 @@ TEST_CASE("each operation answers each role as the document says", "[agent][role
     }
 }
 
-TEST_CASE("what is another agent's is answered as what is nobody's", "[agent][roles]") {
+TEST_CASE("what is another agent's is answered as what does not exist", "[agent][roles]") {
     for (const Operation& operation : operations()) {
         if (!operation.names_something()) {
             continue;
@@ -175,14 +175,14 @@ TEST_CASE("what is another agent's is answered as what is nobody's", "[agent][ro
         Inhabited world;
         const std::string target = world.target_of(operation.path);
         const auto hers = world.ask(kBobToken, operation.method, target, Inhabited::kCode);
-        const auto nobodys = world.ask(
+        const auto absent_answer = world.ask(
             kBobToken, operation.method, Inhabited::absent_of(operation.path), Inhabited::kCode);
         CHECK(hers.status == 404);
-        CHECK(nobodys.status == 404);
+        CHECK(absent_answer.status == 404);
         std::string text = replaced(hers.text, "ses_1", "ses_0");
         text = replaced(replaced(text, world.in_session, "exe_0"), world.alone, "exe_0");
-        CHECK(text == nobodys.text);
-        CHECK(hers.headers.get("Content-Type") == nobodys.headers.get("Content-Type"));
+        CHECK(text == absent_answer.text);
+        CHECK(hers.headers.get("Content-Type") == absent_answer.headers.get("Content-Type"));
         CHECK(world.session->touched == 0);
         CHECK(world.session->interrupts == 0);
         CHECK(world.session->restarts == 0);

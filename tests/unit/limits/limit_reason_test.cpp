@@ -38,7 +38,7 @@ RunCounts refused_processes() {
 
 }  // namespace
 
-TEST_CASE("each failure is told by its own reason and status", "[session][limits]") {
+TEST_CASE("each failure has its own reason and status", "[session][limits]") {
     ErrorFacts memory;
     memory.name = "_ArrayMemoryError";
     memory.kind = "memory";
