@@ -152,7 +152,7 @@ boost::asio::awaitable<Result<std::string>> InputsDirectory::digest(
     using Found = Result<std::string>;
     const auto done = std::make_shared<Completion<Found>>(io);
     // The thread hands its part of done over: its timer may only go where io runs.
-    thread->run([reading, told = done, work = boost::asio::make_work_guard(io)]() mutable {
+    thread->run([reading, signal = done, work = boost::asio::make_work_guard(io)]() mutable {
         const auto whole = reading->advance();
         if (whole.has_value() && !whole.value()) {
             return WorkThread::Slice::kMore;
@@ -160,8 +160,9 @@ boost::asio::awaitable<Result<std::string>> InputsDirectory::digest(
         Found found = whole.has_error() ? Found(whole.error()) : Found(reading->hash.finish());
         const auto executor = work.get_executor();
         boost::asio::post(
-            executor, [told = std::move(told), found = std::move(found), held = std::move(work)] {
-                told->set(found);
+            executor,
+            [signal = std::move(signal), found = std::move(found), held = std::move(work)] {
+                signal->set(found);
             });
         return WorkThread::Slice::kDone;
     });

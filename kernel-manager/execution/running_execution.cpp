@@ -58,7 +58,7 @@ std::size_t Execution::listeners() const {
         listeners_.begin(), listeners_.end(), [](const auto& one) { return !one.expired(); }));
 }
 
-void Execution::tell() {
+void Execution::notify() {
     for (const auto& one : std::vector(listeners_)) {
         if (const auto listener = one.lock(); listener && *listener) {
             (*listener)();
@@ -76,7 +76,7 @@ const protocol::RawJson& Execution::stderr_json() const {
 
 void Execution::add_event(std::string type, protocol::TextPieces data) {
     events_.append(std::move(type), std::move(data));
-    tell();
+    notify();
 }
 
 void Execution::mark_queued() {
@@ -107,7 +107,7 @@ void Execution::finish(ExecutionResult result) {
     finished_at_ = std::chrono::system_clock::now();
     result_ = std::make_shared<const ExecutionResult>(std::move(result));
     events_.append("finished", protocol::TextPieces("{}"));
-    tell();
+    notify();
     completion_->set(result_);
 }
 

@@ -85,7 +85,7 @@ class Execution {
     void forget_events() { events_.forget(); }
 
  private:
-    void tell();
+    void notify();
 
     Order order_;
     ExecutionPhase phase_ = ExecutionPhase::kQueued;

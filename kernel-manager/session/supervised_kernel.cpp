@@ -235,10 +235,10 @@ std::optional<Message> SupervisedKernel::on_lost(const ProcessSupervisor::Loss& 
     debugger_.fail_all(loss.text);
     const bool requested = loss.death.kind == Death::Kind::kRequested;
     std::optional<Message> running = run_.fail(loss.death, loss.text);
-    if (!running.has_value() && is_news(loss.death) && !process_.is_spare() && !loss.told) {
+    if (!running.has_value() && is_news(loss.death) && !process_.is_spare() && !loss.informed) {
         publish(process_.messages().stream("stderr", loss.text + "\n", output_.text_parent()));
     }
-    if (closed_ || !loss.restarts || (!requested && !loss.told)) {
+    if (closed_ || !loss.restarts || (!requested && !loss.informed)) {
         waiting_.fail_all(loss.death, loss.text);
     }
     return running;

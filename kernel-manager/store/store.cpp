@@ -231,14 +231,14 @@ asio::awaitable<Answer> Store::ask(std::function<Answer(Database&)> question) {
     {
         const std::lock_guard lock(mutex_);
         // The thread hands its part of asked over: the timer may only go where io runs.
-        jobs_.push_back(
-            [told = asked, executor, question = std::move(question)](Database& database) mutable {
-                auto answer = std::make_shared<Answer>(question(database));
-                asio::post(executor, [told = std::move(told), answer] {
-                    told->answer.emplace(std::move(*answer));
-                    told->timer.cancel();
-                });
+        jobs_.push_back([waiting = asked, executor, question = std::move(question)](
+                            Database& database) mutable {
+            auto answer = std::make_shared<Answer>(question(database));
+            asio::post(executor, [waiting = std::move(waiting), answer] {
+                waiting->answer.emplace(std::move(*answer));
+                waiting->timer.cancel();
             });
+        });
     }
     changed_.notify_all();
     while (!asked->answer.has_value()) {

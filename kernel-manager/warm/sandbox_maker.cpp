@@ -32,12 +32,13 @@ boost::asio::awaitable<Result<sandbox::Sandbox>> SandboxMaker::make(
     const auto done = std::make_shared<Completion<bool>>(self->io_);
     WorkThread& thread = self->threads_[self->next_++ % kSandboxesMadeAtOnce];
     // The thread hands its part of done over: its timer may only go where io runs.
-    thread.run([making, told = done, work = boost::asio::make_work_guard(self->io_)]() mutable {
+    thread.run([making, signal = done, work = boost::asio::make_work_guard(self->io_)]() mutable {
         making->made.emplace(sandbox::Sandbox::create(making->policy, std::move(making->zygote)));
         const auto executor = work.get_executor();
         boost::asio::post(
-            executor, [making = std::move(making), told = std::move(told), held = std::move(work)] {
-                told->set(true);
+            executor,
+            [making = std::move(making), signal = std::move(signal), held = std::move(work)] {
+                signal->set(true);
             });
         return WorkThread::Slice::kDone;
     });

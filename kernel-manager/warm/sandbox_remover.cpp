@@ -30,12 +30,12 @@ boost::asio::awaitable<Status> SandboxRemover::destroy(
     const auto done = std::make_shared<Completion<bool>>(self->io_);
     WorkThread& thread = self->threads_[self->next_++ % kSandboxesRemovedAtOnce];
     // The thread hands its part of done over: its timer may only go where io runs.
-    thread.run([removing, told = done, work = boost::asio::make_work_guard(self->io_)]() mutable {
+    thread.run([removing, signal = done, work = boost::asio::make_work_guard(self->io_)]() mutable {
         removing->result.emplace(removing->sandbox->destroy(kRemovalPatience));
         removing->tried.set_value();
         const auto executor = work.get_executor();
         boost::asio::post(
-            executor, [told = std::move(told), held = std::move(work)] { told->set(true); });
+            executor, [signal = std::move(signal), held = std::move(work)] { signal->set(true); });
         return WorkThread::Slice::kDone;
     });
     (void)co_await Completion<bool>::wait(done);

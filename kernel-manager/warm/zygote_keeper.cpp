@@ -38,7 +38,7 @@ void ZygoteKeeper::begin() {
     });
 }
 
-void ZygoteKeeper::tell(bool made) {
+void ZygoteKeeper::settle(bool made) {
     if (const auto making = std::exchange(making_, nullptr)) {
         making->set(made);
     }
@@ -49,7 +49,7 @@ void ZygoteKeeper::on_made(Result<ZygotePtr> made) {
         return;  // those that waited have their answer
     }
     if (made.has_error()) {
-        tell(false);
+        settle(false);
         hooks_.log("no zygote could be made: " + made.error().message());
         begin_later();
         return;
@@ -60,7 +60,7 @@ void ZygoteKeeper::on_made(Result<ZygotePtr> made) {
     current_ = std::move(made).value();
     forks_ = 0;
     made_at_ = std::chrono::steady_clock::now();
-    tell(true);
+    settle(true);
 }
 
 void ZygoteKeeper::begin_later() {
@@ -121,7 +121,7 @@ void ZygoteKeeper::close() {
     stopped_ = true;
     given_up_->store(true);
     retry_timer_.cancel();
-    tell(false);
+    settle(false);
 }
 
 void ZygoteKeeper::stop() {

@@ -74,7 +74,7 @@ class ZygoteKeeper : public std::enable_shared_from_this<ZygoteKeeper> {
     void on_made(Result<ZygotePtr> made);
     void begin_later();
     void close();
-    void tell(bool made);
+    void settle(bool made);
 
     boost::asio::io_context& io_;
     Hooks hooks_;

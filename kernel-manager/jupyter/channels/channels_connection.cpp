@@ -167,16 +167,16 @@ void ChannelsConnection::refuse(const DecodedRequest& request) {
     log_->record(PeerEvent::kRejected, request.problem);
     const session::ServerMessages messages(sender());
     if (session::find_reply_type(request.message.header().msg_type).has_value()) {
-        subscription_->tell(messages.status("busy", &request.message));
+        subscription_->notify(messages.status("busy", &request.message));
         subscription_->deliver(
             messages.error_reply(request.message, "MessageRefused", request.problem));
-        subscription_->tell(messages.status("idle", &request.message));
+        subscription_->notify(messages.status("idle", &request.message));
     }
 }
 
 /// The state of now: a client that connects has missed the status messages so far.
 void ChannelsConnection::welcome() {
-    subscription_->tell(
+    subscription_->notify(
         session::ServerMessages(sender()).status(state_name(session_->state()), nullptr));
 }
 
@@ -210,7 +210,7 @@ void ChannelsConnection::stop(CloseCode code, std::string reason) {
 }
 
 void ChannelsConnection::finish(CloseCode code, std::string reason) {
-    subscription_->tell(session::ServerMessages(sender()).status("dead", nullptr));
+    subscription_->notify(session::ServerMessages(sender()).status("dead", nullptr));
     finishing_ = true;
     code_ = code;
     reason_ = std::move(reason);

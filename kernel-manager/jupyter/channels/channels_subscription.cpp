@@ -198,7 +198,7 @@ void ChannelsSubscription::acknowledge(std::uint64_t attachment, std::uint64_t m
     }
 }
 
-void ChannelsSubscription::tell(protocol::Message message) {
+void ChannelsSubscription::notify(protocol::Message message) {
     extra_bytes_ += message.frame().size();
     extras_.push_back({std::move(message), session_->journal().last_sequence(), true});
     wake();

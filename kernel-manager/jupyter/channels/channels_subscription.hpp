@@ -72,7 +72,7 @@ class ChannelsSubscription final : public session::OutputObserver,
     /// The client has proved that it read this number of messages of the attachment.
     void acknowledge(std::uint64_t attachment, std::uint64_t messages);
     /// A message for this attachment only, in its place behind what waits now; not sent again.
-    void tell(protocol::Message message);
+    void notify(protocol::Message message);
     /// Too many answers wait: no further request of this client should be taken.
     bool full() const;
 

@@ -66,8 +66,8 @@ Death ProcessEnd::on_sandbox_died() const {
     return kill_reason_.value_or(Death{Death::Kind::kSandboxDied, 0});
 }
 
-void ProcessEnd::tell(const protocol::Message& request, bool restarts) {
-    settled_ = {.restarts = restarts, .told = request};
+void ProcessEnd::inform(const protocol::Message& request, bool restarts) {
+    settled_ = {.restarts = restarts, .informed = request};
 }
 
 ProcessEnd::Settled ProcessEnd::complete() {

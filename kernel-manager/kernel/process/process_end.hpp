@@ -31,7 +31,7 @@ class ProcessEnd {
         /// Whether there will be another process, if that was decided.
         std::optional<bool> restarts;
         /// The request whose client already knows of the end.
-        std::optional<protocol::Message> told;
+        std::optional<protocol::Message> informed;
     };
 
     // --- while the process lives
@@ -62,7 +62,7 @@ class ProcessEnd {
     Death on_sandbox_died() const;
 
     /// Informs the client of this request of the end, and whether there will be a restart.
-    void tell(const protocol::Message& request, bool restarts);
+    void inform(const protocol::Message& request, bool restarts);
     /// What remains does not go: there is no restart.
     void give_up() { settled_.restarts = false; }
     /// The end is complete. Returns what was settled; a second call returns nothing.

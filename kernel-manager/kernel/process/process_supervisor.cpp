@@ -276,7 +276,7 @@ void ProcessSupervisor::tell_end() {
     }
     const Death death = end_.reason();
     const bool restarts = may_restart(death);
-    end_.tell(*running, restarts);
+    end_.inform(*running, restarts);
     const std::string text =
         describe_end(death, restarts ? Aftermath::kRestarted : Aftermath::kLeftDead);
     listener_.fail_running(death, text);
@@ -318,12 +318,12 @@ void ProcessSupervisor::lose(const Death& death) {
     process_.reset();
     claimed_end_.settle();
     ProcessEnd::Settled settled = end_.complete();
-    std::optional<Message> parent = std::move(settled.told);
+    std::optional<Message> parent = std::move(settled.informed);
     start_alarm_.cancel();
     end_alarm_.cancel();
     change(KernelEvent::kDied);
     death_ = death;
-    Loss loss{.death = death, .text = {}, .restarts = false, .told = parent.has_value()};
+    Loss loss{.death = death, .text = {}, .restarts = false, .informed = parent.has_value()};
     loss.restarts =
         !closed_ && (settled.restarts.has_value() ? *settled.restarts : may_restart(death));
     loss.text = describe_end(

@@ -64,7 +64,7 @@ class ProcessSupervisor {
         Death death;
         std::string text;  // for people: what happened, and what is left
         bool restarts = false;
-        bool told = false;  // the client of the cell that it ran has its answer already
+        bool informed = false;  // the client of the cell that it ran has its answer already
     };
 
     /// What it reports. None is empty; any may end the session.

@@ -182,9 +182,9 @@ TEST_CASE(
 
 TEST_CASE("a message for one attachment does not reach the next", "[channels][subscription]") {
     SubscriptionFixture f;
-    f.subscription->tell(make_reply("sent"));
+    f.subscription->notify(make_reply("sent"));
     CHECK(f.take() == Texts{"sent"});
-    f.subscription->tell(make_reply("not even sent"));
+    f.subscription->notify(make_reply("not even sent"));
     (void)f.enter();
     CHECK(f.take().empty());
 }

@@ -84,7 +84,7 @@ TEST_CASE(
     CHECK(fixture.process->send_signal(SIGINT).has_error());
 }
 
-TEST_CASE("a start that fails is told once, and its owner may let go", "[session][process]") {
+TEST_CASE("a start that fails is reported once, and its owner may let go", "[session][process]") {
     ProcessFixture fixture;
     fixture.start();
     fixture.sandbox.answer(Error(ErrorCode::kNotFound, "no such program"));

@@ -129,38 +129,38 @@ TEST_CASE("what has ended is not killed again", "[session][end]") {
 TEST_CASE("a restart that is asked for during a sweep decides anew", "[session][end]") {
     ProcessEnd end = make_end();
     end.on_exit(exit_with(3), kOomKillsBefore, Cut::kNone);
-    const Message told = cell();
-    end.tell(told, false);  // the sixth death: it would stay dead
+    const Message informed = cell();
+    end.inform(informed, false);  // the sixth death: it would stay dead
     CHECK_FALSE(end.kill(kAsked));
     CHECK(end.reason().kind == Death::Kind::kRequested);
     const ProcessEnd::Settled settled = end.complete();
     CHECK_FALSE(settled.restarts.has_value());  // to be decided, with the new reason
-    REQUIRE(settled.told.has_value());          // but its client gets no second message
-    CHECK(settled.told->header().msg_id == told.header().msg_id);
+    REQUIRE(settled.informed.has_value());      // but its client gets no second message
+    CHECK(settled.informed->header().msg_id == informed.header().msg_id);
 }
 
 TEST_CASE("what is settled about an end holds for that one only", "[session][end]") {
     ProcessEnd end = make_end();
     end.on_exit(exit_with(3), kOomKillsBefore, Cut::kNone);
-    end.tell(cell(), true);
+    end.inform(cell(), true);
     const ProcessEnd::Settled settled = end.complete();
     CHECK(settled.restarts == true);
-    CHECK(settled.told.has_value());
+    CHECK(settled.informed.has_value());
     CHECK_FALSE(end.is_ended());
     const ProcessEnd::Settled again = end.complete();
     CHECK_FALSE(again.restarts.has_value());
-    CHECK_FALSE(again.told.has_value());
+    CHECK_FALSE(again.informed.has_value());
 }
 
 TEST_CASE("a kernel whose processes do not end stays dead", "[session][end]") {
     ProcessEnd end = make_end();
     CHECK(end.kill(kAsked));
-    end.tell(cell(), true);
+    end.inform(cell(), true);
     end.give_up();
     CHECK(end.reason().kind == Death::Kind::kRequested);
     const ProcessEnd::Settled settled = end.complete();
     CHECK(settled.restarts == false);
-    CHECK(settled.told.has_value());
+    CHECK(settled.informed.has_value());
 }
 
 TEST_CASE(

@@ -25,7 +25,7 @@ TEST_CASE("the cell of an ending process does not wait for the sweep", "[session
     fixture.supervisor.on_swept();
     CHECK(
         fixture.take_calls() ==
-        Calls{"+died", "lost: exited(3), told, restarts", "+restart", "restarting", "started"});
+        Calls{"+died", "lost: exited(3), informed, restarts", "+restart", "restarting", "started"});
 }
 
 TEST_CASE("the processes that a killed kernel left may not end", "[session][process]") {

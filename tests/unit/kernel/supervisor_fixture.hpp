@@ -121,7 +121,7 @@ struct SupervisorFixture {
             .on_lost =
                 [this](const ProcessSupervisor::Loss& loss) {
                     calls.push_back(
-                        "lost: " + to_string(loss.death) + (loss.told ? ", told" : "") +
+                        "lost: " + to_string(loss.death) + (loss.informed ? ", informed" : "") +
                         (loss.restarts ? ", restarts" : ""));
                     return std::exchange(running, std::nullopt);
                 },

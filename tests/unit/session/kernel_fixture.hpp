@@ -99,7 +99,7 @@ struct KernelFixture {
     std::shared_ptr<KernelClient> client = std::make_shared<KernelClient>();
     std::vector<KernelStarter::Order> orders;
     bool postpones = false;
-    Names told;  // the calls that the session got
+    Names reports;  // the calls that the session got
     Names log;
     std::vector<ExecutionResult> results;
     SupervisedKernel kernel;
@@ -130,10 +130,10 @@ struct KernelFixture {
                             TrackedExecution&,
                             ExecutionResult result) { results.push_back(std::move(result)); },
             .on_left_dead =
-                [this](const Death& death) { told.push_back("left dead: " + to_string(death)); },
-            .note_use = [this] { told.emplace_back("used"); },
+                [this](const Death& death) { reports.push_back("left dead: " + to_string(death)); },
+            .note_use = [this] { reports.emplace_back("used"); },
             .review_life = [] {},
-            .end_session = [this] { told.emplace_back("end"); },
+            .end_session = [this] { reports.emplace_back("end"); },
             .make_usage =
                 [] {
                     return nlohmann::json{{"status", "ok"}};
@@ -146,7 +146,7 @@ struct KernelFixture {
         process().answer_info();
         REQUIRE(kernel.state() == KernelState::kIdle);
         (void)seen.take();
-        told.clear();
+        reports.clear();
     }
     protocol::Message request(
         const std::string& type = "execute_request",

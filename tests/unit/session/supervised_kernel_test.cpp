@@ -69,7 +69,7 @@ TEST_CASE(
     fixture.launch_ready();
     fixture.crash();
     CHECK(fixture.seen.take() == (spare ? Names{"dead"} : Names{"stream", "restarting"}));
-    CHECK(fixture.told == (spare ? Names{"left dead: exited(3)"} : Names{}));
+    CHECK(fixture.reports == (spare ? Names{"left dead: exited(3)"} : Names{}));
 }
 
 TEST_CASE("a dead kernel refuses until it is restarted", "[session][kernel]") {
@@ -78,7 +78,7 @@ TEST_CASE("a dead kernel refuses until it is restarted", "[session][kernel]") {
     CHECK(fixture.kernel.check_alive().has_value());
     fixture.kernel.on_sandbox_died();
     CHECK(fixture.kernel.state() == KernelState::kDead);
-    CHECK(fixture.told == Names{"left dead: sandbox_died"});
+    CHECK(fixture.reports == Names{"left dead: sandbox_died"});
     CHECK(fixture.kernel.check_alive().error().code() == ErrorCode::kConflict);
     CHECK(fixture.kernel.interrupt().error().code() == ErrorCode::kConflict);
     fixture.submit();
@@ -137,7 +137,7 @@ TEST_CASE("a postponed launch that fails leaves the kernel dead", "[session][ker
     fixture.kernel.launch_or_die();
     CHECK(fixture.kernel.state() == KernelState::kDead);
     CHECK(fixture.client->take() == Names{"execute_reply KernelDied"});
-    CHECK(fixture.told == Names{"left dead: start_failed"});
+    CHECK(fixture.reports == Names{"left dead: start_failed"});
     CHECK(fixture.seen.take().empty());  // front ends do not see it
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("what the server answers itself does not wait", "[session][kernel]") {
     fixture.ask_control("x_request");
     CHECK(fixture.log == Names{"ignored a control message of unknown type \"x_request\""});
     fixture.ask_control("shutdown_request");
-    CHECK(fixture.told == Names{"end"});
+    CHECK(fixture.reports == Names{"end"});
     CHECK(fixture.kernel.is_running());
 }
 
@@ -248,7 +248,7 @@ TEST_CASE("the end of a session answers everything", "[session][kernel]") {
     CHECK(fixture.kernel.state() == KernelState::kDead);
     CHECK(fixture.starts.processes.size() == 1);
     CHECK(fixture.process().gone);
-    CHECK(fixture.told.empty());
+    CHECK(fixture.reports.empty());
 }
 
 TEST_CASE("a spare becomes a client's with what is the client's own", "[session][kernel]") {
