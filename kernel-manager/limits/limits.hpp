@@ -15,6 +15,14 @@ namespace cellkeep::session {
 /// Languages that run in one session, its own among them.
 inline constexpr std::size_t kSessionLanguagesMax = 8;
 
+/// The least that a request may ask for; openapi.json says the same. Below that no interpreter
+/// starts, or an answer cannot say what happened.
+inline constexpr double kCpuCoresMin = 0.05;
+inline constexpr std::uint64_t kMemoryMbMin = 64;
+inline constexpr std::uint64_t kDiskMbMin = 1;
+inline constexpr std::uint32_t kProcessesMin = 4;
+inline constexpr std::uint64_t kOutputBytesMin = 256;
+
 struct SessionLimits {
     double cpu_cores = 1.0;
     std::uint64_t memory_mb = 512;

@@ -48,14 +48,14 @@ bool is_variable_name(std::string_view name) {
 
 Status check_limits(const SessionLimits& asked, const LimitCeilings& most) {
     using Ms = std::chrono::milliseconds;
-    BOOST_OUTCOME_TRY(check_range("cpu_cores", asked.cpu_cores, 0.01, most.cpu_cores));
-    BOOST_OUTCOME_TRY(check_range("memory_mb", asked.memory_mb, std::uint64_t{64}, most.memory_mb));
-    BOOST_OUTCOME_TRY(check_range("disk_mb", asked.disk_mb, std::uint64_t{1}, most.disk_mb));
-    BOOST_OUTCOME_TRY(check_range("processes", asked.processes, std::uint32_t{4}, most.processes));
+    BOOST_OUTCOME_TRY(check_range("cpu_cores", asked.cpu_cores, kCpuCoresMin, most.cpu_cores));
+    BOOST_OUTCOME_TRY(check_range("memory_mb", asked.memory_mb, kMemoryMbMin, most.memory_mb));
+    BOOST_OUTCOME_TRY(check_range("disk_mb", asked.disk_mb, kDiskMbMin, most.disk_mb));
+    BOOST_OUTCOME_TRY(check_range("processes", asked.processes, kProcessesMin, most.processes));
     BOOST_OUTCOME_TRY(check_range("wall_ms", asked.wall.count(), Ms{1}.count(), most.wall.count()));
     BOOST_OUTCOME_TRY(check_range("cpu_ms", asked.cpu.count(), Ms{1}.count(), most.cpu.count()));
     BOOST_OUTCOME_TRY(
-        check_range("output_bytes", asked.output_bytes, std::uint64_t{256}, most.output_bytes));
+        check_range("output_bytes", asked.output_bytes, kOutputBytesMin, most.output_bytes));
     BOOST_OUTCOME_TRY(
         check_range("artifact_bytes", asked.artifact_bytes, std::uint64_t{0}, most.artifact_bytes));
     constexpr std::uint64_t kAny = UINT64_MAX;

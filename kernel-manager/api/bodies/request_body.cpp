@@ -64,13 +64,14 @@ void read_limits(
             target = static_cast<Target>(*number);
         }
     };
-    if (const auto cores = reader.number("cpu_cores", 0.05, ceilings.cpu_cores)) {
+    if (const auto cores = reader.number("cpu_cores", session::kCpuCoresMin, ceilings.cpu_cores)) {
         limits.cpu_cores = *cores;
     }
-    read("memory_mb", limits.memory_mb, {32, ceilings.memory_mb, {}});
-    read("disk_mb", limits.disk_mb, {1, ceilings.disk_mb, {}});
-    read("processes", limits.processes, {4, ceilings.processes, {}});
-    read("output_bytes", limits.output_bytes, {1, ceilings.output_bytes, {}});
+    read("memory_mb", limits.memory_mb, {session::kMemoryMbMin, ceilings.memory_mb, {}});
+    read("disk_mb", limits.disk_mb, {session::kDiskMbMin, ceilings.disk_mb, {}});
+    read("processes", limits.processes, {session::kProcessesMin, ceilings.processes, {}});
+    read(
+        "output_bytes", limits.output_bytes, {session::kOutputBytesMin, ceilings.output_bytes, {}});
     read("artifact_bytes", limits.artifact_bytes, {0, ceilings.artifact_bytes, {}});
     std::uint64_t wall = count(limits.wall);
     std::uint64_t cpu = count(limits.cpu);

@@ -35,7 +35,8 @@ class LimitsPatch {
         : reader_(reader), limits_(limits) {}
 
     void read() {
-        if (const auto cores = reader_.number("cpu_cores", 0.05, limits_.cpu_cores)) {
+        if (const auto cores =
+                reader_.number("cpu_cores", session::kCpuCoresMin, limits_.cpu_cores)) {
             limits_.cpu_cores = *cores;
         }
         for (const char* fixed : {"disk_mb", "consecutive_failures"}) {
@@ -43,9 +44,9 @@ class LimitsPatch {
                 reader_.fail(fixed, "cannot change while the session lives");
             }
         }
-        lower("memory_mb", limits_.memory_mb, 64);
-        lower("processes", limits_.processes, 4);
-        lower("output_bytes", limits_.output_bytes, 256);
+        lower("memory_mb", limits_.memory_mb, session::kMemoryMbMin);
+        lower("processes", limits_.processes, session::kProcessesMin);
+        lower("output_bytes", limits_.output_bytes, session::kOutputBytesMin);
         lower("artifact_bytes", limits_.artifact_bytes, 0);
         lower("wall_ms", limits_.wall, 1);
         lower("cpu_ms", limits_.cpu, 1);
