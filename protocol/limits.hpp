@@ -163,6 +163,8 @@ inline constexpr std::chrono::seconds kHttpDrainTimeout{10};
 /// How long a client may take to take a piece (64 KB) of a streamed answer, and to acknowledge what
 /// it was sent, before it is cut off.
 inline constexpr std::chrono::seconds kHttpStreamStallMax{30};
+/// Pieces of all streamed answers that are written in one turn of the event loop.
+inline constexpr std::size_t kHttpStreamPiecesPerTurn = 4;
 /// What a client may send ahead while its answer is on the way. Behind that it is no longer seen
 /// that it went, until something is written to it.
 inline constexpr std::size_t kHttpAheadBytesMax = 32ULL << 10U;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the output of one session costs the others: for each kind of output, how long /healthz and a
+"""What one session or one client costs the others: for each kind of attack, how long /healthz and a
 neighbour's 1+1 take meanwhile, and what memory the server keeps.
 
 Also a program of its own: python fairness.py [--short] [--binary PATH] prints only this table.
@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration/server"))
 
+from client_attacks import ClientAttack, client_attacks
 from harness import TOKEN, Server
 from table import Table, head, percentile
 
@@ -140,6 +141,13 @@ def resident_bytes(pid: int) -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+@dataclass
+class Trial:
+    work: Callable[[], str]  # returns what was answered
+    end: Callable[[], None]
+    holds: Callable[[str], bool]  # whether that answer is right
+
+
 class Fairness:
     """A server, a neighbour session in it, and the measurements of both."""
 
@@ -170,9 +178,7 @@ class Fairness:
         return percentile(one.seconds, 0.5)
 
     def run(self, table: Table, attack: Attack, quiet: float, timed: bool) -> None:
-        began = time.monotonic()
         sessions = [self.create() for _ in range(attack.sessions)]
-        before = resident_bytes(self.server.process.pid)
 
         def ask(session: str) -> subprocess.Popen[str]:
             path = f"/v1/sessions/{session}/executions"
@@ -188,24 +194,41 @@ class Fairness:
             said = [one.communicate() for one in [ask(session) for session in sessions]]
             return ", ".join(out.strip() or error.strip()[-200:] for out, error in said)
 
-        health, one, said = self.measure(work)
+        def end() -> None:
+            for session in sessions:
+                self.server.request("DELETE", f"/v1/sessions/{session}")
+
+        def holds(said: str) -> bool:
+            return all(one.startswith("200 ") for one in said.split(", "))
+
+        self.judge(table, attack.name, Trial(work, end, holds), quiet if timed else None)
+
+    def run_client(self, table: Table, attack: ClientAttack, quiet: float, timed: bool) -> None:
+        trial = Trial(lambda: attack.run(self.server), lambda: None, attack.holds)
+        self.judge(table, attack.name, trial, quiet if timed else None)
+
+    def judge(self, table: Table, name: str, trial: Trial, quiet: float | None) -> None:
+        """quiet: the neighbour's p50 without the attack; None: times and memory are not judged."""
+        began = time.monotonic()
+        before = resident_bytes(self.server.process.pid)
+        health, one, said = self.measure(trial.work)
         live = resident_bytes(self.server.process.pid)
-        for session in sessions:
-            self.server.request("DELETE", f"/v1/sessions/{session}")
+        trial.end()
         kept = resident_bytes(self.server.process.pid)
         worst = max(health.seconds)
         p50, p99 = percentile(one.seconds, 0.5), percentile(one.seconds, 0.99)
+        beside = f" (quiet {1000 * quiet:.1f})" if quiet is not None else ""
         table.add(
-            f"fairness: {attack.name}",
-            f"/healthz max {1000 * worst:.0f} ms; neighbour's 1+1 p50 {1000 * p50:.1f} ms "
-            f"(quiet {1000 * quiet:.1f}), p99 {1000 * p99:.0f} ms, max {1000 * max(one.seconds):.0f} ms; "
+            f"fairness: {name}",
+            f"/healthz max {1000 * worst:.0f} ms; neighbour's 1+1 p50 {1000 * p50:.1f} ms"
+            f"{beside}, p99 {1000 * p99:.0f} ms, max {1000 * max(one.seconds):.0f} ms; "
             f"memory +{(live - before) >> 20} MB, +{(kept - before) >> 20} MB after its end; "
             f"answered {said}",
             not health.wrong
             and not one.wrong
-            and all(one.startswith("200 ") for one in said.split(", "))
+            and trial.holds(said)
             and (
-                not timed
+                quiet is None
                 or (
                     worst <= HEALTH_SECONDS_MAX
                     and p50 <= NEIGHBOUR_FACTOR_MAX * quiet
@@ -225,6 +248,8 @@ def share_fairly(table: Table, size: float, timed: bool) -> None:
         quiet = trial.quiet()
         for attack in attacks(size):
             trial.run(table, attack, quiet, timed)
+        for client_attack in client_attacks(size):
+            trial.run_client(table, client_attack, quiet, timed)
 
 
 def main() -> int:

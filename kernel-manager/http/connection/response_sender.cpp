@@ -32,6 +32,7 @@ class ResponseSender::Writer : public BodyWriter {
             if (failed_ || gone()) {
                 co_return write_failure();
             }
+            co_await sender_.turns_.next();
             const bool sent = co_await sender_.send_piece(piece, framing_);
             if (!sent) {
                 failed_ = true;
@@ -56,6 +57,11 @@ class ResponseSender::Writer : public BodyWriter {
     Framing framing_;
     bool failed_ = false;
 };
+
+ResponseSender::ResponseSender(std::shared_ptr<Wire> wire)
+    : wire_(std::move(wire)),
+      turns_(asio::use_service<StreamTurns>(static_cast<asio::io_context&>(
+          asio::query(wire_->stream->get_executor(), asio::execution::context)))) {}
 
 asio::awaitable<bool> ResponseSender::send(Response& response, Sending how, PeerWatch& peer) {
     auto* stream = std::get_if<StreamBody>(&response.body);
@@ -112,6 +118,7 @@ asio::awaitable<bool> ResponseSender::send_file(const FileBody& file) {
             // and only a closed connection says so.
             co_return false;
         }
+        co_await turns_.next();
         wire_->deadline.set(wire_->limits.body_timeout);
         auto [error, bytes] = co_await asio::async_write(
             *wire_->stream, asio::buffer(piece.data(), static_cast<std::size_t>(got)), kAwait);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel-manager/http/connection/peer_watch.hpp"
+#include "kernel-manager/http/connection/stream_turns.hpp"
 #include "kernel-manager/http/connection/wire.hpp"
 #include "kernel-manager/http/message/head.hpp"
 #include "kernel-manager/http/message/response.hpp"
@@ -28,7 +29,7 @@ struct Sending {
 
 class ResponseSender {
  public:
-    explicit ResponseSender(std::shared_ptr<Wire> wire) : wire_(std::move(wire)) {}
+    explicit ResponseSender(std::shared_ptr<Wire> wire);
 
     /// Returns false if the response is not whole: then the connection must be closed. `peer` is of
     /// the same request; a body that is written while it is sent uses it and ends it.
@@ -46,6 +47,7 @@ class ResponseSender {
     boost::asio::awaitable<bool> send_piece(std::string_view bytes, Framing framing);
 
     std::shared_ptr<Wire> wire_;
+    StreamTurns& turns_;
     std::uint64_t streamed_bytes_ = 0;
 };
 
