@@ -112,12 +112,21 @@ def test_every_queued_request_is_answered_when_the_kernel_dies(
     session: Session, attach: object
 ) -> None:
     client = attach(session).kernel
-    codes = ["print('begun', flush=True); import ctypes; ctypes.string_at(0)", "1", "2", "3"]
-    sent = [client.execute(code) for code in codes]
+    sent = [client.execute("input(); import ctypes; ctypes.string_at(0)", allow_stdin=True)]
+    sent += [client.execute(code) for code in ("1", "2", "3")]
+    # The server answers this one itself: what the client sent before is in the queue then.
+    mark = client.kernel_info()
     replies = {}
-    while len(replies) < len(sent):
+    while mark not in replies:
         reply = client.get_shell_msg(timeout=60)
         replies[reply["parent_header"]["msg_id"]] = reply["content"]
+    assert set(replies) == {mark}
+    client.get_stdin_msg(timeout=60)
+    client.input("die")
+    while len(replies) <= len(sent):
+        reply = client.get_shell_msg(timeout=60)
+        replies[reply["parent_header"]["msg_id"]] = reply["content"]
+    del replies[mark]
     assert set(replies) == set(sent)
     assert all(replies[one]["status"] == "error" for one in sent)
     assert all(replies[one]["ename"] for one in sent)
