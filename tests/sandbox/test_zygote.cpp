@@ -6,7 +6,6 @@
 #include "sandbox/server/network_pool.hpp"
 #include "tests/sandbox/fixture.hpp"
 #include "tests/support/process_tree.hpp"
-#include "tests/support/process_tree.hpp"
 
 #include <catch2/catch.hpp>
 
