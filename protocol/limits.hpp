@@ -2,7 +2,7 @@
 //
 // Every bound on what crosses a wire, in one table. Each is enforced where the name is used and
 // tested at the limit and one past it (tests name the constant). Bounds on what a session may
-// consume are its policy (sandbox/policy/policy.hpp, session/limits.hpp), not here.
+// consume are its policy (sandbox/policy/policy.hpp, kernel-manager/limits/limits.hpp), not here.
 #pragma once
 
 #include <chrono>
