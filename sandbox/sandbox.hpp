@@ -173,7 +173,8 @@ class Sandbox {
     /// The same of one group, kGroupSwept tells of the end, and only that group's start() fails
     /// until then. The others go on.
     Status begin_sweep(WorkerGroup group);
-    /// begin_sweep() for those who have the time: returns when only pid 1 is left, or kTimeout.
+    /// begin_sweep() and a wait: returns when only pid 1 is left. kTimeout after the patience;
+    /// kConflict while a start is under way.
     Status kill_workers(std::chrono::milliseconds patience);
 
     /// The socket that listens at 127.0.0.1:kProxyPort inside: non-blocking, close-on-exec, the
@@ -188,9 +189,9 @@ class Sandbox {
     /// comes, and thaw() takes it back.
     Status freeze(std::chrono::milliseconds patience = kFreezePatience);
     Status thaw();
-    /// Whether all that is inside waits for something that only somebody outside can bring: every
-    /// thread in a wait without a time limit (sandbox/server/idle_probe.hpp). An error: the host
-    /// does not show it, or gives no cgroup to freeze.
+    /// Whether all that is inside waits for something from outside: every thread is in a wait
+    /// without a time limit (sandbox/server/idle_probe.hpp). An error if the host does not show it
+    /// or gives no cgroup to freeze.
     Result<bool> is_waiting() const;
 
     Result<Usage> usage() const;

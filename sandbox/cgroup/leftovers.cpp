@@ -24,7 +24,7 @@ Kept& kept() {
     return all;
 }
 
-/// True if the process is gone and reaped, or that is somebody else's (a zygote's pid 1).
+/// True if the process is gone and reaped, or if a zygote's pid 1 is the one to reap it.
 bool reap_now(const UniqueFd& pidfd) {
     pollfd process{pidfd.get(), POLLIN, 0};
     if (::poll(&process, 1, 0) != 1) {

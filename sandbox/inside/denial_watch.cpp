@@ -34,7 +34,7 @@ bool send_report(int events_fd, std::size_t call, std::uint64_t count) {
     do {
         sent = ::send(events_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
-    // A server that is gone is noticed by who reads the control socket.
+    // Fails if the server is gone, which the end of the control socket shows, too.
     return sent == sizeof(message);
 }
 

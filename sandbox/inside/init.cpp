@@ -150,8 +150,8 @@ void handle_kill(Init& init, const RequestHeader& header) {
     reap(init);
 }
 
-/// One group's workers and what they lead. The rest is in its cgroup, if it has one, which the
-/// server has killed: how that goes is watched here, because pid 1 knows who was reaped.
+/// Kills one group's workers and what they lead. The server has killed the rest of the group by its
+/// cgroup, if it has one. Pid 1 watches that cgroup, because it reaps what ends.
 void handle_group_kill(Init& init, const RequestHeader& header) {
     if (header.group >= kWorkerGroupsMax || init.request.fd_count > 1 ||
         (init.request.fd_count == 1 && !is_cgroup_file(init.request.fds[0], O_RDONLY))) {

@@ -29,7 +29,7 @@ struct Slot {
     EventMessage event;
 };
 
-/// A kill of everything that is not over yet: somebody inside may take long to die.
+/// A kill of everything that is not over yet: a process inside may take long to die.
 struct Sweep {
     bool pending = false;
     bool answers = false;  // a reply is owed, to this request

@@ -137,7 +137,7 @@ pid_t clone_pid1(bool own_network, int& pidfd) {
     return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof(args)));
 }
 
-/// One id, or for a zygote the ids of all who may be made in it, each mapped to itself.
+/// One id, or for a zygote the ids of all sandboxes that it may make, each mapped to itself.
 std::string id_map(const Plan& plan, std::uint32_t id) {
     if (plan.zygote) {
         // An ordinary user's own is all there is, and its gid may be another number.

@@ -82,7 +82,7 @@ Error failure_of(const Plan& plan, const SetupMessage& message) {
         .with_hint(std::move(hint));
 }
 
-/// Takes setup messages until pid 1 is ready or someone failed.
+/// Takes setup messages until pid 1 is ready or a step has failed.
 Status await_ready(
     const Plan& plan,
     Launched& launched,

@@ -42,8 +42,8 @@ struct Sandbox::State {
     /// Kills everything inside; waits for nothing.
     Status kill();
     Status destroy(std::chrono::milliseconds patience);
-    /// destroy() for those who do not want to know: what it cannot end now is tried again later. It
-    /// waits for nothing that destroy() has already waited for in vain.
+    /// destroy() without its result: what it cannot end now becomes a leftover. It does not wait
+    /// again for what destroy() has already waited for in vain.
     void abandon();
 };
 

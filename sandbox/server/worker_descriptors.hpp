@@ -25,8 +25,8 @@ Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec);
 /// kInvalidArgument and kLimitExceeded as Sandbox::start() says.
 Result<std::string> start_text(const WorkerSpec& spec);
 
-/// A pipe belongs to who made it, and a guest who may not open it again cannot write to
-/// /dev/stderr.
+/// Makes the session's user the owner of a pipe. A pipe belongs to the user who made it, and a
+/// guest that may not open it again cannot write to /dev/stderr.
 Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid);
 
 }  // namespace cellkeep::sandbox

@@ -116,7 +116,7 @@ class Workspace {
     Result<std::vector<Entry>> list(const std::string& path) const;
     /// The entry at path (not following links).
     Result<Entry> stat(const std::string& path) const;
-    /// As stat(), for those who compare versions.
+    /// As stat(), for callers that compare versions.
     Result<FileState> state(const std::string& path) const;
     /// Where a symbolic link says it leads: the guest's text, at most 4095 bytes.
     Result<std::string> read_link(const std::string& path) const;
