@@ -25,14 +25,16 @@ namespace cellkeep::session::test {
 /// A child that waits for a signal. Killed and reaped at the end.
 class WaitingChild {
  public:
-    WaitingChild() : pid_(::fork()) {
-        REQUIRE(pid_ >= 0);
-        if (pid_ == 0) {
-            (void)::signal(SIGINT, SIG_DFL);  // the test framework's handler would report it
-            while (true) {
-                (void)::pause();  // Ignored: it returns after a signal, and waits for the next.
-            }
+    WaitingChild() {
+        // Before the fork: a signal could reach the child before its first instruction, and the
+        // test framework's handler in it allocates, which may wait for a lock for ever.
+        const auto handler = ::signal(SIGINT, SIG_DFL);
+        pid_ = ::fork();
+        while (pid_ == 0) {
+            (void)::pause();  // Ignored: it returns after a signal, and waits for the next.
         }
+        (void)::signal(SIGINT, handler);
+        REQUIRE(pid_ > 0);
     }
     WaitingChild(const WaitingChild&) = delete;
     WaitingChild& operator=(const WaitingChild&) = delete;
@@ -53,7 +55,7 @@ class WaitingChild {
     }
 
  private:
-    pid_t pid_;
+    pid_t pid_ = -1;
 };
 
 /// A sandbox that takes one start at a time and answers when the test says so.
