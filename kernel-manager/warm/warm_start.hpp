@@ -50,7 +50,7 @@ class WarmStart : public std::enable_shared_from_this<WarmStart> {
     void fork_succeeded(const ZygotePtr& zygote);
     /// The zygote did not make what could be made without it: another takes its place.
     void fork_failed(const ZygotePtr& zygote);
-    /// Lets both go and makes no others. Whoever waits goes on.
+    /// Lets both go and makes no others. Callers that wait go on.
     void stop();
 
  private:

@@ -91,7 +91,10 @@ class PlaceInLine {
     PlaceInLine(const PlaceInLine&) = delete;
     PlaceInLine& operator=(const PlaceInLine&) = delete;
     ~PlaceInLine() {
-        state_->shares[principal_].waiting.remove(&waiter_);
+        if (!waiter_.granted) {
+            state_->shares[principal_].waiting.remove(&waiter_);
+            state_->grant_waiting();  // what stood behind it may fit
+        }
         state_->forget_unused(principal_);
     }
 

@@ -17,7 +17,11 @@ class StreamTurns::InLine {
     }
     InLine(const InLine&) = delete;
     InLine& operator=(const InLine&) = delete;
-    ~InLine() { turns_.waiting_.remove(&place_); }
+    ~InLine() {
+        if (!place_.granted) {
+            turns_.waiting_.remove(&place_);
+        }
+    }
 
  private:
     StreamTurns& turns_;

@@ -197,6 +197,7 @@ asio::awaitable<boost::system::error_code> BeastSession::read_more(std::string& 
 asio::awaitable<boost::system::error_code> BeastSession::skip_rest() {
     std::array<char, kFirstReadBytes> piece;
     boost::system::error_code error;
+    message_due_ = Clock::now() + limits_.body_timeout;
     while (!error && !stream_.is_message_done()) {
         auto [failed, got] = co_await stream_.async_read_some(asio::buffer(piece), kAwait);
         message_due_ += time_for(got);

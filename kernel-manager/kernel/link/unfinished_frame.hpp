@@ -41,8 +41,8 @@ class UnfinishedFrame {
     UnfinishedFrame& operator=(const UnfinishedFrame&) = delete;
     ~UnfinishedFrame() { end_wait(); }
 
-    /// So many bytes of it have arrived, and it has `announced` in all (0: not known yet). If
-    /// waits_for_memory() then, nothing more may be read before on_memory.
+    /// `arrived` bytes of it are here, of `announced` in all (0: not known yet). If
+    /// waits_for_memory() is true afterwards, read nothing more before on_memory.
     void update(std::size_t arrived, std::size_t announced);
     bool waits_for_memory() const { return claim_.waits(); }
     /// The link waits for the kernel's next bytes, until end_wait(). Without a frame there is no

@@ -25,8 +25,8 @@ namespace cellkeep::session {
 /// How many starts may wait while one is under way: one for each kernel of a session.
 inline constexpr std::size_t kWaitingStartsMax = sandbox::kWorkerGroupsMax;
 
-/// One start that was asked for. Whoever wants the worker holds it: without a holder nothing is
-/// called any more, a start that waits is left out, and a worker that comes is killed.
+/// One start that was asked for. The kernel that wants the worker holds it. When no kernel holds it
+/// any more, `done` is not called, a waiting start is dropped, and a worker that comes is killed.
 class WorkerStart {
  public:
     /// Called once, never from inside WorkerStarts::begin().

@@ -126,6 +126,23 @@ TEST_CASE("limits::kArrivalWaitMax: a claim that waited too long gets nothing mo
     CHECK(*harness.grow(second, 20) == true);
 }
 
+TEST_CASE("a claim that gives up lets those behind it go on", "[http]") {
+    ArrivalHarness harness(std::chrono::milliseconds(20));
+    auto first = harness.memory.make_claim("a");
+    auto large = harness.memory.make_claim("a");
+    CHECK(*harness.grow(first, 30) == true);
+    const auto refused = harness.grow(large, 20);
+    // Its own wait begins later and ends later, so it is granted by the other's end.
+    auto small = harness.memory.make_claim("a");
+    const auto behind = harness.grow(small, 10);
+    CHECK_FALSE(behind->has_value());
+    harness.io.restart();
+    harness.io.run();
+    CHECK(*refused == false);
+    CHECK(*behind == true);
+    CHECK(harness.memory.used() == 40);
+}
+
 TEST_CASE("close() ends all waits, and no claim grows afterwards", "[http]") {
     ArrivalHarness harness;
     auto first = harness.memory.make_claim("a");

@@ -101,7 +101,7 @@ asio::awaitable<Status> hold_stream(BodyWriter& writer, Held held, Log log) {
 asio::awaitable<Response> watch(Request& request, Held held, Log log) {
     Response response;
     const bool released = co_await hold(*request.client, held, log);
-    response.body = std::string(released ? "released" : "nobody");
+    response.body = std::string(released ? "released" : "gone");
     co_return response;
 }
 

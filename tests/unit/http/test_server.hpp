@@ -38,7 +38,7 @@ void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log);
 /// GET /stream/lines writes ten lines; /stream/flood until it fails; /stream/empty nothing;
 /// /stream/cut fails in the middle, /stream/throw throws there; /stream/hold writes "begun" and
 /// waits until the client goes or a client asks GET /stream/release; POST /stream/watch answers
-/// "released" or, once the client has gone, "nobody".
+/// "released", or "gone" after its client has gone.
 void add_stream_routes(Router& router, std::shared_ptr<SocketLog> log);
 
 /// Whether the server's own user needs a token over a Unix socket.
