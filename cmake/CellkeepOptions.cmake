@@ -14,7 +14,9 @@ target_compile_options(
               -Wnon-virtual-dtor
               -Woverloaded-virtual
               -fstack-protector-strong
-              -fno-omit-frame-pointer)
+              -fno-omit-frame-pointer
+              # What __FILE__ says does not depend on where the clone is, so that clones share the compiler's cache.
+              -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(CMAKE_UNITY_BUILD)
     # In a batch every source is a file that another one includes, which this warning takes for a header.
     target_compile_options(cellkeep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
