@@ -22,6 +22,7 @@ namespace cellkeep::session {
 
 /// Why an execution was cut short by the server.
 enum class Cut { kNone, kInterrupt, kWallTimeout, kCpuTimeout, kOutputLimit };
+inline constexpr Cut kLastCut = Cut::kOutputLimit;
 
 class ExecutionRecorder {
  public:

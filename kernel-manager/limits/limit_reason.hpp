@@ -10,6 +10,7 @@
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/execution/execution_recorder.hpp"
+#include "kernel-manager/limits/error_facts.hpp"
 #include "kernel-manager/limits/limits.hpp"
 #include "protocol/message.hpp"
 #include "sandbox/sandbox.hpp"
@@ -34,6 +35,7 @@ enum class LimitReason {
     kFileTooLarge,
     kForbidden,
 };
+inline constexpr LimitReason kLastLimitReason = LimitReason::kForbidden;
 
 /// The reason's stable name: error.kind of an execution.
 std::string_view to_string(LimitReason reason);
@@ -47,18 +49,6 @@ struct LimitHit {
     /// One sentence: what to do.
     std::string hint;
 };
-
-/// How an interpreter says that code failed: an execute_reply's content and metadata.
-struct ErrorFacts {
-    std::string name;
-    std::string message;        // bounded; with terminal colours, if it has any
-    std::string kind;           // "memory" …, as the interpreter classed it
-    std::optional<int> number;  // errno of the error, or of the one that it was raised from
-    std::string full;           // "/tmp" of a file system that is full
-    bool inodes = false;        // of files, not of bytes
-};
-/// Returns nullopt if the reply reports success or is malformed.
-std::optional<ErrorFacts> read_error(const protocol::Message& reply);
 
 /// What the sandbox counted and refused while the run lasted.
 struct RunCounts {

@@ -2,7 +2,6 @@
 """What the tests of the contract share: the document, the server it is held against, and the few good
 requests that a server may refuse all the same."""
 
-import json
 import os
 import re
 import tempfile
@@ -11,7 +10,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import hypothesis
 import pytest
@@ -20,7 +18,6 @@ from harness import TOKEN, Server
 from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.core.parameters import ParameterLocation
 
-DOCUMENT = Path(__file__).parents[2] / "kernel-manager/api/openapi.json"
 #: The long form: every boundary value and EXAMPLES random requests for each operation (docs/session-api.md).
 LONG = "CELLKEEP_CONTRACT_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("CELLKEEP_CONTRACT_EXAMPLES", "4"))
@@ -41,10 +38,6 @@ NEGATIVE = CHECKS.get_one("negative_data_rejection")
 GOOD = "Positive test case"
 AFTER_THE_END = CHECKS.get_one("use_after_free")
 HISTORY = "/v1/sessions/{id}/executions"
-
-
-def read_document() -> dict:
-    return json.loads(DOCUMENT.read_text(encoding="utf-8"))
 
 
 def make_schema(document: dict) -> schemathesis.BaseSchema:

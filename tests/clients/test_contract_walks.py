@@ -18,11 +18,11 @@ from contract import (
     Running,
     headers,
     make_schema,
-    read_document,
     running,
     tame,
 )
 from contract import validate as check
+from document import read_document
 
 __all__ = ["running"]  # a fixture
 pytestmark = TIMEOUT

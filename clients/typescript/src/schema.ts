@@ -495,7 +495,7 @@ export interface components {
             executions?: number | null;
             /** @description Budget: duration of all executions together (null: none) */
             total_wall_ms?: number | null;
-            /** @description Budget: CPU time of all executions together (null: none) */
+            /** @description Budget: CPU time of all processes of the session, background threads included (null: none) */
             total_cpu_ms?: number | null;
             /** @description Budget: output of all executions together (null: none) */
             total_output_bytes?: number | null;
@@ -569,13 +569,13 @@ export interface components {
             /** @description Budget: executions in the session's life (null: none) */
             executions: number | null;
             /** @description Budget: duration of all executions together (null: none) */
-            total_wall_ms?: number | null;
-            /** @description Budget: CPU time of all executions together (null: none) */
-            total_cpu_ms?: number | null;
+            total_wall_ms: number | null;
+            /** @description Budget: CPU time of all processes of the session, background threads included (null: none) */
+            total_cpu_ms: number | null;
             /** @description Budget: output of all executions together (null: none) */
-            total_output_bytes?: number | null;
+            total_output_bytes: number | null;
             /** @description Budget: bytes of the artifacts of all executions together (null: none) */
-            total_artifact_bytes?: number | null;
+            total_artifact_bytes: number | null;
             /** @description Failing executions in a row after which the circuit breaker opens; 0: never */
             consecutive_failures: number;
             /** @description Seconds without activity after which the session ends */

@@ -142,10 +142,10 @@ TEST_CASE("every kind of error is in the document, and no other", "[agent][model
         CAPTURE(kind);
         CHECK(error_kind(std::string(kind)) == kind);
     };
-    for (int i = 0; i <= static_cast<int>(session::LimitReason::kForbidden); ++i) {
+    for (int i = 0; i <= static_cast<int>(session::kLastLimitReason); ++i) {
         is_known(to_string(static_cast<session::LimitReason>(i)));
     }
-    for (int i = 0; i <= static_cast<int>(session::Cut::kOutputLimit); ++i) {
+    for (int i = 0; i <= static_cast<int>(session::kLastCut); ++i) {
         session::ExecutionRecorder recorder("exe_1", "ses_1", "", 1000);
         is_known(recorder.finish(static_cast<session::Cut>(i)).error->kind);
     }
