@@ -14,13 +14,17 @@ WALL_MS = 30_000  # a session's own limit, if it asks for none
 
 
 def test_an_endless_loop_ends_at_its_deadline(session: Session) -> None:
+    """The answer is true, also if a busy machine leaves the interpreter no time to obey the interrupt."""
     session.execute("kept = 1")
     result = session.execute("while True: pass", timeout_ms=1000)
     assert result["status"] == "timeout", result
     assert result["error"]["kind"] == "wall_timeout"
     assert 1000 <= result["metrics"]["wall_ms"] < WALL_MS
-    assert result["state"] == "kept"
-    assert session.value("kept") == "1"
+    if result["state"] == "kept":
+        assert session.value("kept") == "1"
+    else:
+        assert result["state"] == "lost"
+        assert session.execute("kept")["error"]["name"] == "NameError"
 
 
 def test_code_that_blocks_the_interrupt_is_killed_in_time(session: Session) -> None:
