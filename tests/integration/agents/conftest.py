@@ -2,13 +2,17 @@
 """One server and one Jupyter home per test file; each test ends the kernels that it starts."""
 
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from harness import Server
 from jupyter_home import JupyterHome
 
+# ag2 looks for `jupyter kernelgateway` when it is imported, and refuses to work without it.
+os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 # Neither library may look for a newer release or send statistics.
 os.environ.update(AUTOGEN_DISABLE_RUNTIME_TRACING="true", LITELLM_LOCAL_MODEL_COST_MAP="True")
 
