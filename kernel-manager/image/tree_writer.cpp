@@ -61,7 +61,19 @@ bool has_vanished(int error) {
 
 Result<TreeWriter> TreeWriter::create(const std::string& directory) {
     BOOST_OUTCOME_TRY(UniqueFd root, open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    if (::fchmod(root.get(), kDirectoryMode) < 0) {
+        return Error::from_errno(errno, "chmod(" + directory + ")");
+    }
     return TreeWriter(std::move(root));
+}
+
+Status TreeWriter::make_directory(const std::string& target) {
+    // mkdirat(2) takes the umask's bits away: of `cellkeep kernel`, or of an operator.
+    if (::mkdirat(root_.get(), target.c_str(), kDirectoryMode) < 0 ||
+        ::fchmodat(root_.get(), target.c_str(), kDirectoryMode, 0) < 0) {
+        return Error::from_errno(errno, "mkdir(image/" + target + ")");
+    }
+    return note(target, Entry{});
 }
 
 Status TreeWriter::note(const std::string& target, Entry entry) {
@@ -90,10 +102,7 @@ Result<bool> TreeWriter::make_parents(const std::string& target) {
             }
             continue;
         }
-        if (::mkdirat(root_.get(), parent.c_str(), kDirectoryMode) < 0) {
-            return Error::from_errno(errno, "mkdir(image/" + parent + ")");
-        }
-        BOOST_OUTCOME_TRY(note(parent, Entry{}));
+        BOOST_OUTCOME_TRY(make_directory(parent));
     }
     return true;
 }
@@ -174,10 +183,7 @@ Status TreeWriter::add_found(
         return copy_file(source, target);
     }
     if (S_ISDIR(info.st_mode)) {
-        if (::mkdirat(root_.get(), target.c_str(), kDirectoryMode) < 0) {
-            return Error::from_errno(errno, "mkdir(image/" + target + ")");
-        }
-        return note(target, Entry{});
+        return make_directory(target);
     }
     return ok();
 }

@@ -71,7 +71,7 @@ sandbox::ZygoteSpec describe_zygote(
     const sandbox::ZygotePolicy ids{
         config.host_id_base - 1, static_cast<std::uint32_t>(config.sessions_max) + kZygoteIdsSpare};
     sandbox::ZygoteSpec zygote;
-    zygote.policy.hostname = "zygote";
+    // Its host name is that of sessions: imports read it, and Python's platform keeps it.
     zygote.policy.read_only = languages.read_only;
     zygote.policy.images = languages.images;
     zygote.policy.limits.memory_bytes = kZygoteMemoryBytes;

@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What our own clients are built and tested with: a locked Python environment and two sets of locked
-# Node packages. To be sourced after environments.sh and npm.sh.
+# Node packages; and the environment of agents' clients. To be sourced after environments.sh and npm.sh.
 
 # The environment of the Python client and of the contract's tests.
 make_clients_environment() {
     make_environment clients "$build/environments/clients" \
         "$root/tests/environment/clients/requirements.lock"
+}
+
+# The code executors of agent frameworks, and MCP servers for Jupyter. Only the full tests need them.
+make_agents_environment() {
+    make_environment agents "$build/environments/agents" "$root/tests/environment/agents/requirements.lock"
 }
 
 # The compiler and the type generator of the TypeScript client.

@@ -212,6 +212,13 @@ class Runner:
         else:
             raise KeyboardInterrupt
 
+    def hide_handler(self, tb):
+        """The traceback of an interrupt ends in the code that it reached, as with Python's own handler."""
+        while tb is not None and tb.tb_next is not None:
+            if tb.tb_next.tb_frame.f_code is Runner._on_interrupt.__code__:
+                tb.tb_next = None
+            tb = tb.tb_next
+
     def _place_of(self, frame):
         """What the main thread is doing: "user", "kernel" (around user code) or "loop"."""
         below = frame

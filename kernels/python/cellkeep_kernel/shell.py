@@ -148,6 +148,7 @@ class KernelShell(InteractiveShell):
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
         etype, value, tb = self._get_exc_info(exc_tuple)
+        self.kernel.runner.hide_handler(tb)
         if self.kernel.runner.interrupted and etype in _INTERRUPTED_AS:
             value = KeyboardInterrupt().with_traceback(tb)
             etype, exc_tuple = KeyboardInterrupt, (KeyboardInterrupt, value, tb)

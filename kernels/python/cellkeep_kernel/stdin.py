@@ -31,8 +31,10 @@ class Stdin(io.TextIOBase):
         from IPython.core.error import StdinNotImplementedError
 
         if not self.allowed:
+            # ipykernel's words: programs and their tests look for them.
+            asked = "getpass" if password else "raw_input"
             raise StdinNotImplementedError(
-                "input was requested, but this client does not support input requests"
+                f"{asked} was called, but this frontend does not support input requests."
             )
         if threading.current_thread() is not threading.main_thread():
             raise StdinNotImplementedError("input can only be requested from the main thread")

@@ -78,6 +78,9 @@ TEST_CASE("without allow_stdin input is refused and nothing is asked", "[kernel]
         const Messages answer = kernel.execute(code);
         CHECK(count(answer, "input_request") == 0);
         CHECK(only(answer, "execute_reply")["ename"] == "StdinNotImplementedError");
+        // ipykernel's words.
+        CHECK(only(answer, "execute_reply")["evalue"].get<std::string>().ends_with(
+            " was called, but this frontend does not support input requests."));
     }
 }
 

@@ -32,6 +32,7 @@ TEST_CASE("an interrupt ends a cell in any kind of work", "[kernel][interrupt]")
     kernel.interrupt();
     const Messages answer = kernel.receive_until_idle(id);
     CHECK(only(answer, "error")["ename"] == "KeyboardInterrupt");
+    CHECK(only(answer, "error")["traceback"].dump().find("_on_interrupt") == std::string::npos);
     CHECK(only(answer, "execute_reply")["ename"] == "KeyboardInterrupt");
     CHECK(error_place(answer)["kind"] == "interrupt");
     CHECK(only(kernel.execute("1 + 1"), "execute_result")["data"]["text/plain"] == "2");

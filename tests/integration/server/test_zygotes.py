@@ -102,6 +102,14 @@ def test_no_two_siblings_draw_the_same_random_numbers(siblings: list[Session]) -
         assert len(different) >= enough, (name, [one[name] for one in drawn])
 
 
+def test_python_names_the_session_s_machine(siblings: list[Session]) -> None:
+    """An import in the zygote reads the machine's name, and platform keeps it for its forks."""
+    session = siblings[0]
+    assert session.value("__import__('platform')._uname_cache is not None") == "True"
+    assert session.value("__import__('socket').gethostname()") == "'cellkeep'"
+    assert session.value("__import__('platform').node()") == "'cellkeep'"
+
+
 def test_a_seed_of_the_sessions_own_counts(siblings: list[Session]) -> None:
     code = "import numpy, random; numpy.random.seed(7); random.seed(7)\n"
     code += "import json; print(json.dumps([numpy.random.rand(), random.random()]))"

@@ -62,6 +62,23 @@ TEST_CASE("a tree is copied with its links, times and rights, into inodes of its
     CHECK(writer.manifest().bytes() == 7);
 }
 
+TEST_CASE("whatever the umask, all may enter the directories of an image", "[image]") {
+    const Desk desk;
+    test::write_host_file(desk.host + "/a/inner/data", "text", 0644);
+    REQUIRE(::chmod(desk.out.c_str(), S_IRWXU) == 0);
+    const mode_t before = ::umask(S_IRWXG | S_IRWXO);
+    TreeWriter writer = desk.writer();
+    const Status copied = writer.add_tree(desk.host + "/a", "opt/a");
+    (void)::umask(before);
+    REQUIRE(copied.has_value());
+    for (const char* name : {"", "/opt", "/opt/a", "/opt/a/inner"}) {
+        CAPTURE(name);
+        struct stat made {};
+        REQUIRE(::lstat((desk.out + name).c_str(), &made) == 0);
+        CHECK((made.st_mode & 07777) == 0755);
+    }
+}
+
 TEST_CASE("files that are not readable by all, and special files, are left out", "[image]") {
     const Desk desk;
     test::write_host_file(desk.host + "/a/secret", "mine", 0640);
