@@ -41,9 +41,9 @@ class TreeWriter {
  private:
     explicit TreeWriter(UniqueFd root) : root_(std::move(root)) {}
     Status add_found(const std::string& source, const struct stat& info, const std::string& target);
-    /// False if one is there that is no directory: what is behind a link is reached through it.
-    // Readable by all, whatever the umask of the process is.
+    /// Readable by all, whatever the umask of the process is.
     Status make_directory(const std::string& target);
+    /// False if one is there that is no directory: what is behind a link is reached through it.
     Result<bool> make_parents(const std::string& target);
     Status copy_file(const std::string& source, const std::string& target);
     Status copy_link(const std::string& source, const std::string& target);
