@@ -76,6 +76,8 @@ KernelOutput::Hooks SupervisedKernel::output_hooks(Activity& activity) {
 RunWatch::Counters SupervisedKernel::run_counters(UsageMeter& usage) const {
     return {
         .session = [&usage] { return usage.counters(); },
+        .at_begin = [&usage] { return usage.recent_counters(); },
+        .session_cpu = [&usage] { return usage.cpu_time(); },
         .own_cpu = [&usage, group = group()] { return usage.cpu_time(group); }};
 }
 

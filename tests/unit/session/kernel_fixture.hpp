@@ -81,6 +81,7 @@ struct KernelFixture {
     SessionAccount account{0};
     UsageMeter usage{
         {.counters = []() -> Result<sandbox::Usage> { return sandbox::Usage{}; },
+         .cpu_counter = []() -> Result<sandbox::Usage> { return sandbox::Usage{}; },
          .cpu_time = [](sandbox::WorkerGroup) -> Result<std::chrono::microseconds> {
              return Error(ErrorCode::kUnavailable, "none");
          }},
