@@ -52,23 +52,25 @@ struct Message::Body {
     const Scanned& scanned() const;
     /// Call it before the body is shared.
     void set_scanned(const ContentOutline& outline, bool metadata_valid) {
-        scanned_ = Scanned{outline, metadata_valid, true};
+        given_ = Scanned{outline, metadata_valid, true};
     }
 
  private:
+    std::optional<Scanned> given_;  // if it was scanned before the body was made
     mutable std::once_flag scanning_;
-    mutable std::optional<Scanned> scanned_;
+    mutable std::optional<Scanned> scanned_;  // if not: at the first call
 };
 
 const Message::Body::Scanned& Message::Body::scanned() const {
+    if (given_.has_value()) {
+        return *given_;  // without the system call that the first std::call_once makes
+    }
     std::call_once(scanning_, [this] {
-        if (!scanned_) {
-            const std::string_view content = part(kContent);
-            scanned_ = Scanned{
-                outline_of(content),
-                is_valid_json_object(part(kMetadata)),
-                content.find_first_of("\r\n") == std::string_view::npos};
-        }
+        const std::string_view content = part(kContent);
+        scanned_ = Scanned{
+            outline_of(content),
+            is_valid_json_object(part(kMetadata)),
+            content.find_first_of("\r\n") == std::string_view::npos};
     });
     return *scanned_;
 }

@@ -309,6 +309,13 @@ Result<Usage> Sandbox::counters() const {
     return to_usage(state_->cgroup.counters());
 }
 
+Result<Usage> Sandbox::cpu_counter() const {
+    if (state_->ending) {
+        return Error(ErrorCode::kConflict, "cpu time: the sandbox is destroyed");
+    }
+    return to_usage(state_->cgroup.cpu_counter());
+}
+
 Result<std::chrono::microseconds> Sandbox::cpu_time(WorkerGroup group) const {
     if (state_->ending) {
         return Error(ErrorCode::kConflict, "cpu time: the sandbox is destroyed");

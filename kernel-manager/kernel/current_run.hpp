@@ -55,7 +55,8 @@ class CurrentRun {
         std::function<void(KernelEvent)> change;
         /// Thaws the sandbox, before anything is asked of what is inside.
         std::function<void()> wake;
-        /// What the sandbox has refused until now is counted (RunWatch::on_denied).
+        /// The run is at its end: what the sandbox has refused until now is counted where it
+        /// matters (RunWatch::on_denied).
         std::function<void()> take_denials;
         /// Begins the high-water mark of the sandbox's memory anew. False: it is not the run's own.
         std::function<bool()> restart_memory_peak;

@@ -14,7 +14,7 @@ void LimitMonitor::listen(const SessionLimits& limits, Time now) {
 }
 
 void LimitMonitor::begin(const sandbox::Usage& usage, const SessionLimits& limits, Time now) {
-    account_->see(usage);
+    account_->see(usage.cpu_time);
     account_->begin_run(now);
     running_ = true;
     began_at_ = now;
@@ -119,6 +119,10 @@ std::string LimitMonitor::describe_cut(const SessionLimits& limits) const {
     return hit.has_value() ? hit->message + " " + hit->hint : std::string();
 }
 
+bool LimitMonitor::asks_for_counts(const std::optional<Death>& death) const {
+    return running_ && cut_.cut == Cut::kNone && (death.has_value() || has_failed());
+}
+
 std::optional<LimitHit> LimitMonitor::end(
     const sandbox::Usage& usage,
     const std::optional<Death>& death,
@@ -130,7 +134,7 @@ std::optional<LimitHit> LimitMonitor::end(
     running_ = false;
     passed_.reset();
     meter_.begin(limits.output_bytes, now);
-    account_->see(usage);
+    account_->see(usage.cpu_time);
     account_->end_run(began_at_, now);
     counts_.oom_kills = usage.oom_kills - std::min(usage.oom_kills, at_begin_.oom_kills);
     counts_.process_refusals =

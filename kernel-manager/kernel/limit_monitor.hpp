@@ -50,8 +50,13 @@ class LimitMonitor {
     /// The server stops the run. The first reason stays.
     void on_cut(Cut cut);
 
+    /// The code of the run has raised, as its reply says.
+    bool has_failed() const { return running_ && error_.has_value(); }
     /// How the run was cut, in words for a person at a notebook.
     std::string describe_cut(const SessionLimits& limits) const;
+    /// Whether end() will look at more of the usage than its cpu_time: only a run that failed by
+    /// itself can have ended with something that the sandbox counts.
+    bool asks_for_counts(const std::optional<Death>& death) const;
     /// The limit that the run ended with, if it was one; the first that struck.
     std::optional<LimitHit> end(
         const sandbox::Usage& usage,

@@ -34,33 +34,33 @@ void RunWatch::start_over() {
     listen();
 }
 
-RunWatch::Cpu RunWatch::cpu_of(const sandbox::Usage& session) const {
+RunWatch::Cpu RunWatch::cpu_of(Cpu session) const {
     if (counts_own_cpu_) {
         if (const auto own = counters_.own_cpu()) {
             return *own;
         }
     }
-    return session.cpu_time;
+    return session;
 }
 
 void RunWatch::count_own_cpu() {
     if (counts_own_cpu_ || !counters_.own_cpu().has_value()) {
         return;
     }
-    const sandbox::Usage usage = counters_.session();
-    const Cpu before = cpu_of(usage);
+    const Cpu session = counters_.session_cpu();
+    const Cpu before = cpu_of(session);
     counts_own_cpu_ = true;
     if (run_ != nullptr) {
         // What it has used until now, by the other clock.
-        run_->change_cpu_clock(cpu_of(usage) - before);
+        run_->change_cpu_clock(cpu_of(session) - before);
     }
 }
 
 RunWatch::Start RunWatch::begin() {
-    const sandbox::Usage usage = counters_.session();
+    const sandbox::Usage usage = counters_.at_begin();
     const Time now = steady_clock::now();
     monitor_.begin(usage, limits_, now);
-    return {.at = now, .cpu = cpu_of(usage), .oom_kills = usage.oom_kills};
+    return {.at = now, .cpu = cpu_of(usage.cpu_time), .oom_kills = usage.oom_kills};
 }
 
 void RunWatch::watch(RunningRequest& run, const Start& start) {
@@ -111,9 +111,9 @@ void RunWatch::check_cpu(Cpu now) {
         return;
     }
     cpu_alarm_.set_after(look.again_in, [this] {
-        const sandbox::Usage usage = counters_.session();
-        account_.see(usage);
-        check_cpu(cpu_of(usage));
+        const Cpu session = counters_.session_cpu();
+        account_.see(session);
+        check_cpu(cpu_of(session));
     });
 }
 
@@ -130,7 +130,7 @@ void RunWatch::count_output(std::uint64_t bytes) {
 
 RunningRequest::CutStep RunWatch::cut_short(Cut limit) {
     monitor_.on_cut(limit);
-    return run_->cut_short(limit, steady_clock::now(), cpu_of(counters_.session()));
+    return run_->cut_short(limit, steady_clock::now(), cpu_of(counters_.session_cpu()));
 }
 
 void RunWatch::begin_grace() {
@@ -139,8 +139,8 @@ void RunWatch::begin_grace() {
 }
 
 void RunWatch::check_grace() {
-    const RunningRequest::Look look =
-        run_->look_at_grace(steady_clock::now(), cpu_of(counters_.session()), limits_.cpu_cores);
+    const RunningRequest::Look look = run_->look_at_grace(
+        steady_clock::now(), cpu_of(counters_.session_cpu()), limits_.cpu_cores);
     if (look.passed) {
         owner_.kill({death_after(run_->cut()), 0});
         return;
@@ -149,9 +149,14 @@ void RunWatch::check_grace() {
 }
 
 std::optional<LimitHit> RunWatch::settle(const std::optional<Death>& death) {
-    const sandbox::Usage usage = counters_.session();
+    sandbox::Usage usage;
+    if (monitor_.asks_for_counts(death)) {
+        usage = counters_.session();
+    } else {
+        usage.cpu_time = counters_.session_cpu();
+    }
     if (run_ != nullptr) {
-        run_->settle(cpu_of(usage));
+        run_->settle(cpu_of(usage.cpu_time));
     }
     return monitor_.end(usage, death, limits_, steady_clock::now());
 }

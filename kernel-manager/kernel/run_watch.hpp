@@ -36,6 +36,10 @@ class RunWatch {
     struct Counters {
         /// Of the whole session, since its sandbox was made.
         std::function<sandbox::Usage()> session;
+        /// The same for a run that begins; may be a moment old (UsageMeter::recent_counters).
+        std::function<sandbox::Usage()> at_begin;
+        /// The CPU time of the whole session.
+        std::function<Cpu()> session_cpu;
         /// CPU time of the kernel's own processes; nullopt if it cannot be told apart.
         std::function<std::optional<Cpu>()> own_cpu;
     };
@@ -88,6 +92,8 @@ class RunWatch {
     void count_output(std::uint64_t bytes);
     void on_denied(const sandbox::Denial& denial) { monitor_.on_denied(denial); }
     void on_reply(const protocol::Message& reply) { monitor_.on_reply(reply); }
+    /// Its reply was an error.
+    bool has_failed() const { return monitor_.has_failed(); }
 
     // --- its cut
     /// The run is being cut for a limit: returns what to do now.
@@ -103,7 +109,8 @@ class RunWatch {
     std::optional<LimitHit> settle(const std::optional<Death>& death);
 
  private:
-    Cpu cpu_of(const sandbox::Usage& session) const;
+    /// Its own, or the session's, which has been read.
+    Cpu cpu_of(Cpu session) const;
     void check_wall(Time now);
     void check_cpu(Cpu now);
     void check_grace();

@@ -5,8 +5,8 @@
 
 namespace cellkeep::session {
 
-void SessionAccount::see(const sandbox::Usage& usage) {
-    budgets_.set_cpu(std::max(std::chrono::microseconds{0}, usage.cpu_time - cpu_before_));
+void SessionAccount::see(std::chrono::microseconds cpu_time) {
+    budgets_.set_cpu(std::max(std::chrono::microseconds{0}, cpu_time - cpu_before_));
 }
 
 std::optional<LimitRefusal> SessionAccount::refuse_agent(

@@ -24,9 +24,10 @@ class SessionAccount {
 
     explicit SessionAccount(std::uint32_t consecutive_failures) : breaker_(consecutive_failures) {}
 
-    /// A client has the session from now on: CPU time counts from here.
-    void hand_out(const sandbox::Usage& usage) { cpu_before_ = usage.cpu_time; }
-    void see(const sandbox::Usage& usage);
+    /// A client has the session from now on: CPU time counts from here. Both take the time that
+    /// the session has used since its sandbox was made.
+    void hand_out(std::chrono::microseconds cpu_time) { cpu_before_ = cpu_time; }
+    void see(std::chrono::microseconds cpu_time);
 
     /// The budget that is used up, after which no code runs.
     std::optional<LimitRefusal> find_exhausted(const SessionLimits& limits) const {

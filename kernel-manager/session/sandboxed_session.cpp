@@ -53,11 +53,11 @@ boost::asio::awaitable<Status> SandboxedSession::start() {
     const auto self = shared_from_this();
     BOOST_OUTCOME_CO_TRY(place_files());
     BOOST_OUTCOME_CO_TRY(watch_.begin(sandbox_.event_fd()));
-    account_.hand_out(usage_.counters());
+    account_.hand_out(usage_.cpu_time());
     BOOST_OUTCOME_CO_TRY(kernels_.main().launch());
     Status ready = co_await kernels_.main().wait_ready();
     if (ready.has_value()) {
-        account_.hand_out(usage_.counters());
+        account_.hand_out(usage_.cpu_time());
         // Only now: until it is ready no client could remove it.
         touch();
         life_.review();
@@ -76,7 +76,7 @@ boost::asio::awaitable<Status> SandboxedSession::adopt(
     setup_.options = std::move(options);
     life_.begin_anew();
     account_ = SessionAccount(session_limits().consecutive_failures.value_or(0));
-    account_.hand_out(usage_.counters());
+    account_.hand_out(usage_.cpu_time());
     BOOST_OUTCOME_CO_TRY(place_files());
     OwnStart own{setup_.options.env, setup_.options.working_directory};
     Status adopted = co_await kernels_.main().adopt(std::move(own));

@@ -119,6 +119,7 @@ SupervisedKernel::Log SandboxedSession::kernel_log() {
 UsageMeter::Source SandboxedSession::usage_counters() {
     return {
         .counters = [this] { return sandbox_.counters(); },
+        .cpu_counter = [this] { return sandbox_.cpu_counter(); },
         .cpu_time = [this](sandbox::WorkerGroup group) { return sandbox_.cpu_time(group); }};
 }
 

@@ -76,6 +76,8 @@ KernelOutput::Hooks SupervisedKernel::output_hooks(Activity& activity) {
 RunWatch::Counters SupervisedKernel::run_counters(UsageMeter& usage) const {
     return {
         .session = [&usage] { return usage.counters(); },
+        .at_begin = [&usage] { return usage.recent_counters(); },
+        .session_cpu = [&usage] { return usage.cpu_time(); },
         .own_cpu = [&usage, group = group()] { return usage.cpu_time(group); }};
 }
 
@@ -110,7 +112,14 @@ CurrentRun::Owner SupervisedKernel::run_owner(Activity& activity) {
             },
         .change = [this](KernelEvent event) { change(event); },
         .wake = sandbox_.wake,
-        .take_denials = sandbox_.take_denials,
+        .take_denials =
+            [this] {
+                // Of no use to a run that succeeded; but the next one must not be charged with
+                // them. If none waits, they come in their turn before it.
+                if (watch_.has_failed() || waiting_.size() > 0) {
+                    sandbox_.take_denials();
+                }
+            },
         .restart_memory_peak = sandbox_.restart_memory_peak,
         .memory_peak = sandbox_.memory_peak,
         .log_limit = log_.limit};

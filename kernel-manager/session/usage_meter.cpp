@@ -11,15 +11,35 @@ UsageMeter::UsageMeter(
     Source source, const SessionAccount& account, const SessionLimits& limits, Log log)
     : source_(std::move(source)), account_(account), limits_(limits), log_(std::move(log)) {}
 
-sandbox::Usage UsageMeter::counters() {
+sandbox::Usage UsageMeter::counters(Time now) {
     const auto counted = source_.counters();
     if (counted.has_error()) {
         return {};
     }
-    sandbox::Usage usage = counted.value();
-    usage.cpu_time =
-        see(clock_, usage.cpu_lost ? std::nullopt : std::optional(counted.value().cpu_time));
-    return usage;
+    seen_ = counted.value();
+    seen_.cpu_time = see_session(counted.value());
+    all_seen_at_ = cpu_seen_at_ = now;
+    return seen_;
+}
+
+microseconds UsageMeter::cpu_time(Time now) {
+    const auto counted = source_.cpu_counter();
+    if (counted.has_error()) {
+        return microseconds{0};
+    }
+    seen_.cpu_time = see_session(counted.value());
+    cpu_seen_at_ = now;
+    return seen_.cpu_time;
+}
+
+sandbox::Usage UsageMeter::recent_counters(Time now) {
+    const bool fresh = all_seen_at_.has_value() && now - *all_seen_at_ <= kCountersFresh &&
+                       now - *cpu_seen_at_ <= kCountersFresh;
+    return fresh ? seen_ : counters(now);
+}
+
+microseconds UsageMeter::see_session(const sandbox::Usage& counted) {
+    return see(clock_, counted.cpu_lost ? std::nullopt : std::optional(counted.cpu_time));
 }
 
 std::optional<microseconds> UsageMeter::cpu_time(sandbox::WorkerGroup group) {

@@ -191,13 +191,18 @@ std::vector<std::string> SessionCgroup::procs_files() const {
     return files;
 }
 
-CgroupUsage SessionCgroup::counters() const {
+CgroupUsage SessionCgroup::cpu_counter() const {
     CgroupUsage usage;
     if (cpu_time_.exists()) {
         const auto used = cpu_time_.read();
         usage.cpu_time = used.value_or(std::chrono::microseconds(0));
         usage.cpu_lost = !used.has_value();
     }
+    return usage;
+}
+
+CgroupUsage SessionCgroup::counters() const {
+    CgroupUsage usage = cpu_counter();
     usage.oom_kills = memory_.oom_kills();
     usage.process_refusals = processes_.refusals();
     return usage;

@@ -72,6 +72,8 @@ class SessionCgroup {
     /// What is asked at every cell, and no more: cpu_time, oom_kills and process_refusals; the rest
     /// is 0. Three system calls; the files stay open.
     CgroupUsage counters() const;
+    /// Of it, cpu_time alone: one system call.
+    CgroupUsage cpu_counter() const;
     /// The highest memory, in bytes.
     std::uint64_t memory_peak() const { return memory_.peak(); }
     /// Limits that become stricter, in this order: kConflict if more memory is in use already,

@@ -3,11 +3,12 @@
 
 #include "kernel-manager/http/message/negotiation.hpp"
 #include "protocol/json.hpp"
+#include "protocol/support/wakeup.hpp"
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/query.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -52,20 +53,19 @@ std::function<void()> unless_others_listen(
 /// Waits for the end of the execution or of its client.
 asio::awaitable<void> wait_for_end(
     http::ClientWatch* client, const std::shared_ptr<session::Execution>& execution) {
-    using Timer = asio::steady_timer;
-    const auto timer =
-        std::make_shared<Timer>(co_await asio::this_coro::executor, Timer::time_point::max());
-    const auto news = execution->subscribe([timer, weak = std::weak_ptr(execution)] {
+    const auto executor = co_await asio::this_coro::executor;
+    const auto wakeup = std::make_shared<Wakeup>(
+        static_cast<asio::io_context&>(asio::query(executor, asio::execution::context)));
+    const auto news = execution->subscribe([wakeup, weak = std::weak_ptr(execution)] {
         if (const auto alive = weak.lock(); alive && alive->result()) {
-            timer->cancel();
+            wakeup->wake();
         }
     });
     if (client != nullptr) {
-        client->watch([timer] { timer->cancel(); });
+        client->watch([wakeup] { wakeup->wake(); });
     }
     while (!execution->result() && (client == nullptr || !client->gone())) {
-        boost::system::error_code cancelled;  // that is how both wake us
-        co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+        co_await wakeup->wait();
     }
     if (client != nullptr) {
         client->watch({});

@@ -79,7 +79,8 @@ void WorkspaceWatch::note(int watch, std::uint32_t mask, std::string_view name, 
 
 WorkspaceWatch::Notes WorkspaceWatch::drain() {
     Notes notes;
-    alignas(inotify_event) std::array<char, kWatchReadBytes> buffer{};
+    // Not initialised: read() says how much of it counts, which is nothing at the end of most runs.
+    alignas(inotify_event) std::array<char, kWatchReadBytes> buffer;
     std::size_t events = 0;
     for (;;) {
         const ssize_t got = ::read(fd_.get(), buffer.data(), buffer.size());

@@ -177,6 +177,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
         }
     }
     co_await watch_->end();
+    how.at_once = reader_->bytes_ahead() == 0;
     const bool sent = co_await sender_->send(response, how, *watch_);
     record(request, response);
     if (!sent) {

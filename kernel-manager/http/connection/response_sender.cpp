@@ -19,6 +19,23 @@ namespace cellkeep::http {
 
 namespace asio = boost::asio;
 
+namespace {
+
+/// Without the first bytes, and without buffers that are empty then.
+void remove_front(std::vector<asio::const_buffer>& buffers, std::size_t bytes) {
+    auto first = buffers.begin();
+    while (first != buffers.end() && bytes >= first->size()) {
+        bytes -= first->size();
+        ++first;
+    }
+    if (first != buffers.end()) {
+        *first += bytes;
+    }
+    buffers.erase(buffers.begin(), first);
+}
+
+}  // namespace
+
 class ResponseSender::Writer : public BodyWriter {
  public:
     Writer(ResponseSender& sender, PeerWatch& peer, Framing framing)
@@ -86,11 +103,17 @@ asio::awaitable<bool> ResponseSender::send(Response& response, Sending how, Peer
     wire_->deadline.set(
         wire_->limits.body_timeout +
         std::chrono::seconds(static_cast<std::int64_t>(asio::buffer_size(buffers) / kReadBytes)));
-    auto [error, bytes] = co_await asio::async_write(*wire_->stream, buffers, kAwait);
-    wire_->deadline.clear();
-    if (error) {
-        co_return false;
+    if (how.at_once) {
+        remove_front(buffers, wire_->stream->write_at_once(buffers));
     }
+    if (!buffers.empty()) {
+        auto [error, bytes] = co_await asio::async_write(*wire_->stream, buffers, kAwait);
+        if (error) {
+            wire_->deadline.clear();
+            co_return false;
+        }
+    }
+    wire_->deadline.clear();
     const auto* file = std::get_if<FileBody>(&response.body);
     if (how.head_only || (file == nullptr && stream == nullptr)) {
         co_return true;

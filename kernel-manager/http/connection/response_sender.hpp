@@ -25,6 +25,9 @@ struct Sending {
     bool head_only = false;
     bool keep_alive = false;
     HttpVersion version = HttpVersion::k11;
+    /// What the socket takes is sent without a turn of the event loop. Not if the next request is
+    /// here already: a client that sends many must not have the loop until it has all answers.
+    bool at_once = false;
 };
 
 class ResponseSender {

@@ -10,6 +10,8 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -179,6 +181,26 @@ std::size_t ByteStream::apply_insertion(Completion<asio::const_buffer>& completi
     }
     buffers.push_back(asio::buffer(insertion_.tail));
     return insertion_.tail.size();
+}
+
+std::size_t ByteStream::write_at_once(std::span<const asio::const_buffer> buffers) {
+    if (transport_->has_tls()) {
+        return 0;
+    }
+    std::array<iovec, kBuffersMax> pieces;  // not initialised: only `count` of them are
+    std::size_t count = 0;
+    for (const asio::const_buffer& buffer : buffers.first(std::min(buffers.size(), kBuffersMax))) {
+        // sendmsg(2) only reads what iov_base points to; its type is historical.
+        pieces[count++] = {const_cast<void*>(buffer.data()), buffer.size()};
+    }
+    msghdr header{};
+    header.msg_iov = pieces.data();
+    header.msg_iovlen = count;
+    const ssize_t sent =
+        ::sendmsg(transport_->socket().native_handle(), &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const std::size_t bytes = sent > 0 ? static_cast<std::size_t>(sent) : 0;
+    bytes_written_ += bytes;
+    return bytes;
 }
 
 void ByteStream::start_write(WriteCompletion completion) {

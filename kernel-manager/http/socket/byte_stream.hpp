@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -68,6 +69,11 @@ class ByteStream {
     void end_sending();
     /// Ends both directions and the operations that are waiting.
     void close();
+
+    /// Sends what the socket takes at this moment, and returns how many bytes that was: without a
+    /// turn of the event loop. 0 where TLS or a failure is in the way: async_write_some() goes on
+    /// and reports it. No write may be waiting.
+    std::size_t write_at_once(std::span<const boost::asio::const_buffer> buffers);
 
     /// A WebSocket message whose first frame, as the library writes it, has this payload (by
     /// address) takes `inside` with it: the frame is marked as not the last one, and behind its

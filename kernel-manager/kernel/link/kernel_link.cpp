@@ -47,6 +47,7 @@ Result<std::shared_ptr<KernelLink>> KernelLink::create(
 
 KernelLink::KernelLink(boost::asio::io_context& io, Events events, FrameBounds bounds)
     : socket_(io),
+      wakeups_(boost::asio::use_service<Wakeups>(io)),
       events_(std::move(events)),
       frame_(
           io,
@@ -102,6 +103,7 @@ void KernelLink::go_on_soon() {
         return;
     }
     boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
+        const Wakeups::Turn turn(self->wakeups_);
         self->going_on_ = false;
         if (!self->closed_ && !self->paused_ && self->hand_out(begin_turn())) {
             self->wait_readable();
@@ -154,6 +156,7 @@ void KernelLink::wait_readable() {
     socket_.async_wait(
         boost::asio::posix::stream_descriptor::wait_read,
         [self = shared_from_this()](const boost::system::error_code& error) {
+            const Wakeups::Turn turn(self->wakeups_);
             self->waiting_readable_ = false;
             self->frame_.end_wait();
             if (error || self->closed_ || self->paused_ || self->going_on_) {

@@ -15,6 +15,7 @@
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
+#include "protocol/support/wakeup.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -93,6 +94,7 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     void fail(const Error& error);
 
     boost::asio::posix::stream_descriptor socket_;
+    Wakeups& wakeups_;
     Events events_;
     protocol::LinkDecoder decoder_;
     MessageIntake intake_;

@@ -3,10 +3,12 @@
 
 #include "protocol/support/syscall.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <utility>
@@ -105,6 +107,12 @@ Status KernelProcess::send_signal(int number) const {
 }
 
 void KernelProcess::drain_pipes() {
+    // Mostly both are empty, which one system call tells. A closed one has -1, which is left out.
+    std::array<pollfd, 2> pipes{
+        pollfd{stdout_->descriptor(), POLLIN, 0}, pollfd{stderr_->descriptor(), POLLIN, 0}};
+    if (::poll(pipes.data(), pipes.size(), 0) == 0) {
+        return;
+    }
     stdout_->drain();
     stderr_->drain();
 }

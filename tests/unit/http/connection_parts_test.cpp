@@ -7,6 +7,7 @@
 #include "kernel-manager/http/connection/wire.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/connect_pair.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -284,6 +285,41 @@ TEST_CASE("the answer to HEAD and a 204 have no body", "[http][parts]") {
         CHECK(parts.run(sender.send(response, how, *parts.watch)));
         CHECK_THAT(parts.receive_all(), EndsWith("\r\n\r\n"));
     }
+}
+
+TEST_CASE("what the socket takes is sent at once, and the rest follows", "[http][parts]") {
+    Parts parts;
+    Response response;
+    const std::string body(GENERATE(std::size_t{10}, std::size_t{4'000'000}), 'x');
+    response.body = body;
+    ResponseSender sender(parts.wire);
+    Sending how;
+    how.at_once = true;
+    bool sent = false;
+    const auto send = [&]() -> asio::awaitable<void> {
+        sent = co_await sender.send(response, how, *parts.watch);
+        parts.wire->stream->close();
+    };
+    std::string received;
+    const auto receive = [&]() -> asio::awaitable<void> {
+        (void)co_await asio::async_read(parts.client, asio::dynamic_buffer(received), kAwait);
+    };
+    asio::co_spawn(parts.io, send(), asio::detached);
+    parts.run(receive());
+    CHECK(sent);
+    CHECK(received.size() == parts.wire->stream->bytes_written());
+    CHECK(received.substr(received.find("\r\n\r\n") + 4) == body);
+}
+
+TEST_CASE("a client that has gone gets nothing at once", "[http][parts]") {
+    Parts parts;
+    parts.client.close();
+    Response response = make_json(200, {{"a", 1}});
+    ResponseSender sender(parts.wire);
+    Sending how;
+    how.at_once = true;
+    CHECK_FALSE(parts.run(sender.send(response, how, *parts.watch)));
+    CHECK(parts.wire->stream->bytes_written() == 0);
 }
 
 }  // namespace

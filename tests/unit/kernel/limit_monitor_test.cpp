@@ -93,7 +93,7 @@ TEST_CASE("a flood is reported once for each run and once between two", "[sessio
     const SessionLimits limits;
     SessionAccount account(10);
     LimitMonitor monitor(account);
-    account.hand_out({});
+    account.hand_out(0us);
     monitor.listen(limits, kStart);
     CHECK_FALSE(monitor.passes_output(limits::kOutputCutBytes, kStart));
     CHECK(monitor.passes_output(1, kStart));
@@ -114,7 +114,7 @@ TEST_CASE(
     const SessionLimits limits;
     SessionAccount account(10);
     LimitMonitor monitor(account);
-    account.hand_out({});
+    account.hand_out(0us);
     monitor.listen(limits, kStart);
     monitor.begin({}, limits, kStart);
     for (std::uint64_t i = 0; i < limits::kOutputCutMessages; ++i) {
@@ -153,7 +153,7 @@ TEST_CASE("what is said before the first run costs nothing of a budget", "[sessi
     limits.total_output_bytes = 1;
     SessionAccount account(10);
     LimitMonitor monitor(account);
-    account.hand_out({});
+    account.hand_out(0us);
     monitor.listen(limits, kStart);
     CHECK_FALSE(monitor.passes_output(2000, kStart));  // the description of itself
     CHECK_FALSE(account.find_exhausted(limits).has_value());
@@ -169,7 +169,7 @@ TEST_CASE(
     LimitMonitor monitor(account);
     Usage usage;
     usage.cpu_time = 300ms;  // of the interpreter's start
-    account.hand_out(usage);
+    account.hand_out(usage.cpu_time);
     monitor.listen(limits, kStart);
     monitor.begin(usage, limits, kStart);
     usage.cpu_time = 350ms;
@@ -203,7 +203,7 @@ TEST_CASE(
     CHECK(other.cpu_time(limits, 0ms).time == 50ms);
     // Then the other run uses 30 ms, and the first 20 ms more.
     usage.cpu_time = 100ms;
-    account.see(usage);
+    account.see(usage.cpu_time);
     CHECK(monitor.cpu_time(limits, 70ms).time == 70ms);
     CHECK(other.cpu_time(limits, 30ms).time == 30ms);
     CHECK(other.cpu_time(limits, 30ms).from_budget);

@@ -108,7 +108,10 @@ struct RunFixture {
         io,
         limits,
         account,
-        {.session = [] { return sandbox::Usage{}; }, .own_cpu = [] { return std::nullopt; }},
+        {.session = [] { return sandbox::Usage{}; },
+         .at_begin = [] { return sandbox::Usage{}; },
+         .session_cpu = [] { return std::chrono::microseconds{0}; },
+         .own_cpu = [] { return std::nullopt; }},
         {.cut = [this](Cut cut) { run.cut(cut); },
          .kill = [this](const Death& why) { process.kill(why); }},
         keep};

@@ -24,6 +24,7 @@ struct WatchFixture {
     SessionAccount account{0};
     std::shared_ptr<int> owner = std::make_shared<int>(0);
     sandbox::Usage usage;
+    int whole_readings = 0;
     std::optional<std::chrono::microseconds> own_cpu;
     std::vector<Cut> cuts;
     std::vector<Death::Kind> kills;
@@ -33,7 +34,14 @@ struct WatchFixture {
         io,
         limits,
         account,
-        {.session = [this] { return usage; }, .own_cpu = [this] { return own_cpu; }},
+        {.session =
+             [this] {
+                 ++whole_readings;
+                 return usage;
+             },
+         .at_begin = [this] { return usage; },
+         .session_cpu = [this] { return usage.cpu_time; },
+         .own_cpu = [this] { return own_cpu; }},
         {.cut =
              [this](Cut cut) {
                  cuts.push_back(cut);
@@ -246,9 +254,11 @@ TEST_CASE("a run without a limit ends with none", "[session][watch]") {
     fixture.begin();
     CHECK_FALSE(fixture.watch.settle(std::nullopt).has_value());
     fixture.watch.forget();
+    CHECK(fixture.whole_readings == 0);  // one that failed would ask for more than its CPU time
     fixture.begin();
     fixture.usage.oom_kills = 4;
     const auto hit = fixture.watch.settle(Death{Death::Kind::kOom, 0});
+    CHECK(fixture.whole_readings == 1);
     REQUIRE(hit.has_value());
     CHECK(hit->reason == LimitReason::kOom);
 }

@@ -81,6 +81,7 @@ struct KernelFixture {
     SessionAccount account{0};
     UsageMeter usage{
         {.counters = []() -> Result<sandbox::Usage> { return sandbox::Usage{}; },
+         .cpu_counter = []() -> Result<sandbox::Usage> { return sandbox::Usage{}; },
          .cpu_time = [](sandbox::WorkerGroup) -> Result<std::chrono::microseconds> {
              return Error(ErrorCode::kUnavailable, "none");
          }},
@@ -99,6 +100,7 @@ struct KernelFixture {
     std::shared_ptr<KernelClient> client = std::make_shared<KernelClient>();
     std::vector<KernelStarter::Order> orders;
     bool postpones = false;
+    int denials_taken = 0;
     Names reports;  // the calls that the session got
     Names log;
     std::vector<ExecutionResult> results;
@@ -119,7 +121,7 @@ struct KernelFixture {
             .prepare_directory = [](const std::string& wanted) { return "/workspace/" + wanted; },
             .begin_sweep = [] { return Status(ok()); },
             .postpones_launch = [this] { return postpones; },
-            .take_denials = [] {},
+            .take_denials = [this] { ++denials_taken; },
             .restart_memory_peak = [] { return false; },
             .memory_peak = [] { return std::optional<std::uint64_t>(); },
             .wake = [] {}};

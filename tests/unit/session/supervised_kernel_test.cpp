@@ -42,6 +42,26 @@ TEST_CASE("a kernel starts, works and rests", "[session][kernel]") {
     CHECK(fixture.account.used().executions == 2);
 }
 
+TEST_CASE("refused calls are looked for where they can matter", "[session][kernel]") {
+    KernelFixture fixture;
+    fixture.launch_ready();
+    const Message first = fixture.submit();
+    const Message second = fixture.submit();
+    fixture.complete(first);
+    CHECK(fixture.denials_taken == 1);  // the second begins at once
+    fixture.complete(second);
+    CHECK(fixture.denials_taken == 1);
+    const Message third = fixture.submit();
+    fixture.process().say(status_of(third, "busy"));
+    fixture.process().say(answer(
+        third,
+        Channel::kShell,
+        "execute_reply",
+        {{"status", "error"}, {"ename", "OSError"}, {"evalue", "x"}}));
+    fixture.process().say(status_of(third, "idle"));
+    CHECK(fixture.denials_taken == 2);
+}
+
 TEST_CASE("a death answers everything once, and another process starts", "[session][kernel]") {
     KernelFixture fixture;
     fixture.launch_ready();
