@@ -36,7 +36,7 @@ std::shared_ptr<SpareSessions> SpareSessions::create(
     const std::vector<Prespawn>& always,
     std::size_t most,
     Hooks hooks) {
-    const std::shared_ptr<SpareSessions> self(new SpareSessions(std::move(hooks)));
+    std::shared_ptr<SpareSessions> self(new SpareSessions(std::move(hooks)));
     self->pool_ = SparePool::create(io, SpareDemand(kinds_of(always), most), self->pool_hooks());
     return self;
 }

@@ -129,6 +129,8 @@ void SessionKernels::on_swept() {
     launch_waiting();
 }
 
+// It changes the kernels that this object owns.
+// NOLINTNEXTLINE(readability-make-member-function-const)
 void SessionKernels::on_group_swept(sandbox::WorkerGroup group) {
     for (SupervisedKernel* kernel : all()) {
         if (kernel->group() == group) {

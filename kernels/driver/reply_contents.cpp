@@ -131,13 +131,16 @@ json make_kernel_info(const protocol::KernelJson& about, const json& ready) {
     language["version"] = version;
     const bool debugger = answers_message(about, "debug_request");
     json links = list_field(ready, "help_links");
+    if (links.empty()) {
+        links = about.help_links;
+    }
     return {
         {"status", "ok"},
         {"implementation", "cellkeep-" + about.language},
         {"implementation_version", CELLKEEP_VERSION},
         {"language_info", std::move(language)},
         {"banner", text_field(ready, "banner", about.display_name + " " + version)},
-        {"help_links", links.empty() ? about.help_links : std::move(links)},
+        {"help_links", std::move(links)},
         {"debugger", debugger},
         {"supported_features", debugger ? json::array({"debugger"}) : json::array()}};
 }

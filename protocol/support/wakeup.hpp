@@ -24,6 +24,8 @@ namespace cellkeep {
 /// so that one that still waits goes when the io_context does.
 class Wakeups final : public boost::asio::execution_context::service {
  public:
+    // Asio finds the service by it.
+    // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
     inline static boost::asio::execution_context::id id;
 
     /// A coroutine that is woken while there is a Turn goes on at the end of the outermost one. A

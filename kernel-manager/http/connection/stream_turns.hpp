@@ -21,6 +21,8 @@ namespace cellkeep::http {
 /// One per io_context: boost::asio::use_service<StreamTurns>(io) finds or makes it.
 class StreamTurns final : public boost::asio::execution_context::service {
  public:
+    // Asio finds the service by it.
+    // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
     inline static boost::asio::execution_context::id id;
 
     explicit StreamTurns(boost::asio::execution_context& context);

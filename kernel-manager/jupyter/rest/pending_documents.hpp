@@ -22,7 +22,7 @@ class PendingDocuments {
     struct Key {
         std::string owner;
         std::string path;
-        auto operator<=>(const Key&) const = default;
+        auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr)
     };
 
  private:
@@ -50,7 +50,7 @@ class PendingDocuments {
     /// Returns when nothing holds the document. The caller must take it before it waits again.
     boost::asio::awaitable<void> wait_until_free(Key key) const;
     /// The document must be free.
-    Place take(Key key) { return Place(pending_, std::move(key), io_); }
+    Place take(Key key) { return {pending_, std::move(key), io_}; }
     std::size_t size() const { return pending_->size(); }
 
  private:

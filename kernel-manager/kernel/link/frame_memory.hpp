@@ -20,6 +20,8 @@ namespace cellkeep::session {
 /// One per execution context: boost::asio::use_service<FrameMemory>(io) finds or makes it.
 class FrameMemory final : public boost::asio::execution_context::service {
  public:
+    // Asio finds the service by it.
+    // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
     inline static boost::asio::execution_context::id id;
 
     /// limit: bytes, at least kFrameBytesMax, so that every frame fits when no other is there.
