@@ -15,14 +15,11 @@ using protocol::Message;
 
 namespace {
 
-/// Requests that a client of protocol 5.5 may send on control and that end in an error here: JEP
-/// 91's subshells, which no kernel here claims, and shell requests, which ipykernel takes on
-/// control too. A client does not wait for an answer to other types.
+/// Shell requests, which ipykernel takes on control too, end in an error here. A client does not
+/// wait for an answer to other types. JEP 91 says so of its subshell requests, too ("Kernels not
+/// supporting subshells"): they are ignored.
 bool is_declined(std::string_view type) {
-    constexpr std::array<std::string_view, 11> kDeclined = {
-        "create_subshell_request",
-        "delete_subshell_request",
-        "list_subshell_request",
+    constexpr std::array<std::string_view, 8> kDeclined = {
         "execute_request",
         "complete_request",
         "inspect_request",

@@ -9,6 +9,7 @@ const fs = require('node:fs');
 const { after, before, test } = require('node:test');
 const ws = require('ws');
 const {
+    ContentsManager,
     KernelManager,
     KernelSpecManager,
     ServerConnection,
@@ -295,6 +296,63 @@ test('a session keeps the kernel of a notebook, and another client finds it', as
     await sessions.refreshRunning();
     assert.equal(await sessions.findByPath('renamed.ipynb'), undefined);
     sessions.dispose();
+});
+
+// JupyterLab's own file browser and documents do exactly this, with this class.
+test('the files of a session are saved, copied, moved, gone back to and removed', async () => {
+    const contents = new ContentsManager({ serverSettings: settings });
+    const folder = await contents.newUntitled({ path: '', type: 'directory' });
+    const root = await contents.get('');
+    assert.ok(root.content.some(entry => entry.path === folder.path && entry.type === 'directory'));
+
+    const notebook = await contents.newUntitled({ path: folder.path, type: 'notebook' });
+    const opened = await contents.get(notebook.path, { type: 'notebook', content: true, hash: true });
+    assert.equal(opened.content.nbformat, 4);
+    assert.match(opened.hash, /^[0-9a-f]{64}$/);
+    opened.content.metadata.saved = 'ü';
+    const saved = await contents.save(notebook.path, {
+        type: 'notebook',
+        format: 'json',
+        content: opened.content,
+    });
+    assert.equal(saved.path, notebook.path);
+    const checkpoint = await contents.createCheckpoint(notebook.path);
+    assert.deepEqual(await contents.listCheckpoints(notebook.path), [checkpoint]);
+    opened.content.metadata.saved = 'later';
+    await contents.save(notebook.path, { type: 'notebook', format: 'json', content: opened.content });
+    await contents.restoreCheckpoint(notebook.path, checkpoint.id);
+    assert.equal((await contents.get(notebook.path)).content.metadata.saved, 'ü');
+    await contents.deleteCheckpoint(notebook.path, checkpoint.id);
+    assert.deepEqual(await contents.listCheckpoints(notebook.path), []);
+
+    const copy = await contents.copy(notebook.path, folder.path);
+    assert.equal(copy.name, 'Untitled-Copy1.ipynb');
+    const moved = await contents.rename(copy.path, `${folder.path}/moved.ipynb`);
+    assert.equal(moved.name, 'moved.ipynb');
+    await assert.rejects(contents.get(copy.path), error => error.response.status === 404);
+    await assert.rejects(contents.delete(folder.path), error => error.response.status === 400);
+
+    // The kernel of a notebook there sees the files.
+    const sessions = new SessionManager({ kernelManager: kernels, serverSettings: settings });
+    await sessions.ready;
+    const session = await sessions.startNew({
+        name: 'moved.ipynb',
+        path: moved.path,
+        type: 'notebook',
+        kernel: { name: 'python3' },
+    });
+    const { outputs } = await run(session.kernel, 'import os; print(sorted(os.listdir()))');
+    assert.equal(text(outputs), "['.ipynb_checkpoints', 'Untitled.ipynb', 'moved.ipynb']\n");
+    const kernel = session.kernel.id;
+    await session.shutdown();
+    assert.equal((await contents.get(moved.path)).name, 'moved.ipynb');
+    await contents.delete(moved.path);
+    const left = (await contents.get(folder.path)).content.map(entry => entry.name);
+    assert.deepEqual(left, ['Untitled.ipynb']);
+    await kernels.shutdown(kernel);
+    await assert.rejects(contents.get(folder.path), error => error.response.status === 404);
+    sessions.dispose();
+    contents.dispose();
 });
 
 test('a wrong token is refused in words', async () => {

@@ -4,10 +4,12 @@
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/jupyter/rest/rest_body.hpp"
 #include "kernel-manager/jupyter/rest/rest_failures.hpp"
+#include "kernel-manager/jupyter/rest/rest_kernelspecs.hpp"
 #include "kernel-manager/session/session_info.hpp"
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::jupyter {
 
@@ -80,22 +82,34 @@ DocumentRoutes::Answer DocumentRoutes::list(http::Request& request) {
 }
 
 boost::asio::awaitable<RestKernels::Started> DocumentRoutes::kernel_for(
-    nlohmann::json kernel, std::string directory, http::Principal principal) {
+    nlohmann::json kernel, RestSession document, http::Principal principal) {
     BOOST_OUTCOME_CO_TRY(const std::string id, text_field(kernel, "id"));
     if (auto running = kernels_.find(id, principal)) {
         co_return running;
+    }
+    if (auto own = places_.session_of(document.path, principal)) {
+        BOOST_OUTCOME_CO_TRY(const std::string name, text_field(kernel, "name"));
+        const std::string language = own->info().language;
+        const std::vector<std::string> only(1, language);
+        if (!name.empty() && language_of(name, only) != language) {
+            co_return Error(
+                ErrorCode::kInvalidArgument,
+                "The kernel of the session " + document.path.substr(0, document.path.find('/')) +
+                    " runs " + language + ". A document in its directory cannot have another.");
+        }
+        co_return own;
     }
     // An id that is not known any more: the document gets a fresh kernel, as in Jupyter Server.
     KernelOrder order;
     BOOST_OUTCOME_CO_TRY(order.name, text_field(kernel, "name"));
     BOOST_OUTCOME_CO_TRY(order.env, object_field(kernel, "env"));
-    order.path = std::move(directory);
+    order.path = directory_of(document);
     co_return co_await kernels_.start(std::move(order), std::move(principal.name));
 }
 
 DocumentRoutes::Answer DocumentRoutes::make(
     RestSession draft, nlohmann::json kernel, http::Principal principal) {
-    const auto started = co_await kernel_for(std::move(kernel), directory_of(draft), principal);
+    const auto started = co_await kernel_for(std::move(kernel), draft, principal);
     if (started.has_error()) {
         co_return start_failure_response(started.error());
     }
@@ -174,9 +188,10 @@ DocumentRoutes::Answer DocumentRoutes::change(
     DocumentOrder order, KernelChoice choice, http::Principal principal) {
     RestSession changed = std::move(order.document);
     const std::string old_kernel = changed.kernel_id;
+    const RestSession* before = documents_.find(changed.id);
+    const RestSession former = before != nullptr ? *before : changed;
     if (!choice.id.empty() || !choice.name.empty()) {
-        const auto started =
-            co_await kernel_for(std::move(order.kernel), directory_of(changed), principal);
+        const auto started = co_await kernel_for(std::move(order.kernel), changed, principal);
         if (started.has_error()) {
             co_return start_failure_response(started.error());
         }
@@ -184,25 +199,33 @@ DocumentRoutes::Answer DocumentRoutes::change(
     }
     RestSession* present = documents_.find(changed.id);  // may have gone while the kernel started
     if (present == nullptr) {
-        if (changed.kernel_id != old_kernel && choice.id.empty()) {
+        if (changed.kernel_id != old_kernel && choice.id.empty() &&
+            !lives_in_its_session(changed, principal)) {
             (void)backend_.remove(changed.kernel_id);  // Ignored: no client knows it yet.
         }
         co_return no_such_session(changed.id);
     }
     *present = changed;
     if (changed.kernel_id != old_kernel) {
-        release_kernel(old_kernel, principal);
+        release_kernel(former, principal);
     }
     co_return answer(200, changed, principal);
 }
 
-void DocumentRoutes::release_kernel(
-    const std::string& kernel_id, const http::Principal& principal) {
+bool DocumentRoutes::lives_in_its_session(
+    const RestSession& document, const http::Principal& principal) const {
+    const auto own = places_.session_of(document.path, principal);
+    return own != nullptr && own == kernel_of(document.kernel_id, principal);
+}
+
+void DocumentRoutes::release_kernel(const RestSession& former, const http::Principal& principal) {
+    const std::string& kernel_id = former.kernel_id;
     const bool shared = std::any_of(
         documents_.all().begin(), documents_.all().end(), [&kernel_id](const auto& each) {
             return each.kernel_id == kernel_id;
         });
-    if (!shared && kernel_of(kernel_id, principal) != nullptr) {
+    if (!shared && !lives_in_its_session(former, principal) &&
+        kernel_of(kernel_id, principal) != nullptr) {
         (void)backend_.remove(kernel_id);  // Ignored: it may have ended before.
     }
 }
@@ -214,6 +237,9 @@ DocumentRoutes::Answer DocumentRoutes::remove(http::Request& request) {
     }
     const RestSession gone = *found;
     documents_.remove(gone.id);
+    if (lives_in_its_session(gone, request.principal)) {
+        co_return http::make_empty(204);
+    }
     const auto kernel = kernel_of(gone.kernel_id, request.principal);
     if (kernel == nullptr) {
         co_return http::to_response(http::make_problem(410, "Kernel deleted before session"));

@@ -9,6 +9,8 @@
 
 #include "kernel-manager/http/application.hpp"
 #include "kernel-manager/jupyter/rest/client_activity.hpp"
+#include "kernel-manager/jupyter/rest/contents/contents_place.hpp"
+#include "kernel-manager/jupyter/rest/contents/contents_routes.hpp"
 #include "kernel-manager/jupyter/rest/document_routes.hpp"
 #include "kernel-manager/jupyter/rest/kernel_routes.hpp"
 #include "kernel-manager/jupyter/rest/kernelspec_routes.hpp"
@@ -40,6 +42,8 @@ class RestApi {
     ServerRoutes server_;
     KernelspecRoutes kernelspec_routes_;
     KernelRoutes kernel_routes_;
+    ContentsPlaces places_;
+    ContentsRoutes contents_;
     DocumentRoutes documents_;
 };
 

@@ -54,15 +54,18 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "subshells and what else no kernel here does are declined with a whole error", "[session]") {
+    "shell requests on control are declined with a whole error, subshells are ignored",
+    "[session]") {
     ServiceFixture fixture;
     const auto session = fixture.open();
     const auto client = std::make_shared<RecordingClient>();
+    std::vector<Message> ignored;
     for (const char* type :
-         {"create_subshell_request",
-          "delete_subshell_request",
-          "list_subshell_request",
-          "execute_request"}) {
+         {"create_subshell_request", "delete_subshell_request", "list_subshell_request"}) {
+        ignored.push_back(make_request(Channel::kControl, type, json::object()));
+        session->submit(ignored.back(), client);
+    }
+    for (const char* type : {"execute_request", "complete_request", "history_request"}) {
         INFO(type);
         const Message request = make_request(Channel::kControl, type, json::object());
         session->submit(request, client);
@@ -71,6 +74,10 @@ TEST_CASE(
         CHECK(reply["ename"] == "NotImplementedError");
         CHECK(reply["evalue"].is_string());
         CHECK(reply["traceback"].is_array());
+    }
+    for (const Message& request : ignored) {
+        INFO(request.header().msg_type);
+        CHECK(client->reply_to(request) == nullptr);
     }
 }
 

@@ -75,8 +75,7 @@ TEST_CASE("control is answered while the kernel is busy", "[session]") {
     CHECK(reply["status"] == "ok");
     CHECK(reply["protocol_version"] == "5.5");
     CHECK(reply["language_info"]["name"] == "python");
-    const Message unknown =
-        make_request(Channel::kControl, "create_subshell_request", json::object());
+    const Message unknown = make_request(Channel::kControl, "complete_request", json::object());
     session->submit(unknown, client);
     CHECK(answer(fixture, *client, unknown)["status"] == "error");
     const Message stop = make_request(Channel::kControl, "interrupt_request", json::object());

@@ -126,8 +126,7 @@ TEST_CASE("the terminal routes say that there are no terminals", "[rest][api]") 
 TEST_CASE("an address that Jupyter has and Cellkeep does not is a JSON error", "[rest][api]") {
     RestFixture rest;
     for (const char* target :
-         {"/api/contents",
-          "/api/contents/a.ipynb",
+         {"/api/contents/a.ipynb",
           "/api/settings",
           "/api/config/notebook",
           "/api/kernels/",

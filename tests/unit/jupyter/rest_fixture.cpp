@@ -5,6 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include <exception>
+#include <functional>
+#include <string_view>
+#include <variant>
 
 namespace cellkeep::jupyter::test {
 
@@ -15,6 +18,29 @@ namespace {
 http::TokenAuth eves_server() {
     return http::TokenAuth(
         "t", {{{"eve", http::Role::kObserver}, http::digest_of_token(kEveToken)}});
+}
+
+/// Takes what a streamed answer writes.
+class TextWriter final : public http::BodyWriter {
+ public:
+    void watch(std::function<void()> /*gone*/) override {}
+    bool gone() const override { return false; }
+    asio::awaitable<Status> write(std::string_view bytes) override {
+        text += bytes;
+        co_return ok();
+    }
+
+    std::string text;
+};
+
+asio::awaitable<std::string> text_of(http::Response& response) {
+    if (const auto* stream = std::get_if<http::StreamBody>(&response.body)) {
+        TextWriter writer;
+        const Status written = co_await stream->run(writer);
+        CHECK(written.has_value());
+        co_return writer.text;
+    }
+    co_return std::get<std::string>(response.body);
 }
 
 }  // namespace
@@ -55,9 +81,9 @@ std::shared_ptr<RestFixture::Answer> RestFixture::spawn(
             response = co_await http::Application::run(*admission.route, request);
         }
         self.application_.finish(request, response);
+        result->text = co_await text_of(response);
         result->status = response.status;
         result->headers = response.headers;
-        result->text = std::get<std::string>(response.body);
         result->json = nlohmann::json::parse(result->text, nullptr, false);
         if (result->json.is_discarded()) {
             result->json = nullptr;
