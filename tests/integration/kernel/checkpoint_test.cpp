@@ -106,7 +106,7 @@ TEST_CASE("a kernel goes back to a copy of itself, as often as wanted", "[kernel
     const Messages before = kernel.execute(
         "import os, random, math\n"
         "open('data', 'w').write('0123456789')\n"
-        "file = open('data'); _ = file.read(3)\n"
+        "file = open('data', 'rb', 0); _ = file.read(3)\n"
         "os.mkdir('inner'); os.chdir('inner'); os.environ['STAGE'] = 'one'\n"
         "numbers = (n for n in range(10)); _ = next(numbers)\n"
         "random.seed(7); value = 'first'");
@@ -118,7 +118,7 @@ TEST_CASE("a kernel goes back to a copy of itself, as often as wanted", "[kernel
     const Child copy(asked.reply["pid"].get<pid_t>());
     // The process that was copied goes on.
     const std::string look =
-        "print(value, os.path.basename(os.getcwd()), os.environ['STAGE'], file.read(2),"
+        "print(value, os.path.basename(os.getcwd()), os.environ['STAGE'], file.read(2).decode(),"
         " next(numbers), random.randrange(10**6), end='')";
     const Messages here = kernel.execute(
         "value = 'second'; os.chdir('/'); os.environ['STAGE'] = 'two'; _ = file.read(1)\n" + look);

@@ -29,7 +29,7 @@ def test_state_comes_back(session: Session) -> None:
         session,
         "import os, json\n"
         "open('data.txt', 'w').write('0123456789')\n"
-        "file = open('data.txt'); _ = file.read(4)\n"
+        "file = open('data.txt', 'rb', 0); _ = file.read(4)\n"
         "os.mkdir('inner'); os.chdir('inner'); os.environ['STAGE'] = 'one'\n"
         "numbers = iter(range(100)); _ = [next(numbers) for _ in range(5)]\n"
         "value = [1, 2, 3]",
@@ -50,7 +50,7 @@ def test_state_comes_back(session: Session) -> None:
     assert back["lost"] == [] and back["left_as"].startswith("ckp_")
     seen = run(
         session,
-        "print(json.dumps([value, os.getcwd(), os.environ['STAGE'], file.read(2), next(numbers),"
+        "print(json.dumps([value, os.getcwd(), os.environ['STAGE'], file.read(2).decode(), next(numbers),"
         " 'later' in globals()]))",
     )
     assert json.loads(seen["stdout"]) == [[1, 2, 3], "/workspace/inner", "one", "45", 5, False]
