@@ -15,24 +15,21 @@
 
 namespace cellkeep::kernels {
 
-using nlohmann::json;
-using sandbox::ChannelEnd;
-
 namespace {
 
-json refuse(std::string_view reason, std::int64_t count = 0) {
-    json content = make_error_content(protocol::kNotForkable, reason);
+nlohmann::json refuse(std::string_view reason, std::int64_t count = 0) {
+    nlohmann::json content = make_error_content(protocol::kNotForkable, reason);
     content["count"] = count;
     return content;
 }
 
 bool has_link(const ProcessCensus& census) {
     return std::any_of(census.channels.begin(), census.channels.end(), [](const auto& channel) {
-        return channel.end == ChannelEnd::kLink;
+        return channel.end == sandbox::ChannelEnd::kLink;
     });
 }
 
-json describe(pid_t copied, const ProcessCensus& census, int execution_count) {
+nlohmann::json describe(pid_t copied, const ProcessCensus& census, int execution_count) {
     return {
         {"status", "ok"},
         {"pid", copied},
@@ -53,8 +50,8 @@ void Checkpoint::note_channels() {
     channels_ = {identify(STDOUT_FILENO), identify(STDERR_FILENO), identify(link_.fd())};
 }
 
-std::optional<json> Checkpoint::make(
-    Interpreter& interpreter, const json& request, UniqueFd socket) {
+std::optional<nlohmann::json> Checkpoint::make(
+    Interpreter& interpreter, const nlohmann::json& request, UniqueFd socket) {
     CopyHooks* const hooks = interpreter.copy_hooks();
     if (hooks == nullptr) {
         return refuse(protocol::kNotForkableLanguage);
