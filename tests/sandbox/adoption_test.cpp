@@ -3,6 +3,7 @@
 // Processes that a worker has forked as children of pid 1 become workers.
 #include "protocol/support/syscall.hpp"
 #include "tests/sandbox/fixture.hpp"
+#include "tests/support/held_process.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -179,7 +179,7 @@ TEST_CASE("a copy holds no link and no output of the running kernel", "[kernel][
          std::filesystem::directory_iterator("/proc/" + std::to_string(copy.pid()) + "/fd")) {
         const std::string target = std::filesystem::read_symlink(entry.path()).string();
         CHECK_THAT(target, !Catch::StartsWith("pipe:"));
-        sockets += target.starts_with("socket:") ? 1 : 0;
+        sockets += target.starts_with("socket:") ? 1U : 0U;
         ++descriptors;
     }
     CHECK(descriptors > 4);
