@@ -7,6 +7,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <vector>
 
 namespace cellkeep::kernels::python {
 
@@ -14,7 +16,8 @@ namespace py = pybind11;
 
 namespace {
 
-void say(const char* where, const py::error_already_set& error) {
+/// User code can put anything in place of the kernel's own: Python's exceptions and failed casts.
+void say(const char* where, const std::exception& error) {
     (void)std::fprintf(stderr, "cellkeep kernel: %s: %s\n", where, error.what());
 }
 
@@ -28,7 +31,7 @@ CopyHooks::State PythonCopyHooks::look() {
             return {protocol::kNotForkableDebugger, {}};
         }
         return {{}, py::cast<std::vector<int>>(copies.attr("own_sockets")())};
-    } catch (const py::error_already_set& error) {
+    } catch (const std::exception& error) {
         say("checkpoint", error);
         return {protocol::kNotForkableSystem, {}};
     }
@@ -38,7 +41,7 @@ void PythonCopyHooks::before_copy() {
     locked_.emplace();
     try {
         kernel_.attr("copies").attr("before_copy")();
-    } catch (const py::error_already_set& error) {
+    } catch (const std::exception& error) {
         say("checkpoint", error);
     }
     PyOS_BeforeFork();
@@ -48,7 +51,7 @@ void PythonCopyHooks::after_copy() {
     PyOS_AfterFork_Parent();
     try {
         kernel_.attr("copies").attr("after_copy")();
-    } catch (const py::error_already_set& error) {
+    } catch (const std::exception& error) {
         say("checkpoint", error);
     }
     locked_.reset();
@@ -58,7 +61,7 @@ void PythonCopyHooks::after_rollback(bool reseed) {
     PyOS_AfterFork_Child();
     try {
         kernel_.attr("copies").attr("after_rollback")(reseed);
-    } catch (const py::error_already_set& error) {
+    } catch (const std::exception& error) {
         // Half a kernel: requests would be answered by a process that takes itself for a child.
         say("rollback", error);
         std::_Exit(EXIT_FAILURE);

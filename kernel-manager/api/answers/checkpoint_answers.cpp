@@ -49,7 +49,8 @@ std::string explain(const NotForkable& refused) {
                 ? std::string(".")
                 : ": " + Error::from_errno(static_cast<int>(refused.count), "fork").message() +
                       ".") +
-           " The session's limits of processes and memory hold for its copies, too.";
+           " The session's limits of processes and memory hold for its copies, too. A restart ends "
+           "what the session runs.";
 }
 
 std::string explain(Gone gone) {

@@ -41,19 +41,21 @@ def test_a_stopped_copy_is_a_checkpoint_that_does_not_answer(session: Session) -
     assert session.value("x") == "2"
 
 
-def test_forged_answers_harm_nothing(session: Session) -> None:
-    """User code takes the kernel's link and answers the next request for a copy itself."""
+@pytest.mark.parametrize(
+    "answer", ["'no answer'", "None", "5", "[None]", "1 / 0", "__import__('os')._exit(3)"]
+)
+def test_code_that_breaks_the_kernels_own_half_gets_no_checkpoint(
+    session: Session, answer: str
+) -> None:
     run(
         session,
-        "import os\n"
-        "orphan = os.fork()\n"
-        "if orphan == 0:\n"
-        "    while True: __import__('time').sleep(1000)\n"
-        "import cellkeep_kernel.copies as copies\n"
-        "copies.Copies.has_debugger = lambda self: 'no answer'",
+        "import cellkeep_kernel.copies as kernel\n"
+        f"kernel.Copies.own_sockets = lambda self: {answer}",
     )
-    answer = session.server.post(session.path + "/checkpoints", {})
-    assert answer.status_code == 409 and answer.json()["type"] == "/problems/not-forkable"
+    refused = session.server.post(session.path + "/checkpoints", {})
+    # An interpreter that ends instead of answering is gone, and another one follows.
+    assert refused.status_code == (503 if "_exit" in answer else 409), refused.text
+    wait_until(lambda: session.fetch()["state"] == "idle", PATIENCE_SECONDS, "idle")
     assert session.value("6 * 7") == "42"
 
 
@@ -79,6 +81,10 @@ def test_limits_hold_for_the_family(server: Server) -> None:
         # No room for one more copy, and that is what the answer says.
         full = server.post(session.path + "/checkpoints", {})
         assert full.status_code == 409 and full.json()["reason"] == "system", full.text
+        back = ask_back(session, made[0]["id"], discard=True)
+        assert back.status_code == 409 and back.json()["reason"] == "system", back.text
+        # A restart ends them, and then there is a way back.
+        assert session.post("restart").status_code == 200
         roll_back(session, made[0], discard=True)
         # The running interpreter is the one that is taken, and what sleeps is charged, too.
         run(session, "data = bytearray(100 << 20); data[::4096] = b'x' * len(data[::4096])")

@@ -249,5 +249,5 @@ def test_jupyter_clients_see_a_kernel_that_begins_again(session: Session, attach
     while status["content"].get("reason") != "rolled_back":
         status = client.wait_for_output("status")
     assert status["content"]["execution_state"] == "starting"
-    assert made["id"] in status["content"]["text"]
+    assert made["id"] in status["content"]["message"]
     assert client.value("x") == "1"
