@@ -74,6 +74,8 @@ pid_t wake(KernelClient& kernel, const UniqueFd& socket, std::uint32_t sequence,
     auto out = make_pipe();
     auto err = make_pipe();
     REQUIRE(link.has_value());
+    REQUIRE(cellkeep::set_nonblocking(out.value().read_end.get()).has_value());
+    REQUIRE(cellkeep::set_nonblocking(err.value().read_end.get()).has_value());
     const WakeRequest request{sequence, reseed ? 1U : 0U};
     const std::array<int, 3> ends{
         out.value().write_end.get(), err.value().write_end.get(), link.value().second.get()};
