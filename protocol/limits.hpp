@@ -126,6 +126,18 @@ inline constexpr std::chrono::milliseconds kLinkClosedGrace{500};
 inline constexpr std::size_t kRestartsMax = 5;
 inline constexpr std::chrono::seconds kRestartWindow{60};
 
+// --- Checkpoints
+/// Checkpoints of one session; the oldest without a label is evicted for the next.
+inline constexpr std::size_t kCheckpointsMax = 8;
+/// A checkpoint's label.
+inline constexpr std::size_t kCheckpointLabelBytesMax = 128;
+/// An interpreter's answer to the request for a copy of itself.
+inline constexpr std::size_t kCopyAnswerBytesMax = 16ULL << 10U;
+/// How long an interpreter may take to copy itself, and a copy to fork.
+inline constexpr std::chrono::seconds kCopyPatience{10};
+/// Messages of a copy that are none of the answers asked for, before it counts as gone.
+inline constexpr int kStrayWakeRepliesMax = 16;
+
 // --- HTTP
 /// Request line and headers.
 inline constexpr std::size_t kHttpHeadBytesMax = 32ULL << 10U;

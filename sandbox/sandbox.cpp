@@ -7,6 +7,7 @@
 #include "sandbox/server/event_reader.hpp"
 #include "sandbox/server/idle_probe.hpp"
 #include "sandbox/server/launcher_process.hpp"
+#include "sandbox/server/oom_order.hpp"
 #include "sandbox/server/sandbox_state.hpp"
 #include "sandbox/server/worker_descriptors.hpp"
 #include "sandbox/server/zygote.hpp"
@@ -103,31 +104,38 @@ Result<WorkerId> Sandbox::begin_start(WorkerSpec spec) {
     if (state_->given_up) {
         return Error(ErrorCode::kUnavailable, "start: the sandbox is dead");
     }
-    BOOST_OUTCOME_TRY(const std::string text, start_text(spec));
-    BOOST_OUTCOME_TRY(auto fds, worker_descriptors(spec));
-    BOOST_OUTCOME_TRY(give_pipe(spec.stdout_fd, state_->file_uid, state_->file_gid));
-    BOOST_OUTCOME_TRY(give_pipe(spec.stderr_fd, state_->file_uid, state_->file_gid));
     if (spec.warm && !is_warm()) {
         return Error(ErrorCode::kInvalidArgument, "start: warm, but no zygote made the sandbox");
     }
-    RequestHeader header;
-    header.kind = RequestKind::kStart;
-    header.warm = spec.warm ? 1 : 0;
-    header.group = spec.group;
+    BOOST_OUTCOME_TRY(auto request, start_message(spec));
+    auto& [header, text, fds] = request;
+    if (spec.forked == 0) {
+        BOOST_OUTCOME_TRY(give_outputs(spec.stdout_fd, spec.stderr_fd));
+    } else {
+        spec.argv = {"process " + std::to_string(spec.forked)};  // for what errors say
+    }
     BOOST_OUTCOME_TRY(const UniqueFd cgroup, state_->cgroup.open_group(spec.group));
     if (cgroup) {
         header.own_cgroup = 1;
         fds.push_back(cgroup.get());
     }
     header.worker_id = ++state_->last_worker;
-    header.argument_count = static_cast<std::uint32_t>(spec.argv.size());
-    header.environment_count = static_cast<std::uint32_t>(spec.env.size());
     BOOST_OUTCOME_TRY(
         const std::uint32_t sequence,
         with_context(state_->channel.send(header, text, fds), "start " + spec.argv[0]));
     state_->asked = AskedStart{
-        sequence, header.worker_id, std::move(spec.argv[0]), std::move(spec.working_directory)};
+        sequence,
+        header.worker_id,
+        std::move(spec.argv[0]),
+        std::move(spec.working_directory),
+        spec.forked != 0,
+        spec.group};
     return header.worker_id;
+}
+
+Status Sandbox::give_outputs(const UniqueFd& stdout_fd, const UniqueFd& stderr_fd) const {
+    BOOST_OUTCOME_TRY(give_pipe(stdout_fd, state_->file_uid, state_->file_gid));
+    return give_pipe(stderr_fd, state_->file_uid, state_->file_gid);
 }
 
 int Sandbox::answer_fd() const {
@@ -147,6 +155,13 @@ Result<std::optional<Worker>> Sandbox::take_start() {
         if (reply.value()->message.sequence == state_->asked->sequence) {
             const AskedStart asked = *std::exchange(state_->asked, std::nullopt);
             BOOST_OUTCOME_TRY(auto worker, read_start_reply(asked, std::move(*reply.value())));
+            if (asked.adopts) {
+                // Ignored: without it a sleeping copy may be taken before the running process.
+                (void)set_oom_place(
+                    worker.pidfd.get(),
+                    asked.group == kSleepingGroup ? OomPlace::kSleeping : OomPlace::kRunning)
+                    .has_value();
+            }
             return std::optional(std::move(worker));
         }
         // Of a kill_workers() that did not wait for it.

@@ -46,6 +46,11 @@ struct WorkerSpec {
     /// sandbox must have been made by one (is_warm()).
     bool warm = false;
     WorkerGroup group = 0;
+    /// Not 0: nothing is started. The process with this number inside, which a worker has forked
+    /// as a child of pid 1 (CLONE_PARENT), becomes a worker of the group. The guest may name any
+    /// number: only a live child of pid 1 that is no worker yet is taken. All else but the group
+    /// must be as it is here.
+    pid_t forked = 0;
 };
 inline constexpr int kWorkerLinkFd = 3;
 
@@ -144,6 +149,9 @@ class Sandbox {
     /// env have at most 512 entries each and 96 KiB together (kLimitExceeded beyond;
     /// sandbox/shared/messages.hpp). kUnavailable if pid 1 does not even take the request.
     Result<WorkerId> begin_start(WorkerSpec spec);
+    /// Makes the session's user the owner of two pipes, for a process that begin_start() does not
+    /// hand them to.
+    Status give_outputs(const UniqueFd& stdout_fd, const UniqueFd& stderr_fd) const;
     /// Readable when take_start() has something. Level-triggered; valid until destroy().
     int answer_fd() const;
     /// The answer to begin_start(); nullopt if pid 1 has not answered. Never blocks. An error also

@@ -6,6 +6,7 @@
 
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <functional>
@@ -37,6 +38,8 @@ class Interpreter {
     virtual sandbox::WorkerId id() const = 0;
     /// kLimitExceeded if too much waits to be sent; kConflict if it has closed its end.
     virtual Status send(const protocol::Message& message) = 0;
+    /// The same with a descriptor that goes along, which the interpreter gets.
+    virtual Status send_with(const protocol::Message& message, UniqueFd descriptor) = 0;
     /// kSystem if the process has ended. Cannot hit another process.
     virtual Status send_signal(int number) const = 0;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/kernel_starter.hpp"
 
-#include "kernel-manager/kernel/process/kernel_process.hpp"
 #include "kernel-manager/kernel/process/start_variables.hpp"
 #include "sandbox/policy/policy.hpp"
 
@@ -82,6 +81,22 @@ Result<std::unique_ptr<Interpreter>> KernelStarter::start(
             order.group,
             std::move(events)));
     return std::unique_ptr<Interpreter>(std::move(process));
+}
+
+Result<std::unique_ptr<Interpreter>> KernelStarter::take_over(
+    WokenProcess woken, sandbox::WorkerGroup group, Interpreter::Events events) {
+    BOOST_OUTCOME_TRY(
+        auto process,
+        KernelProcess::take_over(io_, starts_, std::move(woken), group, std::move(events)));
+    return std::unique_ptr<Interpreter>(std::move(process));
+}
+
+Result<std::shared_ptr<WorkerStart>> KernelStarter::adopt_copy(
+    pid_t forked, WorkerStart::Done done) {
+    sandbox::WorkerSpec spec;
+    spec.forked = forked;
+    spec.group = sandbox::kSleepingGroup;
+    return starts_.begin(std::move(spec), std::move(done));
 }
 
 }  // namespace cellkeep::session

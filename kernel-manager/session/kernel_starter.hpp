@@ -7,6 +7,7 @@
 
 #include "kernel-manager/kernel/interpreter.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/kernel/process/kernel_process.hpp"
 #include "kernel-manager/kernel/process/worker_starts.hpp"
 #include "kernel-manager/limits/limits.hpp"
 #include "protocol/support/alarm.hpp"
@@ -70,6 +71,12 @@ class KernelStarter {
     /// Returns at once; the process is started as WorkerStarts does it. Errors are those of
     /// WorkerStarts::begin() and of making sockets and pipes.
     Result<std::unique_ptr<Interpreter>> start(const Order& order, Interpreter::Events events);
+    /// The same of a process that is there and waits for its first message.
+    Result<std::unique_ptr<Interpreter>> take_over(
+        WokenProcess woken, sandbox::WorkerGroup group, Interpreter::Events events);
+    /// Makes a worker of kSleepingGroup of a process that an interpreter has forked. As
+    /// WorkerStarts::begin().
+    Result<std::shared_ptr<WorkerStart>> adopt_copy(pid_t forked, WorkerStart::Done done);
 
  private:
     boost::asio::io_context& io_;

@@ -34,6 +34,7 @@ SandboxedSession::SandboxedSession(
       starter_(io, sandbox_, workspace_, session_limits(), setup_.id, keep_alive()),
       kernels_(setup_, kernels_hooks()),
       executions_(io, setup_, kernels_, account_, [this] { touch(); }),
+      checkpoints_(io, checkpoint_hooks(), keep_alive()),
       watch_(
           io, [this] { return sandbox_.next_event(); }, watch_listener(), keep_alive()),
       freezer_(io, freeze_after(), freezer_hooks()) {}
@@ -202,6 +203,25 @@ boost::asio::awaitable<Status> SandboxedSession::restart_language(const std::str
     co_return co_await kernel->restart();
 }
 
+boost::asio::awaitable<Result<checkpoint::CheckpointMade>> SandboxedSession::make_checkpoint(
+    checkpoint::CheckpointOrder order) {
+    const auto self = shared_from_this();
+    touch();
+    co_return co_await checkpoints_.make(std::move(order));
+}
+
+Status SandboxedSession::remove_checkpoint(const std::string& id) {
+    touch();
+    return checkpoints_.remove(id);
+}
+
+boost::asio::awaitable<Result<checkpoint::RolledBack>> SandboxedSession::roll_back(
+    checkpoint::RollbackOrder order) {
+    const auto self = shared_from_this();
+    touch();
+    co_return co_await checkpoints_.roll_back(std::move(order));
+}
+
 Status SandboxedSession::update(const SessionUpdate& wanted) {
     if (closed_) {
         return Error(ErrorCode::kConflict, "update: the session has ended");
@@ -257,6 +277,7 @@ void SandboxedSession::end_conversation(const Death& reason) {
         setup_.proxy->close();
     }
     kernels_.close();
+    checkpoints_.close();
     watch_.close();
     if (!weak_from_this().expired()) {
         kernels_.end(reason);

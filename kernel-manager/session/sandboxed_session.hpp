@@ -4,6 +4,7 @@
 // connects them; each does its part and knows the others by their interfaces only:
 //   SessionKernels     the kernels in it (supervised_kernel.hpp)
 //   SessionExecutions  what agents ask of them
+//   SessionCheckpoints copies of the interpreter that sleep
 //   SandboxWatch       what its pid 1 reports
 //   SessionLife        its age, activity and clients; culling
 //   IdleFreezer        when it is frozen
@@ -24,6 +25,7 @@
 #include "kernel-manager/session/kernel_starter.hpp"
 #include "kernel-manager/session/managed_session.hpp"
 #include "kernel-manager/session/sandbox_watch.hpp"
+#include "kernel-manager/session/session_checkpoints.hpp"
 #include "kernel-manager/session/session_executions.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "kernel-manager/session/session_kernels.hpp"
@@ -102,6 +104,15 @@ class SandboxedSession final : public ManagedSession,
     boost::asio::awaitable<Status> restart() override;
     Status interrupt_language(const std::string& language) override;
     boost::asio::awaitable<Status> restart_language(const std::string& language) override;
+    boost::asio::awaitable<Result<checkpoint::CheckpointMade>> make_checkpoint(
+        checkpoint::CheckpointOrder order) override;
+    std::vector<checkpoint::Checkpoint> checkpoints() const override { return checkpoints_.list(); }
+    Status remove_checkpoint(const std::string& id) override;
+    std::optional<checkpoint::Gone> find_gone_checkpoint(const std::string& id) const override {
+        return checkpoints_.find_gone(id);
+    }
+    boost::asio::awaitable<Result<checkpoint::RolledBack>> roll_back(
+        checkpoint::RollbackOrder order) override;
     Status update(const SessionUpdate& wanted) override;
     std::optional<LimitRefusal> refusal() const override { return executions_.refusal(); }
     Result<sandbox::Workspace> workspace() override;
@@ -127,6 +138,7 @@ class SandboxedSession final : public ManagedSession,
     SupervisedKernel::Log kernel_log();
     UsageMeter::Source usage_counters();
     SessionKernels::Hooks kernels_hooks();
+    SessionCheckpoints::Hooks checkpoint_hooks();
     SandboxWatch::Listener watch_listener();
     SessionLife::Hooks life_hooks();
     std::chrono::seconds freeze_after() const;
@@ -148,6 +160,7 @@ class SandboxedSession final : public ManagedSession,
     KernelStarter starter_;
     SessionKernels kernels_;
     SessionExecutions executions_;
+    SessionCheckpoints checkpoints_;
     SandboxWatch watch_;
     IdleFreezer freezer_;
     std::string connection_file_;

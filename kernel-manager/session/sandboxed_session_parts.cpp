@@ -58,8 +58,15 @@ std::unique_ptr<SupervisedKernel> SandboxedSession::make_kernel(
 SupervisedKernel::Sandbox SandboxedSession::kernel_sandbox(sandbox::WorkerGroup group) {
     return {
         .start =
-            [this](const KernelStarter::Order& order, Interpreter::Events events) {
+            [this, group](const KernelStarter::Order& order, Interpreter::Events events) {
+                if (group == 0) {
+                    checkpoints_.on_fresh_interpreter();
+                }
                 return starter_.start(order, std::move(events));
+            },
+        .take_over =
+            [this, group](WokenProcess woken, Interpreter::Events events) {
+                return starter_.take_over(std::move(woken), group, std::move(events));
             },
         .prepare_directory =
             [this](const std::string& wanted) {
@@ -131,7 +138,33 @@ SessionKernels::Hooks SandboxedSession::kernels_hooks() {
         .wake = [this] { freezer_.wake(); },
         .begin_sweep = [this] { return sandbox_.begin_sweep(); },
         .begin_group_sweep =
-            [this](sandbox::WorkerGroup group) { return sandbox_.begin_sweep(group); }};
+            [this](sandbox::WorkerGroup group) { return sandbox_.begin_sweep(group); },
+        .spares_others = [this] { return checkpoints_.has_sleeping(); }};
+}
+
+SessionCheckpoints::Hooks SandboxedSession::checkpoint_hooks() {
+    return {
+        .copy =
+            [this](UniqueFd socket, checkpoint::OnThreads on_threads) {
+                return kernels_.main().copy(std::move(socket), on_threads);
+            },
+        .go_back =
+            [this](WokenProcess woken, std::string text) {
+                return kernels_.main().go_back(std::move(woken), std::move(text));
+            },
+        .has_interpreter = [this] { return kernels_.main().state() != KernelState::kDead; },
+        .adopt =
+            [this](pid_t forked, WorkerStart::Done done) {
+                return starter_.adopt_copy(forked, std::move(done));
+            },
+        .give_outputs = [this](
+                            const UniqueFd& out,
+                            const UniqueFd& err) { return sandbox_.give_outputs(out, err); },
+        .wake = [this] { freezer_.wake(); },
+        .newest_execution = [this]() -> std::optional<std::string> {
+            const auto executions = executions_.list();
+            return executions.empty() ? std::nullopt : std::optional(executions.back()->id());
+        }};
 }
 
 SandboxWatch::Listener SandboxedSession::watch_listener() {
@@ -147,6 +180,7 @@ SandboxWatch::Listener SandboxedSession::watch_listener() {
                 for (SupervisedKernel* kernel : kernels_.all()) {
                     kernel->on_worker_exit(exit);
                 }
+                checkpoints_.on_worker_exit(exit);
             },
         .on_swept = [this] { kernels_.on_swept(); },
         .on_group_swept = [this](sandbox::WorkerGroup group) { kernels_.on_group_swept(group); },
@@ -173,7 +207,7 @@ std::chrono::seconds SandboxedSession::freeze_after() const {
 }
 
 bool SandboxedSession::is_at_work() const {
-    return closed_ || setup_.spare || kernels_.are_at_work() ||
+    return closed_ || setup_.spare || kernels_.are_at_work() || checkpoints_.is_working() ||
            // What the other side of a connection says next is unknown here.
            (setup_.proxy && setup_.proxy->connections() > 0);
 }

@@ -15,4 +15,22 @@ boost::asio::awaitable<Result<ExecutionResult>> Session::execute(ExecutionReques
     co_return *finished;
 }
 
+boost::asio::awaitable<Result<checkpoint::CheckpointMade>> Session::make_checkpoint(
+    checkpoint::CheckpointOrder /*order*/) {
+    checkpoint::CheckpointMade made;
+    made.refused = checkpoint::NotForkable{checkpoint::NotForkable::Why::kLanguage, 0};
+    co_return made;
+}
+
+Status Session::remove_checkpoint(const std::string& id) {
+    return Error::in_field(
+        ErrorCode::kNotFound, "checkpoint", "the session has no checkpoint " + id);
+}
+
+boost::asio::awaitable<Result<checkpoint::RolledBack>> Session::roll_back(
+    checkpoint::RollbackOrder order) {
+    co_return Error::in_field(
+        ErrorCode::kNotFound, "checkpoint", "the session has no checkpoint " + order.checkpoint);
+}
+
 }  // namespace cellkeep::session

@@ -6,6 +6,7 @@
 // the shared_ptr, but after close() every request is answered with an error.
 #pragma once
 
+#include "kernel-manager/checkpoint/checkpoint.hpp"
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/execution/running_execution.hpp"
@@ -101,6 +102,29 @@ class Session {
     /// ("language: …") if no code in it has come yet.
     virtual Status interrupt_language(const std::string& language) = 0;
     virtual boost::asio::awaitable<Status> restart_language(const std::string& language) = 0;
+
+    // --- checkpoints of the session's own language
+    // ----------------------------------------------
+    /// A copy of the interpreter, at the end of a cell, that can be gone back to. kConflict: a cell
+    /// runs or waits, or another checkpoint or rollback is under way; kLimitExceeded: there are as
+    /// many as there may be, and all have labels. kTimeout, kProtocol, kUnavailable: the
+    /// interpreter did not do what it should.
+    virtual boost::asio::awaitable<Result<checkpoint::CheckpointMade>> make_checkpoint(
+        checkpoint::CheckpointOrder order);
+    /// Oldest first.
+    virtual std::vector<checkpoint::Checkpoint> checkpoints() const { return {}; }
+    /// kNotFound.
+    virtual Status remove_checkpoint(const std::string& id);
+    /// Why a checkpoint that was there is not; nullopt for one that is there or unknown.
+    virtual std::optional<checkpoint::Gone> find_gone_checkpoint(const std::string& /*id*/) const {
+        return std::nullopt;
+    }
+    /// The interpreter goes on as it was at the checkpoint; ready when this returns. What was
+    /// running or queued in it is answered with an error. Unless order.discard, the state that is
+    /// left becomes a checkpoint first, with the errors of make_checkpoint(). kNotFound: there is
+    /// no such checkpoint, or its process has died.
+    virtual boost::asio::awaitable<Result<checkpoint::RolledBack>> roll_back(
+        checkpoint::RollbackOrder order);
 
     /// Changes what may change, all of it or nothing. kInvalidArgument names the field, kConflict:
     /// the session's state or what it was made with forbids it.

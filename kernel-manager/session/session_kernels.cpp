@@ -112,7 +112,7 @@ Status SessionKernels::begin_sweep(SupervisedKernel& kernel) {
         std::any_of(kernels.begin(), kernels.end(), [&](const SupervisedKernel* other) {
             return other != &kernel && other->has_process() && !other->has_ended();
         });
-    if (others_live) {
+    if (others_live || hooks_.spares_others()) {
         return hooks_.begin_group_sweep(kernel.group());
     }
     // Also what has got away from its group, where that can be.

@@ -28,6 +28,8 @@ class SessionKernels {
         /// Kills everything inside, or all of one group; on_swept() or on_group_swept() follows.
         std::function<Status()> begin_sweep;
         std::function<Status(sandbox::WorkerGroup)> begin_group_sweep;
+        /// Something that no kernel has started lives inside, and is not to be swept with one.
+        std::function<bool()> spares_others;
     };
 
     /// The setup stays where it is: which languages there are. Makes the main kernel.
@@ -57,7 +59,8 @@ class SessionKernels {
     void launch_waiting();
     /// Returns whether everything is being swept; the kernel is then launched when that is over.
     bool postpones_launch(SupervisedKernel& kernel);
-    /// Kills what the kernel's process left running: everything inside, if no other kernel lives.
+    /// Kills what the kernel's process left running: everything inside, if no other kernel lives
+    /// and nothing else is to be spared.
     Status begin_sweep(SupervisedKernel& kernel);
     void on_swept();
     void on_group_swept(sandbox::WorkerGroup group);

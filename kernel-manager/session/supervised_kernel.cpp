@@ -88,6 +88,45 @@ boost::asio::awaitable<Status> SupervisedKernel::adopt(OwnStart own) {
     co_return co_await process_.adopt(std::move(content));
 }
 
+boost::asio::awaitable<CopyRequest::Answer> SupervisedKernel::copy(
+    UniqueFd socket, checkpoint::OnThreads on_threads) {
+    const auto session = keep_session_();
+    if (!is_ready() || !process_.takes_requests() || is_busy() || files_.busy() ||
+        debugger_.size() > 0 || process_.is_copying()) {
+        co_return Error(
+            ErrorCode::kConflict,
+            "checkpoint: the interpreter is not at the end of a cell",
+            "Wait until nothing runs or waits, or interrupt it.");
+    }
+    sandbox_.wake();
+    auto answer = co_await process_.copy(std::move(socket), on_threads);
+    dispatch();  // what has come meanwhile
+    owner_.review_life();
+    co_return answer;
+}
+
+boost::asio::awaitable<Status> SupervisedKernel::go_back(WokenProcess woken, std::string text) {
+    const auto session = keep_session_();
+    next_ = Next{std::move(woken), std::move(text)};
+    Status done = co_await process_.restart();
+    next_.reset();
+    co_return done;
+}
+
+Result<std::unique_ptr<Interpreter>> SupervisedKernel::start_process(Interpreter::Events events) {
+    if (auto next = std::exchange(next_, std::nullopt)) {
+        // Clients see a kernel that begins, and why.
+        publish(process_.messages().status("starting", nullptr, "rolled_back", next->text));
+        return sandbox_.take_over(std::move(next->process), std::move(events));
+    }
+    return sandbox_.start(
+        {.spec = identity_.spec,
+         .own = identity_.own,
+         .group = identity_.group,
+         .spare = process_.is_spare()},
+        std::move(events));
+}
+
 void SupervisedKernel::close() {
     closed_ = true;
     process_.close();
@@ -296,8 +335,8 @@ bool SupervisedKernel::is_ready() const {
 
 bool SupervisedKernel::is_at_work() const {
     return !process_.has_process() || state_ != KernelState::kIdle || is_busy() ||
-           process_.is_near_end() || process_.is_adopting() || files_.busy() ||
-           debugger_.size() > 0;
+           process_.is_near_end() || process_.is_adopting() || process_.is_copying() ||
+           files_.busy() || debugger_.size() > 0;
 }
 
 }  // namespace cellkeep::session

@@ -75,6 +75,9 @@ class SupervisedKernel {
         std::function<Result<std::unique_ptr<Interpreter>>(
             const KernelStarter::Order&, Interpreter::Events)>
             start;
+        /// The same of a process that is there.
+        std::function<Result<std::unique_ptr<Interpreter>>(WokenProcess, Interpreter::Events)>
+            take_over;
         /// The directory of its session's interpreters, absolute and inside; made if missing.
         std::function<std::string(const std::string& wanted)> prepare_directory;
         /// Kills what its process, which has ended, left running; on_swept() is called when that is
@@ -159,6 +162,14 @@ class SupervisedKernel {
     boost::asio::awaitable<Status> adopt(OwnStart own);
     /// Until a fresh interpreter has answered.
     boost::asio::awaitable<Status> restart() { return process_.restart(); }
+    /// A copy of the interpreter, which sleeps (ProcessSupervisor::copy). kConflict if a request is
+    /// with the kernel or waits for it, or it has no interpreter; requests that come meanwhile
+    /// wait.
+    boost::asio::awaitable<CopyRequest::Answer> copy(
+        UniqueFd socket, checkpoint::OnThreads on_threads);
+    /// Until the woken process, in place of the interpreter, has answered. What was running or
+    /// queued is answered with an error. text: for clients, where the kernel has gone back to.
+    boost::asio::awaitable<Status> go_back(WokenProcess woken, std::string text);
     /// The session has ended: nothing is begun, restarted or saved any more. Executions that wait
     /// for their files are answered.
     void close();
@@ -235,6 +246,7 @@ class SupervisedKernel {
     ControlResponder::Kernel control_hooks();
     DebugRouter::Kernel debug_hooks();
 
+    Result<std::unique_ptr<Interpreter>> start_process(Interpreter::Events events);
     void change(KernelEvent event);
     void publish(protocol::Message message) { output_.publish(std::move(message)); }
     void on_message(protocol::Message message);
@@ -256,6 +268,12 @@ class SupervisedKernel {
 
     KernelState state_ = KernelState::kStarting;
     bool closed_ = false;
+    /// Of a rollback, until the next start.
+    struct Next {
+        WokenProcess process;
+        std::string text;
+    };
+    std::optional<Next> next_;
     ProcessSupervisor process_;
     KernelOutput output_;
     RunWatch watch_;

@@ -23,15 +23,7 @@ ProcessSupervisor::Settings SupervisedKernel::process_settings() const {
 
 ProcessSupervisor::Sandbox SupervisedKernel::process_sandbox(UsageMeter& usage) {
     return {
-        .start =
-            [this](Interpreter::Events events) {
-                return sandbox_.start(
-                    {.spec = identity_.spec,
-                     .own = identity_.own,
-                     .group = identity_.group,
-                     .spare = process_.is_spare()},
-                    std::move(events));
-            },
+        .start = [this](Interpreter::Events events) { return start_process(std::move(events)); },
         .begin_sweep = sandbox_.begin_sweep,
         .postpones_launch = sandbox_.postpones_launch,
         .wake = sandbox_.wake,
@@ -131,7 +123,10 @@ RequestDispatcher::Kernel SupervisedKernel::dispatcher_kernel() {
         .publish = [this](Message message) { publish(std::move(message)); },
         .complete = owner_.complete,
         .is_free =
-            [this] { return !run_.is_running() && process_.takes_requests() && !files_.busy(); },
+            [this] {
+                return !run_.is_running() && process_.takes_requests() && !process_.is_copying() &&
+                       !files_.busy();
+            },
         .messages = [this]() -> const ServerMessages& { return process_.messages(); }};
 }
 

@@ -6,6 +6,7 @@
 // what comes out. One thread.
 #pragma once
 
+#include "kernels/common/copy_hooks.hpp"
 #include "kernels/common/inbox.hpp"
 #include "kernels/common/outbox.hpp"
 #include "kernels/common/output_buffer.hpp"
@@ -62,6 +63,10 @@ class Interpreter : public xeus::xinterpreter {
     /// Gives a spare kernel to a session: sets that session's variables and directory (content of
     /// protocol::kAdoptRequest). Returns the content of the reply.
     virtual nlohmann::json adopt(const nlohmann::json& request);
+    /// What a copy of the process asks of the language; null: it cannot be copied.
+    virtual CopyHooks* copy_hooks() { return nullptr; }
+    /// The number of the last cell whose history was stored.
+    int execution_count() const { return execution_count_; }
     /// A debug_request: answers it fully, from busy to idle, now or later and on any thread. The
     /// language without a debugger says so.
     virtual void receive_debug(const protocol::Message& message);

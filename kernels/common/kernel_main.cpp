@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/common/kernel_main.hpp"
 
+#include "kernels/common/checkpoint.hpp"
 #include "kernels/common/heap.hpp"
 #include "kernels/common/history.hpp"
 #include "kernels/common/link_server.hpp"
@@ -140,13 +141,14 @@ void run_kernel(std::string_view program, MakeInterpreter make_interpreter) {
     Inbox inbox(link);
     OutputBuffer output(outbox);
     const KernelParts parts{link, inbox, outbox, output};
+    Checkpoint checkpoint(link, outbox);
 
     Result<std::unique_ptr<Interpreter>> interpreter = make_interpreter(parts);
     if (!interpreter) {
         fail_making(program, interpreter.error());
     }
     Status outcome = ok();
-    ServerParts server{parts, interpreter.value().get(), &outcome, nullptr};
+    ServerParts server{parts, interpreter.value().get(), &outcome, nullptr, &checkpoint};
     auto history = make_history(*interpreter.value());
     // The user name is xeus's own; Outbox writes the headers. xeus greets on std::clog, which would
     // reach the user as the session's first stderr output.

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -40,6 +41,40 @@ Result<std::size_t> receive(int fd, char* begin, std::size_t size) {
     return done;
 }
 
+/// The same for the beginning of a frame, with which one descriptor may come (unix(7)): it is put
+/// into descriptor, in place of an earlier one.
+Result<std::size_t> receive_first(int fd, char* begin, std::size_t size, UniqueFd& descriptor) {
+    while (true) {
+        iovec part{begin, size};
+        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+        msghdr message{};
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+        const ssize_t count = ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0 && errno != ECONNRESET) {
+            return Error::from_errno(errno, "recvmsg(kernel link)");
+        }
+        const cmsghdr* header = CMSG_FIRSTHDR(&message);
+        if (count > 0 && header != nullptr && header->cmsg_type == SCM_RIGHTS &&
+            header->cmsg_len == CMSG_LEN(sizeof(int))) {
+            int received = -1;
+            std::memcpy(&received, CMSG_DATA(header), sizeof(received));
+            descriptor = UniqueFd(received);
+        }
+        if (count <= 0) {
+            return std::size_t{0};
+        }
+        const auto done = static_cast<std::size_t>(count);
+        BOOST_OUTCOME_TRY(const std::size_t rest, receive(fd, begin + done, size - done));
+        return done + rest;
+    }
+}
+
 std::size_t decode_prefix(const std::array<char, protocol::kLinkPrefixBytes>& bytes) {
     std::size_t value = 0;
     for (std::size_t index = bytes.size(); index > 0; --index) {
@@ -50,9 +85,10 @@ std::size_t decode_prefix(const std::array<char, protocol::kLinkPrefixBytes>& by
 
 }  // namespace
 
-Result<std::optional<protocol::Message>> Link::read() const {
+Result<std::optional<protocol::Message>> Link::read() {
     std::array<char, protocol::kLinkPrefixBytes> prefix{};
-    BOOST_OUTCOME_TRY(const std::size_t head, receive(fd(), prefix.data(), prefix.size()));
+    BOOST_OUTCOME_TRY(
+        const std::size_t head, receive_first(fd(), prefix.data(), prefix.size(), received_));
     if (head == 0) {
         return std::optional<protocol::Message>{};
     }

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::kernels {
 
@@ -36,7 +37,10 @@ class Link {
 
     /// Blocks until a whole message is there. Returns nullopt if the peer closed between frames.
     /// kProtocol: it closed inside a frame, or sent an invalid one. The stream is then unusable.
-    Result<std::optional<protocol::Message>> read() const;
+    Result<std::optional<protocol::Message>> read();
+    /// The descriptor that came with the last frame that had one; invalid if none did, or it was
+    /// taken. For the thread that calls read().
+    UniqueFd take_descriptor() { return std::exchange(received_, UniqueFd()); }
 
     /// Writes one whole frame with its length. kUnavailable once the peer is gone: output then has
     /// no reader, and read() will say so.
@@ -52,6 +56,7 @@ class Link {
     Status write(std::string_view prefix, std::string_view frame);
 
     UniqueFd socket_;
+    UniqueFd received_;
     std::mutex send_mutex_;
     std::string held_;  // whole frames with their lengths
     std::atomic<bool> lost_{false};

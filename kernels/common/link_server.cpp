@@ -73,8 +73,9 @@ void LinkServer::dispatch_shell(const protocol::Message& message) {
             return answer_comm_info(message);
         case RequestKind::kComm:
             return forward_comm(message);
-        case RequestKind::kAdopt:  // control only
-        case RequestKind::kDebug:  // control only
+        case RequestKind::kAdopt:       // control only
+        case RequestKind::kCheckpoint:  // control only
+        case RequestKind::kDebug:       // control only
         case RequestKind::kUnknown:
             publish_status("busy");
             log_ignored(message);
@@ -86,6 +87,9 @@ void LinkServer::dispatch_control(const protocol::Message& message) {
     const RequestKind kind = find_control_request(request_type_);
     if (kind == RequestKind::kAdopt) {
         return answer_adopt(message);
+    }
+    if (kind == RequestKind::kCheckpoint) {
+        return answer_checkpoint(message);
     }
     if (kind == RequestKind::kDebug) {
         return parts_.interpreter->receive_debug(message);
@@ -177,6 +181,21 @@ void LinkServer::answer_adopt(const protocol::Message& message) {
         content ? parts_.interpreter->adopt(content.value())
                 : make_error_content("ValueError", content.error().message()),
         json::object());
+}
+
+void LinkServer::answer_checkpoint(const protocol::Message& message) {
+    UniqueFd socket = parts_.kernel.link.take_descriptor();
+    const Result<json> content = message.parse_content();
+    if (!content || !socket) {
+        reply(make_error_content("ValueError", "no descriptor, or no content"), json::object());
+        return;
+    }
+    const std::optional<json> answer =
+        parts_.checkpoint->make(*parts_.interpreter, content.value(), std::move(socket));
+    if (answer) {
+        reply(*answer, json::object());
+    }
+    // Else this process goes on from the copy: the request was another one's.
 }
 
 void LinkServer::forward_comm(const protocol::Message& message) {

@@ -6,6 +6,7 @@
 // its own: the session service sends one shell request at a time and holds the others.
 #pragma once
 
+#include "kernels/common/checkpoint.hpp"
 #include "kernels/common/interpreter.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
@@ -28,6 +29,7 @@ struct ServerParts {
     Interpreter* interpreter = nullptr;  // Owned by xkernel, which destroys the server first.
     Status* outcome = nullptr;           // Where start() leaves how it ended.
     std::streambuf* log = nullptr;       // std::clog's own buffer; start() gives it back.
+    Checkpoint* checkpoint = nullptr;
 };
 
 class LinkServer final : public xeus::xserver {
@@ -60,6 +62,7 @@ class LinkServer final : public xeus::xserver {
     void answer_execute(nlohmann::json content);
     void answer_comm_info(const protocol::Message& message);
     void answer_adopt(const protocol::Message& message);
+    void answer_checkpoint(const protocol::Message& message);
     void forward_comm(const protocol::Message& message);
     void reply(
         const nlohmann::json& content, const nlohmann::json& metadata, More more = More::kNo);

@@ -40,6 +40,10 @@ class Outbox {
         const Payload& payload,
         More more = More::kNo);
 
+    /// For a process that goes on from a copy: nothing that it says may be taken for the earlier
+    /// one's. Only while no other thread sends.
+    void rename(std::string session) { session_ = std::move(session); }
+
     /// Link::flush().
     Status flush() { return link_.flush(); }
 

@@ -121,6 +121,9 @@ RequestKind find_control_request(std::string_view type) {
     if (type == protocol::kAdoptRequest) {
         return RequestKind::kAdopt;
     }
+    if (type == protocol::kCheckpointRequest) {
+        return RequestKind::kCheckpoint;
+    }
     if (type == kDebugRequest) {
         return RequestKind::kDebug;
     }

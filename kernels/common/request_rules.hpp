@@ -21,13 +21,14 @@ enum class RequestKind {
     kComm,   // comm_open, comm_msg, comm_close: no reply
     kAdopt,  // protocol::kAdoptRequest
     kDebug,
+    kCheckpoint,  // protocol::kCheckpointRequest
 };
 
 /// The Debug Adapter Protocol in Jupyter's envelope (messaging specification, "Debug request").
 inline constexpr std::string_view kDebugRequest = "debug_request";
 
 RequestKind find_shell_request(std::string_view type);
-/// kReplied, kAdopt, kDebug or kUnknown.
+/// kReplied, kAdopt, kCheckpoint, kDebug or kUnknown.
 RequestKind find_control_request(std::string_view type);
 
 /// "execute_request" -> "execute_reply".

@@ -88,6 +88,7 @@ Result<std::unique_ptr<Interpreter>> PythonInterpreter::create(const KernelParts
         const py::module_ module = py::module_::import("_cellkeep_host");
         const py::object host = py::cast(&interpreter->host_, py::return_value_policy::reference);
         interpreter->kernel_ = py::module_::import("cellkeep_kernel").attr("start")(host).release();
+        interpreter->copy_hooks_.begin(interpreter->kernel_);
     } catch (const py::error_already_set& error) {
         return Error(
             ErrorCode::kSystem,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/common/interpreter.hpp"
+#include "kernels/python/copy_hooks.hpp"
 #include "kernels/python/kernel_bindings.hpp"
 
 #include <memory>
@@ -29,6 +30,7 @@ class PythonInterpreter final : public Interpreter {
     void receive_comm(const protocol::Message& message) override;
     nlohmann::json history(const nlohmann::json& request) override;
     nlohmann::json adopt(const nlohmann::json& request) override;
+    CopyHooks* copy_hooks() override { return &copy_hooks_; }
     void receive_debug(const protocol::Message& message) override;
     void end() override;
 
@@ -50,6 +52,7 @@ class PythonInterpreter final : public Interpreter {
     nlohmann::json ask(const char* method, const Arguments&... arguments);
 
     Host host_;
+    PythonCopyHooks copy_hooks_;
     // Never released: the process leaves without finalising CPython.
     pybind11::handle kernel_;
     bool ended_ = false;

@@ -182,6 +182,8 @@ void handle_request(Init& init) {
     std::memcpy(&header, init.request.bytes.data(), sizeof(header));
     if (header.kind == RequestKind::kStart) {
         handle_start(init, header, size);
+    } else if (header.kind == RequestKind::kAdopt) {
+        handle_adoption(init, header);
     } else if (header.kind == RequestKind::kSweepGroup) {
         handle_group_kill(init, header);
     } else {

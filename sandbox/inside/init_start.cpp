@@ -75,15 +75,6 @@ pid_t fork_with_pidfd(int* pidfd) {
         ::syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, nullptr, pidfd, nullptr, 0));
 }
 
-Slot* free_slot(Init& init) {
-    for (Slot& slot : init.slots) {
-        if (slot.state == SlotState::kFree) {
-            return &slot;
-        }
-    }
-    return nullptr;
-}
-
 void kill_newborn(int pidfd) {
     // Ignored: ESRCH means that it has ended by itself.
     (void)::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0);
@@ -189,6 +180,15 @@ std::size_t count_worker_fds(const Init& init, const RequestHeader& header) {
 
 }  // namespace
 
+Slot* free_slot(Init& init) noexcept {
+    for (Slot& slot : init.slots) {
+        if (slot.state == SlotState::kFree) {
+            return &slot;
+        }
+    }
+    return nullptr;
+}
+
 void close_failure(Slot& slot) noexcept {
     if (slot.failure_fd >= 0) {
         (void)::close(std::exchange(slot.failure_fd, -1));  // Ignored: it was only read from.
@@ -224,6 +224,10 @@ void handle_start(Init& init, const RequestHeader& header, std::size_t size) noe
             init.group_sweeps.groups[header.group].leader = slot->pid;
         }
     }
+    reply_with_worker(init, reply, slot, pidfd);
+}
+
+void reply_with_worker(Init& init, ReplyMessage reply, Slot* slot, int pidfd) noexcept {
     const int sent = send_message(init.child->control_fd, &reply, sizeof(reply), pidfd, 0);
     if (sent != 0 && pidfd >= 0) {
         // A worker that the server has no handle of is none: the reaper takes it unannounced.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pid 1 remembers, and how it makes workers: two parts of one program, init.cpp and
-// init_start.cpp. Rules of child_setup.hpp apply.
+// What pid 1 remembers, and how it makes workers: three parts of one program, init.cpp,
+// init_start.cpp and init_adoption.cpp. Rules of child_setup.hpp apply.
 #pragma once
 
 #include "sandbox/inside/child_setup.hpp"
@@ -49,6 +49,13 @@ struct Init {
 
 /// A request to start a worker, and its reply.
 void handle_start(Init& init, const RequestHeader& header, std::size_t size) noexcept;
+/// A request to adopt what a worker has forked, and its reply.
+void handle_adoption(Init& init, const RequestHeader& header) noexcept;
+/// The reply to either: a worker that has come into this slot goes to the server by its pidfd,
+/// which is closed here.
+void reply_with_worker(Init& init, ReplyMessage reply, Slot* slot, int pidfd) noexcept;
+/// Null: there are kWorkersMax.
+Slot* free_slot(Init& init) noexcept;
 void reply_to(const Init& init, const ReplyMessage& reply) noexcept;
 void close_failure(Slot& slot) noexcept;
 

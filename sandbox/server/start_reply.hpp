@@ -17,6 +17,8 @@ struct AskedStart {
     WorkerId worker = 0;
     std::string program;
     std::string directory;
+    bool adopts = false;  // WorkerSpec::forked
+    WorkerGroup group = 0;
 };
 
 /// The worker, or the reason why there is none: kUnavailable while killed processes have not ended,

@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 namespace cellkeep::sandbox {
 
@@ -20,8 +22,6 @@ namespace {
 Error refused(const char* what, const char* why) {
     return {ErrorCode::kInvalidArgument, std::string("start: ") + what + " is not " + why};
 }
-
-}  // namespace
 
 Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec) {
     if (!is_output(spec.stdout_fd.get())) {
@@ -70,6 +70,36 @@ Result<std::string> start_text(const WorkerSpec& spec) {
             "start: more than " + std::to_string(kStartTextBytesMax) + " bytes of text");
     }
     return text;
+}
+
+Status check_adoption(const WorkerSpec& spec) {
+    if (spec.forked < 2 || spec.group >= kWorkerGroupsMax || spec.warm || !spec.argv.empty() ||
+        !spec.env.empty() || spec.stdout_fd || spec.stderr_fd || spec.link_fd) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "adopt: needs the number of a process and a group of workers, and nothing else");
+    }
+    return ok();
+}
+
+}  // namespace
+
+Result<StartMessage> start_message(const WorkerSpec& spec) {
+    StartMessage message;
+    message.header.group = spec.group;
+    if (spec.forked != 0) {
+        BOOST_OUTCOME_TRY(check_adoption(spec));
+        message.header.kind = RequestKind::kAdopt;
+        message.header.forked = spec.forked;
+        return message;
+    }
+    BOOST_OUTCOME_TRY(message.text, start_text(spec));
+    BOOST_OUTCOME_TRY(message.fds, worker_descriptors(spec));
+    message.header.kind = RequestKind::kStart;
+    message.header.warm = spec.warm ? 1 : 0;
+    message.header.argument_count = static_cast<std::uint32_t>(spec.argv.size());
+    message.header.environment_count = static_cast<std::uint32_t>(spec.env.size());
+    return message;
 }
 
 Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid) {

@@ -9,6 +9,7 @@
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/shared/messages.hpp"
 
 #include <sys/types.h>
 
@@ -17,13 +18,17 @@
 
 namespace cellkeep::sandbox {
 
-/// The worker's descriptors from 1 upwards, borrowed from spec; kInvalidArgument, naming the one
-/// that may not cross.
-Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec);
-
-/// What else is sent of it: directory, arguments and variables, each with its end (messages.hpp).
-/// kInvalidArgument and kLimitExceeded as Sandbox::start() says.
-Result<std::string> start_text(const WorkerSpec& spec);
+/// A kStart, or a kAdopt if the spec names a process (WorkerSpec::forked).
+struct StartMessage {
+    RequestHeader header;
+    /// Directory, arguments and variables, each with its end (messages.hpp); kAdopt: empty.
+    std::string text;
+    /// The worker's descriptors from 1 upwards, borrowed from the spec; kAdopt: none.
+    std::vector<int> fds;
+};
+/// Without the worker's number and its cgroup. kInvalidArgument, naming the descriptor that may not
+/// cross; otherwise kInvalidArgument and kLimitExceeded as Sandbox::start() says.
+Result<StartMessage> start_message(const WorkerSpec& spec);
 
 /// Makes the session's user the owner of a pipe. A pipe belongs to the user who made it, and a
 /// guest that may not open it again cannot write to /dev/stderr.

@@ -93,8 +93,10 @@ struct SetupMessage {
 /// starting. Its one descriptor, if it comes with one, is the cgroup.events file of the group's
 /// cgroup, for reading. If no other process is inside, the answer to kStart comes when the worker
 /// has become its program or failed to. Otherwise it comes as soon as the worker is forked, because
-/// the others could stop it, and the event of its end has the failure.
-enum class RequestKind : std::uint32_t { kStart, kKillAll, kSweep, kSweepGroup };
+/// the others could stop it, and the event of its end has the failure. kAdopt makes a worker of a
+/// child of pid 1 that a worker has forked (CLONE_PARENT); its one descriptor, if own_cgroup says
+/// so, is the cgroup.procs file that the process is moved to instead of the plan's.
+enum class RequestKind : std::uint32_t { kStart, kKillAll, kSweep, kSweepGroup, kAdopt };
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
 /// argument_count arguments, environment_count variables. Carries kStartFdsMin to kStartFdsMax
@@ -108,8 +110,9 @@ struct RequestHeader {
     std::uint32_t environment_count = 0;
     std::uint32_t text_bytes = 0;
     std::uint32_t warm = 0;        // 1: no exec, the worker goes on as the zygote's program
-    std::uint32_t group = 0;       // kStart, kSweepGroup: below kWorkerGroupsMax
+    std::uint32_t group = 0;       // kStart, kSweepGroup, kAdopt: below kWorkerGroupsMax
     std::uint32_t own_cgroup = 0;  // 1: the last descriptor is its cgroup's
+    std::int32_t forked = 0;       // kAdopt: the process's number inside
 };
 
 /// From the server to a zygote, with the descriptors that its fork finds as the launcher does:

@@ -66,6 +66,7 @@ constexpr std::array<StepText, static_cast<std::size_t>(SetupStep::kCount)> kSte
     {SetupStep::kWorkerLimits, "limit the worker's open files", "rlimits"},
     {SetupStep::kWorkerDirectory, "enter the working directory", ""},
     {SetupStep::kExec, "exec", ""},
+    {SetupStep::kAdopt, "adopt the fork", ""},
 }};
 
 constexpr bool in_order() {

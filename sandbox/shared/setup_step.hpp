@@ -60,6 +60,7 @@ enum class SetupStep : std::uint32_t {
     kWorkerLimits,
     kWorkerDirectory,
     kExec,
+    kAdopt,
     kCount,
 };
 

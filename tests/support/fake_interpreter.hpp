@@ -39,6 +39,7 @@ struct FakeProcess {
     sandbox::WorkerId id = 0;
     Interpreter::Events events;
     std::vector<protocol::Message> sent;
+    std::vector<UniqueFd> descriptors;  // that came with messages
     std::vector<int> signals;
     bool paused = false;
     bool gone = false;  // its Interpreter has ended
@@ -67,6 +68,10 @@ class FakeInterpreter final : public Interpreter {
             process_->sent.push_back(message);
         }
         return process_->link;
+    }
+    Status send_with(const protocol::Message& message, UniqueFd descriptor) override {
+        process_->descriptors.push_back(std::move(descriptor));
+        return send(message);
     }
     Status send_signal(int number) const override {
         process_->signals.push_back(number);

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cerrno>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -127,6 +128,20 @@ std::string KernelClient::send(
          .content = content_text,
          .buffers = buffers}));
     send_bytes(protocol::encode_link_prefix(message.frame().size()));
+    send_bytes(message.frame());
+    return header.msg_id;
+}
+
+std::string KernelClient::send_with_descriptor(
+    std::string_view type, const json& content, int descriptor) {
+    const protocol::Header header = protocol::make_header(type, "test-session", "tester");
+    const Message message = Message::make(Channel::kControl, header, json::object(), content);
+    const std::string prefix = protocol::encode_link_prefix(message.frame().size());
+    const std::array<int, 1> descriptors{descriptor};
+    if (!send_with_fds(
+            link_.get(), std::as_bytes(std::span(prefix.data(), prefix.size())), descriptors)) {
+        throw std::runtime_error("the kernel has closed the link");
+    }
     send_bytes(message.frame());
     return header.msg_id;
 }

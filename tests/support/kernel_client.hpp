@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::test {
@@ -50,6 +51,9 @@ class KernelClient {
         const nlohmann::json& parent = nlohmann::json::object(),
         const std::vector<std::string_view>& buffers = {});
     void send_bytes(std::string_view bytes);
+    /// The same on control, with a descriptor that goes along. Returns the msg_id.
+    std::string send_with_descriptor(
+        std::string_view type, const nlohmann::json& content, int descriptor);
 
     /// The next message; nothing if the kernel closed the link.
     std::optional<protocol::Message> receive();
@@ -75,6 +79,12 @@ class KernelClient {
 
     void interrupt();
     void close_link() { link_ = UniqueFd(); }
+    /// From now on it speaks with another process. Its link and its pipes are ours.
+    void take_over(UniqueFd link, UniqueFd stdout_fd, UniqueFd stderr_fd) {
+        link_ = std::move(link);
+        stdout_ = std::move(stdout_fd);
+        stderr_ = std::move(stderr_fd);
+    }
     /// As waitpid(2) reports it.
     int wait_for_end();
     pid_t pid() const { return pid_; }

@@ -193,3 +193,50 @@ def test_a_run_an_interrupt_and_a_restart_may_name_a_language() -> None:
     bodies = [json.loads(one.content) if one.content else None for one in answers.seen[1:]]
     assert bodies[0]["language"] == "bash"
     assert bodies[1:] == [None, {"language": "bash"}, None, {"language": "bash"}]
+
+
+def test_a_checkpoint_is_made_listed_gone_back_to_and_deleted() -> None:
+    made = {
+        "id": "ckp_1",
+        "parent": None,
+        "label": "x",
+        "execution": "exe_1",
+        "execution_count": 3,
+        "created_at": "2026-11-22T04:30:00.123Z",
+        "lost": [{"what": "threads", "count": 2}],
+        "evicted": "ckp_0",
+    }
+    listed = {key: value for key, value in made.items() if key != "evicted"}
+    back = {**SESSION, "lost": [], "left_as": "ckp_2", "evicted": None}
+    client, answers = client_of(
+        httpx.Response(201, json=SESSION),
+        httpx.Response(201, json=made),
+        httpx.Response(200, json={"checkpoints": [listed], "limits": {"checkpoints": 8}}),
+        httpx.Response(200, json=back),
+        httpx.Response(200, json=back),
+        httpx.Response(204),
+        httpx.Response(204),
+    )
+    session = client.create()
+    checkpoint = session.checkpoint("x", on_threads="drop")
+    assert (checkpoint.id, checkpoint.evicted, checkpoint.lost) == ("ckp_1", "ckp_0", {"threads": 2})
+    assert [one.evicted for one in session.checkpoints()] == [None]
+    assert session.rollback(checkpoint).left_as == "ckp_2"
+    session.rollback("ckp_1", discard=True, reseed=True)
+    session.delete_checkpoint(checkpoint)
+    session.delete_checkpoint("a/b")
+    seen = [(one.method, one.url.raw_path.decode().partition("/ses_1/")[2]) for one in answers.seen[1:]]
+    assert seen == [
+        ("POST", "checkpoints"),
+        ("GET", "checkpoints"),
+        ("POST", "rollback"),
+        ("POST", "rollback"),
+        ("DELETE", "checkpoints/ckp_1"),
+        ("DELETE", "checkpoints/a%2Fb"),
+    ]
+    bodies = [json.loads(one.content) for one in answers.seen[1:] if one.method == "POST"]
+    assert bodies == [
+        {"label": "x", "on_threads": "drop"},
+        {"checkpoint": "ckp_1", "discard": False, "reseed": False},
+        {"checkpoint": "ckp_1", "discard": True, "reseed": True},
+    ]

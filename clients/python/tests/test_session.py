@@ -8,6 +8,7 @@ import pytest
 from harness import TOKEN, Server
 
 from cellkeep import (
+    CellkeepError,
     Client,
     Conflict,
     ExecutionFailed,
@@ -145,3 +146,16 @@ def test_an_update_lowers_limits_and_merges_metadata(client: Client) -> None:
         with pytest.raises(Conflict):
             session.update(network=["example.org:443"])
         assert [one.id for one in client.sessions(metadata={"new": "y"})] == [session.id]
+
+
+def test_a_session_goes_back_to_a_checkpoint(session: Session) -> None:
+    session.run("x = 'before'")
+    made = session.checkpoint("start")
+    session.run("x = 'after'")
+    back = session.rollback(made)
+    assert session.run("print(x)").stdout == "before\n"
+    assert [one.id for one in session.checkpoints()] == [made.id, back.left_as]
+    session.delete_checkpoint(made)
+    with pytest.raises(CellkeepError) as gone:
+        session.rollback(made)
+    assert "deleted" in str(gone.value)

@@ -153,6 +153,93 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/checkpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * The checkpoints of a session
+         * @description Oldest first. parent makes them a tree: the checkpoint that the copied interpreter had come from.
+         */
+        get: operations["listCheckpoints"];
+        put?: never;
+        /**
+         * Keep the interpreter's state to go back to
+         * @description At the end of a cell the interpreter of the session's own language is copied. The copy sleeps in the session's sandbox and is charged to the session. Kept are variables, imports, the working directory, environment variables, the execution count and the positions in open files; not the files of the workspace.
+         */
+        post: operations["makeCheckpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/checkpoints/{ckp}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Checkpoint id (ckp_…)
+                 * @example ckp_0f1e2d3c4b5a69788796a5b4
+                 */
+                ckp: components["parameters"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Let a checkpoint go
+         * @description Those that came from it come from its parent from now on.
+         */
+        delete: operations["deleteCheckpoint"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Go back to a checkpoint
+         * @description The interpreter of the session's own language goes on as it was at the checkpoint; the session, its connections, its files and its other languages stay as they are. Unless discard says so, the state that is left becomes a checkpoint without a label first. A checkpoint can be gone back to as often as wanted.
+         */
+        post: operations["rollBack"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{id}/executions": {
         parameters: {
             query?: never;
@@ -905,6 +992,70 @@ export interface components {
                 retry_after_ms: number | null;
             };
         };
+        CheckpointRequest: {
+            /** @description At most 128 bytes. A checkpoint without one is evicted when there are too many */
+            label?: string;
+            /**
+             * @description What becomes of threads besides the one that runs cells: the checkpoint is refused (409 not-forkable), or the copy has none of them
+             * @default refuse
+             * @enum {string}
+             */
+            on_threads?: "refuse" | "drop";
+        };
+        Checkpoint: {
+            id: string;
+            /** @description The checkpoint that the interpreter had come from; null: it had begun afresh */
+            parent: string | null;
+            /** @description As asked */
+            label: string | null;
+            /** @description The newest execution of the session at that time */
+            execution: string | null;
+            execution_count: number;
+            /** Format: date-time */
+            created_at: string;
+            /** @description What the copied interpreter had and its copy has not; counted by the interpreter */
+            lost: {
+                /** @enum {string} */
+                what: "threads" | "processes" | "sockets";
+                count: number;
+            }[];
+        };
+        CheckpointMade: components["schemas"]["Checkpoint"] & {
+            /** @description The checkpoint that had to go for it */
+            evicted: string | null;
+        };
+        CheckpointList: {
+            checkpoints: components["schemas"]["Checkpoint"][];
+            limits: {
+                /** @description How many there may be */
+                checkpoints: number;
+            };
+        };
+        RollbackRequest: {
+            checkpoint: string;
+            /**
+             * @description Do not keep the state that is left. Also ends a cell that runs
+             * @default false
+             */
+            discard?: boolean;
+            /**
+             * @description Make the random states of random and NumPy anew, so that two rollbacks do not repeat one another
+             * @default false
+             */
+            reseed?: boolean;
+        };
+        RolledBack: components["schemas"]["Session"] & {
+            /** @description What the copied interpreter had and its copy has not; counted by the interpreter */
+            lost: {
+                /** @enum {string} */
+                what: "threads" | "processes" | "sockets";
+                count: number;
+            }[];
+            /** @description The checkpoint of the state that was left; null: it was discarded, or there was no interpreter */
+            left_as: string | null;
+            /** @description The checkpoint that had to go for that one */
+            evicted: string | null;
+        };
         SessionPage: {
             sessions: components["schemas"]["Session"][];
             /** @description Cursor of the next page; null: this is the last */
@@ -1162,7 +1313,7 @@ export interface components {
         /** @description RFC 9457 */
         Problem: {
             /**
-             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-execution`, `unknown-file`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `budget-exhausted`, `circuit-open`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
+             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-execution`, `unknown-file`, `unknown-checkpoint`, `checkpoint-gone`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `not-forkable`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `budget-exhausted`, `circuit-open`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
              * @example /problems/unknown-session
              */
             type: string;
@@ -1623,6 +1774,11 @@ export interface components {
          */
         SessionId: string;
         /**
+         * @description Checkpoint id (ckp_…)
+         * @example ckp_0f1e2d3c4b5a69788796a5b4
+         */
+        CheckpointId: string;
+        /**
          * @description Execution id (exe_…)
          * @example exe_0f1e2d3c4b5a69788796a5b4
          */
@@ -1687,6 +1843,12 @@ export type Network = components['schemas']['Network'];
 export type Isolation = components['schemas']['Isolation'];
 export type Death = components['schemas']['Death'];
 export type Session = components['schemas']['Session'];
+export type CheckpointRequest = components['schemas']['CheckpointRequest'];
+export type Checkpoint = components['schemas']['Checkpoint'];
+export type CheckpointMade = components['schemas']['CheckpointMade'];
+export type CheckpointList = components['schemas']['CheckpointList'];
+export type RollbackRequest = components['schemas']['RollbackRequest'];
+export type RolledBack = components['schemas']['RolledBack'];
 export type SessionPage = components['schemas']['SessionPage'];
 export type MimeBundle = components['schemas']['MimeBundle'];
 export type ExecutionError = components['schemas']['ExecutionError'];
@@ -1727,6 +1889,7 @@ export type ResponseVersionNotSupported = components['responses']['VersionNotSup
 export type ResponseUnavailable = components['responses']['Unavailable'];
 export type ResponseTimedOut = components['responses']['TimedOut'];
 export type ParameterSessionId = components['parameters']['SessionId'];
+export type ParameterCheckpointId = components['parameters']['CheckpointId'];
 export type ParameterExecutionId = components['parameters']['ExecutionId'];
 export type ParameterFilePath = components['parameters']['FilePath'];
 export type ParameterPageSize = components['parameters']['PageSize'];
@@ -2486,6 +2649,299 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Session"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    listCheckpoints: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "checkpoints": [
+                     *         {
+                     *           "id": "ckp_0f1e2d3c4b5a69788796a5b4",
+                     *           "parent": null,
+                     *           "label": "clean data",
+                     *           "execution": "exe_0f1e2d3c4b5a69788796a5b4",
+                     *           "execution_count": 3,
+                     *           "created_at": "2026-11-22T04:30:00.123Z",
+                     *           "lost": []
+                     *         }
+                     *       ],
+                     *       "limits": {
+                     *         "checkpoints": 8
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CheckpointList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    makeCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CheckpointRequest"];
+            };
+        };
+        responses: {
+            /** @description It is kept */
+            201: {
+                headers: {
+                    /** @description Where it is deleted */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "ckp_0f1e2d3c4b5a69788796a5b4",
+                     *       "parent": null,
+                     *       "label": "clean data",
+                     *       "execution": "exe_0f1e2d3c4b5a69788796a5b4",
+                     *       "execution_count": 3,
+                     *       "created_at": "2026-11-22T04:30:00.123Z",
+                     *       "lost": [],
+                     *       "evicted": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CheckpointMade"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    deleteCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Checkpoint id (ckp_…)
+                 * @example ckp_0f1e2d3c4b5a69788796a5b4
+                 */
+                ckp: components["parameters"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    rollBack: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RollbackRequest"];
+            };
+        };
+        responses: {
+            /** @description Ready */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "ses_5f1c0a9be2d34c7788aa0011",
+                     *       "kernel_id": "8a1f6f0e-3b52-4b5e-9a57-0d6b1f0a2c11",
+                     *       "state": "idle",
+                     *       "frozen": false,
+                     *       "death": null,
+                     *       "language": "python",
+                     *       "languages": [
+                     *         {
+                     *           "name": "python",
+                     *           "state": "idle",
+                     *           "death": null,
+                     *           "restarts": 0
+                     *         }
+                     *       ],
+                     *       "environment": {
+                     *         "name": "default",
+                     *         "digest": "sha256:b5e3372130f6c75233ebfcf080558c705975337dc59777c6fd658f6098606e21"
+                     *       },
+                     *       "limits": {
+                     *         "cpu_cores": 1,
+                     *         "memory_mb": 512,
+                     *         "disk_mb": 200,
+                     *         "processes": 64,
+                     *         "wall_ms": 30000,
+                     *         "cpu_ms": 30000,
+                     *         "output_bytes": 1000000,
+                     *         "artifact_bytes": 5000000,
+                     *         "executions": null,
+                     *         "total_wall_ms": null,
+                     *         "total_cpu_ms": null,
+                     *         "total_output_bytes": null,
+                     *         "total_artifact_bytes": null,
+                     *         "consecutive_failures": 10,
+                     *         "idle_s": 1800,
+                     *         "lifetime_s": 86400
+                     *       },
+                     *       "network": {
+                     *         "mode": "none"
+                     *       },
+                     *       "isolation": {
+                     *         "complete": true,
+                     *         "controls": [
+                     *           {
+                     *             "name": "seccomp",
+                     *             "state": "applied",
+                     *             "mechanism": "seccomp(2), allowlist"
+                     *           }
+                     *         ]
+                     *       },
+                     *       "metadata": {
+                     *         "task": "T-17"
+                     *       },
+                     *       "owner": "admin",
+                     *       "created_at": "2026-11-22T04:30:00.123Z",
+                     *       "last_activity": "2026-11-22T04:30:00.123Z",
+                     *       "executions": 0,
+                     *       "restarts": 0,
+                     *       "connection_file": null,
+                     *       "output_dropped": 0,
+                     *       "used": {
+                     *         "executions": 0,
+                     *         "total_wall_ms": 0,
+                     *         "total_cpu_ms": 0,
+                     *         "total_output_bytes": 0,
+                     *         "total_artifact_bytes": 0
+                     *       },
+                     *       "circuit_breaker": {
+                     *         "state": "closed",
+                     *         "failures": 0,
+                     *         "threshold": 10,
+                     *         "retry_after_ms": null
+                     *       },
+                     *       "lost": [],
+                     *       "left_as": "ckp_a5b4c3d2e1f0a5b4c3d2e1f0",
+                     *       "evicted": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RolledBack"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -6,11 +6,13 @@
 #include <boost/asio/post.hpp>
 
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
@@ -23,6 +25,25 @@ namespace {
 
 /// One read; also how much one wake-up reads before other sessions get their turn.
 constexpr std::size_t kLinkReadBytes = limits::kLinkTurnBytesMax;
+
+/// sendmsg(2). descriptor: goes along; -1: none does.
+ssize_t write_pieces(int socket, std::span<const iovec> pieces, int descriptor) {
+    msghdr header{};
+    // sendmsg(2) only reads the pieces; the type is historical.
+    header.msg_iov = const_cast<iovec*>(pieces.data());
+    header.msg_iovlen = pieces.size();
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    if (descriptor >= 0) {
+        header.msg_control = control.data();
+        header.msg_controllen = control.size();
+        cmsghdr* const rights = CMSG_FIRSTHDR(&header);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int));
+        std::memcpy(CMSG_DATA(rights), &descriptor, sizeof(int));
+    }
+    return ::sendmsg(socket, &header, MSG_NOSIGNAL);
+}
 
 /// What one read brings goes to the link's decoder at once, so all links of a thread share it: a
 /// buffer for each would cost a thousand sessions 256 MB.
@@ -70,7 +91,7 @@ void KernelLink::start() {
     wait_readable();
 }
 
-Status KernelLink::send(const protocol::Message& message) {
+Status KernelLink::send(const protocol::Message& message, UniqueFd descriptor) {
     if (closed_) {
         return Error(ErrorCode::kConflict, "kernel link: closed");
     }
@@ -79,7 +100,7 @@ Status KernelLink::send(const protocol::Message& message) {
         return Error(
             ErrorCode::kLimitExceeded, "kernel link: too much is waiting to be read by the kernel");
     }
-    Write write{protocol::encode_link_prefix(frame.size()), message};
+    Write write{protocol::encode_link_prefix(frame.size()), message, std::move(descriptor)};
     write_bytes_ += write.size();
     writes_.push_back(std::move(write));
     flush();
@@ -246,12 +267,11 @@ std::span<const iovec> KernelLink::Write::left(
 
 void KernelLink::flush() {
     while (!writes_.empty() && !waiting_writable_ && !closed_) {
-        const Write& front = writes_.front();
+        Write& front = writes_.front();
         // The message's own bytes: a request of many megabytes is not copied.
         std::array<iovec, 2> pieces{};
         const auto left = front.left(write_offset_, pieces);
-        const ssize_t wrote =
-            ::writev(socket_.native_handle(), left.data(), static_cast<int>(left.size()));
+        const ssize_t wrote = write_pieces(socket_.native_handle(), left, front.descriptor.get());
         if (wrote < 0) {
             const int saved_errno = errno;
             if (saved_errno == EINTR) {
@@ -267,6 +287,7 @@ void KernelLink::flush() {
             write_offset_ = 0;
             return;
         }
+        front.descriptor.reset();
         write_offset_ += static_cast<std::size_t>(wrote);
         if (write_offset_ == front.size()) {
             write_bytes_ -= front.size();

@@ -51,8 +51,9 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     ~KernelLink() = default;
 
     void start();
-    /// kLimitExceeded when too much waits already; kConflict after the link has closed.
-    Status send(const protocol::Message& message);
+    /// kLimitExceeded when too much waits already; kConflict after the link has closed. The
+    /// descriptor, if there is one, goes with the message's first byte (SCM_RIGHTS, unix(7)).
+    Status send(const protocol::Message& message, UniqueFd descriptor = {});
     void pause_reading();
     void resume_reading();
     /// Handles what is in the socket at this moment, and no more: used when the kernel's process
@@ -67,6 +68,7 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     struct Write {
         std::string prefix;
         protocol::Message message;  // shares its bytes with its other owners
+        UniqueFd descriptor;        // until its first byte has gone
 
         std::size_t size() const { return prefix.size() + message.frame().size(); }
         /// What follows the first offset bytes.

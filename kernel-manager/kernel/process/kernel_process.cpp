@@ -15,6 +15,19 @@
 
 namespace cellkeep::session {
 
+Result<Channels> make_channels() {
+    BOOST_OUTCOME_TRY(auto link, make_socket_pair(SOCK_STREAM));
+    BOOST_OUTCOME_TRY(auto out, make_pipe());
+    BOOST_OUTCOME_TRY(auto err, make_pipe());
+    // Only our ends: the kernel reads and writes blocking.
+    BOOST_OUTCOME_TRY(set_nonblocking(link.first.get()));
+    BOOST_OUTCOME_TRY(set_nonblocking(out.read_end.get()));
+    BOOST_OUTCOME_TRY(set_nonblocking(err.read_end.get()));
+    return Channels{
+        {std::move(link.first), std::move(out.read_end), std::move(err.read_end)},
+        {std::move(link.second), std::move(out.write_end), std::move(err.write_end)}};
+}
+
 Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
     boost::asio::io_context& io,
     WorkerStarts& starts,
@@ -24,41 +37,57 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::start(
     bool warm,
     sandbox::WorkerGroup group,
     Events events) {
-    BOOST_OUTCOME_TRY(auto link, make_socket_pair(SOCK_STREAM));
-    BOOST_OUTCOME_TRY(auto out, make_pipe());
-    BOOST_OUTCOME_TRY(auto err, make_pipe());
-    // Only our ends: the kernel reads and writes blocking.
-    BOOST_OUTCOME_TRY(set_nonblocking(link.first.get()));
-    BOOST_OUTCOME_TRY(set_nonblocking(out.read_end.get()));
-    BOOST_OUTCOME_TRY(set_nonblocking(err.read_end.get()));
-
+    BOOST_OUTCOME_TRY(auto channels, make_channels());
     sandbox::WorkerSpec spec;
     spec.argv = std::move(argv);
     spec.env = std::move(env);
     spec.working_directory = std::move(working_directory);
     spec.warm = warm;
     spec.group = group;
-    spec.link_fd = std::move(link.second);
-    spec.stdout_fd = std::move(out.write_end);
-    spec.stderr_fd = std::move(err.write_end);
+    spec.link_fd = std::move(channels.theirs.link);
+    spec.stdout_fd = std::move(channels.theirs.stdout_fd);
+    spec.stderr_fd = std::move(channels.theirs.stderr_fd);
+    return begin(io, starts, std::move(channels.ours), std::move(spec), std::move(events));
+}
 
+Result<std::unique_ptr<KernelProcess>> KernelProcess::take_over(
+    boost::asio::io_context& io,
+    WorkerStarts& starts,
+    WokenProcess woken,
+    sandbox::WorkerGroup group,
+    Events events) {
+    sandbox::WorkerSpec spec;
+    spec.forked = woken.forked;
+    spec.group = group;
+    BOOST_OUTCOME_TRY(
+        auto process, begin(io, starts, std::move(woken.ends), std::move(spec), std::move(events)));
+    process->holds_messages_ = !process->pidfd_;
+    return process;
+}
+
+Result<std::unique_ptr<KernelProcess>> KernelProcess::begin(
+    boost::asio::io_context& io,
+    WorkerStarts& starts,
+    ChannelEnds ends,
+    sandbox::WorkerSpec spec,
+    Events events) {
     BOOST_OUTCOME_TRY(
         auto link_end,
         KernelLink::create(
             io,
-            std::move(link.first),
+            std::move(ends.link),
             {.on_message = std::move(events.on_message),
              .on_closed = std::move(events.on_link_closed)}));
     BOOST_OUTCOME_TRY(
         auto stdout_end,
         OutputPipe::create(
-            io, std::move(out.read_end), [on_text = events.on_text](std::string_view text) {
+            io, std::move(ends.stdout_fd), [on_text = events.on_text](std::string_view text) {
                 on_text(OutputStream::kStdout, text);
             }));
     BOOST_OUTCOME_TRY(
         auto stderr_end,
         OutputPipe::create(
-            io, std::move(err.read_end), [on_text = events.on_text](std::string_view text) {
+            io, std::move(ends.stderr_fd), [on_text = events.on_text](std::string_view text) {
                 on_text(OutputStream::kStderr, text);
             }));
 
@@ -93,6 +122,22 @@ void KernelProcess::on_born(UniqueFd pidfd) {
     if (early_signal_ != 0) {
         (void)send_signal(early_signal_);  // Ignored: ESRCH means that it has ended already.
     }
+    holds_messages_ = false;
+    for (const protocol::Message& message : std::exchange(early_messages_, {})) {
+        (void)link_->send(message);  // Ignored: fails if the process has closed its end, and ends.
+    }
+}
+
+Status KernelProcess::send_with(const protocol::Message& message, UniqueFd descriptor) {
+    if (!holds_messages_) {
+        return link_->send(message, std::move(descriptor));
+    }
+    // Nothing but the first question is sent to a process that has not answered yet.
+    if (descriptor || !early_messages_.empty()) {
+        return Error(ErrorCode::kLimitExceeded, "kernel link: the process is not adopted yet");
+    }
+    early_messages_.push_back(message);
+    return ok();
 }
 
 Status KernelProcess::send_signal(int number) const {

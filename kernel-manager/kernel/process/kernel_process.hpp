@@ -16,11 +16,31 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace cellkeep::session {
+
+/// The ends of a process's three channels: ours, or those that the process gets.
+struct ChannelEnds {
+    UniqueFd link;
+    UniqueFd stdout_fd;
+    UniqueFd stderr_fd;
+};
+struct Channels {
+    ChannelEnds ours;    // do not block
+    ChannelEnds theirs;  // block
+};
+Result<Channels> make_channels();
+
+/// A process that a sleeping copy has forked and that waits until it is spoken to.
+struct WokenProcess {
+    pid_t forked = 0;  // its number inside, as the guest says
+    ChannelEnds ends;  // ours
+};
 
 class KernelProcess final : public Interpreter {
  public:
@@ -35,13 +55,22 @@ class KernelProcess final : public Interpreter {
         bool warm,                      // sandbox::WorkerSpec::warm
         sandbox::WorkerGroup group,     // sandbox::WorkerSpec::group
         Events events);
+    /// The same of a process that is there: it is adopted as a worker of the group. What is sent to
+    /// it waits until that is done.
+    static Result<std::unique_ptr<KernelProcess>> take_over(
+        boost::asio::io_context& io,
+        WorkerStarts& starts,
+        WokenProcess woken,
+        sandbox::WorkerGroup group,
+        Events events);
 
     KernelProcess(const KernelProcess&) = delete;
     KernelProcess& operator=(const KernelProcess&) = delete;
     ~KernelProcess() override;
 
     sandbox::WorkerId id() const override { return start_->id(); }
-    Status send(const protocol::Message& message) override { return link_->send(message); }
+    Status send(const protocol::Message& message) override { return send_with(message, {}); }
+    Status send_with(const protocol::Message& message, UniqueFd descriptor) override;
     /// pidfd_send_signal(2). Before its birth it keeps one signal, SIGKILL rather than another.
     Status send_signal(int number) const override;
 
@@ -52,11 +81,20 @@ class KernelProcess final : public Interpreter {
 
  private:
     KernelProcess() = default;
+    /// Connects our ends and asks for the worker.
+    static Result<std::unique_ptr<KernelProcess>> begin(
+        boost::asio::io_context& io,
+        WorkerStarts& starts,
+        ChannelEnds ends,
+        sandbox::WorkerSpec spec,
+        Events events);
     void on_born(UniqueFd pidfd);
 
     std::shared_ptr<WorkerStart> start_;
     UniqueFd pidfd_;                // invalid until it is born
     mutable int early_signal_ = 0;  // for its birth; 0: none
+    bool holds_messages_ = false;   // until its birth
+    std::vector<protocol::Message> early_messages_;
     std::shared_ptr<KernelLink> link_;
     std::shared_ptr<OutputPipe> stdout_;
     std::shared_ptr<OutputPipe> stderr_;

@@ -26,6 +26,7 @@ ProcessSupervisor::ProcessSupervisor(
       restart_policy_(limits::kRestartsMax, limits::kRestartWindow),
       messages_(settings_.name),
       handshake_(io),
+      copy_(io),
       claimed_end_(io),
       start_alarm_(io, keep_alive_),
       end_alarm_(io, keep_alive_) {}
@@ -137,7 +138,7 @@ bool ProcessSupervisor::take(const Message& message) {
     if (answers_probe) {
         claimed_end_.settle();
     }
-    return answers_probe;
+    return answers_probe || copy_.take(message);
 }
 
 void ProcessSupervisor::on_ready(const Message& kernel_info) {
@@ -335,6 +336,7 @@ void ProcessSupervisor::lose(const Death& death) {
         parent = std::move(running);
     }
     handshake_.fail_adoption(loss.text);
+    copy_.fail(loss.text);
     if (closed_) {
         return;
     }

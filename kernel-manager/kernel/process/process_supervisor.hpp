@@ -11,6 +11,7 @@
 #include "kernel-manager/kernel/interpreter.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/kernel/process/claimed_end.hpp"
+#include "kernel-manager/kernel/process/copy_request.hpp"
 #include "kernel-manager/kernel/process/kernel_handshake.hpp"
 #include "kernel-manager/kernel/process/process_end.hpp"
 #include "kernel-manager/kernel/server_messages.hpp"
@@ -19,6 +20,7 @@
 #include "protocol/message.hpp"
 #include "protocol/support/alarm.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -32,6 +34,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::session {
 
@@ -161,6 +164,14 @@ class ProcessSupervisor {
     Status send(const protocol::Message& message) { return process_->send(message); }
     /// SIGINT, unless it has ended. Precondition: has_process().
     Status interrupt();
+    /// Asks the process for a copy of itself: CopyRequest::ask(). Precondition: takes_requests()
+    /// and !is_copying().
+    boost::asio::awaitable<CopyRequest::Answer> copy(
+        UniqueFd socket, checkpoint::OnThreads on_threads) {
+        return copy_.ask(process_, messages_, std::move(socket), on_threads);
+    }
+    /// It was asked, and has not answered.
+    bool is_copying() const { return copy_.is_pending(); }
     void drain_pipes() {
         if (const auto process = process_) {
             process->drain_pipes();
@@ -249,6 +260,7 @@ class ProcessSupervisor {
     bool closed_ = false;
 
     KernelHandshake handshake_;
+    CopyRequest copy_;
     ClaimedEnd claimed_end_;    // of the last run
     std::string end_probe_id_;  // msg_id of the question whether it has ended
     Alarm start_alarm_;

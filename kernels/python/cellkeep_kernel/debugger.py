@@ -311,6 +311,11 @@ class Debugger:
 
     # --- what the kernel asks ---
 
+    @property
+    def was_started(self):
+        """Its threads and its share of the link stay until the process ends."""
+        return self._address is not None
+
     def before_cell(self):
         self.interrupted()
         if self._address is None:

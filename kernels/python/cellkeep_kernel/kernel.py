@@ -11,6 +11,7 @@ import warnings
 
 from . import compatibility, debugger, figures, streams
 from .cells import CellFiles
+from .copies import Copies
 from .encoding import to_json
 from .errors import describe, removed_lines
 from .forked import only_in_parent
@@ -44,6 +45,7 @@ class Kernel(Introspection):
         self.shell = KernelShell.instance(kernel=self)
         self.fast_path = FastPath(self.shell)
         self.debugger = debugger.Debugger(self.shell, self.cells)
+        self.copies = Copies(self)
         # sys.exit() is an error of the cell, as in every notebook; the hint speaks of a terminal.
         warnings.filterwarnings("ignore", message="To exit: use")
         self.comm_manager = None
@@ -330,12 +332,20 @@ class Kernel(Introspection):
 
     def _become_child(self):
         """Runs in a child that user code forked: it has no part in the kernel."""
+        if self.copies.is_copying:
+            return  # It is the kernel, gone back to a checkpoint.
         for stream in self._streams[:2]:
             stream.write_directly()
         self._stdin.allowed = False
         self.runner.leave_to_child()
         self.debugger.leave_to_child()
         self.host.abandon()
+
+    def become_process(self, pid):
+        """This process goes on as the kernel from a copy of an earlier one."""
+        self._pid = pid
+        # Wake-ups were the earlier one's: the pair of sockets is shared.
+        self.runner.loop.drain_wakeup()
 
     def _leave_child(self, error):
         """A forked child came back from user code. It must not serve requests."""

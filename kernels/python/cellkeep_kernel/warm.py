@@ -104,11 +104,11 @@ def become_child(variables):
     os.environ._data.clear()
     os.environ._data.update(variables)
     time.tzset()
-    _reseed()
+    reseed()
     gc.enable()
 
 
-def _reseed():
+def reseed():
     """random reseeds itself (os.register_at_fork); these do not, or go by the process id."""
     if "numpy.random" in sys.modules:
         # By words of its own: without any, NumPy makes a SeedSequence of as many.

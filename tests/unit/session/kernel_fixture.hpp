@@ -99,6 +99,7 @@ struct KernelFixture {
     std::shared_ptr<int> session = std::make_shared<int>(0);
     std::shared_ptr<KernelClient> client = std::make_shared<KernelClient>();
     std::vector<KernelStarter::Order> orders;
+    std::vector<pid_t> taken_over;
     bool postpones = false;
     int denials_taken = 0;
     Names reports;  // the calls that the session got
@@ -116,6 +117,11 @@ struct KernelFixture {
             .start =
                 [this](const KernelStarter::Order& order, Interpreter::Events events) {
                     orders.push_back(order);
+                    return starts.start(std::move(events));
+                },
+            .take_over =
+                [this](WokenProcess woken, Interpreter::Events events) {
+                    taken_over.push_back(woken.forked);
                     return starts.start(std::move(events));
                 },
             .prepare_directory = [](const std::string& wanted) { return "/workspace/" + wanted; },

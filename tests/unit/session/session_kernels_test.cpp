@@ -80,7 +80,9 @@ struct KernelsFixture : KernelFixture {
              [this](sandbox::WorkerGroup group) {
                  sweeps.push_back(std::to_string(group));
                  return Status(ok());
-             }}};
+             },
+         .spares_others = [this] { return spares; }}};
+    bool spares = false;
     SessionExecutions executions{io, setup, kernels, account, [this] { ++accepted; }};
     int accepted = 0;
 
@@ -155,6 +157,17 @@ TEST_CASE_METHOD(KernelsFixture, "a sweep spares other languages", "[session][ke
     REQUIRE(kernels.begin_sweep(bash).has_value());
     CHECK(sweeps == Names{"1"});
     CHECK_FALSE(kernels.postpones_launch(bash));
+}
+
+TEST_CASE_METHOD(KernelsFixture, "a sweep spares what is no kernel's", "[session][kernels]") {
+    launch_main();
+    spares = true;
+    REQUIRE(kernels.begin_sweep(kernels.main()).has_value());
+    CHECK(sweeps == Names{"0"});
+    CHECK_FALSE(kernels.postpones_launch(kernels.main()));
+    spares = false;
+    REQUIRE(kernels.begin_sweep(kernels.main()).has_value());
+    CHECK(sweeps == Names{"0", "all"});
 }
 
 TEST_CASE_METHOD(KernelsFixture, "an execution goes to its language", "[session][executions]") {

@@ -9,6 +9,7 @@
 """
 
 from .aio import AsyncClient, AsyncEvents, AsyncExecution, AsyncSession
+from .checkpoints import CheckpointInfo, Rollback
 from .client import Client, Events, Execution, Session
 from .discovery import Target, find_target
 from .errors import (
@@ -53,6 +54,7 @@ __all__ = [
     "AsyncSession",
     "BadRequest",
     "CellkeepError",
+    "CheckpointInfo",
     "Client",
     "Conflict",
     "ConnectionFailed",
@@ -75,6 +77,7 @@ __all__ = [
     "ProblemError",
     "ProtocolError",
     "Result",
+    "Rollback",
     "ServerError",
     "Session",
     "SessionInfo",

@@ -15,6 +15,7 @@ from ._aio_http import AsyncHttp
 from ._calls import Files, Network, Run
 from ._stream import EventStream
 from ._transfer import Download, Source, Upload
+from .checkpoints import AsyncSessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
 from .models import Artifact, Event, ExecutionInfo, FileEntry, Limits, Result, SessionInfo
@@ -23,7 +24,6 @@ from .progress import Progress, progress_of
 
 class AsyncEvents(AsyncIterator[Event]):
     """The events of one execution; after the last of them, ``result`` is the whole answer.
-
     Leaving it early closes the connection; the execution goes on, unless it was started with
     ``on_disconnect="interrupt"``.
     """
@@ -101,7 +101,7 @@ class AsyncExecution:
         await self._http.send(_calls.interrupt(self._path))
 
 
-class AsyncSession:
+class AsyncSession(AsyncSessionCheckpoints):
     """A persistent interpreter in a sandbox of its own. Leaving the ``with`` block ends it.
 
     >>> async def main() -> str:

@@ -15,6 +15,7 @@ from ._calls import FileInput, Files, Network, Run
 from ._http import Http
 from ._stream import EventStream
 from ._transfer import Download, Source, Upload
+from .checkpoints import SessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
 from .models import Artifact, Event, ExecutionInfo, FileEntry, Limits, Result, SessionInfo
@@ -104,7 +105,7 @@ class Execution:
         self._http.send(_calls.interrupt(self._path))
 
 
-class Session:
+class Session(SessionCheckpoints):
     """A persistent interpreter in a sandbox of its own. Leaving the ``with`` block ends it.
 
     >>> with Session() as session:

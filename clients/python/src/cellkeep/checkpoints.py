@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of a session: what the server answers, and what ``Session`` and ``AsyncSession`` can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import httpx
+
+from ._calls import Call, Retry, nothing, read_json
+from .models import Json, SessionInfo
+
+if TYPE_CHECKING:
+    from ._aio_http import AsyncHttp
+    from ._http import Http
+
+
+@dataclass(frozen=True)
+class CheckpointInfo:
+    """A state of the session's interpreter that can be gone back to."""
+
+    id: str
+    #: The checkpoint that the interpreter had come from; ``None``: it had begun afresh.
+    parent: str | None
+    label: str | None
+    #: The newest execution at that time.
+    execution: str | None
+    execution_count: int
+    created_at: str
+    #: How many threads, processes and sockets the copy has not got, by those names.
+    lost: Mapping[str, int]
+    #: The checkpoint that had to go for this one, in the answer that made it.
+    evicted: str | None
+    raw: Json = field(repr=False)
+
+    @classmethod
+    def from_wire(cls, raw: Json) -> CheckpointInfo:
+        return cls(
+            id=raw["id"],
+            parent=raw.get("parent"),
+            label=raw.get("label"),
+            execution=raw.get("execution"),
+            execution_count=int(raw.get("execution_count", 0)),
+            created_at=str(raw.get("created_at", "")),
+            lost=_lost(raw),
+            evicted=raw.get("evicted"),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """The session after it went back to a checkpoint."""
+
+    session: SessionInfo
+    lost: Mapping[str, int]
+    #: The checkpoint of the state that was left; ``None``: it was discarded, or there was none.
+    left_as: str | None
+    evicted: str | None
+    raw: Json = field(repr=False)
+
+    @classmethod
+    def from_wire(cls, raw: Json) -> Rollback:
+        return cls(
+            session=SessionInfo.from_wire(raw),
+            lost=_lost(raw),
+            left_as=raw.get("left_as"),
+            evicted=raw.get("evicted"),
+            raw=raw,
+        )
+
+
+def _lost(raw: Json) -> Mapping[str, int]:
+    return {one["what"]: int(one["count"]) for one in raw.get("lost") or ()}
+
+
+def make_checkpoint(path: str, label: str | None, on_threads: str | None) -> Call[CheckpointInfo]:
+    given = {"label": label, "on_threads": on_threads}
+    # Without a second try: the first may have made one.
+    body = {key: value for key, value in given.items() if value is not None}
+    return Call("POST", path + "/checkpoints", _checkpoint, Retry.IF_NOT_BEGUN, json=body)
+
+
+def list_checkpoints(path: str) -> Call[list[CheckpointInfo]]:
+    def parse(response: httpx.Response) -> list[CheckpointInfo]:
+        return [CheckpointInfo.from_wire(one) for one in read_json(response)["checkpoints"]]
+
+    return Call("GET", path + "/checkpoints", parse, Retry.ALWAYS)
+
+
+def delete_checkpoint(path: str, checkpoint: str) -> Call[None]:
+    address = f"{path}/checkpoints/{quote(checkpoint, safe='')}"
+    return Call("DELETE", address, nothing, Retry.IF_NOT_BEGUN)
+
+
+def roll_back(path: str, checkpoint: str, discard: bool, reseed: bool) -> Call[Rollback]:
+    body = {"checkpoint": checkpoint, "discard": discard, "reseed": reseed}
+    return Call(
+        "POST",
+        path + "/rollback",
+        lambda answer: Rollback.from_wire(read_json(answer)),
+        Retry.IF_NOT_BEGUN,
+        json=body,
+    )
+
+
+def _checkpoint(response: httpx.Response) -> CheckpointInfo:
+    return CheckpointInfo.from_wire(read_json(response))
+
+
+class SessionCheckpoints:
+    """The part of a ``Session``."""
+
+    info: SessionInfo
+    _http: Http
+    _path: str
+
+    def checkpoint(
+        self, label: str | None = None, *, on_threads: str | None = None
+    ) -> CheckpointInfo:
+        """Keeps the interpreter's memory to go back to, at the end of a cell.
+
+        ``on_threads="drop"``: also if it has threads besides the one that runs cells, which the
+        copy then has not; without, that is a ``Conflict``. The workspace's files are not kept.
+        """
+        return self._http.send(make_checkpoint(self._path, label, on_threads))
+
+    def checkpoints(self) -> list[CheckpointInfo]:
+        """The session's checkpoints, oldest first."""
+        return self._http.send(list_checkpoints(self._path))
+
+    def delete_checkpoint(self, checkpoint: CheckpointInfo | str) -> None:
+        """Lets a checkpoint go."""
+        ident = checkpoint if isinstance(checkpoint, str) else checkpoint.id
+        self._http.send(delete_checkpoint(self._path, ident))
+
+    def rollback(
+        self, checkpoint: CheckpointInfo | str, *, discard: bool = False, reseed: bool = False
+    ) -> Rollback:
+        """Goes back to a checkpoint; its variables are as they were.
+
+        The state that is left becomes a checkpoint, ``left_as`` of the answer, unless ``discard``.
+        ``reseed``: the random states of random and NumPy are made anew.
+        """
+        ident = checkpoint if isinstance(checkpoint, str) else checkpoint.id
+        answer = self._http.send(roll_back(self._path, ident, discard, reseed))
+        self.info = answer.session
+        return answer
+
+
+class AsyncSessionCheckpoints:
+    """The part of an ``AsyncSession``."""
+
+    _info: SessionInfo | None
+    _http: AsyncHttp
+
+    if TYPE_CHECKING:
+
+        @property
+        def _path(self) -> str: ...
+
+    async def checkpoint(
+        self, label: str | None = None, *, on_threads: str | None = None
+    ) -> CheckpointInfo:
+        """Keeps the interpreter's memory to go back to, at the end of a cell.
+
+        ``on_threads="drop"``: also if it has threads besides the one that runs cells, which the
+        copy then has not; without, that is a ``Conflict``. The workspace's files are not kept.
+        """
+        return await self._http.send(make_checkpoint(self._path, label, on_threads))
+
+    async def checkpoints(self) -> list[CheckpointInfo]:
+        """The session's checkpoints, oldest first."""
+        return await self._http.send(list_checkpoints(self._path))
+
+    async def delete_checkpoint(self, checkpoint: CheckpointInfo | str) -> None:
+        """Lets a checkpoint go."""
+        ident = checkpoint if isinstance(checkpoint, str) else checkpoint.id
+        await self._http.send(delete_checkpoint(self._path, ident))
+
+    async def rollback(
+        self, checkpoint: CheckpointInfo | str, *, discard: bool = False, reseed: bool = False
+    ) -> Rollback:
+        """Goes back to a checkpoint; its variables are as they were.
+
+        The state that is left becomes a checkpoint, ``left_as`` of the answer, unless ``discard``.
+        ``reseed``: the random states of random and NumPy are made anew.
+        """
+        ident = checkpoint if isinstance(checkpoint, str) else checkpoint.id
+        answer = await self._http.send(roll_back(self._path, ident, discard, reseed))
+        self._info = answer.session
+        return answer

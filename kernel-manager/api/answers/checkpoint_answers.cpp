@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/api/answers/checkpoint_answers.hpp"
+
+#include "protocol/limits.hpp"
+#include "protocol/support/time.hpp"
+
+#include <utility>
+
+namespace cellkeep::api {
+
+namespace {
+
+using checkpoint::Gone;
+using checkpoint::NotForkable;
+
+nlohmann::json optional_text(const std::optional<std::string>& text) {
+    return text ? nlohmann::json(*text) : nlohmann::json(nullptr);
+}
+
+/// Only what is lost: [] means that nothing is.
+nlohmann::json lost_json(const checkpoint::Lost& lost) {
+    nlohmann::json list = nlohmann::json::array();
+    const auto add = [&](const char* what, std::uint32_t count) {
+        if (count > 0) {
+            list.push_back({{"what", what}, {"count", count}});
+        }
+    };
+    add("threads", lost.threads);
+    add("processes", lost.children);
+    add("sockets", lost.sockets);
+    return list;
+}
+
+std::string explain(const NotForkable& refused) {
+    switch (refused.why) {
+        case NotForkable::Why::kLanguage:
+            return "The interpreter of this language cannot be copied.";
+        case NotForkable::Why::kThreads:
+            return "The interpreter has " + std::to_string(refused.count) +
+                   " threads besides the one that runs cells, and a copy would lose them. Ask with "
+                   "\"on_threads\": \"drop\" to lose them.";
+        case NotForkable::Why::kDebugger:
+            return "A debugger was used in the interpreter. Restart the session.";
+        case NotForkable::Why::kSystem:
+            break;
+    }
+    return "The system refused the copy" +
+           (refused.count == 0
+                ? std::string(".")
+                : ": " + Error::from_errno(static_cast<int>(refused.count), "fork").message() +
+                      ".") +
+           " The session's limits of processes and memory hold for its copies, too. A restart ends "
+           "what the session runs.";
+}
+
+std::string explain(Gone gone) {
+    switch (gone) {
+        case Gone::kDeleted:
+            return "it was deleted";
+        case Gone::kEvicted:
+            return "it had to go for a newer one";
+        case Gone::kDied:
+            return "its process has ended";
+    }
+    return "its process has ended";
+}
+
+}  // namespace
+
+nlohmann::json to_json(const checkpoint::Checkpoint& one) {
+    return {
+        {"id", one.id},
+        {"parent", optional_text(one.parent)},
+        {"label", optional_text(one.label)},
+        {"execution", optional_text(one.execution)},
+        {"execution_count", one.execution_count},
+        {"created_at", to_iso8601(one.created_at)},
+        {"lost", lost_json(one.lost)}};
+}
+
+nlohmann::json to_json(const checkpoint::CheckpointMade& made) {
+    nlohmann::json answer = to_json(made.checkpoint);
+    answer["evicted"] = optional_text(made.evicted);
+    return answer;
+}
+
+nlohmann::json to_json(const checkpoint::RolledBack& back) {
+    return {
+        {"lost", lost_json(back.lost)},
+        {"left_as", optional_text(back.left_as)},
+        {"evicted", optional_text(back.evicted)}};
+}
+
+nlohmann::json checkpoint_limits() {
+    return {{"checkpoints", limits::kCheckpointsMax}};
+}
+
+http::Problem not_forkable(const NotForkable& refused) {
+    http::Problem problem = http::make_problem(
+        409, "not-forkable", "The interpreter cannot be copied now", explain(refused));
+    problem.extensions = {{"reason", to_string(refused.why)}, {"count", refused.count}};
+    return problem;
+}
+
+http::Problem no_checkpoint(const std::string& id, std::optional<Gone> gone) {
+    if (!gone) {
+        return http::make_problem(
+            404,
+            "unknown-checkpoint",
+            "No such checkpoint",
+            "The session has no checkpoint " + id + ".");
+    }
+    http::Problem problem = http::make_problem(
+        410,
+        "checkpoint-gone",
+        "The checkpoint is no longer there",
+        "The checkpoint " + id + " cannot be gone back to: " + explain(*gone) + ".");
+    problem.extensions = {{"reason", to_string(*gone)}};
+    return problem;
+}
+
+}  // namespace cellkeep::api

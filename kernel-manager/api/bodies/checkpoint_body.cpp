@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/api/bodies/checkpoint_body.hpp"
+
+#include "protocol/limits.hpp"
+
+#include <utility>
+
+namespace cellkeep::api {
+
+namespace {
+
+constexpr std::size_t kOnThreadsBytesMax = 16;
+/// Longer than every id that there is.
+constexpr std::size_t kCheckpointIdBytesMax = 64;
+
+}  // namespace
+
+checkpoint::CheckpointOrder parse_checkpoint_order(
+    const nlohmann::json& body, FieldErrors& errors) {
+    checkpoint::CheckpointOrder order;
+    ObjectReader reader(body, "", errors);
+    order.label = reader.text("label", limits::kCheckpointLabelBytesMax);
+    if (order.label && order.label->empty()) {
+        reader.fail("label", "must not be empty");
+    }
+    const auto on_threads = reader.text("on_threads", kOnThreadsBytesMax);
+    if (on_threads == "drop") {
+        order.on_threads = checkpoint::OnThreads::kDrop;
+    } else if (on_threads && *on_threads != "refuse") {
+        reader.fail("on_threads", "must be \"refuse\" or \"drop\"");
+    }
+    reader.finish();
+    return order;
+}
+
+checkpoint::RollbackOrder parse_rollback_order(const nlohmann::json& body, FieldErrors& errors) {
+    checkpoint::RollbackOrder order;
+    ObjectReader reader(body, "", errors);
+    if (auto id = reader.text("checkpoint", kCheckpointIdBytesMax)) {
+        order.checkpoint = std::move(*id);
+    } else if (!reader.has("checkpoint")) {
+        reader.fail("checkpoint", "is required");
+    }
+    order.discard = reader.boolean("discard").value_or(false);
+    order.reseed = reader.boolean("reseed").value_or(false);
+    reader.finish();
+    return order;
+}
+
+}  // namespace cellkeep::api

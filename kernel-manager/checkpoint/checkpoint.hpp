@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A checkpoint of a session, and what can be asked about one. Values.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace cellkeep::checkpoint {
+
+/// What the copied interpreter had and its copy has not. The interpreter counts it: a guest can
+/// lie.
+struct Lost {
+    std::uint32_t threads = 0;   // besides the one that runs cells
+    std::uint32_t children = 0;  // processes that it had started
+    std::uint32_t sockets = 0;   // their other ends are as they are now, not as they were
+    bool operator==(const Lost&) const = default;
+};
+
+/// Why an interpreter is not copied now.
+struct NotForkable {
+    enum class Why {
+        kLanguage,  // its kernel has no such thing
+        kThreads,   // it has others, and the caller asked to refuse then; count: how many
+        kDebugger,  // one was used in it
+        kSystem     // the kernel refused the fork; count: the errno, or 0
+    };
+    Why why = Why::kSystem;
+    std::uint32_t count = 0;
+    bool operator==(const NotForkable&) const = default;
+};
+/// "language", "threads", "debugger", "system": a name of the wire.
+std::string_view to_string(NotForkable::Why why);
+
+/// What becomes of threads besides the one that runs cells.
+enum class OnThreads { kRefuse, kDrop };
+
+struct Checkpoint {
+    std::string id;                        // "ckp_" and 24 hexadecimal digits
+    std::optional<std::string> parent;     // that the copied interpreter had come from
+    std::optional<std::string> label;      // as asked; those without one are evicted
+    std::optional<std::string> execution;  // the newest one of an agent's at that time
+    std::int32_t execution_count = 0;      // of the interpreter
+    std::chrono::system_clock::time_point created_at;
+    Lost lost;
+};
+
+/// What a caller asks for, and gets.
+struct CheckpointOrder {
+    std::optional<std::string> label;
+    OnThreads on_threads = OnThreads::kRefuse;
+};
+struct CheckpointMade {
+    std::optional<NotForkable> refused;  // then there is nothing else here
+    Checkpoint checkpoint;
+    std::optional<std::string> evicted;  // the id of the one that had to go
+};
+
+struct RollbackOrder {
+    std::string checkpoint;
+    bool discard = false;  // the state that is left is not kept
+    bool reseed = false;   // random states are made anew
+};
+struct RolledBack {
+    std::optional<NotForkable> refused;  // the state to be left cannot be kept, and nothing is done
+    Lost lost;                           // of the checkpoint
+    std::optional<std::string> left_as;  // the checkpoint of the state that was left
+    std::optional<std::string> evicted;
+};
+
+/// Why there is a checkpoint no more.
+enum class Gone { kDeleted, kEvicted, kDied };
+/// "deleted", "evicted", "died": a name of the wire.
+std::string_view to_string(Gone why);
+
+}  // namespace cellkeep::checkpoint

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/kernel/process/sleeping_copy.hpp"
+
+#include "protocol/limits.hpp"
+#include "protocol/support/syscall.hpp"
+#include "sandbox/shared/sleep_messages.hpp"
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <span>
+#include <utility>
+
+namespace cellkeep::session {
+
+using sandbox::WakeReply;
+using sandbox::WakeRequest;
+
+namespace {
+
+Error gone() {
+    return {ErrorCode::kUnavailable, "rollback: the checkpoint's process is gone"};
+}
+
+}  // namespace
+
+SleepingCopy::SleepingCopy(boost::asio::io_context& io, sandbox::Worker worker)
+    : io_(io), socket_(io), timer_(io), worker_(std::move(worker)) {}
+
+Result<std::shared_ptr<SleepingCopy>> SleepingCopy::create(
+    boost::asio::io_context& io, UniqueFd socket, sandbox::Worker worker) {
+    std::shared_ptr<SleepingCopy> copy(new SleepingCopy(io, std::move(worker)));
+    boost::system::error_code error;
+    copy->socket_.assign(socket.get(), error);
+    if (error) {
+        return Error(ErrorCode::kSystem, "watch a sleeping copy: " + error.message());
+    }
+    (void)socket.release();
+    return copy;
+}
+
+SleepingCopy::~SleepingCopy() {
+    close();
+}
+
+void SleepingCopy::close() {
+    if (worker_.pidfd) {
+        // Ignored: ESRCH means that it has ended.
+        (void)::syscall(SYS_pidfd_send_signal, worker_.pidfd.get(), SIGKILL, nullptr, 0);
+    }
+    boost::system::error_code ignored;  // a descriptor of our own
+    socket_.close(ignored);
+    settle(gone());
+}
+
+boost::asio::awaitable<Result<pid_t>> SleepingCopy::wake(
+    Ends ends, bool reseed, std::chrono::milliseconds patience) {
+    const auto self = shared_from_this();
+    if (!socket_.is_open() || woken_) {
+        co_return gone();
+    }
+    strays_ = 0;
+    const WakeRequest request{++sequence_, reseed ? 1U : 0U};
+    const auto sent = send_with_fds(
+        socket_.native_handle(), std::as_bytes(std::span(&request, 1)), std::span<const int>(ends));
+    if (sent.has_error()) {
+        co_return gone();
+    }
+    const auto woken = woken_ = std::make_shared<Woken>(io_);
+    timer_.expires_after(patience);
+    timer_.async_wait([woken](const boost::system::error_code& error) {
+        if (!error) {
+            woken->set(Error(ErrorCode::kTimeout, "rollback: the checkpoint does not answer"));
+        }
+    });
+    await_reply();
+    auto result = co_await Woken::wait(woken);
+    woken_.reset();
+    timer_.cancel();
+    co_return result;
+}
+
+void SleepingCopy::await_reply() {
+    socket_.async_wait(
+        boost::asio::posix::stream_descriptor::wait_read,
+        [weak = weak_from_this()](const boost::system::error_code& error) {
+            const auto self = weak.lock();
+            if (self && !error) {
+                self->take_replies();
+            }
+        });
+}
+
+void SleepingCopy::take_replies() {
+    while (woken_) {
+        // One byte more than it may have, and no room for descriptors: those are closed.
+        struct {
+            WakeReply reply;
+            char more;
+        } buffer{};
+        const ssize_t got =
+            ::recv(socket_.native_handle(), &buffer, sizeof(WakeReply) + 1, MSG_DONTWAIT);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0 && errno == EAGAIN) {
+            await_reply();
+            return;
+        }
+        if (got <= 0) {
+            settle(gone());
+        } else if (got != sizeof(WakeReply)) {
+            settle(Error(ErrorCode::kProtocol, "rollback: the checkpoint's answer makes no sense"));
+        } else if (buffer.reply.sequence != sequence_) {
+            if (++strays_ > limits::kStrayWakeRepliesMax) {
+                settle(Error(ErrorCode::kProtocol, "rollback: the checkpoint's answers repeat"));
+            }
+        } else if (buffer.reply.forked < 2) {
+            settle(Error::from_errno(-buffer.reply.forked, "rollback: fork of the checkpoint"));
+        } else {
+            settle(static_cast<pid_t>(buffer.reply.forked));
+        }
+    }
+}
+
+void SleepingCopy::settle(Result<pid_t> result) {
+    if (const auto woken = std::exchange(woken_, nullptr)) {
+        woken->set(std::move(result));
+    }
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server's half of a copy of an interpreter that sleeps (sandbox/inside/sleeping_copy.hpp):
+// asks it for forks of itself. Owns its socket and its pidfd; the sandbox owns the process. What it
+// says is a guest's: only a message of the right size with the right number counts, and descriptors
+// that come along are thrown away by the kernel. io_context thread only.
+#pragma once
+
+#include "protocol/support/completion.hpp"
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+#include "sandbox/sandbox.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <sys/types.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+namespace cellkeep::session {
+
+class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
+ public:
+    /// socket: ours of a SOCK_SEQPACKET pair, which does not block. worker: the adopted copy.
+    static Result<std::shared_ptr<SleepingCopy>> create(
+        boost::asio::io_context& io, UniqueFd socket, sandbox::Worker worker);
+    SleepingCopy(const SleepingCopy&) = delete;
+    SleepingCopy& operator=(const SleepingCopy&) = delete;
+    /// Kills it.
+    ~SleepingCopy();
+
+    sandbox::WorkerId worker() const { return worker_.id; }
+    /// Descriptors of the process to come: stdout, stderr, link. They stay the caller's.
+    using Ends = std::array<int, 3>;
+    /// A fork of it: the number inside, as the guest says. kUnavailable if it is gone or closed,
+    /// kSystem: its fork failed; kProtocol, kTimeout: it does not do what it should. One at a time.
+    boost::asio::awaitable<Result<pid_t>> wake(
+        Ends ends, bool reseed, std::chrono::milliseconds patience);
+    /// Kills it, and fails a wake() that waits.
+    void close();
+
+ private:
+    using Woken = Completion<Result<pid_t>>;
+
+    SleepingCopy(boost::asio::io_context& io, sandbox::Worker worker);
+    void await_reply();
+    void take_replies();
+    void settle(Result<pid_t> result);
+
+    boost::asio::io_context& io_;
+    boost::asio::posix::stream_descriptor socket_;
+    boost::asio::steady_timer timer_;
+    sandbox::Worker worker_;
+    std::shared_ptr<Woken> woken_;  // null: nothing waits
+    std::uint32_t sequence_ = 0;    // of the last request
+    int strays_ = 0;                // replies to none, since then
+};
+
+}  // namespace cellkeep::session

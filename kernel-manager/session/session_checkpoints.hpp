@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checkpoints of a session: makes them, goes back to them, lets them go. Owns the tree and the
+// sleeping copies; asks its session for the rest. One piece of work at a time. What guests say on
+// the way can only harm their own session: each process is taken by pid 1, which knows its
+// children, and never by a number alone. io_context thread only.
+#pragma once
+
+#include "kernel-manager/checkpoint/checkpoint.hpp"
+#include "kernel-manager/checkpoint/checkpoint_tree.hpp"
+#include "kernel-manager/kernel/process/copy_request.hpp"
+#include "kernel-manager/kernel/process/kernel_process.hpp"
+#include "kernel-manager/kernel/process/sleeping_copy.hpp"
+#include "kernel-manager/kernel/process/worker_starts.hpp"
+#include "protocol/support/alarm.hpp"
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+#include "sandbox/sandbox.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session {
+
+class SessionCheckpoints {
+ public:
+    /// What it asks of its session. None is empty; any may end the session.
+    struct Hooks {
+        /// SupervisedKernel::copy() and go_back() of the session's own language.
+        std::function<boost::asio::awaitable<CopyRequest::Answer>(UniqueFd, checkpoint::OnThreads)>
+            copy;
+        std::function<boost::asio::awaitable<Status>(WokenProcess, std::string)> go_back;
+        /// There is an interpreter whose state could be kept.
+        std::function<bool()> has_interpreter;
+        /// KernelStarter::adopt_copy().
+        std::function<Result<std::shared_ptr<WorkerStart>>(pid_t, WorkerStart::Done)> adopt;
+        /// sandbox::Sandbox::give_outputs().
+        std::function<Status(const UniqueFd&, const UniqueFd&)> give_outputs;
+        /// Thaws what is inside.
+        std::function<void()> wake;
+        /// The id of the newest execution of an agent's.
+        std::function<std::optional<std::string>()> newest_execution;
+    };
+
+    SessionCheckpoints(boost::asio::io_context& io, Hooks hooks, KeepAlive keep_session);
+    SessionCheckpoints(const SessionCheckpoints&) = delete;
+    SessionCheckpoints& operator=(const SessionCheckpoints&) = delete;
+    ~SessionCheckpoints() = default;
+
+    // --- what clients ask; see Session
+    boost::asio::awaitable<Result<checkpoint::CheckpointMade>> make(
+        checkpoint::CheckpointOrder order);
+    boost::asio::awaitable<Result<checkpoint::RolledBack>> roll_back(
+        checkpoint::RollbackOrder order);
+    Status remove(const std::string& id);
+    const std::vector<checkpoint::Checkpoint>& list() const { return tree_.list(); }
+    std::optional<checkpoint::Gone> find_gone(const std::string& id) const {
+        return tree_.find_gone(id);
+    }
+
+    // --- what the session reports to it
+    void on_worker_exit(const sandbox::WorkerExit& exit);
+    /// The interpreter was lost, and a fresh one follows.
+    void on_fresh_interpreter() { tree_.set_origin(std::nullopt); }
+    /// The session has ended: all copies are killed.
+    void close();
+
+    // --- how they are
+    bool is_working() const { return working_; }
+    /// Something sleeps, or is on its way to.
+    bool has_sleeping() const { return working_ || !copies_.empty(); }
+
+ private:
+    class Work;
+
+    Status begin_work() const;
+    boost::asio::awaitable<Result<checkpoint::CheckpointMade>> copy(
+        checkpoint::CheckpointOrder order, std::string kept);
+    boost::asio::awaitable<Result<sandbox::Worker>> adopt(pid_t forked);
+    boost::asio::awaitable<Result<WokenProcess>> wake(std::string id, bool reseed);
+    Result<checkpoint::CheckpointMade> keep(
+        checkpoint::CheckpointOrder order,
+        const checkpoint::Copied& copied,
+        std::optional<std::string> victim,
+        std::shared_ptr<SleepingCopy> copy);
+    void forget(const std::string& id, checkpoint::Gone why);
+
+    boost::asio::io_context& io_;
+    const Hooks hooks_;
+    const KeepAlive keep_session_;
+    checkpoint::CheckpointTree tree_;
+    std::map<std::string, std::shared_ptr<SleepingCopy>> copies_;  // by checkpoint
+    bool working_ = false;
+    bool closed_ = false;
+};
+
+}  // namespace cellkeep::session

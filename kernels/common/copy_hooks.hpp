@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a language does around the copy of its process (checkpoint.hpp). Values and an interface.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace cellkeep::kernels {
+
+class CopyHooks {
+ public:
+    /// What the copy depends on, before anything is done.
+    struct State {
+        /// A word of protocol::kNotForkable…; empty: it can be copied.
+        std::string_view refusal;
+        /// Sockets of the language's own, which no user has opened.
+        std::vector<int> own_sockets;
+    };
+
+    CopyHooks() = default;
+    CopyHooks(const CopyHooks&) = delete;
+    CopyHooks& operator=(const CopyHooks&) = delete;
+    virtual ~CopyHooks() = default;
+
+    virtual State look() = 0;
+    /// The fork is next; one of the other two follows.
+    virtual void before_copy() = 0;
+    /// In the process that was copied, or was not after all.
+    virtual void after_copy() = 0;
+    /// In a process that goes on from the copy, with its new link and outputs. reseed: its random
+    /// states are to be others than the copied process's.
+    virtual void after_rollback(bool reseed) = 0;
+};
+
+}  // namespace cellkeep::kernels

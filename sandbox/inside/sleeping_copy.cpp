@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/inside/sleeping_copy.hpp"
+
+#include "sandbox/shared/sleep_messages.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+namespace cellkeep::sandbox {
+
+namespace {
+
+constexpr int kCopyFailed = 70;
+
+/// fork(2) of a process with one thread, whose parent is this one's. The C library's fork() has no
+/// CLONE_PARENT; with one thread all that it does besides is here: the kernel's notes of the thread
+/// (set_tid_address(2), set_robust_list(2)).
+pid_t clone_sibling() {
+    int* tid_address = nullptr;
+    if (::prctl(PR_GET_TID_ADDRESS, &tid_address, 0L, 0L, 0L) < 0) {
+        return -1;
+    }
+    void* robust_list = nullptr;
+    std::size_t robust_size = 0;
+    if (::syscall(SYS_get_robust_list, 0, &robust_list, &robust_size) < 0) {
+        return -1;
+    }
+    constexpr unsigned long kFlags =
+        CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
+#if defined(__x86_64__)
+    const long pid = ::syscall(SYS_clone, kFlags, nullptr, nullptr, tid_address, 0UL);
+#else  // clone(2): the last two arguments change places
+    const long pid = ::syscall(SYS_clone, kFlags, nullptr, nullptr, 0UL, tid_address);
+#endif
+    if (pid == 0) {
+        // Ignored: it fails only for a wrong size.
+        (void)::syscall(SYS_set_robust_list, robust_list, robust_size);
+    }
+    return static_cast<pid_t>(pid);
+}
+
+/// The same of a process with other threads: a fork of a fork, whose parent in between ends, so
+/// that pid 1 gets it. Returns the fork's number, 0 in it, -1 and errno.
+pid_t fork_orphan() {
+    std::array<int, 2> report{};
+    if (::pipe2(report.data(), O_CLOEXEC) < 0) {
+        return -1;
+    }
+    const pid_t between = ::fork();
+    if (between == 0) {
+        const pid_t copy = ::fork();
+        if (copy == 0) {
+            (void)::close(report[0]);  // Ignored: nothing is in them that is not written yet.
+            (void)::close(report[1]);
+            return 0;
+        }
+        const int result = copy < 0 ? -errno : copy;
+        // Ignored: the reader then sees that there is none.
+        (void)!::write(report[1], &result, sizeof(result));
+        ::_exit(0);
+    }
+    int result = between < 0 ? -errno : -ECHILD;
+    (void)::close(report[1]);  // Ignored: only its end of file matters.
+    if (between > 0) {
+        while (::read(report[0], &result, sizeof(result)) < 0 && errno == EINTR) {
+        }
+        // Once it has ended the fork is pid 1's.
+        while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
+        }
+    }
+    (void)::close(report[0]);  // Ignored: it was only read from.
+    if (result < 0) {
+        errno = -result;
+        return -1;
+    }
+    return result;
+}
+
+/// A process session of its own, and nothing of the running process's channels; their numbers stay
+/// taken.
+void lie_down(const CopyOrder& order) {
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    // No parent death signal: the parent may be the process in between, which ends.
+    if (null < 0 || ::setsid() < 0) {
+        ::_exit(kCopyFailed);
+    }
+    for (const ChannelDescriptor& channel : order.channels) {
+        if (::dup3(null, channel.fd, O_CLOEXEC) < 0) {
+            ::_exit(kCopyFailed);
+        }
+    }
+    (void)::close(null);  // Ignored: it was never written to.
+}
+
+struct Wake {
+    WakeRequest request;
+    std::array<int, kWakeFds> fds{};
+};
+
+/// Waits for the next request. Ends the process when the server has let go of it.
+Wake await_wake(int socket) {
+    Wake wake;
+    iovec part{&wake.request, sizeof(wake.request)};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kWakeFds)> control{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    ssize_t got = -1;
+    do {
+        got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    const bool whole = got == static_cast<ssize_t>(sizeof(wake.request)) &&
+                       (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 && header != nullptr &&
+                       header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+                       header->cmsg_len == CMSG_LEN(sizeof(int) * kWakeFds);
+    if (!whole) {
+        ::_exit(got == 0 ? 0 : kCopyFailed);
+    }
+    std::memcpy(wake.fds.data(), CMSG_DATA(header), sizeof(int) * kWakeFds);
+    return wake;
+}
+
+/// In the fork of a copy: takes the new channels' places, and waits until the server speaks on the
+/// link. Before that the process that was left may live, with which it shares its open files.
+void get_up(const CopyOrder& order, const Wake& wake) {
+    if (::setsid() < 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
+        ::_exit(kCopyFailed);
+    }
+    for (const ChannelDescriptor& channel : order.channels) {
+        const int fd = wake.fds[static_cast<std::size_t>(channel.end)];
+        if (::dup3(fd, channel.fd, channel.close_on_exec ? O_CLOEXEC : 0) < 0) {
+            ::_exit(kCopyFailed);
+        }
+    }
+    const int link = wake.fds[static_cast<std::size_t>(ChannelEnd::kLink)];
+    pollfd watched{link, POLLIN, 0};
+    while (::poll(&watched, 1, -1) < 0 && errno == EINTR) {
+    }
+    char first = 0;
+    if (::recv(link, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1) {
+        ::_exit(0);  // The server has changed its mind.
+    }
+    for (const int fd : wake.fds) {
+        (void)::close(fd);  // Ignored: it is in its place.
+    }
+    (void)::close(order.socket);  // Ignored: the copy has its own.
+}
+
+/// The life of a copy. Returns in each fork of it.
+CopyOutcome sleep_and_fork(const CopyOrder& order) {
+    lie_down(order);
+    while (true) {
+        const Wake wake = await_wake(order.socket);
+        const pid_t pid = clone_sibling();
+        if (pid == 0) {
+            get_up(order, wake);
+            CopyOutcome outcome;
+            outcome.where = CopyOutcome::Where::kWoken;
+            outcome.reseed = wake.request.reseed != 0;
+            return outcome;
+        }
+        const WakeReply reply{wake.request.sequence, pid < 0 ? -errno : pid};
+        for (const int fd : wake.fds) {
+            (void)::close(fd);  // Ignored: the fork has its own.
+        }
+        // Ignored: the next wait sees that the server is gone.
+        (void)::send(order.socket, &reply, sizeof(reply), MSG_NOSIGNAL);
+    }
+}
+
+}  // namespace
+
+CopyOutcome make_sleeping_copy(const CopyOrder& order) noexcept {
+    CopyOutcome outcome;
+    sigset_t all;
+    sigset_t before;
+    if (::sigfillset(&all) < 0 || ::pthread_sigmask(SIG_BLOCK, &all, &before) != 0) {
+        outcome.error = EINVAL;
+        return outcome;
+    }
+    const pid_t pid = order.has_threads ? fork_orphan() : clone_sibling();
+    if (pid == 0) {
+        outcome = sleep_and_fork(order);
+    } else if (pid < 0) {
+        outcome.error = errno;
+    } else {
+        outcome.where = CopyOutcome::Where::kHere;
+        outcome.copied = pid;
+    }
+    // Ignored: it was in force before.
+    (void)::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return outcome;
+}
+
+}  // namespace cellkeep::sandbox

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A copy of an interpreter that sleeps until it is asked for a fork of itself: the guest's half of
+// a checkpoint. All processes made here are children of pid 1, so each outlives the process that it
+// was forked from. A copy holds its own socket and what the user's code had open, and neither
+// the link nor the outputs of the process that goes on. After the fork nothing here allocates.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+
+namespace cellkeep::sandbox {
+
+/// What is a descriptor's own in every process that goes on from a copy.
+enum class ChannelEnd : std::uint8_t { kStdout, kStderr, kLink };
+
+struct ChannelDescriptor {
+    int fd = -1;
+    ChannelEnd end = ChannelEnd::kLink;
+    bool close_on_exec = false;
+};
+
+struct CopyOrder {
+    /// A blocking SOCK_SEQPACKET socket, which the caller keeps. The server has the other end: its
+    /// end of file is the copy's end.
+    int socket = -1;
+    /// The link, which must be among them, and all that are the same file as it or an output.
+    std::span<const ChannelDescriptor> channels;
+    /// The process has other threads: the copy is made by fork(3), whose handlers know of locks
+    /// that those may hold. Otherwise by one clone(2), which costs half.
+    bool has_threads = false;
+};
+
+struct CopyOutcome {
+    enum class Where {
+        kHere,   // in the process that asked; copied is the copy's number
+        kWoken,  // in a fork of the copy, some time later: channels are the new ones
+        kFailed  // there is no copy: error
+    };
+    Where where = Where::kFailed;
+    pid_t copied = 0;
+    int error = 0;
+    bool reseed = false;  // kWoken
+};
+
+/// Call it with nothing buffered that a fork would write again. Returns in two processes; in the
+/// copy itself it never does.
+CopyOutcome make_sleeping_copy(const CopyOrder& order) noexcept;
+
+}  // namespace cellkeep::sandbox

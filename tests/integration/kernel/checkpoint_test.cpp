@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel's half of checkpoints (protocol/internal_request.hpp), without a sandbox: the test is
+// the server, and the parent of the copies.
+#include "protocol/internal_request.hpp"
+#include "protocol/support/syscall.hpp"
+#include "sandbox/shared/sleep_messages.hpp"
+#include "tests/support/kernel_client.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <span>
+#include <string>
+
+using cellkeep::make_pipe;
+using cellkeep::make_socket_pair;
+using cellkeep::UniqueFd;
+using cellkeep::protocol::Channel;
+using cellkeep::protocol::kCheckpointRequest;
+using cellkeep::sandbox::WakeReply;
+using cellkeep::sandbox::WakeRequest;
+using cellkeep::test::content;
+using cellkeep::test::KernelClient;
+using cellkeep::test::kPatience;
+using cellkeep::test::Messages;
+using cellkeep::test::only;
+using cellkeep::test::text_of;
+using nlohmann::json;
+
+namespace {
+
+/// A child of the test that is killed and reaped at the end.
+class Child {
+ public:
+    explicit Child(pid_t pid) : pid_(pid) {}
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+    ~Child() {
+        (void)::kill(pid_, SIGKILL);
+        (void)::waitpid(pid_, nullptr, 0);
+    }
+    pid_t pid() const { return pid_; }
+
+ private:
+    pid_t pid_;
+};
+
+struct Asked {
+    json reply;
+    UniqueFd socket;  // the server's end
+};
+
+Asked ask(KernelClient& kernel, const std::string& on_threads = "refuse") {
+    auto pair = make_socket_pair(SOCK_SEQPACKET);
+    REQUIRE(pair.has_value());
+    (void)kernel.send_with_descriptor(
+        kCheckpointRequest, {{"on_threads", on_threads}}, pair.value().second.get());
+    const Messages answer = kernel.receive_until("cellkeep_checkpoint_reply");
+    CHECK(answer.size() == 1);  // no status: no client asked for it
+    return {content(answer.front()), std::move(pair.value().first)};
+}
+
+/// A fork of the copy, with which the client speaks from now on.
+pid_t wake(KernelClient& kernel, const UniqueFd& socket, std::uint32_t sequence, bool reseed) {
+    auto link = make_socket_pair(SOCK_STREAM);
+    auto out = make_pipe();
+    auto err = make_pipe();
+    REQUIRE(link.has_value());
+    REQUIRE(cellkeep::set_nonblocking(out.value().read_end.get()).has_value());
+    REQUIRE(cellkeep::set_nonblocking(err.value().read_end.get()).has_value());
+    const WakeRequest request{sequence, reseed ? 1U : 0U};
+    const std::array<int, 3> ends{
+        out.value().write_end.get(), err.value().write_end.get(), link.value().second.get()};
+    REQUIRE(cellkeep::send_with_fds(
+                socket.get(), std::as_bytes(std::span(&request, 1)), std::span<const int>(ends))
+                .has_value());
+    pollfd watched{socket.get(), POLLIN, 0};
+    const auto patience = std::chrono::milliseconds(kPatience).count();
+    REQUIRE(::poll(&watched, 1, static_cast<int>(patience)) == 1);
+    WakeReply reply;
+    REQUIRE(::recv(socket.get(), &reply, sizeof(reply), 0) == sizeof(reply));
+    CHECK(reply.sequence == sequence);
+    REQUIRE(reply.forked > 1);
+    kernel.take_over(
+        std::move(link.value().first),
+        std::move(out.value().read_end),
+        std::move(err.value().read_end));
+    return reply.forked;
+}
+
+json info_of(KernelClient& kernel) {
+    return only(kernel.request("kernel_info_request", json::object()), "kernel_info_reply");
+}
+
+}  // namespace
+
+TEST_CASE("a kernel goes back to a copy of itself, as often as wanted", "[kernel][checkpoint]") {
+    KernelClient kernel;
+    (void)info_of(kernel);
+    const Messages before = kernel.execute(
+        "import os, random, math\n"
+        "open('data', 'w').write('0123456789')\n"
+        "file = open('data', 'rb', 0); _ = file.read(3)\n"
+        "os.mkdir('inner'); os.chdir('inner'); os.environ['STAGE'] = 'one'\n"
+        "numbers = (n for n in range(10)); _ = next(numbers)\n"
+        "random.seed(7); value = 'first'");
+    CHECK(only(before, "execute_reply")["status"] == "ok");
+    const Asked asked = ask(kernel);
+    REQUIRE(asked.reply["status"] == "ok");
+    CHECK(asked.reply["execution_count"] == 1);
+    CHECK(asked.reply["lost"] == json{{"threads", 0}, {"children", 0}, {"sockets", 0}});
+    const Child copy(asked.reply["pid"].get<pid_t>());
+    // The process that was copied goes on.
+    const std::string look =
+        "print(value, os.path.basename(os.getcwd()), os.environ['STAGE'], file.read(2).decode(),"
+        " next(numbers), random.randrange(10**6), end='')";
+    const Messages here = kernel.execute(
+        "value = 'second'; os.chdir('/'); os.environ['STAGE'] = 'two'; _ = file.read(1)\n" + look);
+    CHECK(only(here, "execute_reply")["execution_count"] == 2);
+    CHECK_THAT(text_of(here, "stdout"), Catch::StartsWith("second  two 45 1 "));
+    const std::string session = here.front().header().session;
+    const pid_t left = kernel.pid();
+    std::string first;
+    for (std::uint32_t turn = 1; turn <= 2; ++turn) {
+        const Child woken(wake(kernel, asked.socket, turn, false));
+        CHECK(info_of(kernel)["status"] == "ok");
+        const Messages again = kernel.execute(look);
+        CHECK(only(again, "execute_reply")["execution_count"] == 2);
+        CHECK_THAT(text_of(again, "stdout"), Catch::StartsWith("first inner one 34 1 "));
+        // The same random numbers, and a name of its own in every header.
+        CHECK((turn == 1 || text_of(again, "stdout") == first));
+        first = text_of(again, "stdout");
+        CHECK(again.front().header().session != session);
+        const Messages own = kernel.execute("print(os.getpid(), os.getppid())");
+        CHECK(
+            text_of(own, "stdout") ==
+            std::to_string(woken.pid()) + " " + std::to_string(::getpid()) + "\n");
+        CHECK(woken.pid() != left);
+        kernel.close_link();
+    }
+}
+
+TEST_CASE("random states are made anew if that is asked for", "[kernel][checkpoint]") {
+    // NumPy's pool of threads would be lost.
+    KernelClient kernel({.variables = {"OPENBLAS_NUM_THREADS=1"}});
+    (void)info_of(kernel);
+    (void)kernel.execute("import random, numpy; random.seed(7); numpy.random.seed(7)");
+    const Asked asked = ask(kernel);
+    REQUIRE(asked.reply["status"] == "ok");
+    const Child copy(asked.reply["pid"].get<pid_t>());
+    const std::string draw = "print(random.random(), numpy.random.random())";
+    const std::string kept = text_of(kernel.execute(draw), "stdout");
+    {
+        const Child same(wake(kernel, asked.socket, 1, false));
+        (void)info_of(kernel);
+        CHECK(text_of(kernel.execute(draw), "stdout") == kept);
+    }
+    const Child other(wake(kernel, asked.socket, 2, true));
+    (void)info_of(kernel);
+    CHECK(text_of(kernel.execute(draw), "stdout") != kept);
+}
+
+TEST_CASE("a copy holds no link and no output of the running kernel", "[kernel][checkpoint]") {
+    KernelClient kernel;
+    (void)info_of(kernel);
+    // What user code has made of them, too.
+    (void)kernel.execute("import os; saved = os.dup(1); other = os.dup(2)");
+    const Asked asked = ask(kernel);
+    REQUIRE(asked.reply["status"] == "ok");
+    const Child copy(asked.reply["pid"].get<pid_t>());
+    // A copy that has forked has laid down what it must not hold.
+    const Child woken(wake(kernel, asked.socket, 1, false));
+    std::size_t descriptors = 0;
+    std::size_t sockets = 0;
+    for (const auto& entry :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(copy.pid()) + "/fd")) {
+        const std::string target = std::filesystem::read_symlink(entry.path()).string();
+        CHECK_THAT(target, !Catch::StartsWith("pipe:"));
+        sockets += target.starts_with("socket:") ? 1U : 0U;
+        ++descriptors;
+    }
+    CHECK(descriptors > 4);
+    CHECK(sockets == 3);  // its own, and the pair that wakes Python's event loop
+    (void)info_of(kernel);
+    (void)kernel.execute("_ = os.write(saved, b'saved'), os.write(1, b'one')");
+    CHECK(kernel.read_stdout_until("one") == "savedone");
+    (void)kernel.execute("_ = os.write(other, b'x')");
+    CHECK(kernel.read_stderr() == "x");
+}
+
+TEST_CASE("other threads are refused or dropped, as asked", "[kernel][checkpoint]") {
+    KernelClient kernel;
+    (void)info_of(kernel);
+    (void)kernel.execute(
+        "import threading\n"
+        "gate = threading.Event()\n"
+        "threads = [threading.Thread(target=gate.wait, daemon=True) for _ in range(3)]\n"
+        "for each in threads: each.start()");
+    const json refused = ask(kernel).reply;
+    CHECK(refused["status"] == "error");
+    CHECK(refused["ename"] == "NotForkable");
+    CHECK(refused["evalue"] == "threads");
+    CHECK(refused["count"] == 3);
+    const Asked asked = ask(kernel, "drop");
+    REQUIRE(asked.reply["status"] == "ok");
+    CHECK(asked.reply["lost"]["threads"] == 3);
+    const Child copy(asked.reply["pid"].get<pid_t>());
+    const std::string count = "print(threading.active_count(), threads[0].is_alive())";
+    CHECK(text_of(kernel.execute(count), "stdout") == "4 True\n");
+    const Child woken(wake(kernel, asked.socket, 1, false));
+    (void)info_of(kernel);
+    CHECK(text_of(kernel.execute(count), "stdout") == "1 False\n");
+}
+
+TEST_CASE("what a copy has not got is counted", "[kernel][checkpoint]") {
+    KernelClient kernel;
+    (void)info_of(kernel);
+    (void)kernel.execute(
+        "import socket, subprocess\n"
+        "ends = socket.socketpair()\n"
+        "children = [subprocess.Popen(['sleep', '1000']) for _ in range(2)]");
+    const Asked asked = ask(kernel);
+    REQUIRE(asked.reply["status"] == "ok");
+    const Child copy(asked.reply["pid"].get<pid_t>());
+    CHECK(asked.reply["lost"] == json{{"threads", 0}, {"children", 2}, {"sockets", 2}});
+    (void)kernel.execute("for child in children: child.kill(); _ = child.wait()");
+}
+
+TEST_CASE("hooks of user code run as in any fork", "[kernel][checkpoint]") {
+    KernelClient kernel;
+    (void)info_of(kernel);
+    (void)kernel.execute(
+        "import os\nseen = []\n"
+        "os.register_at_fork(before=lambda: seen.append('before'),"
+        " after_in_parent=lambda: seen.append('parent'),"
+        " after_in_child=lambda: seen.append('child'))");
+    const Asked asked = ask(kernel);
+    const Child copy(asked.reply["pid"].get<pid_t>());
+    CHECK(text_of(kernel.execute("print(*seen)"), "stdout") == "before parent\n");
+    const Child woken(wake(kernel, asked.socket, 1, false));
+    (void)info_of(kernel);
+    CHECK(text_of(kernel.execute("print(*seen)"), "stdout") == "before child\n");
+    // A child of user code's is still one.
+    const Messages forked = kernel.execute("pid = os.fork()\nif pid: _ = os.waitpid(pid, 0)");
+    CHECK(only(forked, "execute_reply")["status"] == "ok");
+}
+
+TEST_CASE("a copy ends when its server has gone", "[kernel][checkpoint]") {
+    KernelClient kernel;
+    (void)info_of(kernel);
+    Asked asked = ask(kernel);
+    REQUIRE(asked.reply["status"] == "ok");
+    asked.socket.reset();
+    int status = -1;
+    CHECK(::waitpid(asked.reply["pid"].get<pid_t>(), &status, 0) == asked.reply["pid"]);
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+}
+
+TEST_CASE("a request without a descriptor is an error", "[kernel][checkpoint]") {
+    KernelClient kernel;
+    (void)info_of(kernel);
+    (void)kernel.send(Channel::kControl, kCheckpointRequest, {{"on_threads", "refuse"}});
+    CHECK(content(kernel.receive_until("cellkeep_checkpoint_reply").front())["status"] == "error");
+    // The shell channel does not know it at all.
+    for (const auto& message : kernel.request(std::string(kCheckpointRequest), json::object())) {
+        CHECK(message.header().msg_type == "status");
+    }
+    CHECK(only(kernel.execute("6 * 7"), "execute_result")["data"]["text/plain"] == "42");
+}

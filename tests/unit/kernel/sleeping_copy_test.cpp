@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/kernel/process/sleeping_copy.hpp"
+
+#include "protocol/limits.hpp"
+#include "protocol/support/syscall.hpp"
+#include "sandbox/shared/sleep_messages.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <span>
+
+namespace cellkeep::session {
+namespace {
+
+using namespace std::chrono_literals;
+using sandbox::WakeReply;
+using sandbox::WakeRequest;
+using Woken = std::optional<Result<pid_t>>;
+
+/// The test is the copy.
+struct CopyFixture {
+    CopyFixture() {
+        auto pair = make_socket_pair(SOCK_SEQPACKET);
+        REQUIRE(pair.has_value());
+        REQUIRE(set_nonblocking(pair.value().first.get()).has_value());
+        peer = std::move(pair.value().second);
+        auto made = SleepingCopy::create(io, std::move(pair.value().first), {5, UniqueFd()});
+        REQUIRE(made.has_value());
+        copy = std::move(made.value());
+    }
+    /// `woken` must live longer than the wait.
+    void wake(Woken& woken, bool reseed = false, std::chrono::milliseconds patience = 1h) {
+        boost::asio::co_spawn(
+            io,
+            keep(copy->wake({null.get(), null.get(), null.get()}, reseed, patience), woken),
+            boost::asio::detached);
+        poll();
+    }
+    static boost::asio::awaitable<void> keep(
+        boost::asio::awaitable<Result<pid_t>> wake, Woken& woken) {
+        woken.emplace(co_await std::move(wake));
+    }
+    WakeRequest take() const {
+        WakeRequest request;
+        auto got = receive_with_fds(peer.get(), std::as_writable_bytes(std::span(&request, 1)));
+        REQUIRE(got.has_value());
+        CHECK(got.value().bytes == sizeof(request));
+        CHECK(got.value().fds.size() == sandbox::kWakeFds);
+        return request;
+    }
+    void say(const void* bytes, std::size_t size) {
+        REQUIRE(::send(peer.get(), bytes, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
+        poll();
+    }
+    void reply(std::uint32_t sequence, std::int32_t forked) {
+        const WakeReply one{sequence, forked};
+        say(&one, sizeof(one));
+    }
+    void poll() {
+        io.restart();
+        (void)io.poll();
+    }
+
+    boost::asio::io_context io;
+    UniqueFd peer;
+    UniqueFd null{::open("/dev/null", O_RDWR | O_CLOEXEC)};
+    std::shared_ptr<SleepingCopy> copy;
+};
+
+TEST_CASE("a copy forks as often as it is asked to", "[session][checkpoint]") {
+    CopyFixture fixture;
+    CHECK(fixture.copy->worker() == 5);
+    for (int forked = 10; forked < 12; ++forked) {
+        Woken woken;
+        fixture.wake(woken, forked == 11);
+        const WakeRequest request = fixture.take();
+        CHECK(request.reseed == (forked == 11 ? 1 : 0));
+        CHECK_FALSE(woken.has_value());
+        fixture.reply(request.sequence, forked);
+        REQUIRE(woken.has_value());
+        REQUIRE(woken->has_value());
+        CHECK(woken->value() == forked);
+    }
+}
+
+TEST_CASE("a copy that does not do what it should is found out", "[session][checkpoint]") {
+    CopyFixture fixture;
+    Woken woken;
+    fixture.wake(woken);
+    const WakeRequest request = fixture.take();
+    ErrorCode expected = ErrorCode::kProtocol;
+    SECTION("a short message") {
+        fixture.say("abc", 3);
+    }
+    SECTION("a message that is too long by a byte") {
+        const char text[sizeof(WakeReply) + 1]{};
+        fixture.say(text, sizeof(text));
+    }
+    SECTION("numbers of no process") {
+        expected = ErrorCode::kSystem;
+        fixture.reply(request.sequence, GENERATE(0, 1, -EAGAIN, -EPERM));
+    }
+    SECTION("answers to what it was not asked, without end") {
+        for (int i = 0; i < limits::kStrayWakeRepliesMax; ++i) {
+            fixture.reply(request.sequence + 1, 10);
+            CHECK_FALSE(woken.has_value());
+        }
+        fixture.reply(request.sequence - 1, 10);
+    }
+    SECTION("it ends") {
+        expected = ErrorCode::kUnavailable;
+        fixture.peer.reset();
+        fixture.poll();
+    }
+    SECTION("it is closed") {
+        expected = ErrorCode::kUnavailable;
+        fixture.copy->close();
+        fixture.poll();
+    }
+    REQUIRE(woken.has_value());
+    REQUIRE(woken->has_error());
+    CHECK(woken->error().code() == expected);
+}
+
+TEST_CASE("descriptors that a copy sends are thrown away", "[session][checkpoint]") {
+    CopyFixture fixture;
+    Woken woken;
+    fixture.wake(woken);
+    const WakeReply reply{fixture.take().sequence, 10};
+    const int fd = ::dup(fixture.null.get());
+    const int next = ::dup(fd);  // the lowest free number is known now
+    REQUIRE(::close(next) == 0);
+    const std::array<int, 1> sent{fixture.null.get()};
+    REQUIRE(
+        send_with_fds(fixture.peer.get(), std::as_bytes(std::span(&reply, 1)), sent).has_value());
+    fixture.poll();
+    REQUIRE(woken.has_value());
+    CHECK(woken->has_value());
+    const int after = ::dup(fd);
+    CHECK(after == next);
+    (void)::close(after);
+    (void)::close(fd);
+}
+
+TEST_CASE("a copy that says nothing is given up, and can be asked again", "[session][checkpoint]") {
+    CopyFixture fixture;
+    Woken woken;
+    fixture.wake(woken, false, 0ms);
+    while (!woken.has_value()) {
+        fixture.io.restart();
+        (void)fixture.io.run_one();
+    }
+    REQUIRE(woken->has_error());
+    CHECK(woken->error().code() == ErrorCode::kTimeout);
+    const WakeRequest late = fixture.take();
+    Woken again;
+    fixture.wake(again);
+    fixture.reply(late.sequence, 9);  // not this one's
+    CHECK_FALSE(again.has_value());
+    fixture.reply(fixture.take().sequence, 10);
+    REQUIRE(again.has_value());
+    CHECK(again->value() == 10);
+}
+
+TEST_CASE("a closed copy is not asked", "[session][checkpoint]") {
+    CopyFixture fixture;
+    fixture.copy->close();
+    Woken woken;
+    fixture.wake(woken);
+    REQUIRE(woken.has_value());
+    REQUIRE(woken->has_error());
+    CHECK(woken->error().code() == ErrorCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace cellkeep::session
