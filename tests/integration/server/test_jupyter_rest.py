@@ -254,7 +254,7 @@ def test_what_is_not_offered_is_said_in_json(server: Server) -> None:
     for method, path in (
         ("POST", "/api/terminals"),
         ("GET", "/api/terminals/1"),
-        ("GET", "/api/contents"),
+        ("GET", "/api/settings"),
         ("GET", NO_KERNEL),
         ("POST", NO_KERNEL + "/restart"),
         ("GET", "/api/kernels/ses_1"),
