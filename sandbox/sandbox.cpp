@@ -21,18 +21,6 @@ namespace {
 
 constexpr const char* kNoAnswer = "the sandbox's pid 1 did not answer in time";
 
-Usage to_usage(const CgroupUsage& now) {
-    return {
-        now.cpu_time,
-        now.cpu_lost,
-        now.memory_bytes,
-        now.memory_peak_bytes,
-        now.oom_kills,
-        now.processes,
-        now.process_refusals,
-        now.memory_refusals};
-}
-
 }  // namespace
 
 Sandbox::Sandbox(std::unique_ptr<State> state) : state_(std::move(state)) {}

@@ -59,7 +59,7 @@ int adopt(const Init& init, const RequestHeader& header, int& pidfd, SetupStep& 
         header.own_cgroup == 1 ? init.request.fds[0] : init.child->worker_cgroup_fd;
     const int error = enter_cgroup(procs_fd, pid);
     if (error != 0) {
-        // A process that nobody can sweep must not stay.
+        // A process that no sweep reaches must not stay.
         step = SetupStep::kWorkerCgroup;
         (void)::kill(pid, SIGKILL);  // Ignored: ESRCH means that it has ended by itself.
         (void)::close(pidfd);        // Ignored: the reaper takes the process.

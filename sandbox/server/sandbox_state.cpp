@@ -83,4 +83,16 @@ void Sandbox::State::abandon() {
     leave_behind({std::move(pid1.pidfd), {}});  // The cgroup's own destructor does the rest.
 }
 
+Usage to_usage(const CgroupUsage& now) {
+    return {
+        now.cpu_time,
+        now.cpu_lost,
+        now.memory_bytes,
+        now.memory_peak_bytes,
+        now.oom_kills,
+        now.processes,
+        now.process_refusals,
+        now.memory_refusals};
+}
+
 }  // namespace cellkeep::sandbox

@@ -47,4 +47,7 @@ struct Sandbox::State {
     void abandon();
 };
 
+/// What the cgroup counted, as the users of a Sandbox see it.
+Usage to_usage(const CgroupUsage& now);
+
 }  // namespace cellkeep::sandbox
