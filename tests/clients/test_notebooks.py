@@ -96,7 +96,8 @@ def test_the_example_of_the_languages(environment: dict[str, str], tmp_path: Pat
 def test_the_example_of_a_token_file(tmp_path: Path) -> None:
     """The file that docs/session-api.md makes is one that a server takes, and its token an agent's."""
     text = (ROOT / "docs/session-api.md").read_text(encoding="utf-8")
-    (block,) = (part.split("```")[0] for part in text.split("```sh")[1:])
+    blocks = (part.split("```")[0] for part in text.split("```sh")[1:])
+    (block,) = (block for block in blocks if "--token-file" in block)
     *lines, serve = block.strip().splitlines()
     assert serve == "cellkeep serve --token-file tokens.json"
     script = "\n".join([*lines, "echo $token"])

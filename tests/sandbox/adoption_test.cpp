@@ -25,13 +25,15 @@ using sandbox::WorkerSpec;
 
 namespace {
 
-/// clone(CLONE_PARENT | SIGCHLD): the child sleeps in a process session of its own, the parent
-/// tells its number and goes on.
+/// clone(CLONE_PARENT | SIGCHLD): the child sleeps in a process session of its own. When it has
+/// that, the parent tells its number and goes on.
 constexpr const char* kForkSibling =
     "import ctypes, os, sys, time\n"
+    "told, tell = os.pipe()\n"
     "pid = ctypes.CDLL(None).syscall(56, 0x8000 | 17, 0, 0, 0, 0)\n"
     "if pid == 0:\n"
-    "    os.setsid(); os.close(1); time.sleep(1000)\n"
+    "    os.setsid(); os.close(1); os.write(tell, b'.'); time.sleep(1000)\n"
+    "os.read(told, 1)\n"
     "own = os.fork()\n"
     "if own == 0:\n"
     "    os.close(1); time.sleep(1000)\n"
