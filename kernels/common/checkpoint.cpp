@@ -69,7 +69,7 @@ std::optional<nlohmann::json> Checkpoint::make(
     if (census.value().threads > 0 && request.value("on_threads", std::string()) != "drop") {
         return refuse(protocol::kNotForkableThreads, census.value().threads);
     }
-    // What is buffered would be written again by whoever goes on from the copy.
+    // What is buffered would be written again by each process that goes on from the copy.
     (void)std::fflush(nullptr);
     (void)link_.flush();  // Ignored: fails only when the peer is gone, and the loop sees that next.
     hooks->before_copy();

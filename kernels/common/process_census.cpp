@@ -79,7 +79,7 @@ std::optional<sandbox::ChannelEnd> find_end(
 
 FileIdentity identify(int fd) {
     struct stat info {};
-    // A device (the null device in place of a pipe) is nobody's own.
+    // A device (the null device in place of a pipe) is no process's own.
     if (::fstat(fd, &info) < 0 || (!S_ISFIFO(info.st_mode) && !S_ISSOCK(info.st_mode))) {
         return {};
     }
