@@ -7,7 +7,9 @@ The languages themselves are in tests/integration/javascript.
 from collections.abc import Callable, Iterator
 
 import pytest
-from harness import Server, Session
+from harness import Server, Session, wait_until
+
+PATIENCE_SECONDS = 60
 
 
 @pytest.fixture
@@ -127,3 +129,16 @@ def test_nothing_of_the_host_is_there(open_session):
                  "await new Promise((_, no) => require('net').connect(80, '192.0.2.1').on('error', no))",
                  "require('fs').writeFileSync(__filename.replace('cell.js', '../x'), '')"):  # fmt: skip
         assert session.execute(code)["status"] in ("error", "denied"), code
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_garbage_does_not_keep_a_session_from_being_frozen(language):
+    with Server("--freeze-after", "1") as server:
+        session = server.create(language=language)
+        controls = {each["name"]: each["state"] for each in session.info["isolation"]["controls"]}
+        if controls["freeze"] != "applied":
+            pytest.skip("this host gives this user no cgroup to freeze")
+        garbage = "for (let i = 0; i < 20; i++) Array.from({ length: 200000 }, (_, n) => ({ n })); 'made'"
+        assert session.value(garbage) == "'made'"
+        wait_until(lambda: session.fetch()["frozen"], PATIENCE_SECONDS, "frozen")
+        assert session.value("6 * 7") == "42"
