@@ -118,6 +118,8 @@ MAY_BE_REFUSED = (
     Refusal(400, "unknown-cursor", r"GET /v1/sessions|GET /v1/sessions/\{id\}/executions"),
     # Names whose characters are few and whose bytes are many.
     Refusal(400, "bad-path", r".*files.*"),
+    # As many labelled checkpoints as a session may have: none of them is evicted for another one.
+    Refusal(429, "limit-reached", r"POST /v1/sessions/\{id\}/(checkpoints|rollback)"),
     # Versions of no file, ranges behind its end.
     Refusal(412, "precondition-failed", r"(GET|PUT) /v1/sessions/\{id\}/files/\{path\}"),
     Refusal(416, "range-not-satisfiable", r"GET /v1/sessions/\{id\}/files/\{path\}"),
