@@ -181,7 +181,7 @@ boost::asio::awaitable<Result<ContentFormat>> check_format(
 }
 
 http::Response make_content_answer(
-    const nlohmann::json& model, std::shared_ptr<const FileContent> content) {
+    const nlohmann::json& model, const std::shared_ptr<const FileContent>& content) {
     http::Response response;
     response.headers.add("Content-Type", "application/json");
     auto frame = std::make_shared<const Frame>(frame_of(model, content->format));

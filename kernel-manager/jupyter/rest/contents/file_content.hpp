@@ -44,6 +44,6 @@ boost::asio::awaitable<Result<ContentFormat>> check_format(
 
 /// The model with the content in it: whole if it is short, else streamed.
 http::Response make_content_answer(
-    const nlohmann::json& model, std::shared_ptr<const FileContent> content);
+    const nlohmann::json& model, const std::shared_ptr<const FileContent>& content);
 
 }  // namespace cellkeep::jupyter
