@@ -15,14 +15,23 @@ namespace cellkeep::image {
 
 namespace {
 
+constexpr const char* kBuilding = "building-";
+/// What is being removed. Older versions also build under such names, with the lock of the builds
+/// of environments.
 constexpr const char* kUnfinished = "unfinished-";
 constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
 constexpr std::size_t kBootIdBytesMax = 64;
 constexpr std::size_t kScratchDigits = 16;
 constexpr std::size_t kTrashBytes = 8;
 
-std::string unfinished_of(Kind kind) {
-    return kUnfinished + std::string(to_string(kind)) + "-";
+std::string builds_of(Kind kind) {
+    return kBuilding + std::string(to_string(kind)) + "-";
+}
+
+/// Half made or half removed, and not in use by what the caller does not keep out.
+bool is_left_over(const std::string& name, Kind kind) {
+    return name.starts_with(builds_of(kind)) ||
+           (kind == Kind::kEnvironment && name.starts_with(kUnfinished));
 }
 
 }  // namespace
@@ -33,7 +42,7 @@ Result<std::string> scratch_name(const Recipe& recipe, Format format) {
     digest.update_field(boot);
     digest.update_field(to_string(format));
     digest.update_field(recipe.fingerprint);
-    return unfinished_of(recipe.kind) + digest.finish().substr(0, kScratchDigits);
+    return builds_of(recipe.kind) + digest.finish().substr(0, kScratchDigits);
 }
 
 Result<std::string> trash_name() {
@@ -44,16 +53,18 @@ Result<std::string> trash_name() {
 Status remove_tree(const std::string& path) {
     std::error_code error;
     std::filesystem::remove_all(path, error);
-    return error ? Error::from_errno(error.value(), "remove(" + path + ")") : Status(ok());
+    // Another process may remove the same.
+    return error && error != std::errc::no_such_file_or_directory
+               ? Error::from_errno(error.value(), "remove(" + path + ")")
+               : Status(ok());
 }
 
 Status remove_dead(const std::string& directory, Kind kind, const std::string& kept) {
     const std::string name = std::filesystem::path(directory).filename().string();
-    const Kind other = kind == Kind::kEnvironment ? Kind::kPrograms : Kind::kEnvironment;
-    if (name == kept || name.starts_with(unfinished_of(other))) {
+    if (name == kept) {
         return ok();
     }
-    if (!name.starts_with(kUnfinished)) {
+    if (!is_left_over(name, kind)) {
         if (::access((directory + "/" + kDamagedRecord).c_str(), F_OK) != 0) {
             return ok();
         }

@@ -23,8 +23,8 @@ Result<std::string> scratch_name(const Recipe& recipe, Format format);
 Result<std::string> trash_name();
 
 /// Removes the directory of the store if no process can begin to use it, and none does: what is
-/// half made, and what is damaged. `kind` is the one whose builds the caller keeps out, `kept` the
-/// name that it goes on with.
+/// half made or half removed, and what is damaged. `kind` is the one whose builds the caller keeps
+/// out, `kept` the name that it goes on with.
 Status remove_dead(const std::string& directory, Kind kind, const std::string& kept);
 Status remove_tree(const std::string& path);
 

@@ -143,7 +143,9 @@ TEST_CASE("what is not whole is not in the list, and the next build removes it",
     write_host_file(fixture.store_path + "/programs-tree-" + std::string(64, 'a') + "/x", "x");
     write_host_file(fixture.store_path + "/other/record.json", "{}");
     CHECK(fixture.store.list().value().empty());
-    const auto record = fixture.build(fixture.recipe());
+    image::Recipe recipe = fixture.recipe();
+    recipe.kind = image::Kind::kEnvironment;
+    const auto record = fixture.build(recipe);
     CHECK_FALSE(fs::exists(fixture.store_path + "/unfinished-1"));
     CHECK(fixture.store.list().value().size() == 1);
     // A record under another image's name is not listed.
@@ -172,8 +174,10 @@ TEST_CASE("a build goes on where a killed one of the same recipe was", "[image][
     // Not of this recipe, and of a build of the other kind that may go on.
     const auto other = image::scratch_name(fixture.recipe('b'), Format::kTree);
     write_host_file(fixture.store_path + "/" + other.value() + "/tree/x", "x");
-    const std::string running = fixture.store_path + "/unfinished-environment-0123456789abcdef";
+    const std::string running = fixture.store_path + "/building-environment-0123456789abcdef";
+    const std::string removed = fixture.store_path + "/unfinished-0123456789abcdef";
     write_host_file(running + "/tree/x", "x");
+    write_host_file(removed + "/tree/x", "x");
 
     std::vector<std::string> said;
     const auto record = fixture.store.build(
@@ -188,6 +192,7 @@ TEST_CASE("a build goes on where a killed one of the same recipe was", "[image][
     CHECK_FALSE(fs::exists(half));
     CHECK_FALSE(fs::exists(fixture.store_path + "/" + other.value()));
     CHECK(fs::exists(running));
+    CHECK(fs::exists(removed));
 }
 
 TEST_CASE("the newest image of an origin is found, whatever it was made of", "[image][store]") {
