@@ -3,10 +3,9 @@
 
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/run/console.hpp"
+#include "kernel-manager/cli/serve/service_setup.hpp"
 #include "kernel-manager/image/image_verify.hpp"
 #include "kernel-manager/image/prepare.hpp"
-#include "kernel-manager/languages/installation.hpp"
-#include "kernel-manager/languages/kernel_catalog.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -34,10 +33,8 @@ int report(const Status& status) {
 
 Status build(const ImageBuild& command) {
     BOOST_OUTCOME_TRY(image::Store store, open_image_store());
-    BOOST_OUTCOME_TRY(const auto installation, session::find_installation());
-    // Says what is missing of it.
-    BOOST_OUTCOME_TRY(session::KernelCatalog::create(installation));
-    image::Sources sources = session::image_sources(installation);
+    BOOST_OUTCOME_TRY(
+        image::Sources sources, find_image_sources(command.kernels, command.foreign_kernels));
     sources.packages.insert(
         sources.packages.end(), command.packages.begin(), command.packages.end());
     const auto say = [](const std::string& line) { print_error("cellkeep: " + line + "\n"); };

@@ -12,6 +12,8 @@ namespace cellkeep::cli {
 
 struct ImageBuild {
     std::vector<std::string> packages;  // Debian's, besides the default ones
+    std::vector<std::string> kernels;   // serve/service_setup.hpp
+    std::vector<std::string> foreign_kernels;
 };
 int image_build(const ImageBuild& command);
 

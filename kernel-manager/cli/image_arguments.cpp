@@ -15,6 +15,12 @@ void add_image_commands(CLI::App& app, ImageArguments& arguments) {
         "A Debian package of this host that the image gets too; then start the server "
         "with "
         "--image and the digest. Repeat it for several");
+    build->add_option(
+        "--kernels", arguments.build.kernels, "As for serve. Repeat it for several directories");
+    build->add_option(
+        "--foreign-kernels",
+        arguments.build.foreign_kernels,
+        "As for serve. Repeat it for several directories");
     image->add_subcommand("list", "Show the images")
         ->add_flag("--json", arguments.list_as_json, "For programs");
     CLI::App* remove = image->add_subcommand("remove", "Remove an image that no server uses");

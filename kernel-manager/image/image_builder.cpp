@@ -134,23 +134,28 @@ Result<ImageRecord> build_image(
     const std::string& directory, const Recipe& recipe, Format format, const Progress& progress) {
     const std::string tree = directory + "/" + kTreeName;
     const std::string mount_point = directory + "/" + kMountName;
-    if (::mkdir(tree.c_str(), 0755) < 0 || ::mkdir(mount_point.c_str(), S_IRWXU) < 0) {
+    const std::string file = directory + "/" + kFileName;
+    if ((::mkdir(tree.c_str(), 0755) < 0 && errno != EEXIST) ||
+        (::mkdir(mount_point.c_str(), S_IRWXU) < 0 && errno != EEXIST) ||
+        (::unlink(file.c_str()) < 0 && errno != ENOENT)) {
         return Error::from_errno(errno, "mkdir(" + tree + ")");
     }
     // Its time is that of the last use.
     BOOST_OUTCOME_TRY(
-        open_file(directory + "/" + kUseName, O_RDWR | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR));
+        open_file(directory + "/" + kUseName, O_RDWR | O_CREAT | O_NOFOLLOW, S_IRUSR | S_IWUSR));
     BOOST_OUTCOME_TRY(TreeWriter writer, TreeWriter::create(tree));
     writer.watch(kToldBytes, [&progress](std::uint64_t bytes) {
         progress("copied " + std::to_string(bytes >> 20U) + " MiB");
     });
     BOOST_OUTCOME_TRY(copy_all(recipe, writer));
+    BOOST_OUTCOME_TRY(writer.remove_others());
     const Manifest& manifest = writer.manifest();
     ImageRecord record;
     record.digest = manifest.digest();
     record.kind = recipe.kind;
     record.format = format;
     record.fingerprint = recipe.fingerprint;
+    record.origin = recipe.origin;
     record.bytes = manifest.bytes();
     record.built_at = to_iso8601(std::chrono::system_clock::now());
     if (format == Format::kErofs) {

@@ -22,21 +22,6 @@ namespace {
 
 constexpr int kLoopAttempts = 16;
 
-/// Once per process: the namespace stays for its life.
-Status enter_own_mount_namespace() {
-    static bool entered = false;
-    if (entered) {
-        return ok();
-    }
-    // Slave: the host's later mounts come in, none of ours goes out (mount_namespaces(7)).
-    if (::unshare(CLONE_NEWNS) < 0 ||
-        ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) < 0) {
-        return Error::from_errno(errno, "unshare(mount namespace)");
-    }
-    entered = true;
-    return ok();
-}
-
 Result<UniqueFd> make_mount(const std::string& source) {
     const UniqueFd context(::fsopen("erofs", FSOPEN_CLOEXEC));
     if (!context) {
@@ -85,6 +70,20 @@ bool can_mount_erofs() {
         return false;
     }
     return UniqueFd(::fsopen("erofs", FSOPEN_CLOEXEC)).valid();
+}
+
+Status enter_own_mount_namespace() {
+    static bool entered = false;  // the namespace stays for the life of the process
+    if (entered) {
+        return ok();
+    }
+    // Slave: the host's later mounts come in, none of ours goes out (mount_namespaces(7)).
+    if (::unshare(CLONE_NEWNS) < 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) < 0) {
+        return Error::from_errno(errno, "unshare(mount namespace)");
+    }
+    entered = true;
+    return ok();
 }
 
 Status mount_erofs(int image_fd, const std::string& mount_point) {

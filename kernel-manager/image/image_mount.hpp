@@ -13,10 +13,14 @@ namespace cellkeep::image {
 /// Whether this process may mount, and the kernel knows the format. Loads its module if need be.
 bool can_mount_erofs();
 
-/// Mounts the image file behind the descriptor at mount_point, read-only, nosuid, nodev. The first
-/// call moves the calling thread (and the threads it makes later) into a mount namespace of its
-/// own, in which what is mounted on the host later still appears: call it on the main thread before
-/// others exist. Uses the file itself where the kernel can (6.12), else a loop device.
+/// Moves the calling thread, and the threads that it makes later, into a mount namespace of their
+/// own, in which what is mounted on the host later still appears. Once: later calls do nothing.
+/// Call it on the main thread before others exist; after that, any thread may mount.
+Status enter_own_mount_namespace();
+
+/// Mounts the image file behind the descriptor at mount_point, read-only, nosuid, nodev. Calls
+/// enter_own_mount_namespace(). Uses the file itself where the kernel can (6.12), else a loop
+/// device.
 Status mount_erofs(int image_fd, const std::string& mount_point);
 
 }  // namespace cellkeep::image

@@ -191,6 +191,20 @@ void add_bytecode(const std::string& root, const std::set<std::string>& chosen, 
     }
 }
 
+/// Where an environment comes from: the same as long as only the contents of its sources change.
+std::string origin_of(const EnvironmentSources& sources) {
+    protocol::Sha256 digest;
+    digest.update_field(sources.root);
+    digest.update_field(sources.python_environment);
+    for (const std::string& package : sources.packages) {
+        digest.update_field(package);
+    }
+    for (const Addition& addition : sources.additions) {
+        digest.update_field(addition.source + " " + addition.target);
+    }
+    return digest.finish();
+}
+
 Status add_packages(
     const EnvironmentSources& sources,
     const PackageDatabase& database,
@@ -284,6 +298,7 @@ const std::vector<std::string>& default_packages() {
 Result<Recipe> environment_recipe(const EnvironmentSources& sources) {
     Recipe recipe;
     recipe.kind = Kind::kEnvironment;
+    recipe.origin = origin_of(sources);
     protocol::Sha256 digest;
     digest.update_field(kRecipeVersion);
     const auto database = PackageDatabase::load(sources.root + "/var/lib/dpkg");

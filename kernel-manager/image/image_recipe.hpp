@@ -28,7 +28,10 @@ struct Copy {
 
 struct Recipe {
     Kind kind = Kind::kEnvironment;
-    std::string fingerprint;  // 64 hexadecimal digits
+    std::string fingerprint;  // 64 hexadecimal digits: of what goes in, as it is now
+    /// 64 hexadecimal digits: of where it comes from. An image of the same origin and another
+    /// fingerprint is an older state of the same environment. Empty: not told.
+    std::string origin;
     std::vector<Copy> copies;
 };
 

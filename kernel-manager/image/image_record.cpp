@@ -30,7 +30,7 @@ std::string_view to_string(Format format) {
 }
 
 std::string ImageRecord::to_json() const {
-    const nlohmann::json json = {
+    nlohmann::json json = {
         {"version", kVersion},
         {"digest", digest},
         {"kind", to_string(kind)},
@@ -41,6 +41,9 @@ std::string ImageRecord::to_json() const {
         {"bytes", bytes},
         {"built_at", built_at},
     };
+    if (!origin.empty()) {
+        json["origin"] = origin;
+    }
     return json.dump(2) + "\n";
 }
 
@@ -67,6 +70,13 @@ Result<ImageRecord> ImageRecord::parse(std::string_view text) {
         }
         *target = json[name].get<std::string>();
     }
+    // Older versions noted none.
+    if (json.contains("origin")) {
+        if (!json["origin"].is_string()) {
+            return bad_record("origin is no string");
+        }
+        record.origin = json["origin"].get<std::string>();
+    }
     if (!json.contains("bytes") || !json["bytes"].is_number_unsigned()) {
         return bad_record("bytes is missing or no number");
     }
@@ -78,6 +88,7 @@ Result<ImageRecord> ImageRecord::parse(std::string_view text) {
     record.format = format == "erofs" ? Format::kErofs : Format::kTree;
     if (!is_digest(record.digest) || !is_sha256_text(record.fingerprint) ||
         !is_sha256_text(record.identity) ||
+        (!record.origin.empty() && !is_sha256_text(record.origin)) ||
         (record.format == Format::kErofs) != is_sha256_text(record.file_sha256)) {
         return bad_record("a digest that is none");
     }

@@ -2,6 +2,7 @@
 #include "kernel-manager/image/image_store.hpp"
 
 #include "kernel-manager/image/image_mount.hpp"
+#include "kernel-manager/image/image_scratch.hpp"
 #include "kernel-manager/image/image_verify.hpp"
 #include "kernel-manager/image/store_lock.hpp"
 #include "protocol/support/syscall.hpp"
@@ -26,42 +27,12 @@ namespace {
 
 constexpr const char* kListLock = "lock";
 constexpr const char* kBuildLock = "build-lock";
-constexpr const char* kUnfinished = "unfinished-";
-/// The record of a damaged image that somebody still uses: it is in no list any more.
-constexpr const char* kDamagedRecord = "damaged.json";
+constexpr const char* kProgramsBuildLock = "programs-build-lock";
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
-constexpr std::size_t kNameBytes = 8;
 
 std::string name_of(const ImageRecord& record) {
     return std::string(to_string(record.kind)) + "-" + std::string(to_string(record.format)) + "-" +
            record.digest.substr(record.digest.find(':') + 1);
-}
-
-Status remove_tree(const std::string& path) {
-    std::error_code error;
-    fs::remove_all(path, error);
-    return error ? Error::from_errno(error.value(), "remove(" + path + ")") : Status(ok());
-}
-
-/// Returns the lock of the image in that directory, or nullopt while a process uses the image.
-Result<std::optional<UniqueFd>> claim_unused(const std::string& directory) {
-    BOOST_OUTCOME_TRY(UniqueFd use, open_lock(directory + "/" + kUseName));
-    BOOST_OUTCOME_TRY(const bool is_free, lock_file(use.get(), LOCK_EX | LOCK_NB));
-    return is_free ? std::optional(std::move(use)) : std::optional<UniqueFd>();
-}
-
-/// What no process can begin to use, and none does: half-made images, and damaged ones.
-Status remove_dead(const fs::path& directory) {
-    if (!directory.filename().string().starts_with(kUnfinished)) {
-        if (::access((directory / kDamagedRecord).c_str(), F_OK) != 0) {
-            return ok();
-        }
-        BOOST_OUTCOME_TRY(const auto claimed, claim_unused(directory.string()));
-        if (!claimed) {
-            return ok();
-        }
-    }
-    return remove_tree(directory.string());
 }
 
 /// The epoch if that cannot be read.
@@ -73,22 +44,6 @@ std::chrono::system_clock::time_point last_use(const std::string& directory) {
     return std::chrono::system_clock::time_point(
         std::chrono::seconds(info.st_mtim.tv_sec) + std::chrono::nanoseconds(info.st_mtim.tv_nsec));
 }
-
-/// Removes what it holds unless the build came to its end.
-class Scratch {
- public:
-    explicit Scratch(std::string path) : path_(std::move(path)) {}
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-    Scratch(Scratch&&) = delete;
-    Scratch& operator=(Scratch&&) = delete;
-    // Ignored: the next build removes it.
-    ~Scratch() { (void)remove_tree(path_).has_value(); }
-    const std::string& path() const { return path_; }
-
- private:
-    std::string path_;
-};
 
 /// Where an image file's contents show, mounted if they do not yet.
 Status mount_image(const std::string& directory) {
@@ -200,6 +155,29 @@ Result<std::vector<StoredImage>> Store::list() const {
     return images;
 }
 
+Status Store::note_origin(const ImageRecord& record, const std::string& origin) {
+    BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
+    const std::string place = directory_of(record);
+    BOOST_OUTCOME_TRY(ImageRecord now, load_record(place));
+    now.origin = origin;
+    return write_file_atomically(place + "/" + kRecordName, now.to_json(), S_IRUSR | S_IWUSR);
+}
+
+Result<std::optional<ImageRecord>> Store::find_same_origin(
+    const Recipe& recipe, Format format) const {
+    BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
+    BOOST_OUTCOME_TRY(const auto found, records());
+    std::optional<ImageRecord> newest;
+    for (const ImageRecord& record : found) {
+        if (!recipe.origin.empty() && record.origin == recipe.origin &&
+            record.kind == recipe.kind && record.format == format &&
+            (!newest || newest->built_at < record.built_at)) {
+            newest = record;
+        }
+    }
+    return newest;
+}
+
 Result<std::optional<ImageRecord>> Store::find(const Recipe& recipe, Format format) const {
     BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
     BOOST_OUTCOME_TRY(const auto found, records());
@@ -293,12 +271,14 @@ Status Store::take_in(const std::string& built, const ImageRecord& record) {
                    : Error::from_errno(errno, "rename(" + place + ")");
     }
     there.value().fingerprint = record.fingerprint;
+    there.value().origin = record.origin;
     return write_file_atomically(
         place + "/" + kRecordName, there.value().to_json(), S_IRUSR | S_IWUSR);
 }
 
 Result<ImageRecord> Store::build(const Recipe& recipe, Format format, const Progress& progress) {
-    BOOST_OUTCOME_TRY(const UniqueFd file, open_lock(directory_ + "/" + kBuildLock));
+    const char* const name = recipe.kind == Kind::kPrograms ? kProgramsBuildLock : kBuildLock;
+    BOOST_OUTCOME_TRY(const UniqueFd file, open_lock(directory_ + "/" + name));
     BOOST_OUTCOME_TRY(const bool at_once, lock_file(file.get(), LOCK_EX | LOCK_NB));
     if (!at_once) {
         progress("waiting for another process, which is making an image");
@@ -308,15 +288,18 @@ Result<ImageRecord> Store::build(const Recipe& recipe, Format format, const Prog
     if (made) {
         return *made;
     }
+    BOOST_OUTCOME_TRY(const std::string unfinished, scratch_name(recipe, format));
     std::error_code error;
     for (fs::directory_iterator at(directory_, error), end; !error && at != end;
          at.increment(error)) {
-        BOOST_OUTCOME_TRY(remove_dead(at->path()));
+        BOOST_OUTCOME_TRY(remove_dead(at->path().string(), recipe.kind, unfinished));
     }
-    BOOST_OUTCOME_TRY(const auto random, random_hex(kNameBytes));
-    const Scratch scratch(directory_ + "/" + kUnfinished + random);
+    const Scratch scratch(directory_ + "/" + unfinished);
     if (::mkdir(scratch.path().c_str(), S_IRWXU) < 0) {
-        return Error::from_errno(errno, "mkdir(" + scratch.path() + ")");
+        if (errno != EEXIST) {
+            return Error::from_errno(errno, "mkdir(" + scratch.path() + ")");
+        }
+        progress("going on with what an interrupted build has copied");
     }
     auto record = build_image(scratch.path(), recipe, format, progress);
     if (record.has_error()) {
@@ -340,8 +323,8 @@ Status Store::remove(const ImageRecord& record) {
         return Error(ErrorCode::kConflict, "the image " + record.digest + " is in use");
     }
     // Out of the list at once, whatever comes in between; a build removes the rest.
-    BOOST_OUTCOME_TRY(const auto random, random_hex(kNameBytes));
-    const std::string trash = directory_ + "/" + kUnfinished + random;
+    BOOST_OUTCOME_TRY(const std::string name, trash_name());
+    const std::string trash = directory_ + "/" + name;
     if (::rename(directory.c_str(), trash.c_str()) < 0) {
         return Error::from_errno(errno, "rename(" + directory + ")");
     }

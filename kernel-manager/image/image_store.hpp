@@ -2,9 +2,10 @@
 //
 // The images of one user on one host, in a private directory (0700). One rename makes a complete
 // image appear there. An image is removed only while no process uses it. Several processes may use
-// the store: there is a short lock on the list, one for the build, and one on each image for its
-// users (flock(2), so the kernel releases them when a process dies). The next build removes what a
-// killed build left behind.
+// the store: there is a short lock on the list, one for the builds of each kind, and one on each
+// image for its users (flock(2), so the kernel releases them when a process dies). The next build
+// goes on with what a killed build of the same recipe has copied since the machine started, and
+// removes what other killed builds of its kind left behind.
 #pragma once
 
 #include "kernel-manager/image/image_builder.hpp"
@@ -39,6 +40,10 @@ class Store {
 
     /// The newest image of this recipe and format, or nullopt.
     Result<std::optional<ImageRecord>> find(const Recipe& recipe, Format format) const;
+    /// The image is one of this origin, too. It has one: the last that was noted.
+    Status note_origin(const ImageRecord& record, const std::string& origin);
+    /// The newest image of this recipe's origin, whatever its fingerprint is, or nullopt.
+    Result<std::optional<ImageRecord>> find_same_origin(const Recipe& recipe, Format format) const;
     /// kNotFound if there is none; digest may be the beginning of one, with or without "sha256:",
     /// if only one image has it (kConflict else).
     Result<ImageRecord> find(const std::string& digest, std::optional<Kind> kind) const;

@@ -14,9 +14,8 @@ Format environment_format() {
 }
 
 /// Reports a damaged image, removes it and returns nullopt, so that it is built again.
-Result<std::optional<ImageInUse>> use_if_there(
-    Store& store, const Recipe& recipe, Format format, const Progress& progress) {
-    BOOST_OUTCOME_TRY(const auto found, store.find(recipe, format));
+Result<std::optional<ImageInUse>> use_if_whole(
+    Store& store, const std::optional<ImageRecord>& found, const Progress& progress) {
     if (!found) {
         return std::optional<ImageInUse>();
     }
@@ -27,6 +26,18 @@ Result<std::optional<ImageInUse>> use_if_there(
     }
     BOOST_OUTCOME_TRY(auto image, std::move(used));
     return std::optional(std::move(image));
+}
+
+Result<std::optional<ImageInUse>> use_if_there(
+    Store& store, const Recipe& recipe, Format format, const Progress& progress) {
+    BOOST_OUTCOME_TRY(const auto found, store.find(recipe, format));
+    BOOST_OUTCOME_TRY(auto used, use_if_whole(store, found, progress));
+    if (used && used->record.origin != recipe.origin && !recipe.origin.empty()) {
+        // An older version made it, or two environments are the same. Ignored: it would only not be
+        // found as an older state of this one.
+        (void)store.note_origin(used->record, recipe.origin).has_value();
+    }
+    return used;
 }
 
 Result<ImageInUse> find_or_make(
@@ -111,6 +122,26 @@ Result<Prepared> find_prepared(Store& store, const Sources& sources) {
     BOOST_OUTCOME_TRY(prepared.environment, store.use(*environment));
     BOOST_OUTCOME_TRY(prepared.programs, store.use(*programs));
     return prepared;
+}
+
+Result<std::optional<Prepared>> find_without_building(
+    Store& store, const Sources& sources, Age age, const Progress& progress) {
+    BOOST_OUTCOME_TRY(const auto recipe, environment_recipe(environment_sources(sources)));
+    const Format format = environment_format();
+    BOOST_OUTCOME_TRY(auto environment, use_if_there(store, recipe, format, progress));
+    if (!environment && age == Age::kAny) {
+        BOOST_OUTCOME_TRY(const auto older, store.find_same_origin(recipe, format));
+        BOOST_OUTCOME_TRY(environment, use_if_whole(store, older, progress));
+    }
+    if (!environment) {
+        return std::optional<Prepared>();
+    }
+    Prepared prepared;
+    prepared.environment = std::move(*environment);
+    BOOST_OUTCOME_TRY(const auto programs, make_programs_recipe(sources));
+    BOOST_OUTCOME_TRY(
+        prepared.programs, find_or_make(store, programs, Format::kTree, "", progress));
+    return std::optional(std::move(prepared));
 }
 
 Result<ImageRecord> build_environment(

@@ -43,6 +43,16 @@ Result<Prepared> prepare(
 /// As prepare(), but builds no image: kNotFound if there is none yet.
 Result<Prepared> find_prepared(Store& store, const Sources& sources);
 
+/// What there is of the environment without making an image of it, which takes minutes. That of the
+/// programs is made if there is none, which takes seconds.
+enum class Age {
+    kCurrent,  // what the sources are now
+    kAny,      // or the newest image of an older state of the same environment
+};
+/// Nothing if there is none, or it is damaged.
+Result<std::optional<Prepared>> find_without_building(
+    Store& store, const Sources& sources, Age age, const Progress& progress);
+
 /// Makes the environment's image, though there may be one.
 Result<ImageRecord> build_environment(
     Store& store, const Sources& sources, const Progress& progress);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/image/store_lock.hpp"
 
+#include "kernel-manager/image/image_verify.hpp"
 #include "protocol/support/syscall.hpp"
 
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace cellkeep::image {
 
@@ -25,6 +27,12 @@ Result<bool> lock_file(int fd, int operation) {
         }
     }
     return true;
+}
+
+Result<std::optional<UniqueFd>> claim_unused(const std::string& directory) {
+    BOOST_OUTCOME_TRY(UniqueFd use, open_lock(directory + "/" + kUseName));
+    BOOST_OUTCOME_TRY(const bool is_free, lock_file(use.get(), LOCK_EX | LOCK_NB));
+    return is_free ? std::optional(std::move(use)) : std::optional<UniqueFd>();
 }
 
 }  // namespace cellkeep::image

@@ -6,6 +6,7 @@
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 
+#include <optional>
 #include <string>
 
 namespace cellkeep::image {
@@ -14,5 +15,7 @@ namespace cellkeep::image {
 Result<UniqueFd> open_lock(const std::string& path);
 /// operation: as flock(2) takes it. Waits, or, with LOCK_NB, gives false if another process has it.
 Result<bool> lock_file(int fd, int operation);
+/// The lock of the image in that directory, or nullopt while a process uses the image.
+Result<std::optional<UniqueFd>> claim_unused(const std::string& directory);
 
 }  // namespace cellkeep::image

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/image/tree_writer.hpp"
 
+#include "kernel-manager/image/file_digest.hpp"
 #include "protocol/sha256.hpp"
 #include "protocol/support/syscall.hpp"
 
@@ -53,6 +54,10 @@ Status pump(int from, int to, protocol::Sha256& digest, std::uint64_t& bytes) {
     }
 }
 
+mode_t mode_of_copy(const struct stat& source) {
+    return (source.st_mode & S_IXUSR) != 0 ? kProgramMode : kFileMode;
+}
+
 bool has_vanished(int error) {
     return error == ENOENT || error == ENOTDIR;
 }
@@ -68,8 +73,13 @@ Result<TreeWriter> TreeWriter::create(const std::string& directory) {
 }
 
 Status TreeWriter::make_directory(const std::string& target) {
+    struct stat there {};
+    if (::fstatat(root_.get(), target.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+        !S_ISDIR(there.st_mode) && ::unlinkat(root_.get(), target.c_str(), 0) < 0) {
+        return Error::from_errno(errno, "remove(image/" + target + ")");
+    }
     // mkdirat(2) takes the umask's bits away: of `cellkeep kernel`, or of an operator.
-    if (::mkdirat(root_.get(), target.c_str(), kDirectoryMode) < 0 ||
+    if ((::mkdirat(root_.get(), target.c_str(), kDirectoryMode) < 0 && errno != EEXIST) ||
         ::fchmodat(root_.get(), target.c_str(), kDirectoryMode, 0) < 0) {
         return Error::from_errno(errno, "mkdir(image/" + target + ")");
     }
@@ -113,6 +123,35 @@ void TreeWriter::watch(std::uint64_t step, std::function<void(std::uint64_t byte
     report_ = std::move(report);
 }
 
+Result<std::optional<Entry>> TreeWriter::take_over(
+    const struct stat& source, const std::string& target) {
+    struct stat there {};
+    if (::fstatat(root_.get(), target.c_str(), &there, AT_SYMLINK_NOFOLLOW) < 0) {
+        return errno == ENOENT ? Result<std::optional<Entry>>(std::nullopt)
+                               : Error::from_errno(errno, "stat(image/" + target + ")");
+    }
+    // The rights are set last.
+    if (S_ISREG(there.st_mode) && (there.st_mode & ALLPERMS) == mode_of_copy(source) &&
+        there.st_size == source.st_size && there.st_mtim.tv_sec == source.st_mtim.tv_sec) {
+        const UniqueFd file(
+            ::openat(root_.get(), target.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        if (!file) {
+            return Error::from_errno(errno, "open(image/" + target + ")");
+        }
+        Entry entry;
+        entry.type = EntryType::kFile;
+        entry.executable = mode_of_copy(source) == kProgramMode;
+        entry.bytes = static_cast<std::uint64_t>(there.st_size);
+        entry.modified = there.st_mtim.tv_sec;
+        BOOST_OUTCOME_TRY(entry.content, sha256_of_file(file.get()));
+        return std::optional(std::move(entry));
+    }
+    if (::unlinkat(root_.get(), target.c_str(), 0) < 0) {
+        return Error::from_errno(errno, "remove(image/" + target + ")");
+    }
+    return std::optional<Entry>();
+}
+
 Status TreeWriter::copy_file(const std::string& source, const std::string& target) {
     const UniqueFd from(::open(source.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat info {};
@@ -122,6 +161,10 @@ Status TreeWriter::copy_file(const std::string& source, const std::string& targe
     }
     if (!S_ISREG(info.st_mode) || !is_public(info)) {
         return ok();
+    }
+    BOOST_OUTCOME_TRY(auto copied, take_over(info, target));
+    if (copied) {
+        return note(target, std::move(*copied));
     }
     const UniqueFd to(::openat(
         root_.get(),
@@ -133,14 +176,14 @@ Status TreeWriter::copy_file(const std::string& source, const std::string& targe
     }
     Entry entry;
     entry.type = EntryType::kFile;
-    entry.executable = (info.st_mode & S_IXUSR) != 0;
+    entry.executable = mode_of_copy(info) == kProgramMode;
     entry.modified = info.st_mtim.tv_sec;
     protocol::Sha256 digest;
     BOOST_OUTCOME_TRY(with_context(pump(from.get(), to.get(), digest, entry.bytes), source));
     entry.content = digest.finish();
     const timespec times[2] = {{info.st_mtim.tv_sec, 0}, {info.st_mtim.tv_sec, 0}};
-    if (::fchmod(to.get(), entry.executable ? kProgramMode : kFileMode) < 0 ||
-        ::futimens(to.get(), times) < 0) {
+    // The rights come last: a file that has them is complete.
+    if (::futimens(to.get(), times) < 0 || ::fchmod(to.get(), mode_of_copy(info)) < 0) {
         return Error::from_errno(errno, "chmod(image/" + target + ")");
     }
     return note(target, std::move(entry));
@@ -155,6 +198,9 @@ Status TreeWriter::copy_link(const std::string& source, const std::string& targe
                    : Error::from_errno(errno, "readlink(" + source + ")");
     }
     to.resize(static_cast<std::size_t>(length));
+    if (::unlinkat(root_.get(), target.c_str(), 0) < 0 && errno != ENOENT) {
+        return Error::from_errno(errno, "remove(image/" + target + ")");
+    }
     if (::symlinkat(to.c_str(), root_.get(), target.c_str()) < 0) {
         return Error::from_errno(errno, "symlink(image/" + target + ")");
     }
@@ -227,6 +273,28 @@ Status TreeWriter::add_tree(const std::string& source, const std::string& target
         return Error::from_errno(error.value(), "readdir(" + source + ")");
     }
     return ok();
+}
+
+Status TreeWriter::remove_others() {
+    // By descriptor: the tree is where it was, whatever its name is.
+    const fs::path root = "/proc/self/fd/" + std::to_string(root_.get());
+    const std::size_t above = root.string().size() + 1;
+    std::error_code error;
+    std::vector<fs::path> others;
+    fs::recursive_directory_iterator at(root, error);
+    for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
+        if (!holds(at->path().string().substr(above))) {
+            at.disable_recursion_pending();
+            others.push_back(at->path());
+        }
+    }
+    for (const fs::path& other : others) {
+        if (!error) {
+            fs::remove_all(other, error);
+        }
+    }
+    return error ? Error::from_errno(error.value(), "remove what an interrupted build left")
+                 : Status(ok());
 }
 
 }  // namespace cellkeep::image

@@ -2,7 +2,9 @@
 //
 // Copies host files into a directory of the server's own and notes what it copied. Never follows a
 // link inside that directory, never copies what others may not read on the host, nor sockets,
-// devices and pipes; owner, set-id bits and extended attributes stay behind.
+// devices and pipes; owner, set-id bits and extended attributes stay behind. What an interrupted
+// writer has copied into the same directory is kept: files that are complete are read, not written
+// again.
 #pragma once
 
 #include "kernel-manager/image/manifest.hpp"
@@ -13,6 +15,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,7 +23,8 @@ namespace cellkeep::image {
 
 class TreeWriter {
  public:
-    /// The directory must exist, be empty and be used by no one else.
+    /// The directory must exist and be used by no one else. It is empty, or holds what a writer
+    /// that was killed since the machine started left of the same recipe.
     static Result<TreeWriter> create(const std::string& directory);
 
     /// One file or link as it is; a directory without what is in it. What does not exist (any more)
@@ -30,6 +34,10 @@ class TreeWriter {
     Status add_file(const std::string& source, const std::string& target);
     /// A directory and all in it, links as they are.
     Status add_tree(const std::string& source, const std::string& target);
+
+    /// Removes what the directory holds besides what was added: of an interrupted writer, whose
+    /// sources may have had more. Call it when all is added.
+    Status remove_others();
 
     /// From now on calls `report` with the bytes of files written so far, each time that `step`
     /// more were written.
@@ -46,6 +54,9 @@ class TreeWriter {
     /// False if one is there that is no directory: what is behind a link is reached through it.
     Result<bool> make_parents(const std::string& target);
     Status copy_file(const std::string& source, const std::string& target);
+    /// The file at target if an earlier writer finished it and it has the size, the time and the
+    /// rights of this source; else nothing is there afterwards.
+    Result<std::optional<Entry>> take_over(const struct stat& source, const std::string& target);
     Status copy_link(const std::string& source, const std::string& target);
     Status note(const std::string& target, Entry entry);
 

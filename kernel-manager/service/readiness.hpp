@@ -26,6 +26,8 @@ class Readiness {
 
     /// Zygotes are being made from now on.
     void begin() { begun_ = true; }
+    /// What came before does not count as warming.
+    void restart_clock(TimePoint now) { made_at_ = now; }
     /// The first spares are made, or none can be made now.
     void note_spares_settled(TimePoint now) {
         has_spares_ = true;
@@ -41,7 +43,7 @@ class Readiness {
     bool is_ready() const { return begun_ && has_spares_ && zygotes_ready_(); }
 
  private:
-    const TimePoint made_at_;
+    TimePoint made_at_;
     const std::function<bool()> zygotes_ready_;
     const std::function<void(std::chrono::milliseconds)> on_ready_;
     bool begun_ = false;

@@ -22,9 +22,9 @@ Service::Service(boost::asio::io_context& io, ServiceConfig config)
         if (!parts || parts->admission->is_closed()) {
             return;
         }
-        parts->warm->begin();
-        parts->readiness->begin();
-        parts->spares->pool()->fill();
+        if (!parts->preparation->is_preparing()) {
+            parts->begin();
+        }
     });
 }
 
@@ -39,6 +39,10 @@ void Service::add_listener(SessionListener* listener) {
 boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::create(SessionOptions options) {
     const std::shared_ptr<Parts> parts = parts_;  // outlives the Service if need be
     const ServiceConfig& config = *parts->config;
+    if (parts->preparation->is_preparing() && !parts->admission->is_closed()) {
+        Status prepared = co_await Preparation::wait(parts->preparation, kPreparingPatience);
+        BOOST_OUTCOME_CO_TRY(std::move(prepared));
+    }
     BOOST_OUTCOME_CO_TRY(parts->admission->check(options));
     BOOST_OUTCOME_CO_TRY(
         options.network, grant_network(config.egress_service.get(), options.network));
@@ -108,6 +112,16 @@ bool Service::ready() const {
     return parts_->readiness->is_ready();
 }
 
+bool Service::preparing() const {
+    return parts_->preparation->is_preparing();
+}
+
+void Service::provide(KernelCatalog catalog) {
+    if (!parts_->admission->is_closed()) {
+        parts_->provide(std::move(catalog));
+    }
+}
+
 std::vector<std::string> Service::languages() const {
     return parts_->config->catalog.languages();
 }
@@ -127,6 +141,7 @@ LimitCeilings Service::ceilings() const {
 void Service::shutdown() {
     const Death reason{Death::Kind::kRequested, kServerShutdown};
     parts_->admission->close();
+    parts_->preparation->end();
     parts_->factory->stop();
     parts_->teardown->begin_shutdown();
     parts_->starter->stop(reason);

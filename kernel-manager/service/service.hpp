@@ -11,6 +11,7 @@
 //   SessionRegistry  the sessions that clients have, and the front ends that follow them
 //   SessionTeardown  what is left of ended sessions
 //   Readiness        whether the server is warm
+//   Preparation      whether there is an environment yet
 // It makes sandboxes on threads of its own (SandboxMaker), which must live as long as those, and so
 // must it.
 #pragma once
@@ -53,6 +54,12 @@ class Service : public SessionService {
     const KernelSpec* find_spec(const std::string& language) const override;
     LimitCeilings ceilings() const override;
     bool ready() const override;
+    bool preparing() const override;
+
+    /// What new sessions run from, from now on: in place of a catalog that the service was
+    /// configured with for the time being. Once. Sessions that live keep what they have; spares and
+    /// zygotes of the former catalog go.
+    void provide(KernelCatalog catalog);
 
     /// How many spares are ready.
     std::size_t spares() const;

@@ -41,6 +41,8 @@ struct ServiceConfig {
     std::uint32_t host_id_base = 900'000;
     std::chrono::milliseconds start_timeout{60'000};
     KernelCatalog catalog;
+    /// The catalog only tells the languages: no session begins before Service::provide().
+    bool preparing = false;
     /// Where files[].from come from; null: there are none.
     std::shared_ptr<InputsDirectory> inputs;
     std::vector<Prespawn> prespawn;

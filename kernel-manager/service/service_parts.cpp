@@ -16,7 +16,10 @@ using std::chrono::steady_clock;
 std::shared_ptr<Service::Parts> Service::Parts::create(
     boost::asio::io_context& io, ServiceConfig config) {
     auto parts = std::make_shared<Parts>();
-    parts->config = std::make_shared<const ServiceConfig>(std::move(config));
+    parts->io_ = &io;
+    parts->changing_ = std::make_shared<ServiceConfig>(std::move(config));
+    parts->config = parts->changing_;
+    parts->preparation = std::make_shared<Preparation>(io, parts->config->preparing);
     parts->log = [log = parts->config->log](const std::string& line) {
         if (log) {
             log(line);
@@ -29,6 +32,26 @@ std::shared_ptr<Service::Parts> Service::Parts::create(
     parts->make_spares(io);
     parts->make_registry();
     return parts;
+}
+
+void Service::Parts::begin() {
+    warm->begin();
+    readiness->begin();
+    spares->pool()->fill();
+}
+
+void Service::Parts::provide(KernelCatalog catalog) {
+    // The makers' threads read the configuration, too, but not the catalog.
+    former_ = std::exchange(changing_->catalog, std::move(catalog));
+    factory->read_catalog();
+    warm->replace(make_zygote_keepers());
+    if (preparation->is_preparing()) {
+        readiness->restart_clock(steady_clock::now());
+        preparation->end();
+        begin();
+    } else {
+        spares->pool()->renew();
+    }
 }
 
 void Service::Parts::make_admission() {
@@ -87,7 +110,7 @@ void Service::Parts::make_teardown(boost::asio::io_context& io) {
          .log = log});
 }
 
-void Service::Parts::make_warm_starts(boost::asio::io_context& io) {
+WarmStarts::ByLanguage Service::Parts::make_zygote_keepers() {
     const std::weak_ptr<Parts> weak = weak_from_this();
     WarmStarts::ByLanguage languages;
     for (const std::string& language : config->catalog.languages()) {
@@ -99,7 +122,7 @@ void Service::Parts::make_warm_starts(boost::asio::io_context& io) {
         languages.emplace(
             language,
             WarmStart::create(
-                io,
+                *io_,
                 {.make_full = zygote_maker(spec, Libraries::kImported, shown, config),
                  .make_bare = zygote_maker(spec, Libraries::kNone, shown, config),
                  .on_ready =
@@ -112,9 +135,13 @@ void Service::Parts::make_warm_starts(boost::asio::io_context& io) {
                          language](const std::string& line) { log(language + ": " + line); }},
                 config->zygote_bounds));
     }
+    return languages;
+}
+
+void Service::Parts::make_warm_starts(boost::asio::io_context& io) {
     const auto maker = std::make_shared<SandboxMaker>(io);
     warm = WarmStarts::create(
-        std::move(languages),
+        make_zygote_keepers(),
         {.make_sandbox =
              [maker](sandbox::Policy policy, WarmStarts::ZygotePtr zygote) {
                  return SandboxMaker::make(maker, std::move(policy), std::move(zygote));

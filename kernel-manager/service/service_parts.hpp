@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel-manager/service/admission.hpp"
+#include "kernel-manager/service/preparation.hpp"
 #include "kernel-manager/service/readiness.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "kernel-manager/service/service_config.hpp"
@@ -27,8 +28,14 @@ namespace cellkeep::session {
 struct Service::Parts : std::enable_shared_from_this<Service::Parts> {
     static std::shared_ptr<Parts> create(boost::asio::io_context& io, ServiceConfig config);
 
+    /// The zygotes and the first spares are made from now on.
+    void begin();
+    /// Service::provide().
+    void provide(KernelCatalog catalog);
+
     std::shared_ptr<const ServiceConfig> config;
     std::function<void(const std::string&)> log;  // never empty
+    std::shared_ptr<Preparation> preparation;
     std::shared_ptr<Admission> admission;
     std::shared_ptr<SessionTeardown> teardown;
     std::shared_ptr<WarmStarts> warm;
@@ -39,12 +46,17 @@ struct Service::Parts : std::enable_shared_from_this<Service::Parts> {
     std::shared_ptr<SessionRegistry> registry;
 
  private:
+    WarmStarts::ByLanguage make_zygote_keepers();
     void make_admission();
     void make_teardown(boost::asio::io_context& io);
     void make_warm_starts(boost::asio::io_context& io);
     void make_factory_and_starter(boost::asio::io_context& io);
     void make_spares(boost::asio::io_context& io);
     void make_registry();
+
+    boost::asio::io_context* io_ = nullptr;
+    std::shared_ptr<ServiceConfig> changing_;  // the same as config: provide() alone writes to it
+    KernelCatalog former_;                     // its specs stay valid as long as the service
 };
 
 }  // namespace cellkeep::session

@@ -43,6 +43,11 @@ SessionFactory::SessionFactory(
     std::shared_ptr<const ServiceConfig> config,
     MakeSandbox make_sandbox)
     : io_(io), config_(std::move(config)), make_sandbox_(std::move(make_sandbox)) {
+    read_catalog();
+}
+
+void SessionFactory::read_catalog() {
+    languages_.clear();
     for (const std::string& language : config_->catalog.languages()) {
         languages_.emplace(
             language, combine_languages(config_->catalog, *config_->catalog.find(language)));
@@ -64,7 +69,9 @@ boost::asio::awaitable<Result<InputsDirectory::Checked>> SessionFactory::check_i
 boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::make(Order order) {
     const auto self = shared_from_this();
     const KernelSpec* spec = config_->catalog.find(order.options.language);
-    CELLKEEP_CHECK(spec != nullptr);  // Admission::check() has looked
+    if (spec == nullptr) {  // Admission::check() has looked, perhaps into a former catalog
+        co_return config_->catalog.refuse(order.options.language);
+    }
     BOOST_OUTCOME_CO_TRY(const auto id, random_hex(12));
     SessionSetup setup;
     setup.id = "ses_" + id;

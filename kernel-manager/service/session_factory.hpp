@@ -62,6 +62,8 @@ class SessionFactory : public std::enable_shared_from_this<SessionFactory> {
     SessionFactory& operator=(const SessionFactory&) = delete;
     ~SessionFactory() = default;
 
+    /// The configuration's catalog is another one than before.
+    void read_catalog();
     /// What a main language's sessions can run, and what their sandboxes show for it. The language
     /// is offered.
     const SessionLanguages& languages_of(const std::string& language) const {

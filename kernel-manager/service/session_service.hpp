@@ -51,6 +51,9 @@ class SessionService {
     /// False while the zygotes and the first spare sessions are made: sessions are served, but
     /// start slower. True afterwards, also if making them failed; the log says so then.
     virtual bool ready() const = 0;
+    /// True while what sessions run from is still being made: create() waits for it, at most
+    /// kPreparingPatience, and then gives kUnavailable in the field "environment".
+    virtual bool preparing() const { return false; }
 };
 
 }  // namespace cellkeep::session

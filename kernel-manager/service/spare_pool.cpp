@@ -126,6 +126,7 @@ void SparePool::announce_made(bool ready) {
 
 boost::asio::awaitable<void> SparePool::make_one(SessionOptions options) {
     const auto self = shared_from_this();
+    const std::uint64_t generation = generation_;
     auto made = co_await hooks_.make(options);
     being_made_.erase(
         std::find_if(being_made_.begin(), being_made_.end(), [&](const SessionOptions& one) {
@@ -140,7 +141,7 @@ boost::asio::awaitable<void> SparePool::make_one(SessionOptions options) {
         }
         co_return;
     }
-    if (stopped_) {
+    if (stopped_ || generation != generation_) {
         hooks_.discard(made.value());
     } else {
         ready_.push_back(std::move(made).value());
@@ -190,6 +191,14 @@ bool SparePool::give_way() {
     ready_.erase(std::next(victim).base());
     hooks_.discard(spare);
     return true;
+}
+
+void SparePool::renew() {
+    ++generation_;
+    for (const Spare& spare : std::exchange(ready_, {})) {
+        hooks_.discard(spare);
+    }
+    fill();
 }
 
 void SparePool::drop(const std::string& session_id) {

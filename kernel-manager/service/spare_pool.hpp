@@ -20,6 +20,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -82,6 +83,8 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
     /// Lets one go to make room, of those that demand alone has made if there are any; false if
     /// there is none.
     bool give_way();
+    /// Spares of before are no longer wanted, those that are being made included. Makes others.
+    void renew();
     /// One has died.
     void drop(const std::string& session_id);
     /// Waits for the next spare of those being made, if any is: whether it is ready.
@@ -112,6 +115,7 @@ class SparePool : public std::enable_shared_from_this<SparePool> {
     Hooks hooks_;
     std::vector<Spare> ready_;
     std::vector<SessionOptions> being_made_;
+    std::uint64_t generation_ = 0;            // of the spares that are wanted
     std::shared_ptr<Completion<bool>> made_;  // set when the next one is ready or has failed
     boost::asio::steady_timer retry_timer_;
     RetryDelay retry_delay_{kSpareRetryFirst, kSpareRetryMost};

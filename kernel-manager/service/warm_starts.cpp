@@ -10,7 +10,24 @@ std::shared_ptr<WarmStarts> WarmStarts::create(ByLanguage languages, Hooks hooks
     return std::shared_ptr<WarmStarts>(new WarmStarts(std::move(languages), std::move(hooks)));
 }
 
+std::shared_ptr<WarmStart> WarmStarts::find(const std::string& language) const {
+    const auto found = languages_.find(language);
+    return found == languages_.end() ? nullptr : found->second;
+}
+
+void WarmStarts::replace(ByLanguage languages) {
+    for (const auto& [language, warm] : std::exchange(languages_, std::move(languages))) {
+        warm->retire();
+    }
+    if (stopped_) {
+        stop();
+    } else if (begun_) {
+        begin();
+    }
+}
+
 void WarmStarts::begin() {
+    begun_ = true;
     for (const auto& [language, warm] : languages_) {
         warm->begin();
     }
@@ -23,18 +40,18 @@ bool WarmStarts::are_ready() const {
 
 boost::asio::awaitable<void> WarmStarts::wait_until_ready(std::string language) {
     const auto self = shared_from_this();
-    if (const auto warm = languages_.find(language); warm != languages_.end()) {
-        co_await warm->second->wait_until_ready();
+    if (const auto warm = find(language)) {
+        co_await warm->wait_until_ready();
     }
 }
 
 boost::asio::awaitable<Result<sandbox::Sandbox>> WarmStarts::make_sandbox(
     std::string language, sandbox::Policy policy) {
     const auto self = shared_from_this();
-    const auto warm = languages_.find(language);
+    const auto warm = find(language);  // replace() may come meanwhile
     ZygotePtr zygote;
-    if (warm != languages_.end()) {  // no conditional expression: g++ 12 destroys its result twice
-        zygote = co_await warm->second->take();
+    if (warm) {  // no conditional expression: g++ 12 destroys its result twice
+        zygote = co_await warm->take();
     }
     if (zygote && zygote->covers(policy)) {
         auto made = co_await hooks_.make_sandbox(policy, zygote);
@@ -44,7 +61,7 @@ boost::asio::awaitable<Result<sandbox::Sandbox>> WarmStarts::make_sandbox(
         hooks_.log(language + ": without the zygote: " + made.error().message());
         auto plain = co_await hooks_.make_sandbox(policy, nullptr);
         if (plain.has_value()) {
-            warm->second->fork_failed(zygote);  // the host is not at fault
+            warm->fork_failed(zygote);  // the host is not at fault
         }
         co_return plain;
     }
@@ -52,14 +69,14 @@ boost::asio::awaitable<Result<sandbox::Sandbox>> WarmStarts::make_sandbox(
 }
 
 void WarmStarts::note_start(const std::string& language, const ZygotePtr& zygote, bool started) {
-    const auto warm = languages_.find(language);
-    if (warm == languages_.end() || !zygote || stopped_) {
+    const auto warm = find(language);
+    if (!warm || !zygote || stopped_) {
         return;
     }
     if (started) {
-        warm->second->fork_succeeded(zygote);
+        warm->fork_succeeded(zygote);
     } else {
-        warm->second->fork_failed(zygote);
+        warm->fork_failed(zygote);
     }
 }
 

@@ -44,6 +44,9 @@ class WarmStarts : public std::enable_shared_from_this<WarmStarts> {
         std::string language, sandbox::Policy policy);
     /// Whether a session whose sandbox the zygote made has started. Null: no zygote did.
     void note_start(const std::string& language, const ZygotePtr& zygote, bool started);
+    /// Lets all zygotes go and keeps these from now on. The sandboxes that the former ones made
+    /// live on. Makes the new ones if begin() was called.
+    void replace(ByLanguage languages);
     /// Ends all zygotes and makes no others.
     void stop();
 
@@ -51,8 +54,11 @@ class WarmStarts : public std::enable_shared_from_this<WarmStarts> {
     WarmStarts(ByLanguage languages, Hooks hooks)
         : languages_(std::move(languages)), hooks_(std::move(hooks)) {}
 
-    const ByLanguage languages_;
+    std::shared_ptr<WarmStart> find(const std::string& language) const;
+
+    ByLanguage languages_;
     const Hooks hooks_;
+    bool begun_ = false;
     bool stopped_ = false;
 };
 

@@ -65,6 +65,12 @@ void WarmStart::fork_failed(const ZygotePtr& zygote) {
     bare_->fork_failed(zygote);
 }
 
+void WarmStart::retire() {
+    stopped_ = true;
+    full_->retire();
+    bare_->retire();
+}
+
 void WarmStart::stop() {
     stopped_ = true;
     full_->stop();

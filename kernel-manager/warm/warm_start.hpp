@@ -50,6 +50,9 @@ class WarmStart : public std::enable_shared_from_this<WarmStart> {
     void fork_succeeded(const ZygotePtr& zygote);
     /// The zygote did not make what could be made without it: another takes its place.
     void fork_failed(const ZygotePtr& zygote);
+    /// Another takes the place of this: lets both go when what they made has no need of them, and
+    /// makes no others. Callers that wait go on.
+    void retire();
     /// Lets both go and makes no others. Callers that wait go on.
     void stop();
 

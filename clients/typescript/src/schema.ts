@@ -1928,10 +1928,10 @@ export interface operations {
                         /** @enum {string} */
                         status: "ok" | "degraded";
                         /**
-                         * @description While the server is warming, sessions start slower than they will
+                         * @description While the server is preparing, there is nothing to run sessions from yet: a request for one waits 20 s at most, and is then refused with 503 preparing. While it is warming, sessions start slower than they will
                          * @enum {string}
                          */
-                        state: "warming" | "ready";
+                        state: "preparing" | "warming" | "ready";
                         /** @description Why the store cannot write */
                         store?: string;
                     };

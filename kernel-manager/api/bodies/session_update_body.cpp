@@ -163,6 +163,10 @@ http::Problem refused_field(const Error& error) {
         return std::move(*problem);
     }
     http::Problem problem = http::problem_from(error);
+    if (error.code() == ErrorCode::kUnavailable && error.field() == "environment") {
+        problem.kind = "preparing";
+        problem.title = "The environment is not there yet";
+    }
     if (error.code() == ErrorCode::kInvalidArgument && !error.field().empty()) {
         problem.errors.push_back({"/" + error.field(), std::string(error.reason())});
     }

@@ -26,7 +26,8 @@ void ServiceRoutes::add_to(http::Router& router) {
 }
 
 ServiceRoutes::Answer ServiceRoutes::health(http::Request& /*request*/) {
-    const char* const state = backend_.ready() ? "ready" : "warming";
+    const char* const warm = backend_.ready() ? "ready" : "warming";
+    const char* const state = backend_.preparing() ? "preparing" : warm;
     if (const std::string trouble = history_.trouble(); !trouble.empty()) {
         co_return http::make_json(
             200, {{"status", "degraded"}, {"state", state}, {"store", trouble}});

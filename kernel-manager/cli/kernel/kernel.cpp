@@ -41,9 +41,9 @@ Status serve_kernel(const KernelCommand& command) {
         with_context(
             jupyter::bind_given_sockets(context, std::move(connection), limits::kZmqHighWaterMark),
             command.connection_file));
-    BOOST_OUTCOME_TRY(auto config, make_notebook_service(command.notebook));
-    auto options = make_notebook_session(command.notebook, config.ceilings);
-    KernelHost host(io, std::move(config));
+    BOOST_OUTCOME_TRY(auto start, begin_notebook_service(command.notebook));
+    auto options = make_notebook_session(command.notebook, start.config.ceilings);
+    KernelHost host(io, std::move(start));
     if (parent.has_value()) {
         BOOST_OUTCOME_TRY(with_context(
             host.end_with(*parent), "the program that started this kernel (JPY_PARENT_PID)"));

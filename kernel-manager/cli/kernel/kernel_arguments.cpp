@@ -29,6 +29,12 @@ void add_notebook_options(CLI::App& sub, NotebookOptions& options) {
         ->check(CLI::IsMember({"none", "ro"}))
         ->capture_default_str();
     sub.add_option(
+           "--while-preparing",
+           options.while_preparing,
+           "What it runs from while the private copy of the system is made: wait (default), stale "
+           "or host, as for serve")
+        ->check(CLI::IsMember({"wait", "stale", "host"}));
+    sub.add_option(
         "--allow-degraded",
         options.allow_degraded,
         "Start although this sandbox control is missing (see: cellkeep doctor). Repeat it for "

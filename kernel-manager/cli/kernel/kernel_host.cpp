@@ -16,8 +16,56 @@ namespace cellkeep::cli {
 
 namespace asio = boost::asio;
 
-KernelHost::KernelHost(asio::io_context& io, session::ServiceConfig config)
-    : io_(io), signals_(io, SIGINT, SIGTERM), service_(io, std::move(config)) {
+namespace {
+
+constexpr const char* kNotice =
+    "Cellkeep is making the private copy of the system that this kernel runs from. That takes up "
+    "to some minutes, once. The cell runs when it is there.\n";
+
+/// What a kernel_info_reply says while there is no kernel to ask. Clients keep language_info in the
+/// notebook; the kernel's own answer replaces it.
+nlohmann::json preparing_info(const session::KernelSpec& spec) {
+    nlohmann::json language = spec.language_info;
+    if (language.empty() && spec.language == "python") {
+        language = {
+            {"name", "python"},
+            {"version", "3"},
+            {"mimetype", "text/x-python"},
+            {"codemirror_mode", {{"name", "ipython"}, {"version", 3}}},
+            {"pygments_lexer", "ipython3"},
+            {"nbconvert_exporter", "python"},
+            {"file_extension", ".py"}};
+    }
+    const nlohmann::json unknown = {
+        {"name", spec.language},
+        {"version", ""},
+        {"mimetype", "text/plain"},
+        {"file_extension", ""}};
+    for (const auto& [name, value] : unknown.items()) {
+        if (!language.contains(name)) {
+            language[name] = value;
+        }
+    }
+    return {
+        {"status", "ok"},
+        {"protocol_version", protocol::kProtocolVersion},
+        {"implementation", "cellkeep"},
+        {"implementation_version", ""},
+        {"language_info", std::move(language)},
+        {"banner", kNotice},
+        {"debugger", false},
+        {"help_links", nlohmann::json::array()}};
+}
+
+}  // namespace
+
+KernelHost::KernelHost(asio::io_context& io, ServiceStart start)
+    : io_(io),
+      signals_(io, SIGINT, SIGTERM),
+      load_(std::move(start.load)),
+      build_arguments_(std::move(start.build_arguments)),
+      of_host_(std::move(start.of_host)),
+      service_(io, std::move(start.config)) {
     signals_.add(SIGHUP);
     signals_.add(SIGQUIT);
     service_.add_listener(this);
@@ -45,6 +93,7 @@ Status KernelHost::run(session::SessionOptions options, jupyter::BoundSockets so
     io_.restart();
     (void)io_.poll();
     front_.reset();
+    preface_.reset();
     sockets_.reset();
     if (failure_.has_value()) {
         return *failure_;
@@ -52,8 +101,83 @@ Status KernelHost::run(session::SessionOptions options, jupyter::BoundSockets so
     return ok();
 }
 
+Result<std::unique_ptr<BuildProcess>> KernelHost::begin_build(BuildProcess::Hooks hooks) {
+    return BuildProcess::start(io_, own_program(), build_arguments_, std::move(hooks));
+}
+
+Status KernelHost::begin_preparing(const std::string& language) {
+    const session::KernelSpec* spec = service_.find_spec(language);
+    if (spec == nullptr) {
+        return ok();  // creating the session says so
+    }
+    jupyter::PreparingConfig config;
+    config.kernel_info = preparing_info(*spec);
+    config.notice = kNotice;
+    config.on_shutdown_answered = [this] {
+        stop();
+        ended_ = true;
+    };
+    BOOST_OUTCOME_TRY(
+        preface_, jupyter::PreparingFront::create(io_, std::move(*sockets_), std::move(config)));
+    sockets_.reset();
+    prepared_ = std::make_shared<Completion<Status>>(io_);
+    preparation_ = EnvironmentPreparation::create(
+        io_,
+        {.start = [this](BuildProcess::Hooks hooks) { return begin_build(std::move(hooks)); },
+         .load = load_,
+         .on_line = [](const std::string& line) { print_error(line + "\n"); },
+         .on_end =
+             [this](Result<session::KernelCatalog> made) {
+                 if (made.has_error() && !of_host_) {
+                     prepared_->set(std::move(made).error());
+                     return;
+                 }
+                 service_.provide(made.has_value() ? std::move(made).value() : *of_host_);
+                 prepared_->set(ok());
+             }});
+    preparation_->begin();
+    return ok();
+}
+
+asio::awaitable<Status> KernelHost::prepare(const std::string& language) {
+    if (!load_) {
+        co_return ok();
+    }
+    if (!service_.preparing()) {
+        // For the next start; this one runs from what the operator chose.
+        auto begun = begin_build(
+            {.on_line = [](const std::string& /*line*/) {},
+             .on_end = [](const Status& /*outcome*/) {}});
+        if (begun.has_error()) {
+            print_error(begun.error());
+        } else {
+            build_ = std::move(begun).value();
+        }
+        co_return ok();
+    }
+    BOOST_OUTCOME_CO_TRY(begin_preparing(language));
+    if (!prepared_) {
+        co_return ok();
+    }
+    const auto prepared = prepared_;
+    Status outcome = co_await Completion<Status>::wait(prepared);
+    BOOST_OUTCOME_CO_TRY(std::move(outcome));
+    co_return ok();
+}
+
 asio::awaitable<void> KernelHost::open(session::SessionOptions options) {
-    auto created = co_await service_.create(std::move(options));
+    Status prepared = co_await prepare(options.language);
+    if (stopping_) {
+        co_return;
+    }
+    preparation_.reset();
+    Result<std::shared_ptr<session::Session>> created(
+        Error(ErrorCode::kUnavailable, "the kernel has not begun"));
+    if (prepared.has_error()) {
+        created = std::move(prepared).error();
+    } else {
+        created = co_await service_.create(std::move(options));
+    }
     Status served = ok();
     if (created.has_error()) {
         served = std::move(created).error();
@@ -72,6 +196,11 @@ asio::awaitable<void> KernelHost::open(session::SessionOptions options) {
 }
 
 Status KernelHost::serve() {
+    if (preface_) {
+        jupyter::PreparingFront::Handover came = std::exchange(preface_, nullptr)->hand_over();
+        sockets_.emplace(std::move(came.sockets));
+        held_ = std::move(came.held);
+    }
     jupyter::ZmqSessionConfig config;
     config.stall_max = limits::kZmqStallMax;
     config.log = [](const std::string& line) { print_error("cellkeep: " + line + "\n"); };
@@ -82,6 +211,9 @@ Status KernelHost::serve() {
         front_,
         jupyter::ZmqSession::create(io_, std::move(*sockets_), session_, std::move(config)));
     sockets_.reset();
+    for (jupyter::HeldRequest& request : std::exchange(held_, {})) {
+        front_->submit(std::move(request.identities), std::move(request.message));
+    }
     return ok();
 }
 
@@ -126,6 +258,9 @@ void KernelHost::await_signal() {
             stop();
             return;
         }
+        if (preface_ != nullptr) {
+            preface_->interrupt();
+        }
         if (session_ != nullptr) {
             // Ignored: a dead kernel runs nothing that could be interrupted.
             (void)session_->interrupt();
@@ -142,6 +277,10 @@ void KernelHost::stop() {
     // restart (@jupyterlab/services, KernelConnection._updateStatus).
     if (front_ != nullptr) {
         front_->close();
+    }
+    if (preparation_ != nullptr) {
+        preparation_->stop();
+        ended_ = ended_ || session_ == nullptr;
     }
     service_.shutdown();
 }

@@ -47,7 +47,8 @@ bool holds(const fs::path& directory, const fs::path& inner) {
     return !relative.empty() && *relative.begin() != "..";
 }
 
-Status share_start_directory(session::ServiceConfig& config, const std::string& language) {
+/// What is shared of where the kernel was started; "" if nothing.
+Result<std::string> choose_shared_directory() {
     std::error_code error;
     const fs::path directory = fs::canonical(".", error);
     if (error) {
@@ -58,20 +59,21 @@ Status share_start_directory(session::ServiceConfig& config, const std::string& 
     const fs::path home = fs::weakly_canonical(variable == nullptr ? "" : variable, error);
     if (const auto objection = objection_to_sharing(directory.string(), home.string())) {
         print_error("cellkeep: " + directory.string() + " is not shared: " + *objection + "\n");
-        return ok();
+        return std::string();
     }
-    const session::KernelSpec* known = config.catalog.find(language);
-    if (known == nullptr) {
-        return ok();  // the service reports it
+    return directory.string();
+}
+
+void share_directory(
+    session::KernelCatalog& catalog, const std::string& language, const std::string& directory) {
+    const session::KernelSpec* known = catalog.find(language);
+    if (known == nullptr || directory.empty()) {
+        return;  // the service reports it
     }
     session::KernelSpec spec = *known;
     spec.read_only.push_back(
-        {.source = directory.string(),
-         .target = kSharedDirectoryPath,
-         .executable = false,
-         .shared = true});
-    config.catalog.add(std::move(spec));
-    return ok();
+        {.source = directory, .target = kSharedDirectoryPath, .executable = false, .shared = true});
+    catalog.add(std::move(spec));
 }
 
 }  // namespace
@@ -88,6 +90,9 @@ std::vector<std::string> to_arguments(const NotebookOptions& options) {
     add_argument(arguments, "--processes", options.processes);
     if (options.share_cwd != defaults.share_cwd) {
         arguments.insert(arguments.end(), {"--share-cwd", options.share_cwd});
+    }
+    if (options.while_preparing != defaults.while_preparing) {
+        arguments.insert(arguments.end(), {"--while-preparing", options.while_preparing});
     }
     for (const std::string& control : options.allow_degraded) {
         arguments.insert(arguments.end(), {"--allow-degraded", control});
@@ -128,9 +133,38 @@ Result<session::ServiceConfig> make_notebook_service(const NotebookOptions& opti
         make_service_config(1, options.allow_degraded, kAutomaticImage, options.kernels));
     config.ceilings = notebook_ceilings();
     if (share == ShareDirectory::kReadOnly) {
-        BOOST_OUTCOME_TRY(share_start_directory(config, options.language));
+        BOOST_OUTCOME_TRY(const std::string directory, choose_shared_directory());
+        share_directory(config.catalog, options.language, directory);
     }
     return config;
+}
+
+Result<ServiceStart> begin_notebook_service(const NotebookOptions& options) {
+    BOOST_OUTCOME_TRY(const ShareDirectory share, parse_share_directory(options.share_cwd));
+    ServiceRequest request;
+    request.allow_degraded = options.allow_degraded;
+    request.kernels = options.kernels;
+    BOOST_OUTCOME_TRY(request.while_preparing, parse_while_preparing(options.while_preparing));
+    BOOST_OUTCOME_TRY(ServiceStart start, begin_service(request));
+    start.config.ceilings = notebook_ceilings();
+    if (share == ShareDirectory::kNone) {
+        return start;
+    }
+    BOOST_OUTCOME_TRY(const std::string directory, choose_shared_directory());
+    share_directory(start.config.catalog, options.language, directory);
+    if (start.of_host) {
+        share_directory(*start.of_host, options.language, directory);
+    }
+    if (start.load) {
+        start.load = [load = start.load,
+                      language = options.language,
+                      directory]() -> Result<session::KernelCatalog> {
+            BOOST_OUTCOME_TRY(session::KernelCatalog catalog, load());
+            share_directory(catalog, language, directory);
+            return catalog;
+        };
+    }
+    return start;
 }
 
 session::SessionOptions make_notebook_session(

@@ -4,6 +4,7 @@
 // once and for all to `cellkeep kernelspec install`, which passes it on. Values only.
 #pragma once
 
+#include "kernel-manager/cli/serve/service_setup.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "protocol/support/result.hpp"
@@ -31,6 +32,7 @@ struct NotebookOptions {
     std::string share_cwd = "none";  // or "ro"
     std::vector<std::string> allow_degraded;
     std::vector<std::string> kernels = {};  // directories of languages
+    std::string while_preparing = "wait";   // serve/service_setup.hpp
 };
 
 /// The flags that say these options again; those that are at their defaults are left out.
@@ -47,6 +49,8 @@ std::optional<std::string> objection_to_sharing(
 /// The configuration of a service for one notebook kernel. Says on stderr if the directory is not
 /// shared although asked for. Fails as make_service_config.
 Result<session::ServiceConfig> make_notebook_service(const NotebookOptions& options);
+/// As make_notebook_service(), but makes no image of the environment (begin_service).
+Result<ServiceStart> begin_notebook_service(const NotebookOptions& options);
 session::SessionOptions make_notebook_session(
     const NotebookOptions& options, const session::LimitCeilings& ceilings);
 

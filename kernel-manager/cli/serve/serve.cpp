@@ -4,6 +4,7 @@
 #include "kernel-manager/api/history.hpp"
 #include "kernel-manager/api/routes/routes.hpp"
 #include "kernel-manager/cli/log.hpp"
+#include "kernel-manager/cli/preparing/environment_preparation.hpp"
 #include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/cli/serve/egress_setup.hpp"
 #include "kernel-manager/cli/serve/listening.hpp"
@@ -28,9 +29,11 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace cellkeep::cli {
@@ -89,11 +92,74 @@ Status announce(const ServePlan& plan, const Listeners& listeners, StateDir& sta
     record.version = version_text();
     BOOST_OUTCOME_TRY(state_dir.publish(record));
     print(to_text({listeners.urls(), plan.token, plan.token_source, state_dir.path()}));
-    if (plan.ready_fd) {
-        const UniqueFd ready(*plan.ready_fd);
-        BOOST_OUTCOME_TRY(with_context(write_all(ready.get(), "READY\n"), "--ready-fd"));
-    }
     return ok();
+}
+
+/// Sessions can begin. Once.
+Status tell_ready(const ServePlan& plan) {
+    if (!plan.ready_fd) {
+        return ok();
+    }
+    const UniqueFd ready(*plan.ready_fd);
+    return with_context(write_all(ready.get(), "READY\n"), "--ready-fd");
+}
+
+/// What a build beside this process says.
+void log_preparing(std::string_view line) {
+    constexpr std::string_view kSpeaker = "cellkeep: ";
+    line.remove_prefix(line.starts_with(kSpeaker) ? kSpeaker.size() : 0);
+    log_event(LogLevel::kInfo, "preparing", {{"message", line}});
+}
+
+/// Gives the service what the image holds when that is made. If it cannot be made, the service goes
+/// on with what it has; give_up() is called if that is nothing.
+std::shared_ptr<EnvironmentPreparation> prepare_beside(
+    asio::io_context& io,
+    const ServePlan& plan,
+    const ServiceStart& start,
+    session::Service& service,
+    std::function<void(Error)> give_up) {
+    const auto provide = [&plan, &service, give_up](session::KernelCatalog catalog) {
+        if (service.preparing()) {
+            // In one turn of the loop: who reads it finds the sessions that it promises.
+            if (Status told = tell_ready(plan); told.has_error()) {
+                give_up(std::move(told).error());
+                return;
+            }
+        }
+        print_not_offered(catalog);
+        service.provide(std::move(catalog));
+        log_event(LogLevel::kInfo, "prepared");
+    };
+    const auto end =
+        [&service, provide, give_up, of_host = start.of_host](Result<session::KernelCatalog> made) {
+            if (made.has_value()) {
+                provide(std::move(made).value());
+                return;
+            }
+            log_event(LogLevel::kWarning, "preparing", {{"message", made.error().message()}});
+            if (!service.preparing()) {
+                return;  // another start tries again
+            }
+            if (of_host) {
+                provide(*of_host);
+                return;
+            }
+            give_up(std::move(made)
+                        .error()
+                        .with_context("control private_image is absent")
+                        .with_hint("Or accept the host's own files with "
+                                   "--allow-degraded=private_image."));
+        };
+    return EnvironmentPreparation::create(
+        io,
+        {.start =
+             [&io, arguments = start.build_arguments](BuildProcess::Hooks hooks) {
+                 return BuildProcess::start(io, own_program(), arguments, std::move(hooks));
+             },
+         .load = start.load,
+         .on_line = log_preparing,
+         .on_end = end});
 }
 
 /// Fails if the default kernel is none of this server's.
@@ -117,16 +183,20 @@ Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Se
 }
 
 /// What every session needs, and the kernels that are made in advance.
-Result<session::ServiceConfig> service_config(const ServePlan& plan) {
+Result<ServiceStart> plan_service(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(
-        session::ServiceConfig config,
-        make_service_config(
-            plan.sessions_max,
-            plan.allow_degraded,
-            plan.image,
-            plan.kernels,
-            plan.foreign_kernels));
-    print_not_offered(config.catalog);
+        ServiceStart start,
+        begin_service(
+            {plan.sessions_max,
+             plan.allow_degraded,
+             plan.image,
+             plan.kernels,
+             plan.foreign_kernels,
+             plan.while_preparing}));
+    session::ServiceConfig& config = start.config;
+    if (!config.preparing) {
+        print_not_offered(config.catalog);
+    }
     if (!plan.inputs.empty()) {
         BOOST_OUTCOME_TRY(config.inputs, session::InputsDirectory::open(plan.inputs));
     }
@@ -164,7 +234,7 @@ Result<session::ServiceConfig> service_config(const ServePlan& plan) {
              {"reason", to_string(hit.reason)},
              {"message", hit.message}});
     };
-    return config;
+    return start;
 }
 
 struct OpenedStore {
@@ -201,12 +271,12 @@ Status run_server(const ServePlan& plan) {
         log_event(LogLevel::kWarning, "zmq", {{"message", line}});
     };
     BOOST_OUTCOME_TRY(const auto zmq_front, jupyter::ZmqFront::create(io, std::move(zmq)));
-    BOOST_OUTCOME_TRY(session::ServiceConfig config, service_config(plan));
+    BOOST_OUTCOME_TRY(ServiceStart start, plan_service(plan));
     BOOST_OUTCOME_TRY(
         const auto egress_service,
         make_egress_service(io, plan.egress, state_dir.path() + "/egress"));
-    config.egress_service = egress_service;
-    session::Service service(io, std::move(config));
+    start.config.egress_service = egress_service;
+    session::Service service(io, std::move(start.config));
     service.add_listener(zmq_front.get());
 
     api::History history(opened.store.get(), opened.trouble);
@@ -228,6 +298,16 @@ Status run_server(const ServePlan& plan) {
         Listeners listeners, Listeners::open(io, plan.listening, application, log_request));
 
     bool stopped = false;
+    std::optional<Error> failure;
+    std::shared_ptr<EnvironmentPreparation> preparation;
+    const auto stop = [&] {
+        if (preparation) {
+            preparation->stop();
+        }
+        channels.announce_shutdown();
+        service.shutdown();
+        listeners.stop(kStopPatience, [&stopped] { stopped = true; });
+    };
     asio::signal_set signals(io, SIGINT, SIGTERM, SIGHUP);
     signals.async_wait([&](const boost::system::error_code& error, int signal) {
         if (error) {
@@ -237,13 +317,24 @@ Status run_server(const ServePlan& plan) {
         boost::system::error_code ignored;  // Ignored: nothing to do about it while stopping.
         (void)signals.clear(ignored);
         log_event(LogLevel::kInfo, "stopping", {{"signal", signal}});
-        channels.announce_shutdown();
-        service.shutdown();
-        listeners.stop(kStopPatience, [&stopped] { stopped = true; });
+        stop();
     });
     listeners.start();
     BOOST_OUTCOME_TRY(announce(plan, listeners, state_dir));
     log_event(LogLevel::kInfo, "serving", {{"url", listeners.urls().front()}, {"pid", ::getpid()}});
+    if (!service.preparing()) {
+        BOOST_OUTCOME_TRY(tell_ready(plan));
+    }
+    if (start.load) {
+        preparation = prepare_beside(io, plan, start, service, [&](Error error) {
+            failure = std::move(error);
+            boost::system::error_code ignored;  // Ignored: nothing to do about it while stopping.
+            (void)signals.cancel(ignored);
+            stop();
+        });
+        log_preparing("the image that sessions run from is being made");
+        preparation->begin();
+    }
     while (!stopped && io.run_one() > 0) {
     }
     zmq_front->stop();
@@ -255,7 +346,7 @@ Status run_server(const ServePlan& plan) {
         egress_service->stop();
     }
     log_event(LogLevel::kInfo, "stopped");
-    return ok();
+    return failure ? Status(*failure) : Status(ok());
 }
 
 }  // namespace

@@ -150,6 +150,12 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "What sessions see of the system: auto (default: a private copy, made at the first start), "
         "a digest of cellkeep image list, or host: the host's own files (needs "
         "--allow-degraded=private_image)");
+    sub->add_option(
+        "--while-preparing",
+        flags.while_preparing,
+        "What sessions run from while the private copy is made: wait (default): nothing, they wait "
+        "or are refused; stale: the copy of an older state of the same environment; host: the "
+        "host's own files (needs --allow-degraded=private_image)");
     add_language_options(*sub, flags);
     sub->add_option(
         "--inputs",
@@ -175,7 +181,10 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "--no-store",
         flags.no_store,
         "Remember sessions and executions only while they live, not in the state directory");
-    sub->add_option("--ready-fd", flags.ready_fd, "Write READY to this descriptor when serving");
+    sub->add_option(
+        "--ready-fd",
+        flags.ready_fd,
+        "Write READY to this descriptor when the server listens and sessions can begin");
     sub->add_option("--zmq-transport", flags.zmq_transport, "ipc (default) or tcp");
     sub->add_option(
         "--consecutive-failures",

@@ -77,6 +77,7 @@ bool any_key(const Visit& visit) {
            visit("no_token_on_unix_socket", &ServeOptions::no_token_on_unix_socket) ||
            visit("no_store", &ServeOptions::no_store) ||
            visit("ready_fd", &ServeOptions::ready_fd) || visit("image", &ServeOptions::image) ||
+           visit("while_preparing", &ServeOptions::while_preparing) ||
            visit("kernels", &ServeOptions::kernels) ||
            visit("foreign_kernels", &ServeOptions::foreign_kernels) ||
            visit("inputs", &ServeOptions::inputs) ||

@@ -37,6 +37,7 @@ struct ServeOptions {
     std::optional<std::vector<std::string>> kernels;          // directories of languages
     std::optional<std::vector<std::string>> foreign_kernels;  // of kernelspecs, or "auto"
     std::optional<std::string> image;                         // "auto", "host", a digest
+    std::optional<std::string> while_preparing;               // "wait", "stale", "host"
     std::optional<std::string> zmq_transport;                 // "ipc", "tcp"
     std::optional<std::string> log_level;
     std::optional<std::string> log_format;

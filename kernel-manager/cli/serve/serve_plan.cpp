@@ -169,6 +169,8 @@ Result<ServePlan> make_serve_plan(const ServeCommand& command) {
     plan.ready_fd = options.ready_fd;
     plan.inputs = options.inputs.value_or(plan.inputs);
     plan.image = options.image.value_or(plan.image);
+    BOOST_OUTCOME_TRY(
+        plan.while_preparing, parse_while_preparing(options.while_preparing.value_or("wait")));
     plan.kernels = options.kernels.value_or(plan.kernels);
     plan.foreign_kernels = options.foreign_kernels.value_or(plan.foreign_kernels);
     BOOST_OUTCOME_TRY(plan.transport, parse_transport(options.zmq_transport.value_or("ipc")));

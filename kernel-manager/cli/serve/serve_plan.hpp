@@ -7,6 +7,7 @@
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/serve/listening.hpp"
+#include "kernel-manager/cli/serve/service_setup.hpp"
 #include "kernel-manager/egress/egress_service.hpp"
 #include "kernel-manager/http/access/auth.hpp"
 #include "kernel-manager/jupyter/rest/rest_kernelspecs.hpp"
@@ -36,8 +37,9 @@ struct ServePlan {
     egress::EgressConfig egress;  // without its log and directory
     bool store = true;            // in the state directory
     std::optional<int> ready_fd;
-    std::string inputs;                        // a directory; empty: none
-    std::string image = "auto";                // service_setup.hpp
+    std::string inputs;          // a directory; empty: none
+    std::string image = "auto";  // service_setup.hpp
+    WhilePreparing while_preparing = WhilePreparing::kWait;
     std::vector<std::string> kernels;          // directories; service_setup.hpp
     std::vector<std::string> foreign_kernels;  // directories or "auto"; service_setup.hpp
     protocol::Transport transport = protocol::Transport::kIpc;

@@ -3,10 +3,14 @@
 // The session service's configuration as every command that runs sessions needs it.
 #pragma once
 
+#include "kernel-manager/image/prepare.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "protocol/support/result.hpp"
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +36,43 @@ Result<session::ServiceConfig> make_service_config(
     const std::string& image = kAutomaticImage,
     const std::vector<std::string>& kernels = {},
     const std::vector<std::string>& foreign_kernels = {});
+
+/// What sessions run from while there is no image of the environment as it is now.
+enum class WhilePreparing {
+    kWait,   // nothing: a session waits, and is refused if that takes long
+    kStale,  // the newest image of an older state of the same environment; nothing if there is none
+    kHost,   // the host's own files; needs allow_degraded to have private_image
+};
+/// "wait", "stale", "host".
+Result<WhilePreparing> parse_while_preparing(const std::string& text);
+
+struct ServiceRequest {
+    std::size_t sessions_max = 1;
+    std::vector<std::string> allow_degraded;
+    std::string image = kAutomaticImage;
+    std::vector<std::string> kernels;
+    std::vector<std::string> foreign_kernels;
+    WhilePreparing while_preparing = WhilePreparing::kWait;
+};
+
+/// A service that can begin at once.
+struct ServiceStart {
+    session::ServiceConfig config;  // preparing: until the image is loaded, there are no sessions
+    /// Set if the image is still to be made: how to load the catalog when it is. For any thread.
+    std::function<Result<session::KernelCatalog>()> load;
+    /// The command line that makes the image: of this program, without its name.
+    std::vector<std::string> build_arguments;
+    /// What serves if the image cannot be made, because private_image may be missing.
+    std::optional<session::KernelCatalog> of_host;
+};
+
+/// As make_service_config(), but makes no image of the environment, which takes minutes: it says
+/// how that is to be made beside.
+Result<ServiceStart> begin_service(const ServiceRequest& request);
+
+/// What an image of this installation, with these languages besides, is made of.
+Result<image::Sources> find_image_sources(
+    const std::vector<std::string>& kernels, const std::vector<std::string>& foreign_kernels);
 
 /// One line on stderr for each language that is not offered: why, and what gives it.
 void print_not_offered(const session::KernelCatalog& catalog);

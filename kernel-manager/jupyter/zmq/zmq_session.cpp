@@ -136,9 +136,16 @@ void ZmqSession::receive(protocol::Channel channel, const ZmqMultipart& multipar
         report(protocol::to_string(channel), opened.error());
         return;
     }
+    submit(std::move(opened.value().identities), std::move(opened.value().message));
+}
+
+void ZmqSession::submit(Identities identities, protocol::Message request) {
+    if (closed_) {
+        return;
+    }
     iopub_->look_for_subscribers();
-    std::shared_ptr<session::ReplySink> client = client_for(std::move(opened.value().identities));
-    session_->submit(std::move(opened.value().message), std::move(client));
+    std::shared_ptr<session::ReplySink> client = client_for(std::move(identities));
+    session_->submit(std::move(request), std::move(client));
 }
 
 /// Echoes the bytes. A ROUTER can never get out of step, as a REP does when its client dies between

@@ -63,6 +63,9 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
     ZmqSession& operator=(const ZmqSession&) = delete;
     ~ZmqSession() override;
 
+    /// Hands the session a request that came before this served it.
+    void submit(std::vector<std::string> identities, protocol::Message request);
+
     void on_output(const session::OutputEntry& entry) override;
     bool congested() const override;
 

@@ -16,7 +16,8 @@ import pytest
 from jupyter_client import BlockingKernelClient
 from jupyter_client.connect import write_connection_file
 
-from harness import binary, cgroups_of, image_directory
+from harness import binary, cgroups_of, image_directory, wait_until
+from held_store import held_store
 
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("JPY_")}
 
@@ -327,3 +328,49 @@ def test_a_home_directory_is_not_shared(file: Path) -> None:
     started.process.terminate()
     _, error = started.process.communicate(timeout=30)
     assert "is not shared: your home directory" in error
+
+
+@pytest.mark.timeout(300)
+def test_a_kernel_whose_image_is_being_made_answers(file: Path) -> None:
+    with held_store() as store:
+        launched = Launched(file, **store.environment)
+        try:
+            client = launched.attach()
+            said: list[dict] = []
+            cell = client.execute("print(6 * 7)")
+            while not said:
+                message = client.get_iopub_msg(timeout=60)
+                if message["parent_header"].get("msg_id") == cell:
+                    said.append(message)
+            assert said[0]["msg_type"] == "stream"
+            assert "private copy" in said[0]["content"]["text"]
+            store.add_image()
+            store.let_go()
+            reply = client.get_shell_msg(timeout=60)
+            while reply["parent_header"].get("msg_id") != cell:
+                reply = client.get_shell_msg(timeout=60)
+            assert reply["content"]["status"] == "ok"
+            texts = []
+            while "42\n" not in texts:
+                message = client.get_iopub_msg(timeout=60)
+                if message["msg_type"] == "stream":
+                    texts.append(message["content"]["text"])
+            client.stop_channels()
+        finally:
+            launched.process.terminate()
+            said_at_all, error = launched.process.communicate(timeout=30)
+        assert said_at_all == ""
+        assert "making an image" in error, error
+
+
+@pytest.mark.timeout(300)
+def test_a_kernel_that_is_ended_early_leaves_the_build(file: Path) -> None:
+    with held_store() as store:
+        launched = Launched(file, **store.environment)
+        client = launched.attach()
+        wait_until(lambda: bool(store.builders()), 60, "an image is being made")
+        client.shutdown()
+        client.stop_channels()
+        launched.process.communicate(timeout=30)
+        assert launched.process.returncode == 0
+        assert store.builders()

@@ -130,12 +130,19 @@ class Server:
         self.state_dir = Path(self.folder.name) / "state"
         self.arguments = arguments
         self.prefix: list[str] = []  # before the command: to run it as another user
+        self.environment: dict[str, str] = {}  # besides this process's
         self.listen = "127.0.0.1:0"
         self.socket_folders: set[Path] = set()
         self.http = requests.Session()
         self.http.headers["Authorization"] = f"Bearer {TOKEN}"
 
     def start(self) -> "Server":
+        self.launch()
+        self.await_ready()
+        self.attach()
+        return self
+
+    def launch(self) -> None:
         self.mounts_before = mounts()
         self.namespaces_before = network_namespaces()
         read_end, write_end = os.pipe()
@@ -149,19 +156,25 @@ class Server:
             stdin=subprocess.DEVNULL,
             stdout=self.log,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "CELLKEEP_TOKEN": TOKEN},
+            env={**os.environ, "CELLKEEP_TOKEN": TOKEN, **self.environment},
         )
         os.close(write_end)
-        ready, _, _ = select.select([read_end], [], [], READY_SECONDS_MAX)
-        said = os.read(read_end, 100) if ready else b""
-        os.close(read_end)
+        self.ready_fd = read_end
+
+    def await_ready(self) -> None:
+        """Waits until it says READY: sessions can begin."""
+        ready, _, _ = select.select([self.ready_fd], [], [], READY_SECONDS_MAX)
+        said = os.read(self.ready_fd, 100) if ready else b""
+        os.close(self.ready_fd)
         if said != b"READY\n":
             self.process.kill()
             self.process.wait()
             raise AssertionError(f"the server did not start ({said!r}):\n{self.output()}")
+
+    def attach(self) -> None:
+        """Of a server that listens."""
         self.record = json.loads((self.state_dir / "server.json").read_text(encoding="utf-8"))
         self.url = self.record["url"].rstrip("/")
-        return self
 
     def wait_until_warm(self) -> None:
         """Waits until the zygote is ready: a session made now has the zygote's imports. A test of a

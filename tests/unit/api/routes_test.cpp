@@ -2,6 +2,7 @@
 #include "kernel-manager/api/routes/routes.hpp"
 
 #include "kernel-manager/api/openapi.hpp"
+#include "kernel-manager/service/preparation.hpp"
 #include "tests/unit/api/agent_api.hpp"
 
 #include <catch2/catch.hpp>
@@ -37,6 +38,22 @@ TEST_CASE("the index names the version, the languages and the way on", "[agent][
     api.backend.warm = false;
     CHECK(
         api.ask("GET", "/healthz").json == nlohmann::json{{"status", "ok"}, {"state", "warming"}});
+    api.backend.unprepared = true;
+    CHECK(
+        api.ask("GET", "/healthz").json ==
+        nlohmann::json{{"status", "ok"}, {"state", "preparing"}});
+}
+
+TEST_CASE("a session that is asked for too early is refused with a reason", "[agent][routes]") {
+    Api api;
+    api.backend.failure = session::refuse_while_preparing();
+    const auto answer = api.ask("POST", "/v1/sessions", "{}");
+    CHECK(answer.status == 503);
+    CHECK(answer.json["type"] == "/problems/preparing");
+    CHECK_THAT(answer.json["detail"], Catch::Matchers::Contains("image that sessions run from"));
+    CHECK(answer.json.value("errors", nlohmann::json()).empty());
+    api.backend.failure = Error(ErrorCode::kUnavailable, "the host is full");
+    CHECK(api.ask("POST", "/v1/sessions", "{}").json["type"] == "/problems/unavailable");
 }
 
 TEST_CASE("the OpenAPI document describes every route", "[agent][routes]") {

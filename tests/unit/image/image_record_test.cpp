@@ -29,6 +29,19 @@ TEST_CASE("an image's record is read as it was written", "[image]") {
     CHECK(read.value().bytes == 42);
 }
 
+TEST_CASE("a record without an origin is an older version's", "[image]") {
+    ImageRecord record = example_record();
+    CHECK(ImageRecord::parse(record.to_json()).value().origin.empty());
+    record.origin = std::string(64, 'e');
+    CHECK(ImageRecord::parse(record.to_json()).value().origin == record.origin);
+    for (const nlohmann::json& wrong : {nlohmann::json("e"), nlohmann::json(1), nlohmann::json()}) {
+        auto changed = nlohmann::json::parse(record.to_json());
+        changed["origin"] = wrong;
+        CAPTURE(changed);
+        CHECK(ImageRecord::parse(changed.dump()).has_error());
+    }
+}
+
 TEST_CASE("what is no image record is refused", "[image]") {
     const auto good = nlohmann::json::parse(example_record().to_json());
     for (const auto& field : good.items()) {

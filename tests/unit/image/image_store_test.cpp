@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/image/image_store.hpp"
 
+#include "kernel-manager/image/image_scratch.hpp"
 #include "kernel-manager/image/image_verify.hpp"
 #include "tests/unit/image/image_fixture.hpp"
 
@@ -14,6 +15,8 @@
 #include <filesystem>
 #include <future>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace cellkeep::test {
 namespace {
@@ -140,7 +143,9 @@ TEST_CASE("what is not whole is not in the list, and the next build removes it",
     write_host_file(fixture.store_path + "/programs-tree-" + std::string(64, 'a') + "/x", "x");
     write_host_file(fixture.store_path + "/other/record.json", "{}");
     CHECK(fixture.store.list().value().empty());
-    const auto record = fixture.build(fixture.recipe());
+    image::Recipe recipe = fixture.recipe();
+    recipe.kind = image::Kind::kEnvironment;
+    const auto record = fixture.build(recipe);
     CHECK_FALSE(fs::exists(fixture.store_path + "/unfinished-1"));
     CHECK(fixture.store.list().value().size() == 1);
     // A record under another image's name is not listed.
@@ -148,6 +153,80 @@ TEST_CASE("what is not whole is not in the list, and the next build removes it",
         fixture.store.directory_of(record),
         fixture.store_path + "/programs-tree-" + std::string(64, 'b'));
     CHECK(fixture.store.list().value().empty());
+}
+
+TEST_CASE("a build goes on where a killed one of the same recipe was", "[image][store]") {
+    ImageFixture fixture;
+    const auto recipe = fixture.recipe();
+    const auto name = image::scratch_name(recipe, Format::kTree);
+    REQUIRE(name.has_value());
+    const std::string half = fixture.store_path + "/" + name.value();
+    fs::create_directories(half + "/tree/share");
+    fs::copy_file(fixture.host + "/share/data", half + "/tree/share/data");
+    struct stat source {};
+    REQUIRE(::stat((fixture.host + "/share/data").c_str(), &source) == 0);
+    const timespec times[2] = {{source.st_mtim.tv_sec, 0}, {source.st_mtim.tv_sec, 0}};
+    REQUIRE(::utimensat(AT_FDCWD, (half + "/tree/share/data").c_str(), times, 0) == 0);
+    REQUIRE(::chmod((half + "/tree/share/data").c_str(), 0444) == 0);
+    REQUIRE(::stat((half + "/tree/share/data").c_str(), &source) == 0);
+    write_host_file(half + "/tree/left/over", "of a source that is gone");
+    write_host_file(half + "/image.erofs", "half");
+    // Not of this recipe, and of a build of the other kind that may go on.
+    const auto other = image::scratch_name(fixture.recipe('b'), Format::kTree);
+    write_host_file(fixture.store_path + "/" + other.value() + "/tree/x", "x");
+    const std::string running = fixture.store_path + "/building-environment-0123456789abcdef";
+    const std::string removed = fixture.store_path + "/unfinished-0123456789abcdef";
+    write_host_file(running + "/tree/x", "x");
+    write_host_file(removed + "/tree/x", "x");
+
+    std::vector<std::string> said;
+    const auto record = fixture.store.build(
+        recipe, Format::kTree, [&said](const std::string& line) { said.push_back(line); });
+    REQUIRE(record.has_value());
+    CHECK(said == std::vector<std::string>{"going on with what an interrupted build has copied"});
+    struct stat now {};
+    REQUIRE(::stat((fixture.tree_of(record.value()) + "/share/data").c_str(), &now) == 0);
+    CHECK(now.st_ino == source.st_ino);
+    CHECK_FALSE(fs::exists(fixture.tree_of(record.value()) + "/left"));
+    CHECK(fixture.store.use(record.value()).has_value());
+    CHECK_FALSE(fs::exists(half));
+    CHECK_FALSE(fs::exists(fixture.store_path + "/" + other.value()));
+    CHECK(fs::exists(running));
+    CHECK(fs::exists(removed));
+}
+
+TEST_CASE("the newest image of an origin is found, whatever it was made of", "[image][store]") {
+    ImageFixture fixture;
+    image::Recipe recipe = fixture.recipe();
+    recipe.origin = std::string(64, 'e');
+    CHECK_FALSE(fixture.store.find_same_origin(recipe, Format::kTree).value());
+    (void)fixture.build(recipe);
+    change(fixture.host + "/share/data", "newer\n");
+    recipe.fingerprint = std::string(64, 'b');
+    const auto newer = fixture.build(recipe);
+    recipe.fingerprint = std::string(64, 'c');
+    const auto found = fixture.store.find_same_origin(recipe, Format::kTree).value();
+    REQUIRE(found);
+    CHECK(found->digest == newer.digest);
+    CHECK_FALSE(fixture.store.find_same_origin(recipe, Format::kErofs).value());
+    // One that an older version made gets its origin later.
+    image::Recipe plain = fixture.recipe('d');
+    change(fixture.host + "/share/data", "the third\n");
+    const auto old = fixture.build(plain);
+    CHECK(old.origin.empty());
+    REQUIRE(fixture.store.note_origin(old, std::string(64, '1')).has_value());
+    plain.origin = std::string(64, '1');
+    plain.fingerprint = std::string(64, '2');
+    CHECK(fixture.store.find_same_origin(plain, Format::kTree).value()->digest == old.digest);
+    CHECK(fixture.store.use(old).has_value());
+    image::Recipe other = recipe;
+    other.kind = image::Kind::kEnvironment;
+    CHECK_FALSE(fixture.store.find_same_origin(other, Format::kTree).value());
+    other = recipe;
+    other.origin = std::string(64, 'f');
+    CHECK_FALSE(fixture.store.find_same_origin(other, Format::kTree).value());
+    other.origin.clear();
+    CHECK_FALSE(fixture.store.find_same_origin(other, Format::kTree).value());
 }
 
 TEST_CASE("a build that fails leaves nothing", "[image][store]") {

@@ -148,6 +148,57 @@ TEST_CASE("nothing is written through a link that was copied", "[image]") {
     CHECK(writer.manifest().entries.at("door").type == EntryType::kLink);
 }
 
+TEST_CASE("what an interrupted copy finished is read, and the rest is written", "[image]") {
+    const Desk desk;
+    test::write_host_file(desk.host + "/done", "finished");
+    test::write_host_file(desk.host + "/half", "finished");
+    test::write_host_file(desk.host + "/newer", "finished");
+    const timespec before[2] = {{1'700'000'000, 0}, {1'700'000'000, 0}};
+    REQUIRE(::utimensat(AT_FDCWD, (desk.host + "/newer").c_str(), before, 0) == 0);
+    test::write_host_file(desk.host + "/tool", "finished", 0755);
+    fs::create_symlink("done", desk.host + "/link");
+    fs::create_directories(desk.host + "/folder");
+    Manifest first;
+    {
+        TreeWriter writer = desk.writer();
+        REQUIRE(writer.add_tree(desk.host, "all").has_value());
+        first = writer.manifest();
+    }
+    struct stat kept {};
+    REQUIRE(::stat((desk.out + "/all/done").c_str(), &kept) == 0);
+    // As a killed writer leaves a file: no rights of a copy, not all of the bytes.
+    REQUIRE(::chmod((desk.out + "/all/half").c_str(), 0600) == 0);
+    REQUIRE(::truncate((desk.out + "/all/half").c_str(), 3) == 0);
+    test::change(desk.out + "/all/newer", "finishes");  // its time is another one than the source's
+    REQUIRE(::chmod((desk.out + "/all/tool").c_str(), 0444) == 0);
+    fs::remove(desk.out + "/all/link");
+    fs::create_symlink("/etc/passwd", desk.out + "/all/link");
+    fs::remove(desk.out + "/all/folder");
+    fs::create_symlink(desk.host, desk.out + "/all/folder");
+    test::write_host_file(desk.out + "/all/gone/one", "the source had it before");
+    TreeWriter writer = desk.writer();
+    REQUIRE(writer.add_tree(desk.host, "all").has_value());
+    REQUIRE(writer.remove_others().has_value());
+    CHECK(writer.manifest().to_text() == first.to_text());
+    struct stat now {};
+    REQUIRE(::stat((desk.out + "/all/done").c_str(), &now) == 0);
+    CHECK(now.st_ino == kept.st_ino);
+    for (const char* name : {"done", "half", "newer", "tool"}) {
+        CHECK(test::slurp(desk.out + "/all/" + name) == "finished");
+    }
+    CHECK(fs::read_symlink(desk.out + "/all/link") == "done");
+    CHECK(fs::is_directory(fs::symlink_status(desk.out + "/all/folder")));
+    CHECK_FALSE(fs::exists(desk.out + "/all/gone"));
+}
+
+TEST_CASE("a folder where a file belongs is no copy of the file", "[image]") {
+    const Desk desk;
+    test::write_host_file(desk.host + "/file", "x");
+    fs::create_directories(desk.out + "/file/full");
+    TreeWriter writer = desk.writer();
+    CHECK(writer.add_entry(desk.host + "/file", "file").has_error());
+}
+
 TEST_CASE("a target that is no clean path inside is refused", "[image]") {
     const Desk desk;
     test::write_host_file(desk.host + "/file", "x");

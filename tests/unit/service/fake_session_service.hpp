@@ -86,8 +86,10 @@ class FakeSessionService : public SessionService {
     const KernelSpec* find_spec(const std::string& language) const override;
     LimitCeilings ceilings() const override { return {}; }
     bool ready() const override { return warm; }
+    bool preparing() const override { return unprepared; }
 
     bool warm = true;
+    bool unprepared = false;
     std::vector<NotOffered> absent;  // what not_offered() answers
 
     std::shared_ptr<FakeSession> add(SessionOptions options = {});

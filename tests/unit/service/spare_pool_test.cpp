@@ -6,8 +6,10 @@
 
 #include "kernel-manager/service/claim.hpp"
 #include "kernel-manager/warm/retry_delay.hpp"
+#include "tests/unit/service/fake_managed_session.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <catch2/catch.hpp>
@@ -131,6 +133,57 @@ TEST_CASE("a few are made at a time, of the first kind first", "[session][prespa
         io.run_for(10ms);
         CHECK(asked == std::vector<std::uint64_t>{512});
     }
+}
+
+TEST_CASE("spares of a former environment are not handed out", "[session][prespawn]") {
+    using cellkeep::session::test::FakeManagedSession;
+    boost::asio::io_context io;
+    cellkeep::session::test::Steps steps;
+    int made = 0;
+    int discarded = 0;
+    std::shared_ptr<boost::asio::steady_timer> gate;
+    const auto pool = SparePool::create(
+        io,
+        SpareDemand({{{}, 1}}, 0),
+        {.make =
+             [&](SessionOptions /*options*/) -> boost::asio::awaitable<Result<SparePool::Spare>> {
+             ++made;
+             if (gate) {
+                 boost::system::error_code cancelled;
+                 co_await gate->async_wait(
+                     boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
+             }
+             co_return std::make_shared<FakeManagedSession>("ses_" + std::to_string(made), steps);
+         },
+         .discard = [&](const SparePool::Spare& /*spare*/) { ++discarded; },
+         .has_room = [](std::size_t /*coming*/) { return true; },
+         .log = [](const std::string& /*line*/) {}});
+    SECTION("those that are ready") {
+        pool->fill();
+        io.poll();
+        CHECK(pool->size() == 1);
+        pool->renew();
+        CHECK(discarded == 1);
+        io.restart();
+        io.poll();
+    }
+    SECTION("those that are being made") {
+        gate = std::make_shared<boost::asio::steady_timer>(
+            io, boost::asio::steady_timer::time_point::max());
+        pool->fill();
+        io.poll();
+        CHECK(pool->is_making());
+        pool->renew();
+        const auto first = std::exchange(gate, nullptr);
+        first->cancel();
+        io.restart();
+        io.poll();
+        CHECK(discarded == 1);
+    }
+    CHECK(made == 2);
+    CHECK(pool->size() == 1);
+    pool->stop();
+    CHECK(discarded == 2);
 }
 
 TEST_CASE("while a client is served no spare is made, but only for a time", "[session][prespawn]") {

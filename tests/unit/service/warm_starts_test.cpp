@@ -84,6 +84,37 @@ TEST_CASE_METHOD(WarmStartsFixture, "it is ready when each has been tried", "[se
     warm->stop();
 }
 
+TEST_CASE_METHOD(WarmStartsFixture, "other languages take their places", "[service][warm]") {
+    int tries = 0;
+    const auto other = WarmStart::create(
+        io,
+        {.make_full =
+             [&tries](const std::function<bool()>& given_up) {
+                 ++tries;
+                 return fail(given_up);
+             },
+         .make_bare = fail,
+         .on_ready = [] {},
+         .log = [](const std::string&) {}});
+    SECTION("that begin when they are told to") {
+        warm->replace({{"other", other}});
+        CHECK_FALSE(warm->are_ready());
+        warm->begin();
+    }
+    SECTION("that begin at once if the former ones had") {
+        warm->begin();
+        warm->replace({{"other", other}});
+    }
+    test::begin_wait(io, wait("other"), done);
+    run_until_done();
+    CHECK(warm->are_ready());
+    CHECK(tries == 1);
+    done.reset();
+    test::begin_wait(io, wait("python"), done);
+    CHECK(done.has_value());  // it has no warm start any more
+    warm->stop();
+}
+
 TEST_CASE("a server without warm starts is ready", "[service][warm]") {
     const auto none = WarmStarts::create({}, {});
     none->begin();
