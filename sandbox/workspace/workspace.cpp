@@ -4,6 +4,7 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/workspace/workspace_access.hpp"
+#include "sandbox/workspace/workspace_listing.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -37,16 +38,6 @@ EntryKind kind_of(const struct stat& info) {
                                    : EntryKind::kOther;
 }
 
-Entry entry_of(const std::string& path, const struct stat& info) {
-    Entry entry;
-    entry.path = path;
-    const EntryKind kind = kind_of(info);
-    entry.kind = kind == EntryKind::kLink ? EntryKind::kOther : kind;
-    entry.bytes = S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size) : 0;
-    entry.modified = modified_at(info);
-    return entry;
-}
-
 std::pair<std::string, std::string> split_parent(const std::string& path) {
     const std::size_t slash = path.rfind('/');
     if (slash == std::string::npos) {
@@ -73,6 +64,16 @@ Result<UniqueFd> make_directories_beneath(int root, const std::string& path) {
 }
 
 }  // namespace
+
+Entry entry_of(const std::string& path, const struct stat& info) {
+    Entry entry;
+    entry.path = path;
+    const EntryKind kind = kind_of(info);
+    entry.kind = kind == EntryKind::kLink ? EntryKind::kOther : kind;
+    entry.bytes = S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size) : 0;
+    entry.modified = modified_at(info);
+    return entry;
+}
 
 FileState file_state(const struct stat& info) {
     constexpr std::int64_t kSecond = 1'000'000'000;
@@ -214,43 +215,9 @@ Status Workspace::Upload::commit() {
 }
 
 Result<std::vector<Entry>> Workspace::list(const std::string& path) const {
-    const GuestIdentity identity(file_uid_, file_gid_);
-    BOOST_OUTCOME_TRY(auto fd, open_directory_beneath(directory_fd_, path, O_RDONLY));
-    const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(fd.get()), &::closedir);
-    if (!directory) {
-        return workspace_failure(errno, "opendir", path);
-    }
-    const int directory_fd = fd.release();  // fdopendir(3) took it.
-    std::vector<Entry> entries;
-    std::size_t seen = 0;
-    // One thread owns this DIR (readdir(3)).
-    while (const dirent* found = ::readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
-        const std::string name = found->d_name;
-        if (name == "." || name == "..") {
-            continue;
-        }
-        // Counted before anything is passed over: what the guest can name bounds this loop, too.
-        if (++seen > kListEntriesMax) {
-            return Error(
-                ErrorCode::kLimitExceeded,
-                "list(" + path + "): more than " + std::to_string(kListEntriesMax) + " entries");
-        }
-        if (name.starts_with(kUploadPrefix)) {
-            continue;
-        }
-        struct stat info {};
-        if (::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) < 0) {
-            if (errno == ENOENT) {
-                continue;  // The guest removed it in the meantime.
-            }
-            return workspace_failure(errno, "stat", name);
-        }
-        entries.push_back(entry_of(path.empty() ? name : path + "/" + name, info));
-    }
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-        return a.path < b.path;
-    });
-    return entries;
+    BOOST_OUTCOME_TRY(auto listing, DirectoryListing::open(*this, path));
+    BOOST_OUTCOME_TRY(listing.read_some(kListEntriesMax + 3));  // ".", ".." and one too many
+    return listing.take();
 }
 
 Result<UniqueFd> Workspace::open_directory(const std::string& path) const {
@@ -305,6 +272,7 @@ Status Workspace::remove(const std::string& path) const {
     const GuestIdentity identity(file_uid_, file_gid_);
     const auto [parent, name] = split_parent(path);
     BOOST_OUTCOME_TRY(const auto directory, open_directory_beneath(directory_fd_, parent, O_PATH));
+    BOOST_OUTCOME_TRY(check_no_mount(directory.get(), name));
     if (::unlinkat(directory.get(), name.c_str(), 0) == 0) {
         return ok();
     }

@@ -53,6 +53,7 @@ struct FileState {
 
 /// From what stat(2) and its kin say.
 FileState file_state(const struct stat& info);
+Entry entry_of(const std::string& path, const struct stat& info);
 
 /// What the name of an upload on its way begins with.
 inline constexpr std::string_view kUploadPrefix = ".cellkeep-upload-";
@@ -123,7 +124,7 @@ class Workspace {
     /// A directory for reading its entries; what they are must be asked of this descriptor without
     /// following links.
     Result<UniqueFd> open_directory(const std::string& path) const;
-    /// Removes a file or an empty directory.
+    /// Removes a file or an empty directory. kPermissionDenied if something is mounted there.
     Status remove(const std::string& path) const;
 
     int directory_fd() const { return directory_fd_; }

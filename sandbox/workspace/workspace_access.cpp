@@ -32,6 +32,21 @@ GuestIdentity::~GuestIdentity() {
     }
 }
 
+Status check_no_mount(int directory, const std::string& name) {
+    struct statx info {};
+    // statx(2) follows mounts at the last component, which unlinkat(2) does not.
+    constexpr int kFlags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
+    if (::statx(directory, name.c_str(), kFlags, STATX_TYPE, &info) < 0) {
+        return ok();  // what follows says why
+    }
+    if ((info.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) {
+        return Error(
+            ErrorCode::kPermissionDenied,
+            "remove(" + name + "): the operator's input is mounted there");
+    }
+    return ok();
+}
+
 Error workspace_failure(int error, const std::string& operation, const std::string& path) {
     Error plain = Error::from_errno(error, operation + "(" + path + ")");
     switch (error) {

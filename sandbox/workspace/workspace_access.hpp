@@ -34,6 +34,11 @@ Error workspace_failure(int error, const std::string& operation, const std::stri
 /// and errno. O_NONBLOCK everywhere: no fifo and no lease of the guest's may hold the server up.
 int open_beneath(int directory, const std::string& path, int flags, mode_t mode);
 
+/// kPermissionDenied if something is mounted at this name of the directory, in the mount namespace
+/// of the directory's descriptor. unlink(2) and its kin refuse only what is mounted in the caller's
+/// own namespace: from here they would take an input's mount away from the guest.
+Status check_no_mount(int directory, const std::string& name);
+
 /// As open_beneath, for directories.
 Result<UniqueFd> open_directory_beneath(int directory, const std::string& path, int flags);
 

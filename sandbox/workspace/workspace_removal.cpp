@@ -10,8 +10,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,10 +17,7 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-struct OpenDirectory {
-    std::unique_ptr<DIR, int (*)(DIR*)> stream;
-    std::string name;  // in its parent
-};
+using OpenDirectory = Removal::OpenDirectory;
 
 Result<OpenDirectory> open_one(int parent, const std::string& name) {
     BOOST_OUTCOME_TRY(auto fd, open_directory_beneath(parent, name, O_RDONLY));
@@ -35,12 +30,28 @@ Result<OpenDirectory> open_one(int parent, const std::string& name) {
     return OpenDirectory{std::move(stream), name};
 }
 
-/// Removes the plain entries of a directory up to the next directory in it, whose name it returns.
-Result<std::optional<std::string>> remove_plain(OpenDirectory& directory, std::size_t& removed) {
+enum class Stop {
+    kEnd,        // of the directory
+    kDirectory,  // there is one in it
+    kSlice,      // enough for now
+};
+
+struct Stopped {
+    Stop why = Stop::kEnd;
+    std::string name;  // of the directory
+};
+
+/// Removes the plain entries of a directory up to the next directory in it, or until `removed` is
+/// `slice_end`.
+Result<Stopped> remove_plain(
+    OpenDirectory& directory, std::size_t& removed, std::size_t slice_end) {
     const int fd = ::dirfd(directory.stream.get());
-    // One thread owns this DIR (readdir(3)).
-    while (const dirent* found =
-               ::readdir(directory.stream.get())) {  // NOLINT(concurrency-mt-unsafe)
+    while (removed < slice_end) {
+        // One thread owns this DIR (readdir(3)).
+        const dirent* found = ::readdir(directory.stream.get());  // NOLINT(concurrency-mt-unsafe)
+        if (found == nullptr) {
+            return Stopped{Stop::kEnd, ""};
+        }
         const std::string name = found->d_name;
         if (name == "." || name == "..") {
             continue;
@@ -50,15 +61,16 @@ Result<std::optional<std::string>> remove_plain(OpenDirectory& directory, std::s
                 ErrorCode::kLimitExceeded,
                 "remove: more than " + std::to_string(kRemovedEntriesMax) + " entries");
         }
+        BOOST_OUTCOME_TRY(check_no_mount(fd, name));
         if (::unlinkat(fd, name.c_str(), 0) == 0 || errno == ENOENT) {
             continue;
         }
         if (errno != EISDIR && errno != EPERM) {
             return workspace_failure(errno, "remove", name);
         }
-        return std::optional<std::string>(name);
+        return Stopped{Stop::kDirectory, name};
     }
-    return std::optional<std::string>();
+    return Stopped{Stop::kSlice, ""};
 }
 
 /// Moves a directory that is too deep to be opened in its place up to the one that is removed:
@@ -83,46 +95,63 @@ Status remove_directory(int parent, const std::string& name) {
 
 }  // namespace
 
-Status remove_all(const Workspace& workspace, const std::string& path) {
+Result<Removal> Removal::begin(const Workspace& workspace, const std::string& path) {
     if (path.empty()) {
         return Error(ErrorCode::kInvalidArgument, "remove: the workspace itself stays");
     }
+    Removal removal(workspace.file_uid(), workspace.file_gid());
     BOOST_OUTCOME_TRY(const auto state, workspace.state(path));
     if (state.kind != EntryKind::kDirectory) {
-        return workspace.remove(path);
+        BOOST_OUTCOME_TRY(workspace.remove(path));
+        return removal;
     }
-    const GuestIdentity identity(workspace.file_uid(), workspace.file_gid());
+    const GuestIdentity identity(removal.uid_, removal.gid_);
     const std::size_t slash = path.rfind('/');
     const std::string parent = slash == std::string::npos ? "" : path.substr(0, slash);
     const std::string top = slash == std::string::npos ? path : path.substr(slash + 1);
     BOOST_OUTCOME_TRY(
-        const auto parent_fd, open_directory_beneath(workspace.directory_fd(), parent, O_PATH));
-    std::vector<OpenDirectory> open;
-    BOOST_OUTCOME_TRY(auto first, open_one(parent_fd.get(), top));
-    open.push_back(std::move(first));
-    std::size_t removed = 0;
-    bool lifted = false;
-    while (!open.empty()) {
-        BOOST_OUTCOME_TRY(const auto inner, remove_plain(open.back(), removed));
-        if (inner && open.size() >= kRemovedDepthMax) {
-            BOOST_OUTCOME_TRY(lift(open, *inner));
-            lifted = true;
+        removal.parent_, open_directory_beneath(workspace.directory_fd(), parent, O_PATH));
+    BOOST_OUTCOME_TRY(auto first, open_one(removal.parent_.get(), top));
+    removal.open_.push_back(std::move(first));
+    return removal;
+}
+
+Result<bool> Removal::remove_some(std::size_t entries) {
+    const GuestIdentity identity(uid_, gid_);
+    const std::size_t slice_end = removed_ + entries;
+    while (!open_.empty()) {
+        BOOST_OUTCOME_TRY(const auto stopped, remove_plain(open_.back(), removed_, slice_end));
+        if (stopped.why == Stop::kSlice) {
+            return true;
+        }
+        const bool inner = stopped.why == Stop::kDirectory;
+        if (inner && open_.size() >= kRemovedDepthMax) {
+            BOOST_OUTCOME_TRY(lift(open_, stopped.name));
+            lifted_ = true;
             continue;
         }
-        if (!inner && open.size() == 1 && std::exchange(lifted, false)) {
-            ::rewinddir(open.front().stream.get());  // what was lifted may not have been seen
+        if (!inner && open_.size() == 1 && std::exchange(lifted_, false)) {
+            ::rewinddir(open_.front().stream.get());  // what was lifted may not have been seen
             continue;
         }
         if (inner) {
-            BOOST_OUTCOME_TRY(auto next, open_one(::dirfd(open.back().stream.get()), *inner));
-            open.push_back(std::move(next));
+            BOOST_OUTCOME_TRY(
+                auto next, open_one(::dirfd(open_.back().stream.get()), stopped.name));
+            open_.push_back(std::move(next));
             continue;
         }
-        const std::string name = open.back().name;
-        open.pop_back();
-        const int above = open.empty() ? parent_fd.get() : ::dirfd(open.back().stream.get());
+        const std::string name = open_.back().name;
+        open_.pop_back();
+        const int above = open_.empty() ? parent_.get() : ::dirfd(open_.back().stream.get());
         BOOST_OUTCOME_TRY(remove_directory(above, name));
     }
+    return false;
+}
+
+Status remove_all(const Workspace& workspace, const std::string& path) {
+    BOOST_OUTCOME_TRY(auto removal, Removal::begin(workspace, path));
+    BOOST_OUTCOME_TRY(const bool more, removal.remove_some(kRemovedEntriesMax + 1));
+    CELLKEEP_CHECK(!more);  // so many entries are an error
     return ok();
 }
 

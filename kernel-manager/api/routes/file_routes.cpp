@@ -6,15 +6,24 @@
 #include "kernel-manager/execution/artifacts/media_type.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/http/message/range.hpp"
+#include "protocol/json.hpp"
+#include "protocol/support/next_turn.hpp"
 #include "sandbox/workspace/workspace.hpp"
+#include "sandbox/workspace/workspace_listing.hpp"
 #include "sandbox/workspace/workspace_removal.hpp"
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::api {
 
 namespace {
+
+/// Entries of a directory that are read, described or removed before other work has its turn.
+constexpr std::size_t kFileSliceEntries = 256;
 
 /// The whole file or a range of it.
 http::Response send_file(
@@ -87,15 +96,35 @@ boost::asio::awaitable<http::Response> list_files(http::Request& request, FilePl
     if (workspace.has_error()) {
         co_return std::move(workspace).error();
     }
-    const auto entries = workspace.value().list(place.path);
-    if (entries.has_error()) {
-        co_return list_problem(entries.error());
+    auto opened = sandbox::DirectoryListing::open(workspace.value(), place.path);
+    if (opened.has_error()) {
+        co_return list_problem(opened.error());
     }
-    nlohmann::json list = nlohmann::json::array();
-    for (const sandbox::Entry& entry : entries.value()) {
-        list.push_back(entry_json(*place.session, entry));
+    sandbox::DirectoryListing listing = std::move(opened).value();
+    while (true) {
+        const auto more = listing.read_some(kFileSliceEntries);
+        if (more.has_error()) {
+            co_return list_problem(more.error());
+        }
+        if (!more.value()) {
+            break;
+        }
+        co_await next_turn();
     }
-    co_return http::make_json(200, {{"path", place.path}, {"entries", std::move(list)}});
+    std::string text = "[";
+    std::size_t described = 0;
+    const std::vector<sandbox::Entry> entries = listing.take();
+    for (const sandbox::Entry& entry : entries) {
+        if (++described % kFileSliceEntries == 0) {
+            co_await next_turn();
+        }
+        text +=
+            (text.size() == 1 ? "" : ",") + protocol::dump_json(entry_json(*place.session, entry));
+    }
+    http::Response response = http::make_json(200, nlohmann::json::object());
+    response.body = "{\"entries\":" + std::move(text) +
+                    "],\"path\":" + protocol::dump_json(nlohmann::json(place.path)) + "}";
+    co_return response;
 }
 
 boost::asio::awaitable<http::Response> get_file(http::Request& request, FilePlace place) {
@@ -121,6 +150,29 @@ boost::asio::awaitable<http::Response> get_file(http::Request& request, FilePlac
     co_return send_file(request, place.path, std::move(opened).value());
 }
 
+boost::asio::awaitable<Status> remove_one(sandbox::Workspace workspace, std::string path) {
+    co_return workspace.remove(path);
+}
+
+boost::asio::awaitable<Status> remove_in_slices(sandbox::Workspace workspace, std::string path) {
+    auto begun = sandbox::Removal::begin(workspace, path);
+    if (begun.has_error()) {
+        co_return std::move(begun).error();
+    }
+    // From here on the workspace may be gone: the removal has what it needs.
+    sandbox::Removal removal = std::move(begun).value();
+    while (true) {
+        const auto more = removal.remove_some(kFileSliceEntries);
+        if (more.has_error()) {
+            co_return more.error();
+        }
+        if (!more.value()) {
+            co_return ok();
+        }
+        co_await next_turn();
+    }
+}
+
 boost::asio::awaitable<http::Response> remove_file(http::Request& request, FilePlace place) {
     const std::string recursive = request.target.find_query("recursive").value_or("false");
     if (recursive != "true" && recursive != "false") {
@@ -140,8 +192,9 @@ boost::asio::awaitable<http::Response> remove_file(http::Request& request, FileP
     if (auto refused = check_conditions(request.headers, tag)) {
         co_return std::move(*refused);
     }
-    const Status removed = recursive == "true" ? sandbox::remove_all(workspace.value(), place.path)
-                                               : workspace.value().remove(place.path);
+    auto work = recursive == "true" ? remove_in_slices(workspace.value(), place.path)
+                                    : remove_one(workspace.value(), place.path);
+    const Status removed = co_await std::move(work);
     if (removed.has_error()) {
         co_return removal_problem(removed.error());
     }

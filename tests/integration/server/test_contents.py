@@ -226,3 +226,15 @@ def test_inputs_are_read_only(server: Server) -> None:
     assert contents.save("data/prices.csv", "x") == 409
     assert contents.ask("DELETE", "data/prices.csv").status_code == 409
     assert session.delete() == 204
+
+
+def test_an_input_in_a_directory_that_the_guest_moved_stays_mounted(server: Server) -> None:
+    session = server.create(files=[{"path": "data/prices.csv", "from": "prices.csv"}])
+    moved = session.execute("import os\nos.rename('data', 'moved')\nopen('moved/own', 'w').close()")
+    assert moved["status"] == "ok", moved
+    for path in ("moved?recursive=true", "moved/prices.csv"):
+        removed = server.request("DELETE", session.path + "/files/" + path)
+        assert removed.status_code == 403, removed.text
+    assert session.value("open('moved/prices.csv').read()") == repr("tea,3\n")
+    assert server.request("DELETE", session.path + "/files/moved/own").status_code in (204, 404)
+    assert session.delete() == 204

@@ -209,6 +209,24 @@ TEST_CASE("a file below a plain file is a conflict", "[agent][files]") {
     CHECK(api.ask("GET", kFiles + "/plain/below").status == 404);
 }
 
+TEST_CASE("a directory of a thousand entries is listed and removed whole", "[agent][files]") {
+    Api api;
+    api.backend.add();
+    std::filesystem::create_directory(api.backend.directory() + "/d");
+    for (std::size_t i = 0; i < 1'000; ++i) {
+        const std::ofstream made(api.backend.directory() + "/d/" + std::to_string(i));
+        REQUIRE(made.good());
+    }
+    const auto listed = api.ask("GET", kFiles + "?path=d");
+    CHECK(listed.status == 200);
+    CHECK(listed.json["path"] == "d");
+    REQUIRE(listed.json["entries"].size() == 1'000);
+    CHECK(listed.json["entries"][0]["path"] == "d/0");
+    CHECK(api.ask("DELETE", kFiles + "/d").status == 409);
+    CHECK(api.ask("DELETE", kFiles + "/d?recursive=true").status == 204);
+    CHECK_FALSE(std::filesystem::exists(api.backend.directory() + "/d"));
+}
+
 TEST_CASE("a directory of too many entries says so", "[agent][files]") {
     Api api;
     api.backend.add();

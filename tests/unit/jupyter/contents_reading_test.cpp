@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What GET of /api/contents says of files.
+#include "kernel-manager/jupyter/rest/contents/contents_turns.hpp"
 #include "kernel-manager/jupyter/rest/contents/limits.hpp"
 #include "protocol/base64.hpp"
 #include "protocol/sha256.hpp"
@@ -46,6 +47,22 @@ TEST_CASE("a text file has the members of Jupyter Server's model", "[contents]")
     CHECK(bare.json["content"].is_null());
     CHECK(bare.json["format"].is_null());
     CHECK(bare.json["size"] == 9);
+}
+
+TEST_CASE("a directory of more entries than a slice has is listed whole", "[contents]") {
+    ReadingFixture rest;
+    constexpr std::size_t kFiles = 2 * kContentsSliceEntries + 1;
+    for (std::size_t i = 0; i < kFiles; ++i) {
+        rest.put("f" + std::to_string(i), "x");
+    }
+    rest.put(".hidden", "x");
+    const auto answer = rest.get("");
+    CHECK(answer.status == 200);
+    CHECK(answer.json["format"] == "json");
+    CHECK(answer.json["type"] == "directory");
+    REQUIRE(answer.json["content"].size() == kFiles);
+    CHECK(answer.json["content"][0]["name"] == "f0");
+    CHECK(answer.json["content"][0]["type"] == "file");
 }
 
 TEST_CASE("bytes that are no text come as base64", "[contents]") {

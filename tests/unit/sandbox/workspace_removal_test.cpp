@@ -3,6 +3,14 @@
 
 #include "tests/support/temporary_workspace.hpp"
 
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <future>
+#include <thread>
+
 namespace cellkeep::sandbox {
 namespace {
 
@@ -46,6 +54,66 @@ TEST_CASE("a removal ends at kRemovedEntriesMax and can go on", "[removal]") {
     CHECK(remove_all(files.workspace(), "d").error().code() == ErrorCode::kLimitExceeded);
     CHECK(remove_all(files.workspace(), "d").has_value());
     CHECK_FALSE(std::filesystem::exists(files.path("d")));
+}
+
+TEST_CASE("a removal goes in slices, and outlives its workspace", "[removal]") {
+    const TemporaryWorkspace files;
+    constexpr std::size_t kFiles = 25;
+    for (std::size_t i = 0; i < kFiles; ++i) {
+        files.write("d/" + std::to_string(i % 5) + "/" + std::to_string(i), "x");
+    }
+    UniqueFd own(::dup(files.fd()));
+    auto begun = Removal::begin(
+        Workspace(own.get(), files.workspace().file_uid(), files.workspace().file_gid()), "d");
+    REQUIRE(begun.has_value());
+    own.reset();
+    std::size_t slices = 1;
+    while (begun.value().remove_some(10).value()) {
+        ++slices;
+    }
+    CHECK(slices == (kFiles + 5) / 10 + 1);  // the directories count
+    CHECK_FALSE(std::filesystem::exists(files.path("d")));
+    CHECK_FALSE(begun.value().remove_some(1).value());
+}
+
+TEST_CASE("what is mounted for the guest alone is not removed", "[removal]") {
+    if (::geteuid() != 0) {
+        WARN("takes root to mount");
+        return;
+    }
+    const TemporaryWorkspace files;
+    files.write("input", "the operator's");
+    files.write("d/e/place", "");
+    files.write("d/other", "x");
+    // As a sandbox: a mount namespace that the server is not in.
+    std::promise<int> opened;
+    std::promise<void> ended;
+    std::thread guest([&] {
+        const std::string place = files.path("d/e/place");
+        const bool mounted =
+            ::unshare(CLONE_NEWNS) == 0 &&
+            ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+            ::mount(files.path("input").c_str(), place.c_str(), nullptr, MS_BIND, nullptr) == 0;
+        opened.set_value(
+            mounted ? ::open(files.path(".").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC) : -1);
+        ended.get_future().wait();
+    });
+    const UniqueFd inside(opened.get_future().get());
+    const Workspace workspace(
+        inside.get(), files.workspace().file_uid(), files.workspace().file_gid());
+    const Status whole = inside ? remove_all(workspace, "d") : Status(ok());
+    const Status one = inside ? workspace.remove("d/e/place") : Status(ok());
+    const bool kept = std::filesystem::exists(files.path("d/e/place"));
+    ended.set_value();
+    guest.join();
+    REQUIRE(inside.valid());
+    REQUIRE(whole.has_error());
+    CHECK(whole.error().code() == ErrorCode::kPermissionDenied);
+    REQUIRE(one.has_error());
+    CHECK(one.error().code() == ErrorCode::kPermissionDenied);
+    CHECK(kept);
+    // Without the mount it goes.
+    CHECK(remove_all(files.workspace(), "d").has_value());
 }
 
 TEST_CASE("a tree deeper than kRemovedDepthMax is removed too", "[removal]") {

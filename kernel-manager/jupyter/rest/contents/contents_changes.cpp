@@ -2,6 +2,7 @@
 #include "kernel-manager/jupyter/rest/contents/contents_changes.hpp"
 
 #include "kernel-manager/jupyter/rest/contents/content_writer.hpp"
+#include "kernel-manager/jupyter/rest/contents/contents_listing.hpp"
 #include "kernel-manager/jupyter/rest/contents/contents_model.hpp"
 #include "kernel-manager/jupyter/rest/contents/contents_turns.hpp"
 #include "kernel-manager/jupyter/rest/contents/limits.hpp"
@@ -269,25 +270,55 @@ Status move_contents(const ContentsPlace& from, const ContentsPlace& to) {
     return ok();
 }
 
-Status remove_contents(const ContentsPlace& place) {
-    BOOST_OUTCOME_TRY(check_no_input(place));
-    BOOST_OUTCOME_TRY(const auto entry, find_entry(place));
-    BOOST_OUTCOME_TRY(const auto workspace, workspace_of(place));
-    if (entry.kind != sandbox::EntryKind::kDirectory) {
-        const Status gone = workspace.remove(checkpoint_path(place.path));
+boost::asio::awaitable<Status> remove_contents(ContentsPlace place) {
+    BOOST_OUTCOME_CO_TRY(check_no_input(place));
+    auto entry = find_entry(place);
+    if (entry.has_error()) {
+        co_return std::move(entry).error();
+    }
+    auto workspace = workspace_of(place);
+    if (workspace.has_error()) {
+        co_return std::move(workspace).error();
+    }
+    if (entry.value().kind != sandbox::EntryKind::kDirectory) {
+        const Status gone = workspace.value().remove(checkpoint_path(place.path));
         if (gone.has_error() && !is_absent(gone)) {
-            return gone.error();
+            co_return gone.error();
         }
-        return workspace.remove(place.path);
+        co_return workspace.value().remove(place.path);
     }
     const std::string checkpoints = join_path(place.path, kCheckpointDirectory);
-    BOOST_OUTCOME_TRY(const auto entries, workspace.list(place.path));
-    const bool empty = std::all_of(
-        entries.begin(), entries.end(), [&](const auto& each) { return each.path == checkpoints; });
-    if (!empty) {
-        return unfit_order("Directory " + place.api_path() + " not empty");
+    auto entries = co_await list_in_slices(workspace.value(), place.path);
+    if (entries.has_error()) {
+        co_return std::move(entries).error();
     }
-    return sandbox::remove_all(workspace, place.path);
+    const bool empty =
+        std::all_of(entries.value().begin(), entries.value().end(), [&](const auto& each) {
+            return each.path == checkpoints;
+        });
+    if (!empty) {
+        co_return unfit_order("Directory " + place.api_path() + " not empty");
+    }
+    // The session may have ended meanwhile.
+    auto still = workspace_of(place);
+    if (still.has_error()) {
+        co_return std::move(still).error();
+    }
+    auto begun = sandbox::Removal::begin(still.value(), place.path);
+    if (begun.has_error()) {
+        co_return std::move(begun).error();
+    }
+    sandbox::Removal removal = std::move(begun).value();
+    while (true) {
+        const auto more = removal.remove_some(kContentsSliceEntries);
+        if (more.has_error()) {
+            co_return more.error();
+        }
+        if (!more.value()) {
+            co_return ok();
+        }
+        co_await next_turn();
+    }
 }
 
 }  // namespace cellkeep::jupyter

@@ -38,6 +38,6 @@ Result<std::string> name_of_copy(const ContentsPlace& from, const ContentsPlace&
 Status move_contents(const ContentsPlace& from, const ContentsPlace& to);
 /// Removes the file's checkpoint with it. kInvalidArgument if it is a directory with more in it
 /// than checkpoints.
-Status remove_contents(const ContentsPlace& place);
+boost::asio::awaitable<Status> remove_contents(ContentsPlace place);
 
 }  // namespace cellkeep::jupyter

@@ -4,6 +4,7 @@
 #include "kernel-manager/jupyter/rest/contents/contents_changes.hpp"
 #include "kernel-manager/jupyter/rest/contents/contents_checkpoints.hpp"
 #include "kernel-manager/jupyter/rest/contents/contents_failures.hpp"
+#include "kernel-manager/jupyter/rest/contents/contents_listing.hpp"
 #include "kernel-manager/jupyter/rest/contents/contents_model.hpp"
 #include "kernel-manager/jupyter/rest/contents/limits.hpp"
 #include "kernel-manager/jupyter/rest/rest_failures.hpp"
@@ -40,31 +41,6 @@ Status check_changeable(const ContentsPlace& place) {
             "and its name cannot be changed.");
     }
     return ok();
-}
-
-http::Response list_directory(const ContentsPlace& place, nlohmann::json model) {
-    const auto workspace = workspace_of(place);
-    if (workspace.has_error()) {
-        return contents_failure(workspace.error());
-    }
-    const auto entries = workspace.value().list(place.path);
-    if (entries.has_error()) {
-        return contents_failure(entries.error());
-    }
-    nlohmann::json list = nlohmann::json::array();
-    for (const sandbox::Entry& entry : entries.value()) {
-        const bool is_input = place.session->inputs().contains(entry.path);
-        const auto shown = is_input ? describe_contents(place.at(entry.path))
-                                    : Result<nlohmann::json>(entry_model(place, entry));
-        const bool hidden = name_of(entry.path).starts_with('.');
-        if (!hidden && shown.has_value() &&
-            (is_input || entry.kind != sandbox::EntryKind::kOther)) {
-            list.push_back(shown.value());
-        }
-    }
-    model["content"] = std::move(list);
-    model["format"] = "json";
-    return http::make_json(200, model);
 }
 
 /// What the client takes it for must fit what it is.
@@ -158,8 +134,12 @@ ContentsRoutes::Answer ContentsRoutes::get(http::Request& request) {
         co_return contents_failure(fits.error());
     }
     if (model.value()["type"] == "directory") {
-        co_return query.value().content ? list_directory(place.value(), std::move(model).value())
-                                        : http::make_json(200, model.value());
+        if (!query.value().content) {
+            co_return http::make_json(200, model.value());
+        }
+        http::Response listed =
+            co_await list_directory(std::move(place).value(), std::move(model).value());
+        co_return listed;
     }
     http::Response answer =
         co_await get_file(std::move(place).value(), query.value(), request.principal);
@@ -375,7 +355,7 @@ ContentsRoutes::Answer ContentsRoutes::remove(http::Request& request) {
             co_await serve_checkpoints("DELETE", std::move(place).value(), address->id);
         co_return answer;
     }
-    const Status removed = remove_contents(place.value());
+    const Status removed = co_await remove_contents(std::move(place).value());
     co_return removed.has_error() ? contents_failure(removed.error()) : http::make_empty(204);
 }
 
