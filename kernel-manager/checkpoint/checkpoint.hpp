@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cellkeep::checkpoint {
 
@@ -39,6 +40,23 @@ std::string_view to_string(NotForkable::Why why);
 /// What becomes of threads besides the one that runs cells.
 enum class OnThreads { kRefuse, kDrop };
 
+/// Things of the workspace that could not be kept, of which one checkpoint has the names.
+inline constexpr std::size_t kUnkeptNamedMax = 16;
+
+/// The files of /workspace that a checkpoint keeps.
+struct FilesSummary {
+    std::size_t count = 0;    // directories and links too
+    std::uint64_t bytes = 0;  // of all; checkpoints share equal contents
+    /// False: there were more than can be looked at.
+    bool complete = true;
+    std::size_t unkept_count = 0;
+    struct Unkept {
+        std::string path;
+        std::string reason;  // a name of the wire
+    };
+    std::vector<Unkept> unkept;  // the first kUnkeptNamedMax
+};
+
 struct Checkpoint {
     std::string id;                        // "ckp_" and 24 hexadecimal digits
     std::optional<std::string> parent;     // that the copied interpreter had come from
@@ -47,6 +65,14 @@ struct Checkpoint {
     std::int32_t execution_count = 0;      // of the interpreter
     std::chrono::system_clock::time_point created_at;
     Lost lost;
+    FilesSummary files;
+    /// Of its process, shared with no other; nullopt: not measured.
+    std::optional<std::uint64_t> private_bytes;
+};
+
+struct CheckpointList {
+    std::vector<Checkpoint> checkpoints;  // oldest first
+    std::uint64_t stored_bytes = 0;       // of contents of files, each once
 };
 
 /// What a caller asks for, and gets.
@@ -57,7 +83,8 @@ struct CheckpointOrder {
 struct CheckpointMade {
     std::optional<NotForkable> refused;  // then there is nothing else here
     Checkpoint checkpoint;
-    std::optional<std::string> evicted;  // the id of the one that had to go
+    bool unchanged = false;            // it is an earlier one: nothing has happened since then
+    std::vector<std::string> evicted;  // the ids of those that had to go
 };
 
 struct RollbackOrder {
@@ -69,7 +96,16 @@ struct RolledBack {
     std::optional<NotForkable> refused;  // the state to be left cannot be kept, and nothing is done
     Lost lost;                           // of the checkpoint
     std::optional<std::string> left_as;  // the checkpoint of the state that was left
-    std::optional<std::string> evicted;
+    std::vector<std::string> evicted;
+    /// Of the files of /workspace.
+    std::size_t files_written = 0;
+    std::size_t files_removed = 0;
+    std::size_t files_failed = 0;  // are not as they were
+    struct Failure {
+        std::string path;
+        std::string why;
+    };
+    std::vector<Failure> failures;  // the first kFailuresNamedMax
 };
 
 /// Why there is a checkpoint no more.

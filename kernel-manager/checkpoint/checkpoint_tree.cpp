@@ -32,22 +32,27 @@ std::string_view to_string(Gone why) {
     return "died";
 }
 
-Result<std::optional<std::string>> CheckpointTree::find_victim(std::string_view kept) const {
-    if (checkpoints_.size() < checkpoints_max_) {
-        return std::optional<std::string>();
-    }
+std::optional<std::string> CheckpointTree::find_oldest(std::string_view kept) const {
     const auto oldest =
         std::find_if(checkpoints_.begin(), checkpoints_.end(), [&](const Checkpoint& one) {
             return !one.label.has_value() && one.id != kept;
         });
-    if (oldest == checkpoints_.end()) {
+    return oldest == checkpoints_.end() ? std::nullopt : std::optional(oldest->id);
+}
+
+Result<std::optional<std::string>> CheckpointTree::find_victim(std::string_view kept) const {
+    if (checkpoints_.size() < checkpoints_max_) {
+        return std::optional<std::string>();
+    }
+    auto oldest = find_oldest(kept);
+    if (!oldest) {
         return Error(
             ErrorCode::kLimitExceeded,
             "checkpoint: the session has " + std::to_string(checkpoints_.size()) +
                 " checkpoints, as many as it may, and none of them can be evicted",
             "Delete one.");
     }
-    return std::optional(oldest->id);
+    return oldest;
 }
 
 void CheckpointTree::add(Checkpoint checkpoint) {

@@ -28,6 +28,8 @@ class CheckpointTree {
     /// Which one has to go before another one comes: the oldest without a label that is not `kept`;
     /// nullopt if there is room. kLimitExceeded if all others have labels.
     Result<std::optional<std::string>> find_victim(std::string_view kept = {}) const;
+    /// The oldest without a label that is not `kept`; nullopt: there is none.
+    std::optional<std::string> find_oldest(std::string_view kept = {}) const;
     /// The new one becomes the running interpreter's origin. Precondition: there is room.
     void add(Checkpoint checkpoint);
     /// Those that came from it come from its parent from now on. False: there is none.

@@ -69,6 +69,8 @@ struct ServiceConfig {
     /// How many spares there may be, those of `prespawn` counted, when more are asked for
     /// (service/spare_demand.hpp); 0: only those of `prespawn`.
     std::size_t prespawn_most = 0;
+    /// Where the files that checkpoints keep lie, without names.
+    std::string checkpoint_directory = "/var/tmp";
 };
 
 }  // namespace cellkeep::session

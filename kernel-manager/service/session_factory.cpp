@@ -42,7 +42,10 @@ SessionFactory::SessionFactory(
     boost::asio::io_context& io,
     std::shared_ptr<const ServiceConfig> config,
     MakeSandbox make_sandbox)
-    : io_(io), config_(std::move(config)), make_sandbox_(std::move(make_sandbox)) {
+    : io_(io),
+      config_(std::move(config)),
+      make_sandbox_(std::move(make_sandbox)),
+      blob_space_(std::make_shared<checkpoint::BlobSpace>(config_->checkpoint_directory)) {
     read_catalog();
 }
 
@@ -133,6 +136,7 @@ void SessionFactory::connect(SessionSetup& setup) const {
         }
     };
     setup.work_thread = work_thread_;
+    setup.blob_space = blob_space_;
     setup.inputs_thread = inputs_thread_;
     setup.inputs = config_->inputs;
 }

@@ -34,7 +34,7 @@ SandboxedSession::SandboxedSession(
       starter_(io, sandbox_, workspace_, session_limits(), setup_.id, keep_alive()),
       kernels_(setup_, kernels_hooks()),
       executions_(io, setup_, kernels_, account_, [this] { touch(); }),
-      checkpoints_(io, checkpoint_hooks(), keep_alive()),
+      checkpoints_(io, checkpoint_hooks(), checkpoint_places(), keep_alive()),
       watch_(
           io, [this] { return sandbox_.next_event(); }, watch_listener(), keep_alive()),
       freezer_(io, freeze_after(), freezer_hooks()) {}
@@ -208,6 +208,17 @@ boost::asio::awaitable<Result<checkpoint::CheckpointMade>> SandboxedSession::mak
     const auto self = shared_from_this();
     touch();
     co_return co_await checkpoints_.make(std::move(order));
+}
+
+boost::asio::awaitable<checkpoint::CheckpointList> SandboxedSession::list_checkpoints() {
+    const auto self = shared_from_this();
+    co_return co_await checkpoints_.list();
+}
+
+boost::asio::awaitable<Result<checkpoint::FileChanges>> SandboxedSession::compare_files(
+    std::string against, std::optional<std::string> later) {
+    const auto self = shared_from_this();
+    co_return co_await checkpoints_.compare(std::move(against), std::move(later));
 }
 
 Status SandboxedSession::remove_checkpoint(const std::string& id) {

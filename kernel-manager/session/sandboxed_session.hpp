@@ -4,7 +4,7 @@
 // connects them; each does its part and knows the others by their interfaces only:
 //   SessionKernels     the kernels in it (supervised_kernel.hpp)
 //   SessionExecutions  what agents ask of them
-//   SessionCheckpoints copies of the interpreter that sleep
+//   SessionCheckpoints copies of the interpreter that sleep, and of files
 //   SandboxWatch       what its pid 1 reports
 //   SessionLife        its age, activity and clients; culling
 //   IdleFreezer        when it is frozen
@@ -21,11 +21,11 @@
 #include "kernel-manager/limits/usage_report.hpp"
 #include "kernel-manager/output/output_fanout.hpp"
 #include "kernel-manager/output/output_observer.hpp"
+#include "kernel-manager/session/checkpoints/session_checkpoints.hpp"
 #include "kernel-manager/session/idle_freezer.hpp"
 #include "kernel-manager/session/kernel_starter.hpp"
 #include "kernel-manager/session/managed_session.hpp"
 #include "kernel-manager/session/sandbox_watch.hpp"
-#include "kernel-manager/session/session_checkpoints.hpp"
 #include "kernel-manager/session/session_executions.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "kernel-manager/session/session_kernels.hpp"
@@ -106,7 +106,9 @@ class SandboxedSession final : public ManagedSession,
     boost::asio::awaitable<Status> restart_language(const std::string& language) override;
     boost::asio::awaitable<Result<checkpoint::CheckpointMade>> make_checkpoint(
         checkpoint::CheckpointOrder order) override;
-    std::vector<checkpoint::Checkpoint> checkpoints() const override { return checkpoints_.list(); }
+    boost::asio::awaitable<checkpoint::CheckpointList> list_checkpoints() override;
+    boost::asio::awaitable<Result<checkpoint::FileChanges>> compare_files(
+        std::string against, std::optional<std::string> later) override;
     Status remove_checkpoint(const std::string& id) override;
     std::optional<checkpoint::Gone> find_gone_checkpoint(const std::string& id) const override {
         return checkpoints_.find_gone(id);
@@ -139,6 +141,7 @@ class SandboxedSession final : public ManagedSession,
     UsageMeter::Source usage_counters();
     SessionKernels::Hooks kernels_hooks();
     SessionCheckpoints::Hooks checkpoint_hooks();
+    KeptCheckpoints::Places checkpoint_places() const;
     SandboxWatch::Listener watch_listener();
     SessionLife::Hooks life_hooks();
     std::chrono::seconds freeze_after() const;

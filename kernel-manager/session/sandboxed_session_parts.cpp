@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace cellkeep::session {
@@ -161,10 +163,25 @@ SessionCheckpoints::Hooks SandboxedSession::checkpoint_hooks() {
                             const UniqueFd& out,
                             const UniqueFd& err) { return sandbox_.give_outputs(out, err); },
         .wake = [this] { freezer_.wake(); },
+        .hold = [this] { kernels_.main().hold(); },
+        .release = [this] { kernels_.main().release(); },
+        .begun = [this] { return kernels_.main().begun(); },
         .newest_execution = [this]() -> std::optional<std::string> {
             const auto executions = executions_.list();
             return executions.empty() ? std::nullopt : std::optional(executions.back()->id());
         }};
+}
+
+KeptCheckpoints::Places SandboxedSession::checkpoint_places() const {
+    std::set<std::string> mounted;
+    for (const auto& [path, name] : setup_.mounted) {
+        mounted.insert(path);
+    }
+    return {
+        .workspace = workspace_,
+        .mounted = std::move(mounted),
+        .work_thread = setup_.work_thread,
+        .space = setup_.blob_space};
 }
 
 SandboxWatch::Listener SandboxedSession::watch_listener() {

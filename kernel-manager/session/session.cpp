@@ -22,6 +22,16 @@ boost::asio::awaitable<Result<checkpoint::CheckpointMade>> Session::make_checkpo
     co_return made;
 }
 
+boost::asio::awaitable<checkpoint::CheckpointList> Session::list_checkpoints() {
+    co_return checkpoint::CheckpointList();
+}
+
+boost::asio::awaitable<Result<checkpoint::FileChanges>> Session::compare_files(
+    std::string against, std::optional<std::string> /*later*/) {
+    co_return Error::in_field(
+        ErrorCode::kNotFound, "against", "the session has no checkpoint " + against);
+}
+
 Status Session::remove_checkpoint(const std::string& id) {
     return Error::in_field(
         ErrorCode::kNotFound, "checkpoint", "the session has no checkpoint " + id);

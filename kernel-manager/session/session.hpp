@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernel-manager/checkpoint/checkpoint.hpp"
+#include "kernel-manager/checkpoint/files/manifest.hpp"
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/execution/running_execution.hpp"
@@ -105,21 +106,27 @@ class Session {
 
     // --- checkpoints of the session's own language
     // ----------------------------------------------
-    /// A copy of the interpreter, at the end of a cell, that can be gone back to. kConflict: a cell
+    /// A copy of the interpreter, at the end of a cell, and of the files of the workspace, that can
+    /// be gone back to. If nothing has happened since the last one, that one. kConflict: a cell
     /// runs or waits, or another checkpoint or rollback is under way; kLimitExceeded: there are as
     /// many as there may be, and all have labels. kTimeout, kProtocol, kUnavailable: the
     /// interpreter did not do what it should.
     virtual boost::asio::awaitable<Result<checkpoint::CheckpointMade>> make_checkpoint(
         checkpoint::CheckpointOrder order);
-    /// Oldest first.
-    virtual std::vector<checkpoint::Checkpoint> checkpoints() const { return {}; }
+    virtual boost::asio::awaitable<checkpoint::CheckpointList> list_checkpoints();
+    /// The files that differ between one checkpoint and another, or now. kNotFound (in the field
+    /// "against" or "checkpoint"); kConflict: another checkpoint or rollback is under way;
+    /// kUnavailable: the host has no room.
+    virtual boost::asio::awaitable<Result<checkpoint::FileChanges>> compare_files(
+        std::string against, std::optional<std::string> later);
     /// kNotFound.
     virtual Status remove_checkpoint(const std::string& id);
     /// Why a checkpoint that was there is not; nullopt for one that is there or unknown.
     virtual std::optional<checkpoint::Gone> find_gone_checkpoint(const std::string& /*id*/) const {
         return std::nullopt;
     }
-    /// The interpreter goes on as it was at the checkpoint; ready when this returns. What was
+    /// The interpreter goes on as it was at the checkpoint, and the files of the workspace are as
+    /// they were; ready when this returns. What cannot be put back is named. What was
     /// running or queued in it is answered with an error. Unless order.discard, the state that is
     /// left becomes a checkpoint first, with the errors of make_checkpoint(). kNotFound: there is
     /// no such checkpoint, or its process has died.

@@ -3,6 +3,7 @@
 // How a session is made: what its Service gives to it. Values, and callbacks of the Service's.
 #pragma once
 
+#include "kernel-manager/checkpoint/files/blob_store.hpp"
 #include "kernel-manager/egress/egress_service.hpp"
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/inputs_directory.hpp"
@@ -45,6 +46,8 @@ struct SessionSetup {
     std::function<void(const std::string& execution_id, const LimitHit&)> log_limit;
     /// Reads what executions leave.
     std::shared_ptr<WorkThread> work_thread;
+    /// Where checkpoints keep files; null: they keep none.
+    std::shared_ptr<checkpoint::BlobSpace> blob_space;
     /// Reads the operator's inputs, whose disk may stall: nothing else waits for it.
     std::shared_ptr<WorkThread> inputs_thread;
     std::shared_ptr<const InputsDirectory> inputs;  // null: there is none

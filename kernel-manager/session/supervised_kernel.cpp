@@ -113,6 +113,14 @@ boost::asio::awaitable<Status> SupervisedKernel::go_back(WokenProcess woken, std
     co_return done;
 }
 
+void SupervisedKernel::release() {
+    held_ = false;
+    if (!closed_) {
+        dispatch();
+        owner_.review_life();
+    }
+}
+
 Result<std::unique_ptr<Interpreter>> SupervisedKernel::start_process(Interpreter::Events events) {
     if (auto next = std::exchange(next_, std::nullopt)) {
         // Clients see a kernel that begins, and why.
@@ -336,7 +344,7 @@ bool SupervisedKernel::is_ready() const {
 bool SupervisedKernel::is_at_work() const {
     return !process_.has_process() || state_ != KernelState::kIdle || is_busy() ||
            process_.is_near_end() || process_.is_adopting() || process_.is_copying() ||
-           files_.busy() || debugger_.size() > 0;
+           files_.busy() || debugger_.size() > 0 || held_;
 }
 
 }  // namespace cellkeep::session

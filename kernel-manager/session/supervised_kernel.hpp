@@ -170,6 +170,11 @@ class SupervisedKernel {
     /// Until the woken process, in place of the interpreter, has answered. What was running or
     /// queued is answered with an error. text: for clients, where the kernel has gone back to.
     boost::asio::awaitable<Status> go_back(WokenProcess woken, std::string text);
+    /// Nothing that waits is begun until release().
+    void hold() { held_ = true; }
+    void release();
+    /// Requests that were begun, in all lives.
+    std::uint64_t begun() const { return begun_; }
     /// The session has ended: nothing is begun, restarted or saved any more. Executions that wait
     /// for their files are answered.
     void close();
@@ -268,6 +273,8 @@ class SupervisedKernel {
 
     KernelState state_ = KernelState::kStarting;
     bool closed_ = false;
+    bool held_ = false;
+    std::uint64_t begun_ = 0;
     /// Of a rollback, until the next start.
     struct Next {
         WokenProcess process;

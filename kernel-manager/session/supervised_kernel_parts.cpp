@@ -119,13 +119,17 @@ CurrentRun::Owner SupervisedKernel::run_owner(Activity& activity) {
 
 RequestDispatcher::Kernel SupervisedKernel::dispatcher_kernel() {
     return {
-        .begin = [this](PendingRequest request) { run_.begin(std::move(request)); },
+        .begin =
+            [this](PendingRequest request) {
+                ++begun_;
+                run_.begin(std::move(request));
+            },
         .publish = [this](Message message) { publish(std::move(message)); },
         .complete = owner_.complete,
         .is_free =
             [this] {
-                return !run_.is_running() && process_.takes_requests() && !process_.is_copying() &&
-                       !files_.busy();
+                return !held_ && !run_.is_running() && process_.takes_requests() &&
+                       !process_.is_copying() && !files_.busy();
             },
         .messages = [this]() -> const ServerMessages& { return process_.messages(); }};
 }

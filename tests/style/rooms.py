@@ -70,7 +70,7 @@ ROOMS = (
         (MANAGER + "output", "sandbox/workspace"),
     ),
     Room(MANAGER + "limits", "limits, budgets, CPU clocks, circuit breaker, the reasons that they give", (MANAGER + "execution",)),
-    Room(MANAGER + "checkpoint", "the checkpoints of a session as values and a tree", ("protocol",)),
+    Room(MANAGER + "checkpoint", "checkpoints as values and a tree, the files that they keep", (MANAGER + "execution",)),
     Room(
         MANAGER + "kernel",
         "one interpreter: link, process, death and restart, the request queue and the run",

@@ -204,14 +204,28 @@ def test_a_checkpoint_is_made_listed_gone_back_to_and_deleted() -> None:
         "execution_count": 3,
         "created_at": "2026-11-22T04:30:00.123Z",
         "lost": [{"what": "threads", "count": 2}],
-        "evicted": "ckp_0",
+        "private_bytes": None,
+        "file_bytes": 7,
+        "files": {
+            "count": 1,
+            "complete": True,
+            "unkept_count": 1,
+            "unkept": [{"path": "s", "reason": "kind"}],
+        },
+        "unchanged": False,
+        "evicted": ["ckp_0"],
     }
-    listed = {key: value for key, value in made.items() if key != "evicted"}
-    back = {**SESSION, "lost": [], "left_as": "ckp_2", "evicted": None}
+    listed = {key: value for key, value in made.items() if key not in ("evicted", "unchanged")}
+    failed = [{"path": "d/f", "reason": "full"}]
+    files = {"written": 1, "removed": 0, "failed_count": 1, "failed": failed}
+    back = {**SESSION, "lost": [], "left_as": "ckp_2", "evicted": [], "files": files}
+    compared = {"files": [{"path": "a", "change": "deleted", "bytes": 0}], "complete": True}
     client, answers = client_of(
         httpx.Response(201, json=SESSION),
         httpx.Response(201, json=made),
         httpx.Response(200, json={"checkpoints": [listed], "limits": {"checkpoints": 8}}),
+        httpx.Response(200, json=compared),
+        httpx.Response(200, json=compared),
         httpx.Response(200, json=back),
         httpx.Response(200, json=back),
         httpx.Response(204),
@@ -219,9 +233,13 @@ def test_a_checkpoint_is_made_listed_gone_back_to_and_deleted() -> None:
     )
     session = client.create()
     checkpoint = session.checkpoint("x", on_threads="drop")
-    assert (checkpoint.id, checkpoint.evicted, checkpoint.lost) == ("ckp_1", "ckp_0", {"threads": 2})
-    assert [one.evicted for one in session.checkpoints()] == [None]
-    assert session.rollback(checkpoint).left_as == "ckp_2"
+    assert (checkpoint.id, checkpoint.evicted, checkpoint.lost) == ("ckp_1", ("ckp_0",), {"threads": 2})
+    assert (checkpoint.file_bytes, checkpoint.unkept, checkpoint.unkept_count) == (7, {"s": "kind"}, 1)
+    assert [one.evicted for one in session.checkpoints()] == [()]
+    assert [(one.path, one.change) for one in session.diff(checkpoint)] == [("a", "deleted")]
+    session.diff("ckp_1", checkpoint)
+    back_now = session.rollback(checkpoint)
+    assert (back_now.left_as, back_now.failed, back_now.failed_count) == ("ckp_2", {"d/f": "full"}, 1)
     session.rollback("ckp_1", discard=True, reseed=True)
     session.delete_checkpoint(checkpoint)
     session.delete_checkpoint("a/b")
@@ -229,6 +247,8 @@ def test_a_checkpoint_is_made_listed_gone_back_to_and_deleted() -> None:
     assert seen == [
         ("POST", "checkpoints"),
         ("GET", "checkpoints"),
+        ("GET", "diff?against=ckp_1"),
+        ("GET", "diff?against=ckp_1&checkpoint=ckp_1"),
         ("POST", "rollback"),
         ("POST", "rollback"),
         ("DELETE", "checkpoints/ckp_1"),

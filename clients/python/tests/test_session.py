@@ -149,11 +149,14 @@ def test_an_update_lowers_limits_and_merges_metadata(client: Client) -> None:
 
 
 def test_a_session_goes_back_to_a_checkpoint(session: Session) -> None:
-    session.run("x = 'before'")
+    session.run("x = 'before'; open('data.txt', 'w').write(x)")
     made = session.checkpoint("start")
-    session.run("x = 'after'")
+    assert session.checkpoint().unchanged
+    session.run("x = 'after'; open('data.txt', 'w').write(x)")
+    assert [(one.path, one.change) for one in session.diff(made)] == [("data.txt", "modified")]
     back = session.rollback(made)
-    assert session.run("print(x)").stdout == "before\n"
+    assert back.failed_count == 0
+    assert session.run("print(x, open('data.txt').read())").stdout == "before before\n"
     assert [one.id for one in session.checkpoints()] == [made.id, back.left_as]
     session.delete_checkpoint(made)
     with pytest.raises(CellkeepError) as gone:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+export { Checkpoints } from './checkpoints.js';
 export { CellkeepError, ConnectionFailed, ExecutionFailed, ProblemError } from './errors.js';
 export { EventDecoder, type Event } from './events.js';
 export { type ServerOptions } from './http.js';

@@ -173,8 +173,8 @@ export interface paths {
         get: operations["listCheckpoints"];
         put?: never;
         /**
-         * Keep the interpreter's state to go back to
-         * @description At the end of a cell the interpreter of the session's own language is copied. The copy sleeps in the session's sandbox and is charged to the session. Kept are variables, imports, the working directory, environment variables, the execution count and the positions in open files; not the files of the workspace.
+         * Keep the session's state to go back to
+         * @description At the end of a cell the interpreter of the session's own language is copied, and the files of /workspace are kept: only what has changed is read. The copy sleeps in the session's sandbox and is charged to the session. Kept are variables, imports, the working directory, environment variables, the execution count, the positions in open files, and the files. If nothing has happened since the checkpoint that the interpreter comes from, the answer is that one (200) with unchanged, unless another label is asked for.
          */
         post: operations["makeCheckpoint"];
         delete?: never;
@@ -214,6 +214,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * The files that differ from those of a checkpoint
+         * @description Between against and checkpoint, or what is in /workspace now. At most 1000 are named. Permissions count, times do not.
+         */
+        get: operations["compareFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{id}/rollback": {
         parameters: {
             query?: never;
@@ -231,7 +257,7 @@ export interface paths {
         put?: never;
         /**
          * Go back to a checkpoint
-         * @description The interpreter of the session's own language goes on as it was at the checkpoint; the session, its connections, its files and its other languages stay as they are. Unless discard says so, the state that is left becomes a checkpoint without a label first. A checkpoint can be gone back to as often as wanted.
+         * @description The interpreter of the session's own language goes on as it was at the checkpoint, and the files of /workspace are as they were; the session, its connections and its other languages stay as they are. Unless discard says so, the state that is left becomes a checkpoint without a label first. The memory goes back first and the files after it; files tells what was done and what could not be put back, which is in left_as. A checkpoint can be gone back to as often as wanted.
          */
         post: operations["rollBack"];
         delete?: never;
@@ -1019,17 +1045,60 @@ export interface components {
                 what: "threads" | "processes" | "sockets";
                 count: number;
             }[];
+            /** @description Memory of its process that no other one shares; null: not measured, as in the answer that made it */
+            private_bytes: number | null;
+            /** @description Of all files that it keeps. Equal contents are stored once */
+            file_bytes: number;
+            /** @description The files of /workspace that it keeps */
+            files: {
+                /** @description Directories and links too */
+                count: number;
+                /** @description false: there were more than are looked at, and a rollback removes nothing */
+                complete: boolean;
+                /** @description Things that could not be kept; a rollback leaves what is in their places */
+                unkept_count: number;
+                unkept: {
+                    path: string;
+                    /**
+                     * @description kind: a socket, a device or a fifo; file_bytes: longer than limits.file_bytes; space: there was no room; unreadable: its own permissions; changing: it was written meanwhile
+                     * @enum {string}
+                     */
+                    reason: "kind" | "file_bytes" | "space" | "unreadable" | "changing";
+                }[];
+            };
         };
         CheckpointMade: components["schemas"]["Checkpoint"] & {
-            /** @description The checkpoint that had to go for it */
-            evicted: string | null;
+            /** @description An earlier one: nothing has happened since then */
+            unchanged: boolean;
+            /** @description The checkpoints that had to go for it, or for the room that its files need */
+            evicted: string[];
         };
         CheckpointList: {
             checkpoints: components["schemas"]["Checkpoint"][];
+            /** @description Of the contents of files, each once */
+            stored_file_bytes: number;
             limits: {
                 /** @description How many there may be */
                 checkpoints: number;
+                /** @description A longer file is not kept */
+                file_bytes: number;
+                /** @description For more, the oldest without a label are evicted */
+                stored_file_bytes: number;
             };
+        };
+        FileComparison: {
+            against: string;
+            /** @description null: what is in /workspace now */
+            checkpoint: string | null;
+            files: {
+                path: string;
+                /** @enum {string} */
+                change: "created" | "modified" | "deleted";
+                /** @description Of the later one; 0: it is gone */
+                bytes: number;
+            }[];
+            /** @description false: there may be more, or one of the two could not keep all */
+            complete: boolean;
         };
         RollbackRequest: {
             checkpoint: string;
@@ -1053,8 +1122,19 @@ export interface components {
             }[];
             /** @description The checkpoint of the state that was left; null: it was discarded, or there was no interpreter */
             left_as: string | null;
-            /** @description The checkpoint that had to go for that one */
-            evicted: string | null;
+            /** @description The checkpoints that had to go for that one */
+            evicted: string[];
+            /** @description What was done to the files of /workspace */
+            files: {
+                written: number;
+                removed: number;
+                failed_count: number;
+                /** @description The first that are not as they were */
+                failed: {
+                    path: string;
+                    reason: string;
+                }[];
+            };
         };
         SessionPage: {
             sessions: components["schemas"]["Session"][];
@@ -1847,6 +1927,7 @@ export type CheckpointRequest = components['schemas']['CheckpointRequest'];
 export type Checkpoint = components['schemas']['Checkpoint'];
 export type CheckpointMade = components['schemas']['CheckpointMade'];
 export type CheckpointList = components['schemas']['CheckpointList'];
+export type FileComparison = components['schemas']['FileComparison'];
 export type RollbackRequest = components['schemas']['RollbackRequest'];
 export type RolledBack = components['schemas']['RolledBack'];
 export type SessionPage = components['schemas']['SessionPage'];
@@ -2703,11 +2784,27 @@ export interface operations {
                      *           "execution": "exe_0f1e2d3c4b5a69788796a5b4",
                      *           "execution_count": 3,
                      *           "created_at": "2026-11-22T04:30:00.123Z",
-                     *           "lost": []
+                     *           "lost": [],
+                     *           "private_bytes": 1523712,
+                     *           "file_bytes": 48213,
+                     *           "files": {
+                     *             "count": 12,
+                     *             "complete": true,
+                     *             "unkept_count": 1,
+                     *             "unkept": [
+                     *               {
+                     *                 "path": "control.sock",
+                     *                 "reason": "kind"
+                     *               }
+                     *             ]
+                     *           }
                      *         }
                      *       ],
+                     *       "stored_file_bytes": 48213,
                      *       "limits": {
-                     *         "checkpoints": 8
+                     *         "checkpoints": 8,
+                     *         "file_bytes": 536870912,
+                     *         "stored_file_bytes": 1073741824
                      *       }
                      *     }
                      */
@@ -2749,6 +2846,43 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Nothing has happened since this one */
+            200: {
+                headers: {
+                    /** @description Where it is deleted */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "ckp_0f1e2d3c4b5a69788796a5b4",
+                     *       "parent": null,
+                     *       "label": "clean data",
+                     *       "execution": "exe_0f1e2d3c4b5a69788796a5b4",
+                     *       "execution_count": 3,
+                     *       "created_at": "2026-11-22T04:30:00.123Z",
+                     *       "lost": [],
+                     *       "private_bytes": null,
+                     *       "file_bytes": 48213,
+                     *       "files": {
+                     *         "count": 12,
+                     *         "complete": true,
+                     *         "unkept_count": 1,
+                     *         "unkept": [
+                     *           {
+                     *             "path": "control.sock",
+                     *             "reason": "kind"
+                     *           }
+                     *         ]
+                     *       },
+                     *       "unchanged": true,
+                     *       "evicted": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CheckpointMade"];
+                };
+            };
             /** @description It is kept */
             201: {
                 headers: {
@@ -2766,7 +2900,21 @@ export interface operations {
                      *       "execution_count": 3,
                      *       "created_at": "2026-11-22T04:30:00.123Z",
                      *       "lost": [],
-                     *       "evicted": null
+                     *       "private_bytes": null,
+                     *       "file_bytes": 48213,
+                     *       "files": {
+                     *         "count": 12,
+                     *         "complete": true,
+                     *         "unkept_count": 1,
+                     *         "unkept": [
+                     *           {
+                     *             "path": "control.sock",
+                     *             "reason": "kind"
+                     *           }
+                     *         ]
+                     *       },
+                     *       "unchanged": false,
+                     *       "evicted": []
                      *     }
                      */
                     "application/json": components["schemas"]["CheckpointMade"];
@@ -2828,6 +2976,69 @@ export interface operations {
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    compareFiles: {
+        parameters: {
+            query: {
+                /**
+                 * @description Checkpoint id
+                 * @example ckp_0f1e2d3c4b5a69788796a5b4
+                 */
+                against: string;
+                /** @description The later one; absent: now */
+                checkpoint?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What differs */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "against": "ckp_0f1e2d3c4b5a69788796a5b4",
+                     *       "checkpoint": null,
+                     *       "files": [
+                     *         {
+                     *           "path": "clean.csv",
+                     *           "change": "created",
+                     *           "bytes": 48213
+                     *         }
+                     *       ],
+                     *       "complete": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FileComparison"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
             417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             431: components["responses"]["HeadTooLarge"];
@@ -2938,7 +3149,13 @@ export interface operations {
                      *       },
                      *       "lost": [],
                      *       "left_as": "ckp_a5b4c3d2e1f0a5b4c3d2e1f0",
-                     *       "evicted": null
+                     *       "evicted": [],
+                     *       "files": {
+                     *         "written": 2,
+                     *         "removed": 1,
+                     *         "failed_count": 0,
+                     *         "failed": []
+                     *       }
                      *     }
                      */
                     "application/json": components["schemas"]["RolledBack"];

@@ -2,6 +2,7 @@
 //
 // Sessions, their executions and their files: the thin surface over the wire's own types (schema.ts).
 
+import { Checkpoints } from './checkpoints.js';
 import { ConnectionFailed, ProblemError } from './errors.js';
 import { EventDecoder, type Event } from './events.js';
 import { asOurs, Http, mayRepeat, pause, type Call, type ServerOptions } from './http.js';
@@ -176,10 +177,12 @@ export class Execution {
 export class Session {
     readonly #http: Http;
     readonly #path: string;
+    readonly checkpoints: Checkpoints;
 
     constructor(http: Http, public info: SessionInfo) {
         this.#http = http;
         this.#path = `/v1/sessions/${info.id}`;
+        this.checkpoints = new Checkpoints(http, this.#path);
     }
 
     /** A new session. The options are the wire's own, and where the server is. */

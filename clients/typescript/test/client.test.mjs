@@ -232,6 +232,23 @@ test('sessions are listed, changed, restarted; runs need none', async () => {
     assert.equal((await client.run('input()', { stdin: 'once\n' })).text, "'once'");
 });
 
+test('a session goes back to a checkpoint, with its files', async () => {
+    await within({}, async (session) => {
+        await session.run("x = 1; open('data.txt', 'w').write('before')");
+        const made = await session.checkpoints.make({ label: 'start' });
+        assert.equal((await session.checkpoints.make()).unchanged, true);
+        await session.run("x = 2; open('data.txt', 'w').write('after, and more')");
+        const { files } = await session.checkpoints.diff(made.id);
+        assert.deepEqual(files, [{ path: 'data.txt', change: 'modified', bytes: 15 }]);
+        const back = await session.checkpoints.rollBack(made.id);
+        assert.equal(back.files.failed_count, 0);
+        assert.equal((await session.run('x, open("data.txt").read()')).text, "(1, 'before')");
+        assert.deepEqual((await session.checkpoints.diff(made.id, back.left_as)).files, files);
+        await session.checkpoints.remove(made.id);
+        assert.deepEqual((await session.checkpoints.list()).map((one) => one.id), [back.left_as]);
+    });
+});
+
 test('events are the same however their bytes are cut', () => {
     const text = 'id: 1\nevent: stdout\ndata: {"seq":1,"type":"stdout","text":"é"}\n\n: comment\n\n';
     const bytes = new TextEncoder().encode(text);

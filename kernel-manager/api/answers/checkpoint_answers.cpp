@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/answers/checkpoint_answers.hpp"
 
+#include "kernel-manager/checkpoint/files/blob_store.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/time.hpp"
 
@@ -29,6 +30,31 @@ nlohmann::json lost_json(const checkpoint::Lost& lost) {
     add("processes", lost.children);
     add("sockets", lost.sockets);
     return list;
+}
+
+nlohmann::json files_json(const checkpoint::FilesSummary& files) {
+    nlohmann::json unkept = nlohmann::json::array();
+    for (const auto& one : files.unkept) {
+        unkept.push_back({{"path", one.path}, {"reason", one.reason}});
+    }
+    return {
+        {"count", files.count},
+        {"complete", files.complete},
+        {"unkept_count", files.unkept_count},
+        {"unkept", std::move(unkept)}};
+}
+
+/// What was done to the files of the workspace.
+nlohmann::json restored_json(const checkpoint::RolledBack& back) {
+    nlohmann::json failures = nlohmann::json::array();
+    for (const auto& one : back.failures) {
+        failures.push_back({{"path", one.path}, {"reason", one.why}});
+    }
+    return {
+        {"written", back.files_written},
+        {"removed", back.files_removed},
+        {"failed_count", back.files_failed},
+        {"failed", std::move(failures)}};
 }
 
 std::string explain(const NotForkable& refused) {
@@ -75,12 +101,17 @@ nlohmann::json to_json(const checkpoint::Checkpoint& one) {
         {"execution", optional_text(one.execution)},
         {"execution_count", one.execution_count},
         {"created_at", to_iso8601(one.created_at)},
-        {"lost", lost_json(one.lost)}};
+        {"lost", lost_json(one.lost)},
+        {"private_bytes",
+         one.private_bytes ? nlohmann::json(*one.private_bytes) : nlohmann::json(nullptr)},
+        {"file_bytes", one.files.bytes},
+        {"files", files_json(one.files)}};
 }
 
 nlohmann::json to_json(const checkpoint::CheckpointMade& made) {
     nlohmann::json answer = to_json(made.checkpoint);
-    answer["evicted"] = optional_text(made.evicted);
+    answer["unchanged"] = made.unchanged;
+    answer["evicted"] = made.evicted;
     return answer;
 }
 
@@ -88,11 +119,31 @@ nlohmann::json to_json(const checkpoint::RolledBack& back) {
     return {
         {"lost", lost_json(back.lost)},
         {"left_as", optional_text(back.left_as)},
-        {"evicted", optional_text(back.evicted)}};
+        {"evicted", back.evicted},
+        {"files", restored_json(back)}};
 }
 
-nlohmann::json checkpoint_limits() {
-    return {{"checkpoints", limits::kCheckpointsMax}};
+nlohmann::json to_json(const checkpoint::CheckpointList& list) {
+    nlohmann::json checkpoints = nlohmann::json::array();
+    for (const checkpoint::Checkpoint& one : list.checkpoints) {
+        checkpoints.push_back(to_json(one));
+    }
+    return {
+        {"checkpoints", std::move(checkpoints)},
+        {"stored_file_bytes", list.stored_bytes},
+        {"limits",
+         {{"checkpoints", limits::kCheckpointsMax},
+          {"file_bytes", checkpoint::kKeptFileBytesMax},
+          {"stored_file_bytes", checkpoint::kStoredBytesMax}}}};
+}
+
+nlohmann::json to_json(const checkpoint::FileChanges& changes) {
+    nlohmann::json files = nlohmann::json::array();
+    for (const checkpoint::FileChange& one : changes.list) {
+        files.push_back(
+            {{"path", one.path}, {"change", to_string(one.what)}, {"bytes", one.bytes}});
+    }
+    return {{"files", std::move(files)}, {"complete", changes.complete}};
 }
 
 http::Problem not_forkable(const NotForkable& refused) {

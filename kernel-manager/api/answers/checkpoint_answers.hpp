@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel-manager/checkpoint/checkpoint.hpp"
+#include "kernel-manager/checkpoint/files/manifest.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
 #include <nlohmann/json.hpp>
@@ -14,11 +15,14 @@
 namespace cellkeep::api {
 
 nlohmann::json to_json(const checkpoint::Checkpoint& one);
-/// The checkpoint, and which one was evicted for it.
+/// The checkpoint, and which ones were evicted for it.
 nlohmann::json to_json(const checkpoint::CheckpointMade& made);
 /// What a rollback's answer has besides the session's members.
 nlohmann::json to_json(const checkpoint::RolledBack& back);
-nlohmann::json checkpoint_limits();
+/// All of a session's, and how many there may be.
+nlohmann::json to_json(const checkpoint::CheckpointList& list);
+/// What differs between the files of two.
+nlohmann::json to_json(const checkpoint::FileChanges& changes);
 
 /// 409 not-forkable, with the members "reason" and "count".
 http::Problem not_forkable(const checkpoint::NotForkable& refused);

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -43,19 +44,40 @@ Answer make_checkpoint(http::Request& request, Session session) {
     if (made.value().refused) {
         co_return http::to_response(not_forkable(*made.value().refused));
     }
-    http::Response response = http::make_json(201, to_json(made.value()));
+    http::Response response =
+        http::make_json(made.value().unchanged ? 200 : 201, to_json(made.value()));
     response.headers.add(
         "Location", "/v1/sessions/" + session->id() + "/checkpoints/" + made.value().checkpoint.id);
     co_return response;
 }
 
 Answer list_checkpoints(http::Request& /*request*/, Session session) {
-    nlohmann::json checkpoints = nlohmann::json::array();
-    for (const checkpoint::Checkpoint& one : session->checkpoints()) {
-        checkpoints.push_back(to_json(one));
+    const checkpoint::CheckpointList list = co_await session->list_checkpoints();
+    co_return http::make_json(200, to_json(list));
+}
+
+Answer compare_files(http::Request& request, Session session) {
+    std::optional<std::string> against = request.target.find_query("against");
+    std::optional<std::string> later = request.target.find_query("checkpoint");
+    if (!against || against->empty() || (later && later->empty())) {
+        co_return http::to_response(
+            http::make_problem(400, "against and checkpoint must be ids of checkpoints."));
     }
-    co_return http::make_json(
-        200, {{"checkpoints", std::move(checkpoints)}, {"limits", checkpoint_limits()}});
+    nlohmann::json answer = {
+        {"against", *against},
+        {"checkpoint", later ? nlohmann::json(*later) : nlohmann::json(nullptr)}};
+    const std::string first = *against;
+    const std::string second = later.value_or(first);
+    const auto changes = co_await session->compare_files(std::move(*against), std::move(later));
+    if (changes.has_error() && changes.error().code() == ErrorCode::kNotFound) {
+        const std::string& id = changes.error().field() == "against" ? first : second;
+        co_return http::to_response(no_checkpoint(id, session->find_gone_checkpoint(id)));
+    }
+    if (changes.has_error()) {
+        co_return http::to_response(refused(changes.error()));
+    }
+    answer.update(to_json(changes.value()));
+    co_return http::make_json(200, answer);
 }
 
 Answer remove_checkpoint(http::Request& request, Session session) {
@@ -103,6 +125,10 @@ void add_checkpoint_routes(http::Router& router, const SessionLookup& lookup) {
                    .without_body());
     router.add(http::Route(Access::kChange, "DELETE", one, lookup.with_session(remove_checkpoint))
                    .without_body());
+    router.add(
+        http::Route(
+            Access::kRead, "GET", "/v1/sessions/{id}/diff", lookup.with_session(compare_files))
+            .without_body());
     router.add(
         {Access::kChange, "POST", "/v1/sessions/{id}/rollback", lookup.with_session(roll_back)});
 }

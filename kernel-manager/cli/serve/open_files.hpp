@@ -14,7 +14,8 @@ namespace cellkeep::cli {
 
 /// Descriptors of a server without sessions (31 and some connections of clients), and of each
 /// session: 14 with one language that has run a cell, 10 for Jupyter clients over ZeroMQ once there
-/// is one, 7 for each further language, and some clients of its own. Few have all of it.
+/// is one, 7 for each further language, 2 with checkpoints and 2 for each of these, and some
+/// clients of its own. Few have all of it.
 inline constexpr std::uint64_t kServerOpenFiles = 128;
 inline constexpr std::uint64_t kSessionOpenFiles = 32;
 

@@ -276,6 +276,7 @@ Status run_server(const ServePlan& plan) {
         const auto egress_service,
         make_egress_service(io, plan.egress, state_dir.path() + "/egress"));
     start.config.egress_service = egress_service;
+    start.config.checkpoint_directory = state_dir.path();
     session::Service service(io, std::move(start.config));
     service.add_listener(zmq_front.get());
 

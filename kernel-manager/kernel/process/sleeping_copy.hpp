@@ -36,6 +36,7 @@ class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
     ~SleepingCopy();
 
     sandbox::WorkerId worker() const { return worker_.id; }
+    const UniqueFd& pidfd() const { return worker_.pidfd; }
     /// Descriptors of the process to come: stdout, stderr, link. They stay the caller's.
     using Ends = std::array<int, 3>;
     /// A fork of it: the number inside, as the guest says. kUnavailable if it is gone or closed,

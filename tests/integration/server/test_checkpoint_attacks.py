@@ -4,7 +4,17 @@
 import psutil
 import pytest
 
-from checkpoints import FIND_COPIES, PATIENCE_SECONDS, ask_back, checkpoint, listed, roll_back, run
+from checkpoints import (
+    FIND_COPIES,
+    PATIENCE_SECONDS,
+    ask_back,
+    checkpoint,
+    differences,
+    listed,
+    listing,
+    roll_back,
+    run,
+)
 from harness import Server, Session, wait_until
 from modes import has
 
@@ -14,7 +24,7 @@ pytestmark = pytest.mark.both_modes
 def test_code_can_kill_a_copy_and_only_loses_it(session: Session) -> None:
     run(session, FIND_COPIES)
     made = checkpoint(session)
-    other = checkpoint(session)
+    other = checkpoint(session, label="other")
     found = run(session, "import signal; print(*copies())")["stdout"].split()
     assert len(found) == 2  # it can see them
     # What they ignore is not all signals.
@@ -64,7 +74,7 @@ def test_limits_hold_for_the_family(server: Server) -> None:
     try:
         if not has(session, "process_limit") or not has(session, "memory_limit"):
             pytest.skip("this host gives this user no cgroup to limit a session with")
-        made = [checkpoint(session) for _ in range(4)]
+        made = [checkpoint(session, label=str(number)) for number in range(4)]
         forks = run(
             session,
             "import os\n"
@@ -79,7 +89,7 @@ def test_limits_hold_for_the_family(server: Server) -> None:
         )
         assert int(forks["stdout"]) < 12 - len(made)
         # No room for one more copy, and that is what the answer says.
-        full = server.post(session.path + "/checkpoints", {})
+        full = server.post(session.path + "/checkpoints", {"label": "one more"})
         assert full.status_code == 409 and full.json()["reason"] == "system", full.text
         back = ask_back(session, made[0]["id"], discard=True)
         assert back.status_code == 409 and back.json()["reason"] == "system", back.text
@@ -103,7 +113,8 @@ def test_nothing_is_left_after_the_end(server: Server) -> None:
     session = server.create()
     run(session, "import os; x = 1")
     made = checkpoint(session)
-    checkpoint(session)
+    checkpoint(session, label="other")
+    run(session, "x = 2")
     roll_back(session, made)
     own = {"CELLKEEP_SESSION_ID": session.info["id"]}.items()
 
@@ -120,3 +131,130 @@ def test_nothing_is_left_after_the_end(server: Server) -> None:
     assert len(processes()) == 4  # the running one, and three that sleep
     assert session.delete() == 204
     assert processes() == []
+
+
+# Keeps changing what a walk may be about to open, until it is killed.
+RESTLESS = """
+import itertools, os
+os.makedirs('real', exist_ok=True); open('real/passwd', 'w').write('own')
+for turn in itertools.count():
+    for target in ('/etc', '/proc/self', '..', '/'):
+        os.path.lexists('d') and (os.unlink('d') if os.path.islink('d') else os.rename('d', 'real'))
+        os.symlink(target, 'd'); os.unlink('d'); os.rename('real', 'd')
+    with open('growing', 'wb') as file:
+        file.write(bytes([turn % 256]) * 5_000_000)
+    os.path.exists('pipe') and os.unlink('pipe')
+    os.mkfifo('pipe')
+"""
+
+
+def test_files_that_change_meanwhile_harm_nothing_but_themselves(session: Session) -> None:
+    run(
+        session,
+        "import subprocess, sys\n"
+        f"restless = subprocess.Popen([sys.executable, '-c', {RESTLESS!r}])\n"
+        "import os\n"
+        "while not os.path.exists('pipe'): pass",
+    )
+    run(session, "open('steady', 'w').write('kept')")
+    made = [checkpoint(session) for _ in range(3)]
+    for one in made:
+        for path in one["files"]["unkept"]:
+            assert path["path"].split("/")[0] in ("d", "real", "growing", "pipe"), path
+    back = roll_back(session, made[0], discard=True)  # while it goes on
+    for failure in back["files"]["failed"]:
+        assert failure["path"].split("/")[0] in ("", "d", "real", "growing", "pipe"), failure
+    # The rollback has ended it, with all that the interpreter had started.
+    back = roll_back(session, made[1], discard=True)
+    assert back["files"]["failed_count"] == 0, back["files"]
+    seen = run(
+        session,
+        "print(open('steady').read(), *[open(f'{d}/passwd').read() for d in ('d', 'real')"
+        " if os.path.isdir(d) and not os.path.islink(d) and os.path.exists(d + '/passwd')])",
+    )
+    assert set(seen["stdout"].split()) <= {"kept", "own"}  # nothing of the host's came in
+
+
+def test_links_lead_out_of_nothing(session: Session) -> None:
+    run(
+        session,
+        "import os\n"
+        "os.makedirs('d'); open('d/victim', 'w').write('workspace')\n"
+        "os.symlink('/etc/passwd', 'out'); open('/tmp/victim', 'w').write('outside')",
+    )
+    made = checkpoint(session)
+    run(
+        session,
+        "os.unlink('d/victim'); os.rmdir('d'); os.symlink('/tmp', 'd'); os.unlink('out'); open('out', 'w').close()",
+    )
+    assert differences(session, made) == {"d": "modified", "d/victim": "deleted", "out": "modified"}
+    assert roll_back(session, made)["files"]["failed_count"] == 0
+    seen = "open('/tmp/victim').read(), open('d/victim').read(), os.path.islink('d'), os.readlink('out')"
+    assert session.value(seen) == "('outside', 'workspace', False, '/etc/passwd')"
+
+
+def test_two_names_of_a_file_become_two_files(session: Session) -> None:
+    run(session, "import os; open('a', 'w').write('one'); os.link('a', 'b')")
+    made = checkpoint(session)
+    run(session, "os.unlink('b'); open('b', 'w').write('other'); os.unlink('a'); os.link('b', 'a')")
+    assert roll_back(session, made)["files"]["failed_count"] == 0
+    assert session.value("open('a').read(), open('b').read()") == "('one', 'one')"
+
+
+def test_what_is_too_much_is_named_and_left_alone(server: Server) -> None:
+    session = server.create(limits={"disk_mb": 2048})
+    run(
+        session,
+        "import os, socket\n"
+        "with open('sparse', 'wb') as file:\n"
+        "    try: file.truncate(1 << 40)  # a terabyte of nothing\n"
+        "    except OSError: file.truncate(2 << 30)  # as long as the session's limit allows\n"
+        "s = socket.socket(socket.AF_UNIX); s.bind('socket'); s.close(); os.mkfifo('fifo')\n"
+        "open('locked', 'w').close(); os.chmod('locked', 0)",
+    )
+    made = checkpoint(session)
+    unkept = {one["path"]: one["reason"] for one in made["files"]["unkept"]}
+    assert unkept == {"sparse": "file_bytes", "socket": "kind", "fifo": "kind", "locked": "unreadable"}
+    assert made["files"]["unkept_count"] == 4 and made["files"]["complete"]
+    assert listing(session)["stored_file_bytes"] == 0
+    run(session, "os.truncate('sparse', 5); os.unlink('fifo')")
+    assert roll_back(session, made, discard=True)["files"]["failed_count"] == 0
+    # What was not kept does not come back, and does not go.
+    assert session.value("os.stat('sparse').st_size, os.path.exists('socket'), os.path.exists('fifo')") == (
+        "(5, True, False)"
+    )
+    assert session.delete() == 204
+
+
+def test_as_many_files_as_there_can_be(session: Session) -> None:
+    run(session, "open('first', 'w').write('kept')")
+    few = checkpoint(session)
+    made = run(
+        session,
+        "import os\n"
+        "count = 0\n"
+        "os.mkdir('many')\n"
+        "try:\n"
+        "    for count in range(1_000_000): open(f'many/{count}', 'w').close()\n"
+        "except OSError: pass\n"
+        "print(count)",
+    )
+    count = int(made["stdout"])
+    many = checkpoint(session)
+    assert many["files"]["count"] in (count + 2, count + 1) or not many["files"]["complete"]
+    back = roll_back(session, few, discard=True)
+    assert back["files"]["removed"] >= count and back["files"]["failed_count"] == 0, back["files"]
+    assert session.value("__import__('os').listdir('.')") == "['first']"
+    forth = roll_back(session, many, discard=True)
+    assert forth["files"]["failed_count"] == 0, forth["files"]
+    assert session.value("len(__import__('os').listdir('many'))") == str(many["files"]["count"] - 2)
+
+
+def test_the_deepest_tree_is_looked_at_in_part(session: Session) -> None:
+    run(session, "import os\nfor _ in range(100): os.mkdir('d'); os.chdir('d')\nos.chdir('/workspace')")
+    made = checkpoint(session)
+    assert not made["files"]["complete"]
+    run(session, "open('later', 'w').close()")
+    # Of a checkpoint that may lack files, none is removed.
+    assert roll_back(session, made, discard=True)["files"]["removed"] == 0
+    assert session.value("os.path.exists('later')") == "True"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/answers/checkpoint_answers.hpp"
 #include "kernel-manager/api/bodies/checkpoint_body.hpp"
+#include "kernel-manager/checkpoint/files/blob_store.hpp"
+#include "kernel-manager/checkpoint/files/manifest.hpp"
 #include "protocol/limits.hpp"
 #include "tests/unit/api/agent_api.hpp"
 
@@ -75,6 +77,9 @@ TEST_CASE("a session that cannot be copied says why", "[agent]") {
     CHECK(list.status == 200);
     CHECK(list.json["checkpoints"] == json::array());
     CHECK(list.json["limits"]["checkpoints"] == limits::kCheckpointsMax);
+    CHECK(list.json["limits"]["file_bytes"] == checkpoint::kKeptFileBytesMax);
+    CHECK(list.json["limits"]["stored_file_bytes"] == checkpoint::kStoredBytesMax);
+    CHECK(list.json["stored_file_bytes"] == 0);
 }
 
 TEST_CASE("a checkpoint that is not there cannot be gone back to", "[agent]") {
@@ -111,12 +116,41 @@ TEST_CASE("an answer lists only what is lost", "[agent]") {
     made.checkpoint.lost = {.threads = 0, .children = 2, .sockets = 0};
     const json answer = to_json(made);
     CHECK(answer["lost"] == json::array({{{"what", "processes"}, {"count", 2}}}));
-    CHECK(answer["evicted"].is_null());
+    CHECK(answer["evicted"] == json::array());
+    CHECK(answer["unchanged"] == false);
+    CHECK(answer["private_bytes"].is_null());
+    CHECK(answer["file_bytes"] == 0);
+    CHECK(
+        answer["files"] ==
+        json{{"count", 0}, {"complete", true}, {"unkept_count", 0}, {"unkept", json::array()}});
     CHECK(answer["parent"].is_null());
     checkpoint::RolledBack back;
     back.left_as = "ckp_2";
     CHECK(to_json(back)["left_as"] == "ckp_2");
     CHECK(to_json(back)["lost"] == json::array());
+    back.files_failed = 2;
+    back.failures.push_back({"a", "why"});
+    CHECK(to_json(back)["files"]["failed_count"] == 2);
+    CHECK(to_json(back)["files"]["failed"] == json::array({{{"path", "a"}, {"reason", "why"}}}));
+}
+
+TEST_CASE("a comparison needs a checkpoint that is there", "[agent]") {
+    Api api;
+    REQUIRE(api.ask("POST", "/v1/sessions", "{}").status == 201);
+    const std::string diff = "/v1/sessions/ses_1/diff";
+    for (const char* query : {"", "?against=", "?checkpoint=ckp_1", "?against=ckp_1&checkpoint="}) {
+        INFO(query);
+        CHECK(api.ask("GET", diff + query).status == 400);
+    }
+    const auto unknown = api.ask("GET", diff + "?against=ckp_1");
+    CHECK(unknown.status == 404);
+    CHECK(unknown.json["type"] == "/problems/unknown-checkpoint");
+    checkpoint::FileChanges changes;
+    changes.list.push_back(
+        {"a", checkpoint::FileChange::What::kModified, sandbox::EntryKind::kFile, 5});
+    CHECK(
+        to_json(changes)["files"] ==
+        json::array({{{"path", "a"}, {"change", "modified"}, {"bytes", 5}}}));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 """
 
 from .aio import AsyncClient, AsyncEvents, AsyncExecution, AsyncSession
-from .checkpoints import CheckpointInfo, Rollback
+from .checkpoints import CheckpointInfo, FileChange, Rollback
 from .client import Client, Events, Execution, Session
 from .discovery import Target, find_target
 from .errors import (
@@ -66,6 +66,7 @@ __all__ = [
     "ExecutionFailed",
     "ExecutionInfo",
     "FieldError",
+    "FileChange",
     "FileEntry",
     "Forbidden",
     "Image",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """A state of the session's interpreter that can be gone back to."""
+    """A state of the session's interpreter and of its files that can be gone back to."""
 
     id: str
     #: The checkpoint that the interpreter had come from; ``None``: it had begun afresh.
@@ -32,12 +32,21 @@ class CheckpointInfo:
     created_at: str
     #: How many threads, processes and sockets the copy has not got, by those names.
     lost: Mapping[str, int]
-    #: The checkpoint that had to go for this one, in the answer that made it.
-    evicted: str | None
+    #: Of all files that it keeps, and of the memory of its process that no other shares.
+    file_bytes: int
+    private_bytes: int | None
+    #: The first files that could not be kept, with the reasons, and how many there were.
+    unkept: Mapping[str, str]
+    unkept_count: int
+    #: In the answer to ``checkpoint()``: nothing had happened since this one.
+    unchanged: bool
+    #: The checkpoints that had to go for this one, in the answer that made it.
+    evicted: tuple[str, ...]
     raw: Json = field(repr=False)
 
     @classmethod
     def from_wire(cls, raw: Json) -> CheckpointInfo:
+        files = raw.get("files") or {}
         return cls(
             id=raw["id"],
             parent=raw.get("parent"),
@@ -46,9 +55,24 @@ class CheckpointInfo:
             execution_count=int(raw.get("execution_count", 0)),
             created_at=str(raw.get("created_at", "")),
             lost=_lost(raw),
-            evicted=raw.get("evicted"),
+            file_bytes=int(raw.get("file_bytes", 0)),
+            private_bytes=raw.get("private_bytes"),
+            unkept={one["path"]: one["reason"] for one in files.get("unkept") or ()},
+            unkept_count=int(files.get("unkept_count", 0)),
+            unchanged=bool(raw.get("unchanged", False)),
+            evicted=tuple(raw.get("evicted") or ()),
             raw=raw,
         )
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file that differs between two states: ``created``, ``modified`` or ``deleted``."""
+
+    path: str
+    change: str
+    #: Of the later one.
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -59,16 +83,22 @@ class Rollback:
     lost: Mapping[str, int]
     #: The checkpoint of the state that was left; ``None``: it was discarded, or there was none.
     left_as: str | None
-    evicted: str | None
+    evicted: tuple[str, ...]
+    #: The first files that are not as they were, with the reasons, and how many there are.
+    failed: Mapping[str, str]
+    failed_count: int
     raw: Json = field(repr=False)
 
     @classmethod
     def from_wire(cls, raw: Json) -> Rollback:
+        files = raw.get("files") or {}
         return cls(
             session=SessionInfo.from_wire(raw),
             lost=_lost(raw),
             left_as=raw.get("left_as"),
-            evicted=raw.get("evicted"),
+            evicted=tuple(raw.get("evicted") or ()),
+            failed={one["path"]: one["reason"] for one in files.get("failed") or ()},
+            failed_count=int(files.get("failed_count", 0)),
             raw=raw,
         )
 
@@ -107,8 +137,27 @@ def roll_back(path: str, checkpoint: str, discard: bool, reseed: bool) -> Call[R
     )
 
 
+def compare_files(path: str, against: str, later: str | None) -> Call[list[FileChange]]:
+    def parse(response: httpx.Response) -> list[FileChange]:
+        return [
+            FileChange(one["path"], one["change"], int(one["bytes"]))
+            for one in read_json(response)["files"]
+        ]
+
+    query = {"against": against} if later is None else {"against": against, "checkpoint": later}
+    return Call("GET", path + "/diff", parse, Retry.ALWAYS, params=query)
+
+
 def _checkpoint(response: httpx.Response) -> CheckpointInfo:
     return CheckpointInfo.from_wire(read_json(response))
+
+
+def _ident(checkpoint: CheckpointInfo | str) -> str:
+    return checkpoint if isinstance(checkpoint, str) else checkpoint.id
+
+
+def _ident_or_none(checkpoint: CheckpointInfo | str | None) -> str | None:
+    return None if checkpoint is None else _ident(checkpoint)
 
 
 class SessionCheckpoints:
@@ -121,10 +170,11 @@ class SessionCheckpoints:
     def checkpoint(
         self, label: str | None = None, *, on_threads: str | None = None
     ) -> CheckpointInfo:
-        """Keeps the interpreter's memory to go back to, at the end of a cell.
+        """Keeps the interpreter's memory and the workspace's files, at the end of a cell.
 
         ``on_threads="drop"``: also if it has threads besides the one that runs cells, which the
-        copy then has not; without, that is a ``Conflict``. The workspace's files are not kept.
+        copy then has not; without, that is a ``Conflict``. ``unchanged`` of the answer: nothing had
+        happened since that checkpoint.
         """
         return self._http.send(make_checkpoint(self._path, label, on_threads))
 
@@ -134,18 +184,24 @@ class SessionCheckpoints:
 
     def delete_checkpoint(self, checkpoint: CheckpointInfo | str) -> None:
         """Lets a checkpoint go."""
-        ident = checkpoint if isinstance(checkpoint, str) else checkpoint.id
+        ident = _ident(checkpoint)
         self._http.send(delete_checkpoint(self._path, ident))
+
+    def diff(
+        self, against: CheckpointInfo | str, later: CheckpointInfo | str | None = None
+    ) -> list[FileChange]:
+        """The files that differ between a checkpoint and a later one, or now; at most 1000."""
+        return self._http.send(compare_files(self._path, _ident(against), _ident_or_none(later)))
 
     def rollback(
         self, checkpoint: CheckpointInfo | str, *, discard: bool = False, reseed: bool = False
     ) -> Rollback:
-        """Goes back to a checkpoint; its variables are as they were.
+        """Goes back to a checkpoint; its variables and files are as they were.
 
         The state that is left becomes a checkpoint, ``left_as`` of the answer, unless ``discard``.
         ``reseed``: the random states of random and NumPy are made anew.
         """
-        ident = checkpoint if isinstance(checkpoint, str) else checkpoint.id
+        ident = _ident(checkpoint)
         answer = self._http.send(roll_back(self._path, ident, discard, reseed))
         self.info = answer.session
         return answer
@@ -165,10 +221,11 @@ class AsyncSessionCheckpoints:
     async def checkpoint(
         self, label: str | None = None, *, on_threads: str | None = None
     ) -> CheckpointInfo:
-        """Keeps the interpreter's memory to go back to, at the end of a cell.
+        """Keeps the interpreter's memory and the workspace's files, at the end of a cell.
 
         ``on_threads="drop"``: also if it has threads besides the one that runs cells, which the
-        copy then has not; without, that is a ``Conflict``. The workspace's files are not kept.
+        copy then has not; without, that is a ``Conflict``. ``unchanged`` of the answer: nothing had
+        happened since that checkpoint.
         """
         return await self._http.send(make_checkpoint(self._path, label, on_threads))
 
@@ -178,18 +235,25 @@ class AsyncSessionCheckpoints:
 
     async def delete_checkpoint(self, checkpoint: CheckpointInfo | str) -> None:
         """Lets a checkpoint go."""
-        ident = checkpoint if isinstance(checkpoint, str) else checkpoint.id
+        ident = _ident(checkpoint)
         await self._http.send(delete_checkpoint(self._path, ident))
+
+    async def diff(
+        self, against: CheckpointInfo | str, later: CheckpointInfo | str | None = None
+    ) -> list[FileChange]:
+        """The files that differ between a checkpoint and a later one, or now; at most 1000."""
+        call = compare_files(self._path, _ident(against), _ident_or_none(later))
+        return await self._http.send(call)
 
     async def rollback(
         self, checkpoint: CheckpointInfo | str, *, discard: bool = False, reseed: bool = False
     ) -> Rollback:
-        """Goes back to a checkpoint; its variables are as they were.
+        """Goes back to a checkpoint; its variables and files are as they were.
 
         The state that is left becomes a checkpoint, ``left_as`` of the answer, unless ``discard``.
         ``reseed``: the random states of random and NumPy are made anew.
         """
-        ident = checkpoint if isinstance(checkpoint, str) else checkpoint.id
+        ident = _ident(checkpoint)
         answer = await self._http.send(roll_back(self._path, ident, discard, reseed))
         self._info = answer.session
         return answer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/session/session_checkpoints.hpp"
+#include "kernel-manager/session/checkpoints/session_checkpoints.hpp"
 
 #include "protocol/limits.hpp"
 #include "protocol/support/completion.hpp"
@@ -7,7 +7,6 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <variant>
@@ -39,21 +38,40 @@ Error ended() {
 /// While it lives, no other piece of work is begun.
 class SessionCheckpoints::Work {
  public:
-    explicit Work(SessionCheckpoints& owner) : owner_(owner) { owner_.working_ = true; }
+    /// kHeld: nor does the interpreter begin anything.
+    enum class Interpreter { kHeld, kFree };
+    explicit Work(SessionCheckpoints& owner, Interpreter interpreter = Interpreter::kHeld)
+        : owner_(owner), held_(interpreter == Interpreter::kHeld) {
+        owner_.working_ = true;
+        owner_.kept_.pin();
+        if (held_) {
+            owner_.hooks_.hold();
+        }
+    }
     Work(const Work&) = delete;
     Work& operator=(const Work&) = delete;
-    ~Work() { owner_.working_ = false; }
+    ~Work() {
+        owner_.working_ = false;
+        owner_.kept_.unpin();
+        if (held_) {
+            owner_.hooks_.release();
+        }
+    }
 
  private:
     SessionCheckpoints& owner_;
+    bool held_;
 };
 
 SessionCheckpoints::SessionCheckpoints(
-    boost::asio::io_context& io, Hooks hooks, KeepAlive keep_session)
+    boost::asio::io_context& io,
+    Hooks hooks,
+    KeptCheckpoints::Places places,
+    KeepAlive keep_session)
     : io_(io),
       hooks_(std::move(hooks)),
       keep_session_(std::move(keep_session)),
-      tree_(limits::kCheckpointsMax) {}
+      kept_(io, std::move(places)) {}
 
 Status SessionCheckpoints::begin_work() const {
     if (closed_) {
@@ -72,12 +90,48 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::make(Checkpoi
     BOOST_OUTCOME_CO_TRY(begin_work());
     const Work work(*this);
     std::string nothing_kept;
-    co_return co_await copy(std::move(order), std::move(nothing_kept));
+    co_return co_await make_one(std::move(order), std::move(nothing_kept));
+}
+
+boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::make_one(
+    CheckpointOrder order, std::string kept) {
+    std::optional<std::string> label = order.label;
+    if (auto same = co_await find_unchanged(std::move(label))) {
+        CheckpointMade made;
+        made.checkpoint = std::move(*same);
+        made.unchanged = true;
+        co_return made;
+    }
+    if (closed_) {
+        co_return ended();
+    }
+    co_return co_await copy(std::move(order), std::move(kept));
+}
+
+/// The checkpoint that the interpreter comes from, if that and the files are as they are now.
+boost::asio::awaitable<std::optional<Checkpoint>> SessionCheckpoints::find_unchanged(
+    std::optional<std::string> label) {
+    const Checkpoint* const origin = settled_ ? kept_.tree().find(settled_->checkpoint) : nullptr;
+    // Threads go on between cells, and nothing says what they do.
+    if (origin == nullptr || origin->id != kept_.tree().origin() ||
+        settled_->begun != hooks_.begun() || origin->lost.threads > 0 ||
+        (label && label != origin->label)) {
+        co_return std::nullopt;
+    }
+    Checkpoint same = *origin;
+    const auto now = co_await kept_.look();
+    if (now.has_error()) {
+        co_return std::nullopt;  // the caller's own try says so
+    }
+    const Kept then = kept_.files_of(same.id);
+    const bool alike = then && are_alike(*then, *now.value());
+    kept_.drop(now.value());
+    co_return alike ? std::optional(std::move(same)) : std::nullopt;
 }
 
 boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::copy(
     CheckpointOrder order, std::string kept) {
-    BOOST_OUTCOME_CO_TRY(auto victim, tree_.find_victim(kept));
+    BOOST_OUTCOME_CO_TRY(auto victim, kept_.tree().find_victim(kept));
     BOOST_OUTCOME_CO_TRY(auto sockets, make_socket_pair(SOCK_SEQPACKET));
     BOOST_OUTCOME_CO_TRY(set_nonblocking(sockets.first.get()));
     auto answer = co_await hooks_.copy(std::move(sockets.second), order.on_threads);
@@ -97,10 +151,24 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::copy(
     BOOST_OUTCOME_CO_TRY(
         auto sleeping,
         SleepingCopy::create(io_, std::move(sockets.first), std::move(worker.value())));
+    // Nothing is evicted before there is a copy, and nothing that can be refused comes after.
+    std::vector<std::string> evicted;
+    auto files = co_await kept_.capture(std::move(kept), evicted);
+    if (files.has_error()) {
+        co_return std::move(files).error();
+    }
     if (closed_) {
         co_return ended();
     }
-    co_return keep(std::move(order), copied, std::move(victim), std::move(sleeping));
+    auto made = keep(
+        std::move(order),
+        copied,
+        std::move(victim),
+        {std::move(sleeping), std::move(files.value())});
+    if (made.has_value()) {
+        made.value().evicted.insert(made.value().evicted.begin(), evicted.begin(), evicted.end());
+    }
+    co_return made;
 }
 
 /// The interpreter names a process; pid 1 looks whether it is one to take.
@@ -136,42 +204,47 @@ Result<CheckpointMade> SessionCheckpoints::keep(
     CheckpointOrder order,
     const checkpoint::Copied& copied,
     std::optional<std::string> victim,
-    std::shared_ptr<SleepingCopy> copy) {
+    KeptCheckpoints::Parts parts) {
     BOOST_OUTCOME_TRY(const std::string digits, random_hex(kIdBytes));
     CheckpointMade made;
-    if (victim.has_value() && tree_.find(*victim) != nullptr) {
-        forget(*victim, Gone::kEvicted);
-        made.evicted = std::move(victim);
+    if (victim.has_value() && kept_.tree().find(*victim) != nullptr) {
+        kept_.forget(*victim, Gone::kEvicted);
+        made.evicted.push_back(std::move(*victim));
     }
     made.checkpoint = Checkpoint{
         .id = "ckp_" + digits,
-        .parent = tree_.origin(),
+        .parent = kept_.tree().origin(),
         .label = std::move(order.label),
         .execution = hooks_.newest_execution(),
         .execution_count = copied.execution_count,
         .created_at = std::chrono::system_clock::now(),
-        .lost = copied.lost};
-    copies_.emplace(made.checkpoint.id, std::move(copy));
-    tree_.add(made.checkpoint);
+        .lost = copied.lost,
+        .files = {},
+        .private_bytes = {}};
+    const std::string id = made.checkpoint.id;
+    kept_.add(std::move(made.checkpoint), std::move(parts));
+    made.checkpoint = *kept_.tree().find(id);
+    settle(id);
     return made;
 }
 
 boost::asio::awaitable<Result<RolledBack>> SessionCheckpoints::roll_back(RollbackOrder order) {
     const auto session = keep_session_();
     BOOST_OUTCOME_CO_TRY(begin_work());
-    const Checkpoint* const target = tree_.find(order.checkpoint);
+    const Checkpoint* const target = kept_.tree().find(order.checkpoint);
     if (target == nullptr) {
         co_return unknown(order.checkpoint);
     }
     const Work work(*this);
-    hooks_.wake();
     RolledBack back;
     back.lost = target->lost;
+    const Kept files = kept_.files_of(order.checkpoint);
+    Kept left_files;
     const std::string where = target->label ? "\"" + *target->label + "\"" : target->id;
     if (!order.discard && hooks_.has_interpreter()) {
         CheckpointOrder unlabelled;
         std::string kept = order.checkpoint;
-        auto left = co_await copy(std::move(unlabelled), std::move(kept));
+        auto left = co_await make_one(std::move(unlabelled), std::move(kept));
         if (left.has_error()) {
             co_return std::move(left).error();
         }
@@ -180,6 +253,7 @@ boost::asio::awaitable<Result<RolledBack>> SessionCheckpoints::roll_back(Rollbac
             co_return back;
         }
         back.left_as = std::move(left.value().checkpoint.id);
+        left_files = kept_.files_of(*back.left_as);
         back.evicted = std::move(left.value().evicted);
     }
     std::string id = order.checkpoint;
@@ -198,17 +272,42 @@ boost::asio::awaitable<Result<RolledBack>> SessionCheckpoints::roll_back(Rollbac
     if (done.has_error()) {
         co_return std::move(done).error();
     }
-    tree_.set_origin(order.checkpoint);
+    kept_.set_origin(order.checkpoint);
+    if (order.reseed) {
+        settled_.reset();
+    } else {
+        settle(order.checkpoint);
+    }
+    Status restored = co_await restore_files(files, std::move(left_files), back);
+    if (restored.has_error()) {
+        co_return std::move(restored).error();
+    }
     co_return back;
+}
+
+/// After the memory: the interpreter that was left writes no more, and the other one begins nothing
+/// yet. What cannot be put back is in the checkpoint of the state that was left.
+boost::asio::awaitable<Status> SessionCheckpoints::restore_files(
+    Kept target, Kept left, RolledBack& back) {
+    auto restored = co_await kept_.restore(std::move(target), std::move(left));
+    if (restored.has_error()) {
+        co_return std::move(restored).error();
+    }
+    back.files_written = restored.value().written;
+    back.files_removed = restored.value().removed;
+    back.files_failed = restored.value().failed;
+    for (auto& failure : restored.value().failures) {
+        back.failures.push_back({std::move(failure.path), std::move(failure.why)});
+    }
+    co_return ok();
 }
 
 /// Before anything is killed: a copy that does not fork costs nothing but itself.
 boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::wake(std::string id, bool reseed) {
-    const auto found = copies_.find(id);
-    if (found == copies_.end()) {
+    const auto copy = kept_.copy_of(id);
+    if (!copy) {
         co_return unknown(id);
     }
-    const auto copy = found->second;
     BOOST_OUTCOME_CO_TRY(auto channels, make_channels());
     const ChannelEnds theirs = std::move(channels.theirs);
     BOOST_OUTCOME_CO_TRY(hooks_.give_outputs(theirs.stdout_fd, theirs.stderr_fd));
@@ -216,7 +315,7 @@ boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::wake(std::strin
         theirs.stdout_fd.get(), theirs.stderr_fd.get(), theirs.link.get()};
     const auto forked = co_await copy->wake(ends, reseed, limits::kCopyPatience);
     if (forked.has_error() && forked.error().code() != ErrorCode::kSystem) {
-        forget(id, Gone::kDied);  // it does not do what it should, and may not be what it was
+        kept_.forget(id, Gone::kDied);  // it does not do what it should, and may not be what it was
         co_return unknown(id);
     }
     if (forked.has_error()) {
@@ -226,34 +325,52 @@ boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::wake(std::strin
 }
 
 Status SessionCheckpoints::remove(const std::string& id) {
-    if (tree_.find(id) == nullptr) {
+    if (kept_.tree().find(id) == nullptr) {
         return unknown(id);
     }
-    forget(id, Gone::kDeleted);
+    kept_.forget(id, Gone::kDeleted);
     return ok();
 }
 
-void SessionCheckpoints::forget(const std::string& id, Gone why) {
-    tree_.remove(id, why);
-    if (auto gone = copies_.extract(id)) {
-        gone.mapped()->close();
+boost::asio::awaitable<checkpoint::CheckpointList> SessionCheckpoints::list() {
+    const auto session = keep_session_();
+    co_return co_await kept_.list();
+}
+
+boost::asio::awaitable<Result<checkpoint::FileChanges>> SessionCheckpoints::compare(
+    std::string against, std::optional<std::string> later) {
+    const auto session = keep_session_();
+    const Kept earlier = kept_.files_of(against);
+    if (!earlier) {
+        co_return Error::in_field(
+            ErrorCode::kNotFound, "against", "the session has no checkpoint " + against);
     }
+    if (later) {
+        const Kept other = kept_.files_of(*later);
+        if (!other) {
+            co_return unknown(*later);
+        }
+        co_return checkpoint::compare(*earlier, *other);
+    }
+    BOOST_OUTCOME_CO_TRY(begin_work());
+    const Work work(*this, Work::Interpreter::kFree);
+    const auto now = co_await kept_.look();
+    if (now.has_error()) {
+        co_return now.error();
+    }
+    kept_.drop(now.value());
+    co_return checkpoint::compare(*earlier, *now.value());
 }
 
 void SessionCheckpoints::on_worker_exit(const sandbox::WorkerExit& exit) {
-    const auto found = std::find_if(copies_.begin(), copies_.end(), [&](const auto& one) {
-        return one.second->worker() == exit.id;
-    });
-    if (found != copies_.end()) {
-        forget(std::string(found->first), Gone::kDied);
+    if (const auto id = kept_.find_worker(exit.id)) {
+        kept_.forget(*id, Gone::kDied);
     }
 }
 
 void SessionCheckpoints::close() {
     closed_ = true;
-    for (const auto& [id, copy] : std::exchange(copies_, {})) {
-        copy->close();
-    }
+    kept_.close();
 }
 
 }  // namespace cellkeep::session

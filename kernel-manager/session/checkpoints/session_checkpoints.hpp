@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checkpoints of a session: makes them, goes back to them, lets them go. Owns the tree and the
-// sleeping copies; asks its session for the rest. One piece of work at a time. What guests say on
-// the way can only harm their own session: each process is taken by pid 1, which knows its
-// children, and never by a number alone. io_context thread only.
+// The checkpoints of a session: makes them, goes back to them, lets them go. Owns what
+// they consist of; asks its session for the rest. One piece
+// of work at a time. What guests say on the way can only harm their own session: each process is
+// taken by pid 1, which knows its children, and never by a number alone. io_context thread only.
 #pragma once
 
 #include "kernel-manager/checkpoint/checkpoint.hpp"
-#include "kernel-manager/checkpoint/checkpoint_tree.hpp"
+#include "kernel-manager/checkpoint/files/manifest.hpp"
 #include "kernel-manager/kernel/process/copy_request.hpp"
 #include "kernel-manager/kernel/process/kernel_process.hpp"
 #include "kernel-manager/kernel/process/sleeping_copy.hpp"
 #include "kernel-manager/kernel/process/worker_starts.hpp"
+#include "kernel-manager/session/checkpoints/kept_checkpoints.hpp"
 #include "protocol/support/alarm.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
@@ -20,8 +21,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,11 +46,20 @@ class SessionCheckpoints {
         std::function<Status(const UniqueFd&, const UniqueFd&)> give_outputs;
         /// Thaws what is inside.
         std::function<void()> wake;
+        /// Between them the interpreter begins nothing that waits for it.
+        std::function<void()> hold;
+        std::function<void()> release;
+        /// SupervisedKernel::begun() of the same kernel.
+        std::function<std::uint64_t()> begun;
         /// The id of the newest execution of an agent's.
         std::function<std::optional<std::string>()> newest_execution;
     };
 
-    SessionCheckpoints(boost::asio::io_context& io, Hooks hooks, KeepAlive keep_session);
+    SessionCheckpoints(
+        boost::asio::io_context& io,
+        Hooks hooks,
+        KeptCheckpoints::Places places,
+        KeepAlive keep_session);
     SessionCheckpoints(const SessionCheckpoints&) = delete;
     SessionCheckpoints& operator=(const SessionCheckpoints&) = delete;
     ~SessionCheckpoints() = default;
@@ -60,43 +70,58 @@ class SessionCheckpoints {
     boost::asio::awaitable<Result<checkpoint::RolledBack>> roll_back(
         checkpoint::RollbackOrder order);
     Status remove(const std::string& id);
-    const std::vector<checkpoint::Checkpoint>& list() const { return tree_.list(); }
+    /// With their private memory.
+    boost::asio::awaitable<checkpoint::CheckpointList> list();
+    boost::asio::awaitable<Result<checkpoint::FileChanges>> compare(
+        std::string against, std::optional<std::string> later);
     std::optional<checkpoint::Gone> find_gone(const std::string& id) const {
-        return tree_.find_gone(id);
+        return kept_.tree().find_gone(id);
     }
 
     // --- what the session reports to it
     void on_worker_exit(const sandbox::WorkerExit& exit);
     /// The interpreter was lost, and a fresh one follows.
-    void on_fresh_interpreter() { tree_.set_origin(std::nullopt); }
+    void on_fresh_interpreter() { kept_.set_origin(std::nullopt); }
     /// The session has ended: all copies are killed.
     void close();
 
     // --- how they are
     bool is_working() const { return working_; }
     /// Something sleeps, or is on its way to.
-    bool has_sleeping() const { return working_ || !copies_.empty(); }
+    bool has_sleeping() const { return working_ || !kept_.empty(); }
 
  private:
     class Work;
+    using Kept = KeptCheckpoints::Files;
 
     Status begin_work() const;
+    boost::asio::awaitable<Result<checkpoint::CheckpointMade>> make_one(
+        checkpoint::CheckpointOrder order, std::string kept);
+    boost::asio::awaitable<std::optional<checkpoint::Checkpoint>> find_unchanged(
+        std::optional<std::string> label);
     boost::asio::awaitable<Result<checkpoint::CheckpointMade>> copy(
         checkpoint::CheckpointOrder order, std::string kept);
     boost::asio::awaitable<Result<sandbox::Worker>> adopt(pid_t forked);
     boost::asio::awaitable<Result<WokenProcess>> wake(std::string id, bool reseed);
+    boost::asio::awaitable<Status> restore_files(
+        Kept target, Kept left, checkpoint::RolledBack& back);
     Result<checkpoint::CheckpointMade> keep(
         checkpoint::CheckpointOrder order,
         const checkpoint::Copied& copied,
         std::optional<std::string> victim,
-        std::shared_ptr<SleepingCopy> copy);
-    void forget(const std::string& id, checkpoint::Gone why);
+        KeptCheckpoints::Parts parts);
+    void settle(const std::string& id) { settled_ = Settled{id, hooks_.begun()}; }
 
     boost::asio::io_context& io_;
     const Hooks hooks_;
     const KeepAlive keep_session_;
-    checkpoint::CheckpointTree tree_;
-    std::map<std::string, std::shared_ptr<SleepingCopy>> copies_;  // by checkpoint
+    KeptCheckpoints kept_;
+    /// The checkpoint as which the interpreter was when it had begun() so much.
+    struct Settled {
+        std::string checkpoint;
+        std::uint64_t begun = 0;
+    };
+    std::optional<Settled> settled_;
     bool working_ = false;
     bool closed_ = false;
 };

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/checkpoint/files/file_keeper.hpp"
+
+#include "kernel-manager/checkpoint/files/file_capture.hpp"
+#include "kernel-manager/checkpoint/run_elsewhere.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+namespace cellkeep::checkpoint {
+
+using session::WorkThread;
+
+FileKeeper::FileKeeper(
+    boost::asio::io_context& io,
+    std::shared_ptr<WorkThread> thread,
+    std::shared_ptr<BlobSpace> space,
+    const sandbox::Workspace& workspace,
+    std::set<std::string> ignored)
+    : io_(io),
+      thread_(std::move(thread)),
+      space_(std::move(space)),
+      workspace_(workspace),
+      ignored_(std::move(ignored)) {}
+
+void FileKeeper::close() {
+    closed_ = true;
+    if (versions_) {
+        // Giving back a large file takes its time.
+        thread_->run([versions = std::exchange(versions_, nullptr)]() mutable {
+            versions.reset();
+            return WorkThread::Slice::kDone;
+        });
+    }
+}
+
+Status FileKeeper::open() {
+    if (closed_) {
+        return Error(ErrorCode::kConflict, "checkpoint: the session has ended");
+    }
+    if (versions_) {
+        return ok();
+    }
+    UniqueFd directory(::fcntl(workspace_.directory_fd(), F_DUPFD_CLOEXEC, 0));
+    if (!directory) {
+        const Error why = Error::from_errno(errno, "checkpoint: files: fcntl");
+        return Error(ErrorCode::kUnavailable, why.message());
+    }
+    versions_ = std::make_shared<FileVersions>(
+        std::move(directory), workspace_.file_uid(), workspace_.file_gid(), space_, ignored_);
+    return ok();
+}
+
+boost::asio::awaitable<Result<FileKeeper::Kept>> FileKeeper::capture(MakeRoom make_room) {
+    if (!space_) {
+        co_return std::make_shared<const Manifest>();
+    }
+    BOOST_OUTCOME_CO_TRY(open());
+    const auto thread = thread_;
+    const auto capture = std::make_shared<FileCapture>(versions_);
+    using Stop = Result<FileCapture::Step>;
+    for (;;) {
+        const std::function<std::optional<Stop>()> slice = [capture]() -> std::optional<Stop> {
+            Stop step = capture->advance();
+            return step.has_value() && step.value() == FileCapture::Step::kMore
+                       ? std::nullopt
+                       : std::optional(std::move(step));
+        };
+        const Stop stop = co_await run_elsewhere<Stop>(io_, thread, slice);
+        if (stop.has_error()) {
+            thread->run([capture] {
+                capture->give_up();
+                return WorkThread::Slice::kDone;
+            });
+            co_return stop.error();
+        }
+        if (stop.value() == FileCapture::Step::kDone) {
+            co_return std::make_shared<const Manifest>(capture->take());
+        }
+        if (!make_room()) {
+            capture->pass_over();
+        }
+    }
+}
+
+boost::asio::awaitable<Result<Restored>> FileKeeper::restore(Kept target, Kept left) {
+    if (!space_) {
+        co_return Restored();
+    }
+    BOOST_OUTCOME_CO_TRY(open());
+    const auto thread = thread_;
+    const auto work = std::make_shared<FileRestore>(versions_, std::move(target), std::move(left));
+    const std::function<std::optional<Restored>()> slice = [work]() -> std::optional<Restored> {
+        return work->advance() ? std::nullopt : std::optional(work->take());
+    };
+    co_return co_await run_elsewhere<Restored>(io_, thread, slice);
+}
+
+void FileKeeper::drop(Kept kept) {
+    if (versions_ && kept) {
+        thread_->run([versions = versions_, kept = std::move(kept)] {
+            versions->drop(*kept);
+            return WorkThread::Slice::kDone;
+        });
+    }
+}
+
+}  // namespace cellkeep::checkpoint

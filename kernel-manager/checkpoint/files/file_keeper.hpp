@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeps the files of one session's workspace and puts them back, on a work thread, one piece of
+// work after another. All calls on the io_context thread; answers, too.
+#pragma once
+
+#include "kernel-manager/checkpoint/files/file_restore.hpp"
+#include "kernel-manager/checkpoint/files/file_versions.hpp"
+#include "kernel-manager/checkpoint/files/manifest.hpp"
+#include "kernel-manager/execution/work_thread.hpp"
+#include "protocol/support/result.hpp"
+#include "sandbox/workspace/workspace.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace cellkeep::checkpoint {
+
+class FileKeeper {
+ public:
+    /// Of files that are kept, until drop().
+    using Kept = std::shared_ptr<const Manifest>;
+    /// Drops one that is kept. False: there is none that may go.
+    using MakeRoom = std::function<bool()>;
+
+    /// space: null keeps nothing, and every manifest is empty. The workspace's descriptor need be
+    /// open only until the first capture. ignored: see FileVersions.
+    FileKeeper(
+        boost::asio::io_context& io,
+        std::shared_ptr<session::WorkThread> thread,
+        std::shared_ptr<BlobSpace> space,
+        const sandbox::Workspace& workspace,
+        std::set<std::string> ignored);
+    FileKeeper(const FileKeeper&) = delete;
+    FileKeeper& operator=(const FileKeeper&) = delete;
+    ~FileKeeper() { close(); }
+
+    /// kUnavailable: the host cannot keep them. Not while another capture or restore is under way.
+    boost::asio::awaitable<Result<Kept>> capture(MakeRoom make_room);
+    /// See FileRestore.
+    boost::asio::awaitable<Result<Restored>> restore(Kept target, Kept left);
+    void drop(Kept kept);
+    /// The session has ended: nothing is kept any more. Work that is under way comes to its end.
+    void close();
+    /// Of the contents that are kept, each once.
+    std::uint64_t bytes() const { return versions_ ? versions_->blobs().bytes() : 0; }
+
+ private:
+    Status open();
+
+    boost::asio::io_context& io_;
+    std::shared_ptr<session::WorkThread> thread_;
+    std::shared_ptr<BlobSpace> space_;
+    sandbox::Workspace workspace_;
+    std::set<std::string> ignored_;
+    std::shared_ptr<FileVersions> versions_;  // null before the first capture
+    bool closed_ = false;
+};
+
+}  // namespace cellkeep::checkpoint

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/checkpoints/kept_checkpoints.hpp"
+
+#include "kernel-manager/checkpoint/private_memory.hpp"
+#include "kernel-manager/checkpoint/run_elsewhere.hpp"
+#include "protocol/limits.hpp"
+#include "protocol/support/unique_fd.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+namespace cellkeep::session {
+
+using checkpoint::Checkpoint;
+using checkpoint::Gone;
+
+namespace {
+
+checkpoint::FilesSummary summarize(const checkpoint::Manifest& manifest) {
+    checkpoint::FilesSummary summary{
+        .count = manifest.files.size(),
+        .bytes = manifest.bytes,
+        .complete = manifest.complete,
+        .unkept_count = manifest.unkept.size(),
+        .unkept = {}};
+    for (const auto& [path, why] : manifest.unkept) {
+        if (summary.unkept.size() >= checkpoint::kUnkeptNamedMax) {
+            break;
+        }
+        summary.unkept.push_back({path, std::string(to_string(why))});
+    }
+    return summary;
+}
+
+}  // namespace
+
+KeptCheckpoints::KeptCheckpoints(boost::asio::io_context& io, Places places)
+    : io_(io),
+      work_thread_(places.work_thread),
+      keeper_(
+          io,
+          std::move(places.work_thread),
+          std::move(places.space),
+          places.workspace,
+          std::move(places.mounted)),
+      tree_(limits::kCheckpointsMax) {}
+
+std::shared_ptr<SleepingCopy> KeptCheckpoints::copy_of(const std::string& id) const {
+    const auto found = parts_.find(id);
+    return found == parts_.end() ? nullptr : found->second.copy;
+}
+
+KeptCheckpoints::Files KeptCheckpoints::files_of(const std::string& id) const {
+    const auto found = parts_.find(id);
+    return found == parts_.end() ? nullptr : found->second.files;
+}
+
+void KeptCheckpoints::add(Checkpoint checkpoint, Parts parts) {
+    checkpoint.files = summarize(*parts.files);
+    parts_.emplace(checkpoint.id, std::move(parts));
+    tree_.add(std::move(checkpoint));
+}
+
+void KeptCheckpoints::forget(const std::string& id, Gone why) {
+    tree_.remove(id, why);
+    if (auto gone = parts_.extract(id)) {
+        gone.mapped().copy->close();
+        forgotten_.push_back(std::move(gone.mapped().files));
+    }
+    if (!pinned_) {
+        unpin();
+    }
+}
+
+std::optional<std::string> KeptCheckpoints::find_worker(sandbox::WorkerId worker) const {
+    const auto found = std::find_if(parts_.begin(), parts_.end(), [&](const auto& one) {
+        return one.second.copy->worker() == worker;
+    });
+    return found == parts_.end() ? std::nullopt : std::optional(found->first);
+}
+
+void KeptCheckpoints::unpin() {
+    pinned_ = false;
+    for (Files& files : std::exchange(forgotten_, {})) {
+        keeper_.drop(std::move(files));
+    }
+}
+
+boost::asio::awaitable<Result<KeptCheckpoints::Files>> KeptCheckpoints::capture(
+    std::string kept, std::vector<std::string>& evicted) {
+    std::function<bool()> make_room = [this, &evicted, kept = std::move(kept)] {
+        auto oldest = tree_.find_oldest(kept);
+        if (!oldest) {
+            return false;
+        }
+        forget(*oldest, Gone::kEvicted);
+        // Now, whatever is pinned: the capture waits for the room. What is gone back to is kept.
+        unpin();
+        pin();
+        evicted.push_back(std::move(*oldest));
+        return true;
+    };
+    co_return co_await keeper_.capture(std::move(make_room));
+}
+
+boost::asio::awaitable<Result<KeptCheckpoints::Files>> KeptCheckpoints::look() {
+    std::function<bool()> no_room = [] { return false; };
+    co_return co_await keeper_.capture(std::move(no_room));
+}
+
+boost::asio::awaitable<checkpoint::CheckpointList> KeptCheckpoints::list() {
+    using Measured = std::map<std::string, std::uint64_t>;
+    const auto processes = std::make_shared<std::map<std::string, UniqueFd>>();
+    for (const auto& [id, parts] : parts_) {
+        processes->emplace(id, UniqueFd(::fcntl(parts.copy->pidfd().get(), F_DUPFD_CLOEXEC, 0)));
+    }
+    std::function<std::optional<Measured>()> measure =
+        [processes, measured = std::make_shared<Measured>()]() -> std::optional<Measured> {
+        if (processes->empty()) {
+            return std::move(*measured);
+        }
+        const auto next = processes->begin();  // one in a slice: each may be large
+        if (const auto bytes = checkpoint::read_private_bytes(next->second)) {
+            measured->emplace(next->first, *bytes);
+        }
+        processes->erase(next);
+        return std::nullopt;
+    };
+    Measured measured;
+    if (!parts_.empty()) {
+        measured =
+            co_await checkpoint::run_elsewhere<Measured>(io_, work_thread_, std::move(measure));
+    }
+    checkpoint::CheckpointList list{tree_.list(), keeper_.bytes()};
+    for (Checkpoint& one : list.checkpoints) {
+        if (const auto found = measured.find(one.id); found != measured.end()) {
+            one.private_bytes = found->second;
+        }
+    }
+    co_return list;
+}
+
+void KeptCheckpoints::close() {
+    for (const auto& [id, parts] : std::exchange(parts_, {})) {
+        parts.copy->close();
+    }
+    keeper_.close();
+}
+
+}  // namespace cellkeep::session
