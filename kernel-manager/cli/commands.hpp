@@ -7,6 +7,7 @@
 #include "kernel-manager/cli/serve/serve_config.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,14 @@ struct ConnectCommand {
     std::optional<std::string> state_dir;
 };
 int connect(const ConnectCommand& command);
+
+struct McpCommand {
+    std::optional<std::string> server_state_dir;  // --server; nothing: sessions of our own
+    std::size_t sessions_max = 16;
+    std::vector<std::string> kernels;  // directories of languages
+    std::vector<std::string> allow_degraded;
+};
+int mcp(const McpCommand& command);
 
 enum class DoctorFormat { kTable, kJson };
 int doctor(DoctorFormat format);

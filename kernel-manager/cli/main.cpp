@@ -20,6 +20,7 @@ namespace {
 
 /// Something that no command expected: sysexits.h's EX_SOFTWARE.
 constexpr int kExitInternal = 70;
+constexpr std::size_t kMcpSessionsMax = 1000;
 
 void add_run(CLI::App& app, RunCommand& command, std::uint32_t& timeout_seconds) {
     CLI::App* sub = app.add_subcommand("run", "Run a notebook or a program in a session");
@@ -44,6 +45,20 @@ void add_run(CLI::App& app, RunCommand& command, std::uint32_t& timeout_seconds)
     sub->add_option("--allow-degraded", command.allow_degraded, "As for serve; not with --server");
 }
 
+void add_mcp(CLI::App& app, McpCommand& command) {
+    CLI::App* sub =
+        app.add_subcommand("mcp", "Speak the Model Context Protocol over stdin and stdout");
+    sub->add_option(
+        "--server",
+        command.server_state_dir,
+        "State directory of a running server. Default: sessions of this process");
+    sub->add_option("--max-sessions", command.sessions_max, "Sessions at once; not with --server")
+        ->capture_default_str()
+        ->check(CLI::Range(std::size_t{1}, kMcpSessionsMax));
+    sub->add_option("--kernels", command.kernels, "As for serve; not with --server");
+    sub->add_option("--allow-degraded", command.allow_degraded, "As for serve; not with --server");
+}
+
 int dispatch(int argc, char** argv) {
     CLI::App app("Cellkeep: sandboxed interpreters whose variables, files and plots live on");
     app.name("cellkeep");
@@ -54,6 +69,8 @@ int dispatch(int argc, char** argv) {
     RunCommand run_command;
     auto timeout_seconds = static_cast<std::uint32_t>(run_command.timeout.count());
     add_run(app, run_command, timeout_seconds);
+    McpCommand mcp_command;
+    add_mcp(app, mcp_command);
     ConnectCommand connect_command;
     CLI::App* connect_sub =
         app.add_subcommand("connect", "Show how Jupyter clients attach to a session");
@@ -86,6 +103,9 @@ int dispatch(int argc, char** argv) {
     if (app.got_subcommand("run")) {
         run_command.timeout = std::chrono::seconds(timeout_seconds);
         return run(run_command);
+    }
+    if (app.got_subcommand("mcp")) {
+        return mcp(mcp_command);
     }
     if (app.got_subcommand("connect")) {
         return connect(connect_command);

@@ -174,8 +174,25 @@ void Application::add_jupyter_prefix(std::string segment) {
     jupyter_prefixes_.push_back(std::move(segment));
 }
 
+void Application::set_challenge(
+    std::string segment, std::function<std::string(const Request&)> parameters) {
+    challenged_segment_ = std::move(segment);
+    challenge_parameters_ = std::move(parameters);
+}
+
+void Application::add_challenge(const Request& request, Response& response) const {
+    const auto& segments = request.target.segments;
+    if (response.status != 401 || segments.empty() || !challenge_parameters_ ||
+        segments.front() != challenged_segment_) {
+        return;
+    }
+    const std::string challenge(response.headers.get("WWW-Authenticate"));
+    response.headers.set("WWW-Authenticate", challenge + ", " + challenge_parameters_(request));
+}
+
 void Application::finish(const Request& request, Response& response) const {
     origins_.add_headers(request, response);
+    add_challenge(request, response);
     if (const std::string* location = response.headers.find("Location")) {
         response.headers.set("Location", base_.qualify(*location));
     }

@@ -12,6 +12,7 @@
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/http/router.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,6 +49,9 @@ class Application {
 
     /// Addresses whose first segment is this answer their errors as Jupyter clients read them.
     void add_jupyter_prefix(std::string segment);
+    /// A 401 of addresses whose first segment is this also says these parameters in its challenge
+    /// (RFC 9110, section 11.6.1): name="value", …
+    void set_challenge(std::string segment, std::function<std::string(const Request&)> parameters);
     /// The last word on an answer, also on one that no handler gave: errors in the style of the
     /// address, Location below the base URL, what other origins may read.
     void finish(const Request& request, Response& response) const;
@@ -57,11 +61,14 @@ class Application {
     /// The answer to a request that has no business below the base URL, if it is one.
     std::optional<Response> enter_base(Request& request, std::string_view target_text) const;
     std::optional<Response> check_caller(Request& request) const;
+    void add_challenge(const Request& request, Response& response) const;
 
     TokenAuth auth_;
     HostGuard hosts_;
     Router router_;
     std::vector<std::string> jupyter_prefixes_;
+    std::string challenged_segment_;
+    std::function<std::string(const Request&)> challenge_parameters_;
     BaseUrl base_;
     OriginPolicy origins_;
     bool trust_same_user_ = false;

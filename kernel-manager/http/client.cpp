@@ -14,6 +14,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
@@ -21,6 +22,7 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <utility>
@@ -34,6 +36,8 @@ namespace {
 
 /// An answer of our server: outputs of one execution, pictures included.
 constexpr std::uint64_t kAnswerBytesMax = 1ULL << 30U;
+/// What is read of a streamed body at once.
+constexpr std::size_t kBodyPieceBytes = 64ULL << 10U;
 
 using Stream = beast::basic_stream<asio::generic::stream_protocol>;
 using WireRequest = beast::http::request<beast::http::string_body>;
@@ -87,6 +91,9 @@ WireRequest make_wire(const ServerAddress& server, ClientRequest request) {
         server.port.empty() ? std::string("localhost") : "localhost:" + server.port);
     wire.set(beast::http::field::authorization, "Bearer " + server.token);
     wire.set(beast::http::field::connection, "close");
+    for (const auto& [name, value] : request.headers.all()) {
+        wire.set(name, value);
+    }
     if (!request.body.empty()) {
         wire.set(beast::http::field::content_type, "application/json");
     }
@@ -95,13 +102,17 @@ WireRequest make_wire(const ServerAddress& server, ClientRequest request) {
     return wire;
 }
 
-template <typename AnyStream>
-asio::awaitable<Result<ClientResponse>> exchange(
-    AnyStream& stream, const WireRequest& wire, const ServerAddress& server) {
-    auto [write_failed, written] = co_await beast::http::async_write(stream, wire, kAwait);
-    if (write_failed) {
-        co_return client_error(write_failed, server);
+template <typename Fields>
+Headers headers_of(const Fields& fields) {
+    Headers headers;
+    for (const auto& field : fields) {
+        headers.add(std::string(field.name_string()), std::string(field.value()));
     }
+    return headers;
+}
+
+template <typename AnyStream>
+asio::awaitable<Result<ClientResponse>> read_whole(AnyStream& stream, const ServerAddress& server) {
     beast::flat_buffer buffer;
     beast::http::response_parser<beast::http::string_body> parser;
     parser.body_limit(kAnswerBytesMax);
@@ -111,15 +122,73 @@ asio::awaitable<Result<ClientResponse>> exchange(
     }
     ClientResponse response;
     response.status = static_cast<int>(parser.get().result_int());
+    response.headers = headers_of(parser.get());
     response.body = std::move(parser.get().body());
     co_return response;
+}
+
+/// What is to be read, and how long each piece may take.
+struct StreamedRead {
+    BodySink sink;
+    std::chrono::milliseconds timeout{0};
+};
+
+template <typename AnyStream>
+asio::awaitable<Result<ClientResponse>> read_pieces(
+    AnyStream& stream, const ServerAddress& server, const StreamedRead& reading) {
+    beast::flat_buffer buffer;
+    beast::http::response_parser<beast::http::buffer_body> parser;
+    parser.body_limit(kAnswerBytesMax);
+    auto [head_failed, head] =
+        co_await beast::http::async_read_header(stream, buffer, parser, kAwait);
+    if (head_failed) {
+        co_return client_error(head_failed, server);
+    }
+    ClientResponse response;
+    response.status = static_cast<int>(parser.get().result_int());
+    response.headers = headers_of(parser.get());
+    std::array<char, kBodyPieceBytes> piece{};
+    while (!parser.is_done()) {
+        parser.get().body().data = piece.data();
+        parser.get().body().size = piece.size();
+        beast::get_lowest_layer(stream).expires_after(reading.timeout);
+        auto [failed, got] = co_await beast::http::async_read_some(stream, buffer, parser, kAwait);
+        if (failed && failed != beast::http::error::need_buffer) {
+            co_return client_error(failed, server);
+        }
+        const std::size_t bytes = piece.size() - parser.get().body().size;
+        if (bytes > 0 && !reading.sink(std::string_view(piece.data(), bytes))) {
+            co_return Error(ErrorCode::kCancelled, "The answer is no longer wanted.");
+        }
+    }
+    co_return response;
+}
+
+/// Without a sink the whole body is in the answer.
+template <typename AnyStream>
+asio::awaitable<Result<ClientResponse>> exchange(
+    AnyStream& stream,
+    const WireRequest& wire,
+    const ServerAddress& server,
+    const StreamedRead& reading) {
+    auto [write_failed, written] = co_await beast::http::async_write(stream, wire, kAwait);
+    if (write_failed) {
+        co_return client_error(write_failed, server);
+    }
+    if (!reading.sink) {
+        co_return co_await read_whole(stream, server);
+    }
+    co_return co_await read_pieces(stream, server, reading);
 }
 
 /// The token leaves only after the server has shown its own certificate. The server wrote that
 /// certificate's digest into its private state directory: this says more than a chain to a
 /// certificate authority, and works for a certificate that no authority signed.
 asio::awaitable<Result<ClientResponse>> exchange_with_tls(
-    Stream& stream, const WireRequest& wire, const ServerAddress& server) {
+    Stream& stream,
+    const WireRequest& wire,
+    const ServerAddress& server,
+    const StreamedRead& reading) {
     asio::ssl::context context(asio::ssl::context::tls_client);
     asio::ssl::stream<Stream&> tls(stream, context);
     auto [refused] = co_await tls.async_handshake(asio::ssl::stream_base::client, kAwait);
@@ -132,7 +201,26 @@ asio::awaitable<Result<ClientResponse>> exchange_with_tls(
             text_of(server) +
                 " shows another certificate than the one that the server started with");
     }
-    co_return co_await exchange(tls, wire, server);
+    co_return co_await exchange(tls, wire, server, reading);
+}
+
+asio::awaitable<Result<ClientResponse>> send_request(
+    const ServerAddress& server, ClientRequest request, StreamedRead reading) {
+    const auto place = endpoint_of(server);
+    if (place.has_error()) {
+        co_return place.error();
+    }
+    Stream stream(co_await asio::this_coro::executor);
+    stream.expires_after(request.timeout);
+    auto [refused] = co_await stream.async_connect(place.value().endpoint, kAwait);
+    if (refused) {
+        co_return client_error(refused, server);
+    }
+    const WireRequest wire = make_wire(server, std::move(request));
+    if (server.tls) {
+        co_return co_await exchange_with_tls(stream, wire, server, reading);
+    }
+    co_return co_await exchange(stream, wire, server, reading);
 }
 
 }  // namespace
@@ -178,21 +266,14 @@ Result<ServerAddress> parse_server_url(const std::string& url, std::string token
 }
 
 asio::awaitable<Result<ClientResponse>> fetch(const ServerAddress& server, ClientRequest request) {
-    const auto place = endpoint_of(server);
-    if (place.has_error()) {
-        co_return place.error();
-    }
-    Stream stream(co_await asio::this_coro::executor);
-    stream.expires_after(request.timeout);
-    auto [refused] = co_await stream.async_connect(place.value().endpoint, kAwait);
-    if (refused) {
-        co_return client_error(refused, server);
-    }
-    const WireRequest wire = make_wire(server, std::move(request));
-    if (server.tls) {
-        co_return co_await exchange_with_tls(stream, wire, server);
-    }
-    co_return co_await exchange(stream, wire, server);
+    StreamedRead whole;  // a variable: g++ 12 destroys such a temporary of a co_await twice
+    co_return co_await send_request(server, std::move(request), std::move(whole));
+}
+
+asio::awaitable<Result<ClientResponse>> fetch_stream(
+    const ServerAddress& server, ClientRequest request, BodySink sink) {
+    StreamedRead pieces{std::move(sink), request.timeout};
+    co_return co_await send_request(server, std::move(request), std::move(pieces));
 }
 
 }  // namespace cellkeep::http

@@ -5,12 +5,15 @@
 // it.
 #pragma once
 
+#include "kernel-manager/http/message/headers.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <functional>
 #include <string>
+#include <string_view>
 
 namespace cellkeep::http {
 
@@ -37,16 +40,25 @@ struct ClientRequest {
     std::string target = "/";
     std::string body;  // JSON, or empty
     std::chrono::milliseconds timeout{60'000};
+    Headers headers;  // besides those that every request has
 };
 
 struct ClientResponse {
     int status = 0;
+    Headers headers;
     std::string body;
 };
+
+/// Takes the next bytes of a body; false: no more are wanted, and the connection closes.
+using BodySink = std::function<bool(std::string_view)>;
 
 /// kUnavailable if no server answers or if its certificate is another one; kTimeout. Any HTTP
 /// status is a success here.
 boost::asio::awaitable<Result<ClientResponse>> fetch(
     const ServerAddress& server, ClientRequest request);
+/// The same, with the body given to `sink` as it comes. The request's timeout is for the head and
+/// then for each piece of the body. kCancelled if the sink wants no more.
+boost::asio::awaitable<Result<ClientResponse>> fetch_stream(
+    const ServerAddress& server, ClientRequest request, BodySink sink);
 
 }  // namespace cellkeep::http

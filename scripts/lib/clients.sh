@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What our own clients are built and tested with: a locked Python environment and two sets of locked
-# Node packages; and the environment of agents' clients. To be sourced after environments.sh and npm.sh.
+# Node packages; and the environments of agents' and of MCP clients. To be sourced after environments.sh and npm.sh.
 
 # The environment of the Python client and of the contract's tests.
 make_clients_environment() {
@@ -13,6 +13,11 @@ make_clients_environment() {
 # The code executors of agent frameworks, and MCP servers for Jupyter. Only the full tests need them.
 make_agents_environment() {
     make_environment agents "$build/environments/agents" "$root/tests/environment/agents/requirements.lock"
+}
+
+# The official MCP clients. Only the full tests need them.
+make_mcp_environment() {
+    make_environment mcp "$build/environments/mcp" "$root/tests/environment/mcp/requirements.lock"
 }
 
 # The compiler and the type generator of the TypeScript client.

@@ -104,9 +104,14 @@ ROOMS = (
         (MANAGER + "service", MANAGER + "http"),
     ),
     Room(
+        MANAGER + "mcp",
+        "the Model Context Protocol: tools and files of sessions for agents",
+        (MANAGER + "service", MANAGER + "http"),
+    ),
+    Room(
         MANAGER + "cli",
         "the program `cellkeep`, which puts everything together",
-        (MANAGER + "api", MANAGER + "jupyter", MANAGER + "image"),
+        (MANAGER + "api", MANAGER + "jupyter", MANAGER + "mcp", MANAGER + "image"),
     ),
 )
 

@@ -17,6 +17,8 @@
 #include "kernel-manager/jupyter/channels/channels_front.hpp"
 #include "kernel-manager/jupyter/rest/rest_api.hpp"
 #include "kernel-manager/jupyter/zmq/zmq_front.hpp"
+#include "kernel-manager/mcp/front.hpp"
+#include "kernel-manager/mcp/transport/http_endpoint.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "kernel-manager/store/store.hpp"
 #include "protocol/support/syscall.hpp"
@@ -295,6 +297,11 @@ Status run_server(const ServePlan& plan) {
     jupyter::ChannelsFront channels(io, service, std::move(channels_config));
     channels.add_to(application.router());
     service.add_listener(&channels);
+    mcp::Front mcp_front(io, service, version_text());
+    mcp::HttpEndpoint mcp_endpoint(
+        mcp_front,
+        {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()});
+    mcp_endpoint.add_to(application);
     BOOST_OUTCOME_TRY(
         Listeners listeners, Listeners::open(io, plan.listening, application, log_request));
 

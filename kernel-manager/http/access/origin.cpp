@@ -94,11 +94,12 @@ bool OriginPolicy::is_preflight(const Request& request) const {
 Response OriginPolicy::answer_preflight() {
     Response response = make_empty(204);
     response.headers.add("Access-Control-Allow-Methods", "GET, PUT, POST, PATCH, DELETE, OPTIONS");
-    // The first four are what @jupyterlab/services sends, the rest is the session API's.
+    // The first four are what @jupyterlab/services sends, the last four are MCP's, the rest is the
+    // session API's.
     response.headers.add(
         "Access-Control-Allow-Headers",
         "accept, content-type, authorization, x-xsrftoken, idempotency-key, range, "
-        "last-event-id");
+        "last-event-id, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name");
     response.headers.add("Access-Control-Max-Age", kMaxAgeSeconds);
     return response;
 }
@@ -117,7 +118,8 @@ void OriginPolicy::add_headers(const Request& request, Response& response) const
     response.headers.add("Access-Control-Allow-Origin", *origin);
     response.headers.add(
         "Access-Control-Expose-Headers",
-        "Location, Allow, Retry-After, Content-Disposition, Content-Range, WWW-Authenticate");
+        "Location, Allow, Retry-After, Content-Disposition, Content-Range, WWW-Authenticate, "
+        "Mcp-Session-Id");
 }
 
 }  // namespace cellkeep::http

@@ -37,6 +37,25 @@ Headers good() {
     return headers;
 }
 
+TEST_CASE("a 401 names its scheme, and where to look if that was given", "[http][application]") {
+    Application application = make_application();
+    application.set_challenge(
+        "s", [](const Request& request) { return "for=\"" + request.target.path + "\""; });
+    const auto challenge = [&](const std::string& target, int status) {
+        Request request;
+        request.method = "GET";
+        (void)application.admit(request, target);
+        Response response = to_response(make_problem(status, ""));
+        application.finish(request, response);
+        return std::string(response.headers.get("WWW-Authenticate"));
+    };
+    CHECK(challenge("/s/x", 401) == "Bearer realm=\"cellkeep\", for=\"/s/x\"");
+    CHECK(challenge("/other", 401) == "Bearer realm=\"cellkeep\"");
+    CHECK(challenge("/", 401) == "Bearer realm=\"cellkeep\"");
+    CHECK(challenge("/s/x", 403).empty());
+    CHECK(challenge("/s/x", 404).empty());
+}
+
 TEST_CASE("a good request is admitted with its captures and principal", "[http][application]") {
     const Application application = make_application();
     Request request;

@@ -11,15 +11,22 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace cellkeep::http::test {
 namespace {
 
-Result<ClientResponse> fetch_now(const ServerAddress& server, ClientRequest request) {
+/// With a sink the body comes as a stream.
+Result<ClientResponse> fetch_now(
+    const ServerAddress& server, ClientRequest request, BodySink sink = {}) {
     boost::asio::io_context io;
     std::optional<Result<ClientResponse>> answer;
     const auto ask = [&]() -> boost::asio::awaitable<void> {
-        answer.emplace(co_await fetch(server, std::move(request)));
+        if (sink) {
+            answer.emplace(co_await fetch_stream(server, std::move(request), std::move(sink)));
+        } else {
+            answer.emplace(co_await fetch(server, std::move(request)));
+        }
     };
     boost::asio::co_spawn(io, ask, [](std::exception_ptr failure) {
         if (failure) {
@@ -41,6 +48,50 @@ TEST_CASE("the client sends its token and gives back status and body", "[http][c
     CHECK(answer.value().status == 200);
     CHECK(answer.value().body == "{}");
     CHECK(fetch_now(parse_server_url(server.url(), "u").value(), request).value().status == 401);
+}
+
+TEST_CASE("a body comes piece by piece, with the answer's headers", "[http][client]") {
+    const TestServer server;
+    const ServerAddress address = parse_server_url(server.url(), "t").value();
+    std::string body;
+    const BodySink keep = [&body](std::string_view piece) {
+        body += piece;
+        return true;
+    };
+    ClientRequest request;
+    request.target = "/stream/lines";
+    const auto lines = fetch_now(address, request, keep);
+    REQUIRE(lines.has_value());
+    CHECK(lines.value().body.empty());
+    CHECK(std::count(body.begin(), body.end(), '\n') == 10);
+    CHECK(lines.value().headers.find("Transfer-Encoding") != nullptr);
+
+    body.clear();
+    request.method = "POST";
+    request.target = "/echo";
+    request.body = "{}";
+    request.headers.add("Accept", "text/html");
+    CHECK(fetch_now(address, request, keep).value().status == 200);
+    CHECK(body == "{}");
+}
+
+TEST_CASE("a stream that breaks, or is no longer wanted, is an error", "[http][client]") {
+    const TestServer server;
+    const ServerAddress address = parse_server_url(server.url(), "t").value();
+    ClientRequest request;
+    for (const char* target : {"/stream/cut", "/stream/throw"}) {
+        request.target = target;
+        const auto cut = fetch_now(address, request, [](std::string_view) { return true; });
+        REQUIRE(cut.has_error());
+        CHECK(cut.error().code() == ErrorCode::kUnavailable);
+    }
+    request.target = "/stream/flood";
+    int pieces = 0;
+    const auto enough =
+        fetch_now(address, request, [&pieces](std::string_view) { return ++pieces < 3; });
+    REQUIRE(enough.has_error());
+    CHECK(enough.error().code() == ErrorCode::kCancelled);
+    CHECK(pieces == 3);
 }
 
 TEST_CASE("the client speaks TLS to the server whose certificate it knows", "[http][client][tls]") {

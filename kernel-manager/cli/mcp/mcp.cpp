@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `cellkeep mcp`: MCP over stdin and stdout, with sessions of this process or of a running server.
+#include "kernel-manager/cli/commands.hpp"
+#include "kernel-manager/cli/mcp/remote_answerer.hpp"
+#include "kernel-manager/cli/run/console.hpp"
+#include "kernel-manager/cli/run/run_to_end.hpp"
+#include "kernel-manager/cli/serve/open_files.hpp"
+#include "kernel-manager/cli/serve/service_setup.hpp"
+#include "kernel-manager/cli/serve/state_dir.hpp"
+#include "kernel-manager/cli/version.hpp"
+#include "kernel-manager/mcp/front.hpp"
+#include "kernel-manager/mcp/transport/stdio_endpoint.hpp"
+#include "kernel-manager/service/service.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <utility>
+
+namespace cellkeep::cli {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::chrono::milliseconds kMcpLastWork{2000};
+
+/// The descriptor for the protocol's own use. Whatever else writes to stdout writes to stderr from
+/// now on: a stray line would break the protocol.
+Result<UniqueFd> take_stdout() {
+    UniqueFd output(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (!output) {
+        return Error::from_errno(errno, "dup(stdout)");
+    }
+    if (::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+        return Error::from_errno(errno, "dup2(stderr, stdout)");
+    }
+    return output;
+}
+
+Result<UniqueFd> take_stdin() {
+    UniqueFd input(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (!input) {
+        return Error::from_errno(errno, "dup(stdin)");
+    }
+    return input;
+}
+
+struct Pipes {
+    UniqueFd input;
+    UniqueFd output;
+};
+
+/// A pipe that the client holds is as it was when this program has ended.
+class KeepFlags {
+ public:
+    explicit KeepFlags(int fd) : fd_(fd), flags_(::fcntl(fd, F_GETFL)) {}
+    KeepFlags(const KeepFlags&) = delete;
+    KeepFlags& operator=(const KeepFlags&) = delete;
+    ~KeepFlags() {
+        if (flags_ >= 0) {
+            (void)::fcntl(fd_, F_SETFL, flags_);  // Ignored: nothing to do about it at the end.
+        }
+    }
+
+ private:
+    int fd_;
+    int flags_;
+};
+
+boost::asio::awaitable<Result<bool>> serve_to_end(mcp::StdioEndpoint& endpoint) {
+    const Status served = co_await endpoint.serve();
+    if (served.has_error()) {
+        co_return served.error();
+    }
+    co_return true;
+}
+
+/// Until the client's end, or a signal. Then calls `end`, and waits for what that has still to do.
+Status serve_client(
+    asio::io_context& io, mcp::Answerer& answerer, Pipes pipes, const std::function<void()>& end) {
+    mcp::StdioEndpoint endpoint(
+        io,
+        answerer,
+        {std::string(http::kAdminName), http::Role::kAdmin},
+        std::move(pipes.input),
+        std::move(pipes.output));
+    asio::signal_set signals(io, SIGINT, SIGTERM, SIGHUP);
+    signals.async_wait([&](const boost::system::error_code& error, int /*signal*/) {
+        if (error) {
+            return;
+        }
+        // From here on a second signal ends the process at once.
+        boost::system::error_code ignored;  // Ignored: nothing to do about it while stopping.
+        (void)signals.clear(ignored);
+        endpoint.stop();
+    });
+    const auto served = run_to_end(io, serve_to_end(endpoint));
+    boost::system::error_code ignored;  // Ignored: the wait ends either way.
+    (void)signals.cancel(ignored);
+    end();
+    (void)io.run_for(kMcpLastWork);
+    if (served.has_error()) {
+        return served.error();
+    }
+    return ok();
+}
+
+Status serve_locally(const McpCommand& command, Pipes pipes) {
+    // Ignored: with fewer the service refuses the sessions for which they do not suffice.
+    (void)raise_open_files(open_files_needed(command.sessions_max));
+    BOOST_OUTCOME_TRY(
+        session::ServiceConfig config,
+        make_service_config(
+            command.sessions_max, command.allow_degraded, kAutomaticImage, command.kernels));
+    config.log = [](const std::string& line) { print_error("cellkeep mcp: " + line + "\n"); };
+    asio::io_context io(1);
+    session::Service service(io, std::move(config));
+    mcp::Front front(io, service, version_text());
+    return serve_client(io, front, std::move(pipes), [&service] { service.shutdown(); });
+}
+
+Status serve_remotely(const std::string& state_dir, Pipes pipes) {
+    BOOST_OUTCOME_TRY(const ServerRecord record, load_server_record(state_dir));
+    BOOST_OUTCOME_TRY(http::ServerAddress address, address_of(record));
+    asio::io_context io(1);
+    RemoteAnswerer answerer(io, std::move(address));
+    return serve_client(io, answerer, std::move(pipes), [] {});
+}
+
+Status serve_stdio(const McpCommand& command) {
+    Pipes pipes;
+    BOOST_OUTCOME_TRY(pipes.output, take_stdout());
+    BOOST_OUTCOME_TRY(pipes.input, take_stdin());
+    const KeepFlags keep_input(STDIN_FILENO);
+    return command.server_state_dir ? serve_remotely(*command.server_state_dir, std::move(pipes))
+                                    : serve_locally(command, std::move(pipes));
+}
+
+}  // namespace
+
+int mcp(const McpCommand& command) {
+    const Status served = serve_stdio(command);
+    if (served.has_error()) {
+        print_error(served.error());
+        return kExitFailed;
+    }
+    return kExitDone;
+}
+
+}  // namespace cellkeep::cli

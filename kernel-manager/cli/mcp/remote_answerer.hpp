@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MCP's requests, given on to /mcp of a running server. Its progress comes back as it is made.
+// io_context thread only.
+#pragma once
+
+#include "kernel-manager/http/client.hpp"
+#include "kernel-manager/mcp/answerer.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace cellkeep::cli {
+
+class RemoteAnswerer : public mcp::Answerer {
+ public:
+    RemoteAnswerer(boost::asio::io_context& io, http::ServerAddress server);
+
+    boost::asio::awaitable<Answer> answer(
+        std::shared_ptr<mcp::Call> call, mcp::Message message) override;
+
+ private:
+    /// Tells the server that this request of the client session is no longer wanted.
+    void send_cancellation(std::int64_t id);
+
+    boost::asio::io_context& io_;
+    /// Shared with notifications on their way, which may outlive this.
+    std::shared_ptr<const http::ServerAddress> server_;
+    std::string session_;   // of the handshake; empty before it
+    std::string revision_;  // the same
+    std::int64_t last_id_ = 0;
+};
+
+}  // namespace cellkeep::cli

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bounds of the MCP front end. What a session may consume is its own policy
+// (kernel-manager/limits/limits.hpp); what HTTP lets through is in protocol/limits.hpp.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace cellkeep::mcp {
+
+// --- what a client sends
+/// Values in one message, containers included.
+inline constexpr std::size_t kMessageValuesMax = 20'000;
+/// A request's id or progress token that is a string.
+inline constexpr std::size_t kIdBytesMax = 256;
+/// One line of the stdio transport.
+inline constexpr std::size_t kLineBytesMax = 32ULL << 20U;
+/// Requests of one stdio client that are answered at once.
+inline constexpr std::size_t kStdioCallsMax = 64;
+/// Answers that wait for a stdio client to read them; no request is read before there are fewer.
+inline constexpr std::size_t kStdioUnsentBytesMax = 64ULL << 20U;
+/// Client sessions of the revisions that have them, of all principals. The one that was not used
+/// for longest is forgotten for the next; its client begins anew.
+inline constexpr std::size_t kClientSessionsMax = 4096;
+/// The same of one principal.
+inline constexpr std::size_t kPrincipalClientSessionsMax = 256;
+
+// --- names
+/// The name that a client gives a session.
+inline constexpr std::size_t kSessionNameBytesMax = 64;
+/// Names of one principal that are remembered, those whose session has ended included.
+inline constexpr std::size_t kSessionNamesMax = 256;
+
+// --- what a model gets
+/// The beginning and the end of a text that is longer than both together.
+inline constexpr std::size_t kTextHeadBytes = 6000;
+inline constexpr std::size_t kTextTailBytes = 4000;
+/// Base64 of all pictures of one answer. Clients take one event of up to 1 MiB.
+inline constexpr std::size_t kPicturesBytesMax = 768ULL << 10U;
+/// Displays and results of one answer, as the JSON in which they came, that are looked into.
+inline constexpr std::size_t kDisplaysBytesMax = 4ULL << 20U;
+/// Files that an answer names; it says how many there are.
+inline constexpr std::size_t kArtifactsShownMax = 20;
+/// Entries of a directory that an answer names.
+inline constexpr std::size_t kEntriesShownMax = 200;
+/// Entries of all sessions' directories that resources/list looks at before it lists no further
+/// session.
+inline constexpr std::size_t kEntriesLookedAtMax = 2000;
+/// Lines of a traceback.
+inline constexpr std::size_t kTracebackLinesMax = 30;
+/// What read_file gives unless it is asked for more, and at most.
+inline constexpr std::size_t kReadBytesDefault = 16ULL << 10U;
+inline constexpr std::size_t kReadBytesMax = 512ULL << 10U;
+/// What write_file takes.
+inline constexpr std::size_t kWriteBytesMax = 8ULL << 20U;
+/// Output of a run that goes on, as the JSON in which it came, that one answer looks into.
+inline constexpr std::size_t kNewOutputBytesMax = 1ULL << 20U;
+/// The line of output that a progress notification repeats.
+inline constexpr std::size_t kProgressLineBytes = 200;
+/// Sessions that list_sessions names.
+inline constexpr std::size_t kSessionsShownMax = 100;
+
+// --- time
+/// How long a run is waited for before its execution's id is the answer.
+inline constexpr std::chrono::milliseconds kWaitDefault{50'000};
+inline constexpr std::chrono::milliseconds kWaitMax{600'000};
+/// How often a client that asked for it hears of progress, and every other one a comment line.
+/// Some HTTP clients give up after 5 s without a byte.
+inline constexpr std::chrono::milliseconds kProgressInterval{3'000};
+/// Progress notifications of one request that wait to be written; a later one takes the place of
+/// the last.
+inline constexpr std::size_t kNotificationsWaitingMax = 16;
+/// How long the calls of a stdio client that closed its end may go on before they are interrupted.
+inline constexpr std::chrono::milliseconds kStdioLastWork{5'000};
+
+}  // namespace cellkeep::mcp

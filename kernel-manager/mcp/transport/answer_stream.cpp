@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/mcp/transport/answer_stream.hpp"
+
+#include "kernel-manager/mcp/limits.hpp"
+#include "protocol/json.hpp"
+#include "protocol/support/await.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <deque>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace cellkeep::mcp {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// Shared by the writer and by what makes the answer, which may outlive the writer.
+struct Pending {
+    explicit Pending(asio::any_io_executor executor) : timer(executor) {}
+    asio::steady_timer timer;
+    std::deque<std::string> notifications;
+    std::optional<std::string> response;
+
+    void add(const nlohmann::json& notification) {
+        if (notifications.size() == kNotificationsWaitingMax) {
+            notifications.pop_back();
+        }
+        notifications.push_back(protocol::dump_json(notification));
+        timer.cancel();
+    }
+    void finish(const nlohmann::json& message) {
+        response = protocol::dump_json(message);
+        timer.cancel();
+    }
+};
+
+std::string frame(const std::string& message) {
+    return "event: message\ndata: " + message + "\n\n";
+}
+
+/// Whatever a library throws is an answer, too.
+asio::awaitable<void> make_answer(
+    std::shared_ptr<Pending> pending, std::function<asio::awaitable<nlohmann::json>()> make) {
+    nlohmann::json message;
+    try {
+        message = co_await make();
+    } catch (const std::exception& failure) {
+        message = error_message({RpcCode::kInternalError, failure.what(), {}, {}});
+    }
+    pending->finish(message);
+}
+
+}  // namespace
+
+asio::awaitable<Status> write_answer(
+    http::BodyWriter& writer,
+    std::shared_ptr<Call> call,
+    OnGone on_gone,
+    std::function<asio::awaitable<nlohmann::json>()> make) {
+    const auto executor = co_await asio::this_coro::executor;
+    const auto pending = std::make_shared<Pending>(executor);
+    call->set_listener(
+        [pending](const nlohmann::json& notification) { pending->add(notification); });
+    writer.watch([pending] { pending->timer.cancel(); });
+    asio::co_spawn(
+        executor, make_answer(pending, std::move(make)), [](const std::exception_ptr& thrown) {
+            if (thrown) {
+                std::rethrow_exception(thrown);
+            }
+        });
+    Status status = ok();
+    bool finished = false;
+    while (status.has_value() && !finished && !writer.gone()) {
+        if (!pending->notifications.empty()) {
+            const std::string first = std::move(pending->notifications.front());
+            pending->notifications.pop_front();
+            status = co_await writer.write(frame(first));
+            continue;
+        }
+        if (pending->response) {
+            finished = true;
+            status = co_await writer.write(frame(*pending->response));
+            continue;
+        }
+        pending->timer.expires_after(kProgressInterval);
+        const auto [woken] = co_await pending->timer.async_wait(kAwait);
+        if (!woken) {
+            status = co_await writer.write(": still running\n\n");
+        }
+    }
+    writer.watch({});
+    call->set_listener({});
+    if (!finished && on_gone == OnGone::kCancel) {
+        call->cancel();
+    }
+    if (status.has_value() && !finished) {
+        co_return Error(ErrorCode::kUnavailable, "The client has gone.");
+    }
+    co_return status;
+}
+
+}  // namespace cellkeep::mcp

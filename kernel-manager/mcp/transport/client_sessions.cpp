@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/mcp/transport/client_sessions.hpp"
+
+#include "kernel-manager/mcp/limits.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <utility>
+
+namespace cellkeep::mcp {
+
+namespace {
+
+/// Random bytes of an id: too many to find by trying.
+constexpr std::size_t kIdRandomBytes = 16;
+
+}  // namespace
+
+Result<std::string> ClientSessions::open(const std::string& principal, std::string revision) {
+    BOOST_OUTCOME_TRY(std::string id, secret_hex(kIdRandomBytes));
+    if (counts_[principal] >= kPrincipalClientSessionsMax) {
+        forget_oldest(&principal);
+    } else if (sessions_.size() >= kClientSessionsMax) {
+        forget_oldest(nullptr);
+    }
+    auto session = std::make_shared<ClientSession>();
+    session->principal = principal;
+    session->revision = std::move(revision);
+    session->used = ++uses_;
+    sessions_.emplace(id, std::move(session));
+    ++counts_[principal];
+    return id;
+}
+
+void ClientSessions::forget_oldest(const std::string* principal) {
+    auto oldest = sessions_.end();
+    for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
+        const bool counts = principal == nullptr || at->second->principal == *principal;
+        if (counts && (oldest == sessions_.end() || at->second->used < oldest->second->used)) {
+            oldest = at;
+        }
+    }
+    if (oldest != sessions_.end()) {
+        --counts_[oldest->second->principal];
+        sessions_.erase(oldest);
+    }
+}
+
+std::shared_ptr<ClientSession> ClientSessions::find(
+    const std::string& id, const std::string& principal) {
+    const auto found = sessions_.find(id);
+    if (found == sessions_.end() || found->second->principal != principal) {
+        return nullptr;
+    }
+    found->second->used = ++uses_;
+    return found->second;
+}
+
+bool ClientSessions::close(const std::string& id, const std::string& principal) {
+    if (find(id, principal) == nullptr) {
+        return false;
+    }
+    --counts_[principal];
+    sessions_.erase(id);
+    return true;
+}
+
+}  // namespace cellkeep::mcp

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The clients of the revisions that begin with initialize: which revision each speaks, and what of
+// its requests is being answered. A session's id works for the principal that began it and for no
+// other: for every other there is no such session. It names no sandbox: those have names of their
+// own. io_context thread only.
+#pragma once
+
+#include "kernel-manager/mcp/call.hpp"
+#include "kernel-manager/mcp/transport/calls.hpp"
+#include "protocol/support/result.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace cellkeep::mcp {
+
+struct ClientSession {
+    std::string principal;
+    std::string revision;
+    CallsInFlight calls;
+    std::uint64_t used = 0;
+};
+
+class ClientSessions {
+ public:
+    /// The new id. Beyond kClientSessionsMax, or kPrincipalClientSessionsMax of one principal, the
+    /// one that was not used for longest goes. kSystem: there is no randomness.
+    Result<std::string> open(const std::string& principal, std::string revision);
+    /// Counts as a use. Null if there is none, or it is another's.
+    std::shared_ptr<ClientSession> find(const std::string& id, const std::string& principal);
+    /// False as find() is null. What it runs goes on.
+    bool close(const std::string& id, const std::string& principal);
+    std::size_t size() const { return sessions_.size(); }
+
+ private:
+    void forget_oldest(const std::string* principal);
+
+    std::map<std::string, std::shared_ptr<ClientSession>> sessions_;
+    std::map<std::string, std::size_t> counts_;  // by principal
+    std::uint64_t uses_ = 0;
+};
+
+}  // namespace cellkeep::mcp

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/mcp/wire/revision.hpp"
+
+#include <algorithm>
+
+namespace cellkeep::mcp {
+
+const std::string_view kStatelessRevision = "2026-07-28";
+const std::string_view kUnnamedRevision = "2025-03-26";
+
+namespace {
+
+constexpr const char* kVersionKey = "io.modelcontextprotocol/protocolVersion";
+constexpr const char* kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
+
+RpcError unsupported(const Message& message, const nlohmann::json& asked) {
+    return {
+        RpcCode::kUnsupportedVersion,
+        "Unsupported protocol version",
+        {{"supported", revisions()}, {"requested", asked}},
+        message.id};
+}
+
+RpcError bad_envelope(const Message& message, std::string why) {
+    return {RpcCode::kInvalidParams, std::move(why), {}, message.id};
+}
+
+const nlohmann::json& meta_of(const Message& message) {
+    static const nlohmann::json none = nlohmann::json::object();
+    const auto meta = message.params.find("_meta");
+    return meta == message.params.end() ? none : *meta;
+}
+
+}  // namespace
+
+const std::vector<std::string>& revisions() {
+    static const std::vector<std::string> all = {
+        std::string(kStatelessRevision), "2025-11-25", "2025-06-18", std::string(kUnnamedRevision)};
+    return all;
+}
+
+bool is_session_revision(std::string_view revision) {
+    return revision != kStatelessRevision &&
+           std::find(revisions().begin(), revisions().end(), revision) != revisions().end();
+}
+
+std::string negotiate(std::string_view asked) {
+    return is_session_revision(asked) ? std::string(asked) : revisions()[1];
+}
+
+std::variant<std::optional<Peer>, RpcError> read_peer(
+    const Message& message, std::string_view header) {
+    const nlohmann::json& meta = meta_of(message);
+    if (!meta.is_object()) {
+        return bad_envelope(message, "\"_meta\" must be an object.");
+    }
+    const auto version = meta.find(kVersionKey);
+    if (version == meta.end()) {
+        if (header == kStatelessRevision) {
+            return bad_envelope(
+                message, "params._meta lacks \"" + std::string(kVersionKey) + "\".");
+        }
+        if (!header.empty() && !is_session_revision(header) && message.method != "initialize") {
+            return unsupported(message, std::string(header));
+        }
+        return std::optional<Peer>();
+    }
+    if (!version->is_string()) {
+        return bad_envelope(message, "\"" + std::string(kVersionKey) + "\" must be a string.");
+    }
+    if (!header.empty() && *version != header) {
+        return RpcError{
+            RpcCode::kHeaderMismatch,
+            "Header mismatch: MCP-Protocol-Version is not the version of the body.",
+            {},
+            message.id};
+    }
+    if (*version != kStatelessRevision) {
+        return unsupported(message, *version);
+    }
+    const auto capabilities = meta.find(kCapabilitiesKey);
+    if (message.kind == MessageKind::kRequest &&
+        (capabilities == meta.end() || !capabilities->is_object())) {
+        return bad_envelope(
+            message, "params._meta lacks the object \"" + std::string(kCapabilitiesKey) + "\".");
+    }
+    return std::optional<Peer>(Peer{Era::kStateless, std::string(kStatelessRevision)});
+}
+
+std::variant<nlohmann::json, RpcError> read_progress_token(const Message& message) {
+    const nlohmann::json& meta = meta_of(message);
+    if (!meta.is_object()) {
+        return bad_envelope(message, "\"_meta\" must be an object.");
+    }
+    const auto token = meta.find("progressToken");
+    if (token == meta.end()) {
+        return nlohmann::json();
+    }
+    if (!is_token(*token)) {
+        return bad_envelope(message, "The progress token must be an integer or a short string.");
+    }
+    return *token;
+}
+
+}  // namespace cellkeep::mcp

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MCP as it stands on the wire, without a client's library. The official clients are in ../mcp."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from harness import TOKEN, Server, wait_until
+
+VERSION = "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": VERSION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+ACCEPT = "application/json, text/event-stream"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("--log-format", "text") as running:
+        yield running
+
+
+def events(answer: requests.Response) -> Iterator[dict]:
+    for line in answer.iter_lines(chunk_size=1):
+        if line.startswith(b"data: "):
+            yield json.loads(line[len(b"data: ") :])
+
+
+def ask(server: Server, method: str, params: dict | None = None, **more: object) -> requests.Response:
+    """A request of 2026-07-28."""
+    params = {**(params or {}), "_meta": {**META, **more.pop("meta", {})}}
+    headers = {"MCP-Protocol-Version": VERSION, "Mcp-Method": method, "Accept": ACCEPT}
+    if "name" in params:
+        headers["Mcp-Name"] = params["name"]
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return server.request("POST", "/mcp", json=body, headers={**headers, **more.pop("headers", {})}, **more)
+
+
+def tool(server: Server, name: str, arguments: dict, **more: object) -> dict:
+    answer = ask(server, "tools/call", {"name": name, "arguments": arguments}, **more)
+    assert answer.status_code == 200, answer.text
+    if answer.headers["Content-Type"] == "text/event-stream":
+        (*_, last) = events(answer)
+        return last["result"]
+    return answer.json()["result"]
+
+
+def told(server: Server, name: str, **arguments: object) -> dict:
+    return tool(server, name, arguments)["structuredContent"]
+
+
+def test_every_request_stands_alone(server: Server) -> None:
+    found = ask(server, "server/discover").json()["result"]
+    assert VERSION in found["supportedVersions"] and found["resultType"] == "complete"
+    assert told(server, "run_code", code="a = 1", session="alone")["session_created"]
+    assert told(server, "run_code", code="a + 1", session="alone")["result"] == "2"
+    told(server, "close_session", session="alone")
+
+
+def test_the_session_is_the_one_that_the_session_api_shows(server: Server) -> None:
+    made = told(server, "run_code", code="a = 1", session="shared")
+    session = server.get(f"/v1/sessions/{made['session_id']}").json()
+    assert session["metadata"] == {"mcp_session": "shared"} and session["owner"] == "admin"
+    path = f"/v1/sessions/{made['session_id']}/executions"
+    assert server.post(path, {"code": "a + 1"}).json()["result"]["text/plain"] == "2"
+    created = server.create()
+    assert told(server, "run_code", code="6 * 7", session=created.info["id"])["result"] == "42"
+    names = {each["session"] for each in told(server, "list_sessions")["sessions"]}
+    assert names >= {"shared", created.info["id"]}
+    created.delete()
+    told(server, "close_session", session="shared")
+    assert server.get(f"/v1/sessions/{made['session_id']}").status_code == 410
+
+
+def test_a_session_that_has_ended_is_replaced_and_its_state_lost(server: Server) -> None:
+    made = told(server, "run_code", code="a = 1", session="ends")
+    assert server.request("DELETE", f"/v1/sessions/{made['session_id']}").status_code == 204
+    after = told(server, "run_code", code="'a' in globals()", session="ends")
+    assert after["result"] == "False" and after["state"] == "lost" and "had ended" in after["note"]
+    assert told(server, "run_code", code="1", session="ends")["state"] == "kept"
+    told(server, "close_session", session="ends")
+
+
+def test_an_interpreter_that_others_restarted_is_told_once(server: Server) -> None:
+    made = told(server, "run_code", code="a = 1", session="restarts")
+    assert server.post(f"/v1/sessions/{made['session_id']}/restart").status_code == 200
+    assert told(server, "list_files", session="restarts")["state"] == "lost"
+    assert told(server, "run_code", code="1", session="restarts")["state"] == "kept"
+    told(server, "close_session", session="restarts")
+
+
+@pytest.mark.parametrize("accept", [ACCEPT, "application/json"])
+def test_closing_the_answer_interrupts_the_run(server: Server, accept: str) -> None:
+    made = told(server, "run_code", code="kept = 1", session="gone")
+    running = f"/v1/sessions/{made['session_id']}"
+    arguments = {"code": "while True: pass", "session": "gone"}
+    with pytest.raises(requests.exceptions.RequestException, match="timed out"):
+        call = {"name": "run_code", "arguments": arguments}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**call, "_meta": META}}
+        headers = {"MCP-Protocol-Version": VERSION, "Mcp-Method": "tools/call"}
+        headers |= {"Mcp-Name": "run_code", "Accept": accept, "Authorization": f"Bearer {TOKEN}"}
+        answer = requests.post(server.url + "/mcp", json=body, headers=headers, timeout=1, stream=True)
+        next(answer.iter_content(1))  # times out where the head has come
+    wait_until(lambda: server.get(running).json()["state"] == "idle", 30, "the run is interrupted")
+    assert told(server, "run_code", code="kept", session="gone")["result"] == "1"
+    told(server, "close_session", session="gone")
+
+
+def test_a_client_session_goes_on_when_its_connection_breaks(server: Server) -> None:
+    begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begin}
+    begun = server.request("POST", "/mcp", json=message, headers={"Accept": ACCEPT})
+    headers = {"Mcp-Session-Id": begun.headers["Mcp-Session-Id"], "Accept": ACCEPT}
+
+    def send(method: str, params: dict, number: int | None, **more: object) -> requests.Response:
+        body = {"jsonrpc": "2.0", "method": method, "params": params}
+        body |= {} if number is None else {"id": number}
+        return server.request("POST", "/mcp", json=body, headers=headers, **more)
+
+    assert send("notifications/initialized", {}, None).status_code == 202
+    code = "import time\nfor i in range(40):\n    print(i, flush=True)\n    time.sleep(0.1)"
+    call = {"name": "run_code", "arguments": {"code": code, "session": "on"}}
+    send("tools/call", {**call, "_meta": {"progressToken": 5}}, 2, stream=True).close()
+    found: list[str] = []
+
+    def is_running() -> bool:
+        for session in told(server, "list_sessions")["sessions"]:
+            found.extend(session["running"])
+        return bool(found)
+
+    wait_until(is_running, 60, "the run has begun")
+    read = {"execution_id": found[0], "session": "on", "wait_ms": 60_000}
+    (*_, last) = events(send("tools/call", {"name": "read_output", "arguments": read}, 3))
+    assert last["result"]["structuredContent"]["status"] == "ok"
+    assert last["result"]["structuredContent"]["stdout"]["text"].endswith("39\n")
+    told(server, "close_session", session="on")
+    assert server.request("DELETE", "/mcp", headers=headers).status_code == 204
+    assert send("ping", {}, 4).status_code == 404
+
+
+def test_what_is_wrong_is_refused(server: Server) -> None:
+    assert ask(server, "missing").status_code == 404
+    assert ask(server, "tools/list", headers={"Mcp-Method": "x"}).json()["error"]["code"] == -32020
+    old = {"io.modelcontextprotocol/protocolVersion": "1900-01-01"}
+    named = {"MCP-Protocol-Version": "1900-01-01"}
+    assert ask(server, "tools/list", meta=old, headers=named).json()["error"]["code"] == -32022
+    assert ask(server, "tools/list", meta=old).json()["error"]["code"] == -32020
+    assert server.request("POST", "/mcp", data="[]", headers={"Content-Type": "application/json"}).status_code == 400
+    assert server.get("/mcp").status_code == 405
+    evil = {"Origin": "http://evil.example"}
+    assert ask(server, "tools/list", headers=evil).status_code == 403
+    assert ask(server, "tools/list", headers={"Host": "evil.example"}).status_code == 421
+    assert ask(server, "tools/list").status_code == 200
+
+
+def test_without_a_token_a_client_learns_where_to_look(server: Server) -> None:
+    refused = requests.post(f"{server.url}/mcp", json={}, timeout=60)
+    assert refused.status_code == 401
+    address = refused.headers["WWW-Authenticate"].split('"')[3]
+    assert requests.get(address, timeout=60).json()["resource"] == f"{server.url}/mcp"
