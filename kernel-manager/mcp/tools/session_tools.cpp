@@ -24,7 +24,10 @@ ToolAnswer done_answer(State state, nlohmann::json structured, const std::string
     return answer;
 }
 
-nlohmann::json session_json(const std::string& name, const session::Session& session) {
+nlohmann::json session_json(
+    const std::string& name,
+    const session::Session& session,
+    const checkpoint::CheckpointList& kept) {
     const session::SessionInfo info = session.info();
     nlohmann::json running = nlohmann::json::array();
     for (const auto& execution : session.list_executions()) {
@@ -33,7 +36,7 @@ nlohmann::json session_json(const std::string& name, const session::Session& ses
         }
     }
     nlohmann::json checkpoints = nlohmann::json::array();
-    for (const checkpoint::Checkpoint& one : session.checkpoints()) {
+    for (const checkpoint::Checkpoint& one : kept.checkpoints) {
         nlohmann::json shown = {{"id", one.id}};
         if (one.label) {
             shown["label"] = *one.label;
@@ -83,7 +86,8 @@ ToolCoroutine list_sessions(
         if (sessions.size() == kSessionsShownMax) {
             break;
         }
-        sessions.push_back(session_json(name, *session));
+        const checkpoint::CheckpointList kept = co_await session->list_checkpoints();
+        sessions.push_back(session_json(name, *session, kept));
         text +=
             sessions.back().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     }
@@ -146,9 +150,13 @@ ToolCoroutine checkpoint_session(
     }
     const checkpoint::Checkpoint& one = made.value().checkpoint;
     nlohmann::json structured = {
-        {"session_id", session->id()}, {"checkpoint", one.id}, {"lost", lost_json(one.lost)}};
-    if (made.value().evicted) {
-        structured["evicted"] = *made.value().evicted;
+        {"session_id", session->id()},
+        {"checkpoint", one.id},
+        {"unchanged", made.value().unchanged},
+        {"files_kept", one.files.complete && one.files.unkept_count == 0},
+        {"lost", lost_json(one.lost)}};
+    if (!made.value().evicted.empty()) {
+        structured["evicted"] = made.value().evicted;
     }
     co_return done_answer(State::kKept, std::move(structured), "checkpoint " + one.id);
 }
@@ -187,8 +195,11 @@ ToolCoroutine roll_back(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::
         {{"session_id", session->id()},
          {"checkpoint", id},
          {"lost", lost_json(back.value().lost)},
+         {"files_failed", back.value().files_failed},
          {"left_as", left_as ? nlohmann::json(*left_as) : nlohmann::json(nullptr)}},
-        "rolled back to " + id + "; files are as they were");
+        "rolled back to " + id +
+            (back.value().files_failed == 0 ? "; files, too"
+                                            : "; some files are not as they were"));
 }
 
 }  // namespace cellkeep::mcp
