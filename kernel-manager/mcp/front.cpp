@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/mcp/front.hpp"
 
+#include "kernel-manager/mcp/prompts.hpp"
 #include "kernel-manager/mcp/resources.hpp"
 #include "kernel-manager/mcp/tools/arguments.hpp"
 
@@ -37,6 +38,8 @@ constexpr std::array kMethods = {
     MethodRow{"server/discover", Eras::kStateless, true},
     MethodRow{"tools/list", Eras::kBoth, true},
     MethodRow{"tools/call", Eras::kBoth},
+    MethodRow{"prompts/list", Eras::kBoth, true},
+    MethodRow{"prompts/get", Eras::kBoth},
     MethodRow{"resources/list", Eras::kBoth, true},
     MethodRow{"resources/templates/list", Eras::kBoth, true},
     MethodRow{"resources/read", Eras::kBoth, true},
@@ -55,7 +58,8 @@ RpcError invalid_params(const Message& message, std::string why) {
 }
 
 nlohmann::json capabilities() {
-    return {{"tools", nlohmann::json::object()}, {"resources", nlohmann::json::object()}};
+    const nlohmann::json plain = nlohmann::json::object();
+    return {{"tools", plain}, {"resources", plain}, {"prompts", plain}};
 }
 
 /// Clients of the oldest revision know no links, and some refuse the whole answer for one.
@@ -194,6 +198,20 @@ Front::Answer Front::read_one_resource(const Call& call, const Message& message)
         message.id};
 }
 
+Front::Answer Front::get_one_prompt(const Message& message) {
+    const auto name = message.params.find("name");
+    if (name == message.params.end() || !name->is_string()) {
+        return invalid_params(message, "\"name\" must be a string.");
+    }
+    auto prompt = get_prompt(
+        name->get_ref<const std::string&>(),
+        message.params.value("arguments", nlohmann::json::object()));
+    if (prompt.has_error()) {
+        return invalid_params(message, prompt.error().message());
+    }
+    return std::move(prompt).value();
+}
+
 asio::awaitable<Front::Answer> Front::answer(std::shared_ptr<Call> call, Message message) {
     const MethodRow* method = find_method(message.method, call->peer().era);
     if (method == nullptr) {
@@ -211,8 +229,12 @@ asio::awaitable<Front::Answer> Front::answer(std::shared_ptr<Call> call, Message
         answer = list_tools(message);
     } else if (message.method == "resources/read") {
         answer = read_one_resource(*call, message);
+    } else if (message.method == "prompts/get") {
+        answer = get_one_prompt(message);
     } else if (auto refused = refuse_cursor(message)) {
         answer = std::move(*refused);
+    } else if (message.method == "prompts/list") {
+        answer = list_prompts();
     } else if (message.method == "resources/list") {
         answer = list_resources(names_, call->principal());
     } else if (message.method == "resources/templates/list") {

@@ -39,6 +39,7 @@ class Front : public Answerer {
     Answer list_tools(const Message& message) const;
     boost::asio::awaitable<Answer> call_tool(std::shared_ptr<Call> call, Message message);
     Answer read_one_resource(const Call& call, const Message& message) const;
+    static Answer get_one_prompt(const Message& message);
     const Tool* find_tool(const nlohmann::json& params) const;
     nlohmann::json server_info() const;
 

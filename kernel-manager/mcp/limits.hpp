@@ -26,6 +26,9 @@ inline constexpr std::size_t kClientSessionsMax = 4096;
 /// The same of one principal.
 inline constexpr std::size_t kPrincipalClientSessionsMax = 256;
 
+/// One argument of a prompt.
+inline constexpr std::size_t kPromptArgumentBytesMax = 64ULL << 10U;
+
 // --- names
 /// The name that a client gives a session.
 inline constexpr std::size_t kSessionNameBytesMax = 64;

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The locked Node packages of the JavaScript kernels, of the browser tests, of our TypeScript client, of
-# another maker's kernel for the tests and of the documentation's viewer, made as environments.sh makes Python's: exactly what
-# package-lock.json names, hashes checked, a stamp written last. No browser is downloaded; the tests drive Debian's Chromium.
+# another maker's kernel for the tests, of MCP's conformance suite and of the documentation's viewer, made as
+# environments.sh makes Python's: exactly what package-lock.json names, hashes checked, a stamp written last. No browser is
+# downloaded; the tests drive Debian's Chromium.
 
 node_major_min=18 # Debian 12's; playwright-core 1.61 is the last that runs on it
 
@@ -62,6 +63,11 @@ make_node_environment() {
 # A Jupyter kernel of another maker's, beside those of the kernels environment.
 make_kernels_node_environment() {
     make_node_packages kernels-node "$root/tests/environment/kernels/node" "$build/environments/kernels-node"
+}
+
+# The Model Context Protocol's conformance suite, and a Node.js that is new enough for it.
+make_mcp_node_environment() {
+    make_node_packages mcp-node "$root/tests/environment/mcp/node" "$build/environments/mcp-node"
 }
 
 # The viewer of the API's documentation, which the build puts into the program.

@@ -82,7 +82,7 @@ TEST_CASE_METHOD(
     auto pipe = make_pipe();
     REQUIRE(pipe.has_value());
     const UniqueFd open(::dup(pipe.value().write_end.get()));  // not closed on exec
-    const auto process = start("ls /proc/$$/fd >&2; ps -o sid= -p $$ >&2");
+    const auto process = start("exec >&2; ls /proc/$$/fd; ps -o sid= -p $$");
     run();
     REQUIRE(lines.size() == 4);
     CHECK(std::vector(lines.begin(), lines.begin() + 3) == std::vector<std::string>{"0", "1", "2"});

@@ -50,7 +50,6 @@ TEST_CASE(
           "ping",
           "logging/setLevel",
           "resources/subscribe",
-          "prompts/list",
           "completion/complete",
           "tasks/get",
           "TOOLS/LIST",

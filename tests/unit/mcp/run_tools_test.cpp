@@ -254,6 +254,30 @@ TEST_CASE("what the code wrote is shown with head, tail and count of bytes", "[m
         std::string::npos);
 }
 
+TEST_CASE("of a traceback the last kTracebackLinesMax lines are shown", "[mcp][run]") {
+    session::Execution::Order order;
+    order.id = "exe_1";
+    boost::asio::io_context io;
+    const auto text_with = [&](std::size_t lines) {
+        session::Execution execution(io, order);
+        execution.mark_started();
+        session::ExecutionResult result;
+        result.status = ExecutionStatus::kError;
+        result.error = session::ExecutionError{};
+        for (std::size_t i = 0; i < lines; ++i) {
+            result.error->traceback.push_back("line " + std::to_string(i) + ".");
+        }
+        execution.finish(std::move(result));
+        const ToolAnswer answer =
+            finished_answer({"work", "ses_1", State::kKept, "", false}, execution);
+        return answer.content[0]["text"].get<std::string>();
+    };
+    CHECK(text_with(kTracebackLinesMax).find("line 0.") != std::string::npos);
+    const std::string longer = text_with(kTracebackLinesMax + 1);
+    CHECK(longer.find("line 0.") == std::string::npos);
+    CHECK(longer.find("line 1.") != std::string::npos);
+}
+
 TEST_CASE("files that a run made are links, up to kArtifactsShownMax", "[mcp][run]") {
     session::Execution::Order order;
     order.id = "exe_1";

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/mcp/limits.hpp"
 #include "tests/unit/mcp/mcp_server.hpp"
 
 #include <catch2/catch.hpp>
@@ -37,6 +38,19 @@ TEST_CASE("sessions are listed, restarted, interrupted and closed", "[mcp][sessi
     CHECK(closed["structuredContent"]["state"] == "lost");
     CHECK(server.backend.removed == 1);
     CHECK(server.tool("list_sessions")["structuredContent"]["total"] == 0);
+}
+
+TEST_CASE("kSessionsShownMax sessions are listed and all are counted", "[mcp][sessions]") {
+    McpServer server;
+    for (std::size_t i = 0; i < kSessionsShownMax; ++i) {
+        (void)server.backend.add();
+    }
+    CHECK(
+        server.tool("list_sessions")["structuredContent"]["sessions"].size() == kSessionsShownMax);
+    (void)server.backend.add();
+    const auto listed = server.tool("list_sessions")["structuredContent"];
+    CHECK(listed["sessions"].size() == kSessionsShownMax);
+    CHECK(listed["total"] == kSessionsShownMax + 1);
 }
 
 TEST_CASE("what fails in the session is told with its reason", "[mcp][sessions]") {
