@@ -14,6 +14,7 @@ namespace cellkeep::sandbox {
 /// A decoded start request: pointers into the request buffer, each list ended by a null pointer.
 struct Start {
     bool warm = false;
+    bool own_input = false;  // as the header says
     char* directory = nullptr;
     std::array<char*, kStartStringsMax + 2> arguments{};
     std::array<char*, kStartStringsMax + 2> environment{};

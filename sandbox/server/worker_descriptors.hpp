@@ -31,7 +31,8 @@ struct StartMessage {
 Result<StartMessage> start_message(const WorkerSpec& spec);
 
 /// Makes the session's user the owner of a pipe. A pipe belongs to the user who made it, and a
-/// guest that may not open it again cannot write to /dev/stderr.
+/// guest that may not open it again cannot write to /dev/stderr. Without a descriptor it does
+/// nothing.
 Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid);
 
 }  // namespace cellkeep::sandbox

@@ -30,6 +30,13 @@ bool is_output(int fd) noexcept {
     return S_ISFIFO(info.st_mode) || (S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3));
 }
 
+bool is_input(int fd) noexcept {
+    struct stat info {};
+    const int flags = ::fcntl(fd, F_GETFL);
+    return flags >= 0 && ::fstat(fd, &info) == 0 && (flags & O_PATH) == 0 &&
+           (flags & O_ACCMODE) == O_RDONLY && S_ISFIFO(info.st_mode);
+}
+
 bool is_socket_pair_end(int fd) noexcept {
     const int type = socket_option(fd, SO_TYPE);
     if (socket_option(fd, SO_DOMAIN) != AF_UNIX || socket_option(fd, SO_ACCEPTCONN) != 0 ||

@@ -166,6 +166,72 @@ TEST_CASE("pid 1 refuses the same descriptors by itself, and ends when it gets t
     require_ok(sandbox::kill_and_reap(pid1.pidfd, kPatience));
 }
 
+TEST_CASE("a worker reads from a pipe that it was given, and from nothing else") {
+    auto sandbox = make_sandbox();
+    auto in = make_pipe();
+    auto out = make_pipe();
+    WorkerSpec spec = harmless();
+    spec.argv = {"/usr/bin/python3", "-c", R"(
+import os, stat
+print(stat.S_ISFIFO(os.fstat(0).st_mode), os.read(0, 100), os.read(0, 100))
+held = [fd for fd in range(1024) if os.path.exists(f'/proc/self/fd/{fd}')]
+print(held[:4])
+)"};
+    spec.stdin_fd = std::move(in.value().read_end);
+    spec.stdout_fd = std::move(out.value().write_end);
+    const auto started = sandbox.start(std::move(spec));
+    REQUIRE(started.has_value());
+    CHECK(started.value().inside > 1);
+    REQUIRE(::write(in.value().write_end.get(), "text", 4) == 4);
+    in.value().write_end.reset();
+    CHECK(read_all(out.value().read_end.get()) == "True b'text' b''\n[0, 1, 2]\n");
+    const auto refused = [&](WorkerSpec wrong) {
+        const auto answer = sandbox.start(std::move(wrong));
+        return answer.has_error() && answer.error().code() == ErrorCode::kInvalidArgument;
+    };
+    for (const Forbidden& forbidden : never_crossing()) {
+        if (std::string(forbidden.name) == "a reading end") {
+            continue;
+        }
+        INFO(forbidden.name);
+        WorkerSpec wrong = harmless();
+        wrong.stdin_fd = forbidden.make();
+        CHECK(refused(std::move(wrong)));
+    }
+    WorkerSpec output = harmless();
+    output.stdin_fd = std::move(make_pipe().value().write_end);
+    CHECK(refused(std::move(output)));
+    WorkerSpec both = harmless();
+    both.stdin_fd = std::move(make_pipe().value().read_end);
+    both.link_fd = std::move(make_socket_pair(SOCK_STREAM).value().first);
+    CHECK(refused(std::move(both)));
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("pid 1 takes an input only if it is one") {
+    const auto pid1 = launch_without_filter();
+    const UniqueFd out = null_output();
+    auto pipe = make_pipe();
+    auto pair = make_socket_pair(SOCK_STREAM);
+    const auto answer = [&](std::vector<int> fds, std::uint32_t own_input) {
+        return ask_start(pid1, {"/usr/bin/true"}, fds, 0, 0, own_input).error;
+    };
+    const int in = pipe.value().read_end.get();
+    CHECK(answer({in, out.get(), out.get()}, 1) == 0);
+    CHECK(answer({in, out.get(), out.get()}, 0) == EINVAL);
+    CHECK(answer({in, out.get(), out.get()}, 2) == EINVAL);
+    CHECK(answer({in, out.get()}, 1) == EINVAL);
+    CHECK(answer({in, out.get(), out.get(), pair.value().first.get()}, 1) == EINVAL);
+    CHECK(answer({pipe.value().write_end.get(), out.get(), out.get()}, 1) == EINVAL);
+    for (const Forbidden& forbidden : never_crossing()) {
+        INFO(forbidden.name);
+        const UniqueFd held = forbidden.make();
+        const bool input = std::string(forbidden.name) == "a reading end";
+        CHECK(answer({held.get(), out.get(), out.get()}, 1) == (input ? 0 : EINVAL));
+    }
+    require_ok(sandbox::kill_and_reap(pid1.pidfd, kPatience));
+}
+
 TEST_CASE("pid 1 lets a worker only into a cgroup, and into no group past the last") {
     const auto pid1 = launch_without_filter();
     const UniqueFd out = null_output();
