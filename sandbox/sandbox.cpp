@@ -98,8 +98,7 @@ Result<WorkerId> Sandbox::begin_start(WorkerSpec spec) {
     BOOST_OUTCOME_TRY(auto request, start_message(spec));
     auto& [header, text, fds] = request;
     if (spec.forked == 0) {
-        BOOST_OUTCOME_TRY(give_outputs(spec.stdout_fd, spec.stderr_fd));
-        BOOST_OUTCOME_TRY(give_pipe(spec.stdin_fd, state_->file_uid, state_->file_gid));
+        BOOST_OUTCOME_TRY(give_channels(spec, state_->file_uid, state_->file_gid));
     } else {
         spec.argv = {"process " + std::to_string(spec.forked)};  // for what errors say
     }

@@ -35,7 +35,8 @@ using WorkerId = std::uint32_t;
 /// A program to run inside. Its descriptor 0 is stdin_fd or else /dev/null, 1 and 2 are stdout_fd
 /// and stderr_fd, and 3 is link_fd (if valid); every other descriptor is closed. The input is a
 /// pipe, outputs are pipes or /dev/null, the link is one end of a connected pair of Unix sockets:
-/// nothing else crosses the wall. One with an input has no link and is not warm.
+/// nothing else crosses the wall. One with an input has no link and is not warm. Instead of all
+/// these it may have a terminal, which is then its descriptors 0 to 2 and controls it.
 struct WorkerSpec {
     std::vector<std::string> argv;  // argv[0] is an absolute path inside the sandbox
     std::vector<std::string> env;   // "NAME=value"; this is the whole environment
@@ -44,6 +45,7 @@ struct WorkerSpec {
     UniqueFd stdout_fd;
     UniqueFd stderr_fd;
     UniqueFd link_fd;
+    UniqueFd terminal_fd = {};  // a process's side of a pseudo-terminal
     /// The zygote's program goes on instead of an exec of argv, which is only checked as ever; the
     /// sandbox must have been made by one (is_warm()).
     bool warm = false;

@@ -9,8 +9,8 @@
 namespace cellkeep::process {
 
 Result<std::shared_ptr<CommandInput>> CommandInput::create(
-    boost::asio::io_context& io, UniqueFd write_end) {
-    std::shared_ptr<CommandInput> input(new CommandInput(io));
+    boost::asio::io_context& io, UniqueFd write_end, std::function<void()> on_taken) {
+    std::shared_ptr<CommandInput> input(new CommandInput(io, std::move(on_taken)));
     boost::system::error_code error;
     input->pipe_.assign(write_end.get(), error);
     if (error) {
@@ -88,6 +88,9 @@ void CommandInput::wait_writable() {
             self->waiting_ = false;
             if (!error && !self->closed_) {
                 self->flush();
+            }
+            if (!self->closed_ && self->on_taken_) {
+                self->on_taken_();
             }
         });
 }

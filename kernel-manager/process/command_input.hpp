@@ -13,17 +13,20 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::process {
 
 class CommandInput : public std::enable_shared_from_this<CommandInput> {
  public:
-    /// The descriptor must be non-blocking. SIGPIPE must be ignored.
+    /// The descriptor must be non-blocking. SIGPIPE must be ignored. on_taken, if it is one, hears
+    /// that the command has taken something that waited, until close().
     static Result<std::shared_ptr<CommandInput>> create(
-        boost::asio::io_context& io, UniqueFd write_end);
+        boost::asio::io_context& io, UniqueFd write_end, std::function<void()> on_taken = {});
     CommandInput(const CommandInput&) = delete;
     CommandInput& operator=(const CommandInput&) = delete;
     ~CommandInput() = default;
@@ -41,11 +44,13 @@ class CommandInput : public std::enable_shared_from_this<CommandInput> {
     std::size_t waiting() const { return pending_.size() - taken_; }
 
  private:
-    explicit CommandInput(boost::asio::io_context& io) : pipe_(io) {}
+    CommandInput(boost::asio::io_context& io, std::function<void()> on_taken)
+        : pipe_(io), on_taken_(std::move(on_taken)) {}
     void flush();
     void wait_writable();
 
     boost::asio::posix::stream_descriptor pipe_;
+    const std::function<void()> on_taken_;
     std::string pending_;
     std::size_t taken_ = 0;  // of it
     bool waiting_ = false;

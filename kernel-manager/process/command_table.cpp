@@ -79,7 +79,7 @@ CommandTable::~CommandTable() {
     close();
 }
 
-Status CommandTable::check_start() const {
+Status CommandTable::check_start(const CommandOrder& order) const {
     if (closed_) {
         return session_ended();
     }
@@ -90,13 +90,27 @@ Status CommandTable::check_start() const {
                 " processes beside its interpreters, and more may not run at once",
             "Wait until one has ended, or end one.");
     }
+    const auto terminals = std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) {
+        return entry.command->has_terminal() && !entry.command->end();
+    });
+    if (order.terminal && static_cast<std::size_t>(terminals) >= kTerminalsMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "process: the session has " + std::to_string(kTerminalsMax) +
+                " terminals, and more may not be open at once",
+            "End one of them.");
+    }
     return ok();
 }
 
 Result<sandbox::WorkerSpec> CommandTable::make_spec(const CommandOrder& order) const {
     sandbox::WorkerSpec spec;
     spec.argv = find_program(order.argv);
-    spec.env = hooks_.environment(order.env);
+    auto env = order.env;
+    if (order.terminal) {
+        env.emplace("TERM", order.terminal->kind);
+    }
+    spec.env = hooks_.environment(env);
     spec.working_directory = order.directory.empty() ? hooks_.directory()
                              : order.directory.starts_with('/')
                                  ? order.directory
@@ -113,7 +127,7 @@ Result<sandbox::WorkerSpec> CommandTable::make_spec(const CommandOrder& order) c
 
 boost::asio::awaitable<Result<std::shared_ptr<Command>>> CommandTable::start(CommandOrder order) {
     const auto session = keep_session_();
-    BOOST_OUTCOME_CO_TRY(check_start());
+    BOOST_OUTCOME_CO_TRY(check_start(order));
     hooks_.wake();
     hooks_.note_use();
     BOOST_OUTCOME_CO_TRY(const std::string digits, random_hex(kIdBytes));
@@ -195,6 +209,13 @@ Status CommandTable::signal(const std::string& id, int number) {
     hooks_.wake();
     hooks_.note_use();
     return hooks_.signal(entry->start->id(), number);
+}
+
+Status CommandTable::resize(const std::string& id, TerminalSize size) {
+    BOOST_OUTCOME_TRY(Entry * entry, find_running(id));
+    hooks_.wake();
+    hooks_.note_use();
+    return entry->command->resize(size);
 }
 
 Status CommandTable::remove(const std::string& id) {

@@ -76,6 +76,8 @@ class CommandTable {
     /// To the command and its process group. kNotFound; kConflict if it has ended; as
     /// sandbox::Sandbox::signal().
     Status signal(const std::string& id, int number);
+    /// kNotFound; kConflict if it has ended or has no terminal.
+    Status resize(const std::string& id, TerminalSize size);
     /// Kills the command and its process group, and forgets it when it has ended. kNotFound; as
     /// sandbox::Sandbox::signal().
     Status remove(const std::string& id);
@@ -99,7 +101,7 @@ class CommandTable {
     };
 
     Result<sandbox::WorkerSpec> make_spec(const CommandOrder& order) const;
-    Status check_start() const;
+    Status check_start(const CommandOrder& order) const;
     Entry* find_entry(const std::string& id);
     Result<Entry*> find_running(const std::string& id);
     void finish(const std::string& id, CommandEnd end);

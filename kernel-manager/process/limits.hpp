@@ -12,6 +12,13 @@ namespace cellkeep::process {
 /// Commands of one session that run at the same time. What they start themselves counts against the
 /// session's own limit of processes only.
 inline constexpr std::size_t kCommandsMax = 32;
+/// Those of them that have a terminal: the host has 4,096 for all.
+inline constexpr std::size_t kTerminalsMax = 8;
+/// Rows and columns of a terminal; the name of its kind.
+inline constexpr unsigned kTerminalSideMax = 4096;
+inline constexpr std::size_t kTerminalKindBytesMax = 64;
+/// Reads of what a terminal still holds when its command has ended, 4 KiB each.
+inline constexpr int kTerminalDrainsMax = 32;
 /// Commands that have ended and are remembered, with their output; the oldest go first.
 inline constexpr std::size_t kEndedCommandsMax = 16;
 /// Output of one command that is kept for readers, the bookkeeping included; the oldest goes first.
@@ -24,6 +31,10 @@ inline constexpr std::size_t kOutputBytesPerPeriod = 1ULL << 20U;
 inline constexpr std::chrono::milliseconds kOutputPeriod{50};
 /// Input that a command has not taken yet.
 inline constexpr std::size_t kInputBytesMax = 1ULL << 20U;
+
+/// How long a socket's client waits for room for its input, and how much of it is one step.
+inline constexpr std::chrono::seconds kInputPatience{30};
+inline constexpr std::size_t kInputStepBytes = 64ULL << 10U;
 
 /// Of a request: arguments, and their bytes with their ends; the name of a directory; a label.
 inline constexpr std::size_t kArgumentsMax = 256;

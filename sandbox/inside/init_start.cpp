@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -27,8 +28,16 @@ namespace {
 /// longer.
 constexpr std::chrono::seconds kExecPatience{5};
 
+/// Descriptors that a terminal becomes.
+constexpr std::size_t kTerminalPlaces = 3;
+
 /// The server has asked the same before it sent them (worker_descriptors.cpp).
-bool may_cross(const Init& init, std::size_t worker_fds, bool own_input) {
+bool may_cross(const Init& init, std::size_t worker_fds, const RequestHeader& header) {
+    if (header.own_terminal == 1) {
+        return worker_fds == 1 && header.own_input == 0 && header.warm == 0 &&
+               (is_terminal(init.request.fds[0]) || layer_removed("received_descriptors"));
+    }
+    const bool own_input = header.own_input == 1;
     const std::size_t least = kStartFdsMin + (own_input ? 1 : 0);
     if (worker_fds < least || worker_fds > kStartFdsMax) {
         return false;
@@ -137,11 +146,15 @@ int start_worker(
     const pid_t pid = error != 0 ? -1 : start.warm ? fork_warm(&pidfd) : fork_with_pidfd(&pidfd);
     if (pid == 0) {
         const bool own_cgroup = worker_fds < init.request.fd_count;
+        const int first = init.request.fds[0];
+        const std::array<int, kTerminalPlaces> terminal{first, first, first};
         const Newborn newborn{
-            std::span(init.request.fds).first(worker_fds),
+            start.own_terminal ? std::span<const int>(terminal)
+                               : std::span<const int>(init.request.fds).first(worker_fds),
             own_cgroup ? init.request.fds[worker_fds] : init.child->worker_cgroup_fd,
             init.child->plan->worker_open_files,
-            start.own_input,
+            start.own_input || start.own_terminal,
+            start.own_terminal,
             failure[1],
             init.child->entry};
         become_worker(newborn, start);
@@ -174,13 +187,13 @@ int start_worker(
 /// How many of the descriptors that came are the worker's own; 0: something is wrong with them.
 std::size_t count_worker_fds(const Init& init, const RequestHeader& header) {
     const std::size_t count = init.request.fd_count;
-    if (header.own_cgroup > 1 || header.own_input > 1 || header.group >= kWorkerGroupsMax ||
-        count < header.own_cgroup) {
+    if (header.own_cgroup > 1 || header.own_input > 1 || header.own_terminal > 1 ||
+        header.group >= kWorkerGroupsMax || count < header.own_cgroup) {
         return 0;
     }
     const std::size_t own = count - header.own_cgroup;
     const bool fits = header.own_cgroup == 0 || is_cgroup_file(init.request.fds[own], O_WRONLY);
-    return fits && may_cross(init, own, header.own_input == 1) ? own : 0;
+    return fits && may_cross(init, own, header) ? own : 0;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -110,6 +111,9 @@ void become_worker(Newborn newborn, const Start& start) noexcept {
     if (const int error = arrange_worker_table(newborn.received, place, newborn.failure_fd);
         error != 0) {
         fail_worker(newborn.failure_fd, SetupStep::kWorkerDescriptors, error);
+    }
+    if (newborn.own_terminal && ::ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0) {
+        fail_worker(newborn.failure_fd, SetupStep::kWorkerSession, errno);
     }
     if (const int error =
             layer_removed("rlimits") ? 0 : lower_rlimit(RLIMIT_NOFILE, newborn.open_files);

@@ -23,8 +23,22 @@ Error refused(const char* what, const char* why) {
     return {ErrorCode::kInvalidArgument, std::string("start: ") + what + " is not " + why};
 }
 
+bool has_channels(const WorkerSpec& spec) {
+    return spec.stdin_fd || spec.stdout_fd || spec.stderr_fd || spec.link_fd;
+}
+
 Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec) {
     std::vector<int> fds;
+    if (spec.terminal_fd) {
+        if (has_channels(spec) || spec.warm) {
+            return Error(ErrorCode::kInvalidArgument, "start: a terminal goes with no other");
+        }
+        if (!layer_removed("sent_descriptors") && !is_terminal(spec.terminal_fd.get())) {
+            return refused("terminal_fd", "a process's side of a pseudo-terminal");
+        }
+        fds.push_back(spec.terminal_fd.get());
+        return fds;
+    }
     if (spec.stdin_fd) {
         if (spec.link_fd || spec.warm) {
             return Error(ErrorCode::kInvalidArgument, "start: an input goes with no link");
@@ -52,7 +66,8 @@ Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec) {
 }
 
 Result<std::string> start_text(const WorkerSpec& spec) {
-    if (spec.argv.empty() || !spec.argv[0].starts_with('/') || !spec.stdout_fd || !spec.stderr_fd) {
+    const bool has_outputs = spec.terminal_fd || (spec.stdout_fd && spec.stderr_fd);
+    if (spec.argv.empty() || !spec.argv[0].starts_with('/') || !has_outputs) {
         return Error(
             ErrorCode::kInvalidArgument,
             "start: needs an absolute program path, stdout_fd and stderr_fd");
@@ -85,7 +100,8 @@ Result<std::string> start_text(const WorkerSpec& spec) {
 
 Status check_adoption(const WorkerSpec& spec) {
     if (spec.forked < 2 || spec.group >= kWorkerGroupsMax || spec.warm || !spec.argv.empty() ||
-        !spec.env.empty() || spec.stdin_fd || spec.stdout_fd || spec.stderr_fd || spec.link_fd) {
+        !spec.env.empty() || spec.terminal_fd || spec.stdin_fd || spec.stdout_fd ||
+        spec.stderr_fd || spec.link_fd) {
         return Error(
             ErrorCode::kInvalidArgument,
             "adopt: needs the number of a process and a group of workers, and nothing else");
@@ -109,6 +125,7 @@ Result<StartMessage> start_message(const WorkerSpec& spec) {
     message.header.kind = RequestKind::kStart;
     message.header.warm = spec.warm ? 1 : 0;
     message.header.own_input = spec.stdin_fd ? 1 : 0;
+    message.header.own_terminal = spec.terminal_fd ? 1 : 0;
     message.header.argument_count = static_cast<std::uint32_t>(spec.argv.size());
     message.header.environment_count = static_cast<std::uint32_t>(spec.env.size());
     return message;
@@ -120,9 +137,17 @@ Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid) {
     }
     struct stat info {};
     if (::fstat(fd.get(), &info) < 0 ||
-        (S_ISFIFO(info.st_mode) && info.st_uid != uid && !layer_removed("pipe_owner") &&
-         ::fchown(fd.get(), uid, gid) < 0)) {
+        ((S_ISFIFO(info.st_mode) || is_terminal(fd.get())) && info.st_uid != uid &&
+         !layer_removed("pipe_owner") && ::fchown(fd.get(), uid, gid) < 0)) {
         return Error::from_errno(errno, "fchown(pipe)");
+    }
+    return ok();
+}
+
+Status give_channels(const WorkerSpec& spec, uid_t uid, gid_t gid) {
+    for (const UniqueFd* fd :
+         {&spec.stdin_fd, &spec.stdout_fd, &spec.stderr_fd, &spec.terminal_fd}) {
+        BOOST_OUTCOME_TRY(give_pipe(*fd, uid, gid));
     }
     return ok();
 }

@@ -102,9 +102,10 @@ enum class RequestKind : std::uint32_t { kStart, kKillAll, kSweep, kSweepGroup, 
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
 /// argument_count arguments, environment_count variables. Carries kStartFdsMin to kStartFdsMax
-/// descriptors: stdout, stderr, the link; or, if own_input says so, stdin, stdout, stderr. After
-/// them, if own_cgroup says so, comes the cgroup.procs file that the worker enters instead of the
-/// plan's, for writing.
+/// descriptors: stdout, stderr, the link; or, if own_input says so, stdin, stdout, stderr; or, if
+/// own_terminal says so, a terminal alone, which is all three and controls the worker. After them,
+/// if own_cgroup says so, comes the cgroup.procs file that the worker enters instead of the plan's,
+/// for writing.
 struct RequestHeader {
     RequestKind kind = RequestKind::kStart;
     std::uint32_t sequence = 0;
@@ -112,12 +113,13 @@ struct RequestHeader {
     std::uint32_t argument_count = 0;
     std::uint32_t environment_count = 0;
     std::uint32_t text_bytes = 0;
-    std::uint32_t warm = 0;        // 1: no exec, the worker goes on as the zygote's program
-    std::uint32_t group = 0;       // kStart, kSweepGroup, kAdopt: below kWorkerGroupsMax
-    std::uint32_t own_cgroup = 0;  // 1: the last descriptor is its cgroup's
-    std::int32_t forked = 0;       // kAdopt: the process's number inside
-    std::uint32_t own_input = 0;   // kStart: 1: the first descriptor is the worker's stdin
-    std::int32_t signal = 0;       // kSignal: 1 to kSignalMax
+    std::uint32_t warm = 0;          // 1: no exec, the worker goes on as the zygote's program
+    std::uint32_t group = 0;         // kStart, kSweepGroup, kAdopt: below kWorkerGroupsMax
+    std::uint32_t own_cgroup = 0;    // 1: the last descriptor is its cgroup's
+    std::int32_t forked = 0;         // kAdopt: the process's number inside
+    std::uint32_t own_input = 0;     // kStart: 1: the first descriptor is the worker's stdin
+    std::int32_t signal = 0;         // kSignal: 1 to kSignalMax
+    std::uint32_t own_terminal = 0;  // kStart: 1: the one descriptor is the worker's terminal
 };
 inline constexpr std::int32_t kSignalMax = 64;
 

@@ -65,3 +65,12 @@ def test_asyncio_does_the_same(server: Server) -> None:
             await forever.kill()
 
     asyncio.run(main())
+
+
+def test_a_terminal_has_a_size(session: Session) -> None:
+    process = session.start_process("read line; stty size; echo got $line", tty=(30, 100))
+    assert process.info.tty == (30, 100)
+    process.resize(40, 120)
+    assert process.refresh().tty == (40, 120)
+    process.write("text\n")
+    assert process.wait().text.replace("\r", "").endswith("40 120\ngot text\n")

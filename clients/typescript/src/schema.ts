@@ -277,6 +277,68 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/processes/{prc}/resize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change the size of a terminal
+         * @description The processes in front get SIGWINCH.
+         */
+        post: operations["resizeTerminal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/processes/{prc}/ws": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * A process over a WebSocket
+         * @description The server sends ProcessEvents, one text message each. A binary message of the client is input; a text message is an object with a type: stdin and the members of ProcessInput, resize and those of TerminalSize, or signal and those of ProcessSignal. What cannot be done is answered with an event of the type refused. The socket ends with the process.
+         */
+        get: operations["openProcessSocket"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{id}/processes/{prc}/events": {
         parameters: {
             query?: never;
@@ -1164,6 +1226,18 @@ export interface components {
              * @enum {string}
              */
             stdin?: "closed" | "open";
+            /** @description It has a terminal as its descriptors 0 to 2. stdout then has all of its output */
+            tty?: {
+                /** @default 24 */
+                rows?: number;
+                /** @default 80 */
+                cols?: number;
+                /**
+                 * @description The variable TERM
+                 * @default xterm-256color
+                 */
+                term?: string;
+            };
             /** @description At most 128 bytes, for those who list processes */
             label?: string;
         } & (unknown | unknown);
@@ -1180,6 +1254,10 @@ export interface components {
         } | unknown | unknown | {
             /** @constant */
             close: true;
+        };
+        TerminalSize: {
+            rows: number;
+            cols: number;
         };
         ProcessSignal: {
             /** @description A signal's name with or without SIG: SIGINT, TERM */
@@ -1209,6 +1287,8 @@ export interface components {
             state: "running" | "exited";
             /** @enum {string} */
             stdin: "open" | "closed";
+            /** @description The size of its terminal; null: it has none */
+            tty: components["schemas"]["TerminalSize"] | null;
             /** @description null: it runs */
             end: components["schemas"]["ProcessEnd"] | null;
             output: {
@@ -1227,6 +1307,8 @@ export interface components {
             limits: {
                 /** @description Processes that may run at once */
                 running: number;
+                /** @description Of those, with a terminal */
+                terminals: number;
                 /** @description Ended ones that are remembered */
                 ended: number;
                 /** @description Newest output of each that is kept */
@@ -1247,8 +1329,13 @@ export interface components {
         ProcessEvent: {
             /** @description Bytes of output up to its end; one more for exited; heartbeat has none */
             seq?: number;
-            /** @enum {string} */
-            type: "stdout" | "stderr" | "gap" | "exited" | "heartbeat";
+            /**
+             * @description refused: over a WebSocket alone, with reason and detail
+             * @enum {string}
+             */
+            type: "stdout" | "stderr" | "gap" | "exited" | "heartbeat" | "refused";
+            reason?: string;
+            detail?: string;
             /** @description Of stdout and stderr, if it is UTF-8 */
             text?: string;
             /** @description The same otherwise */
@@ -2119,6 +2206,7 @@ export type Death = components['schemas']['Death'];
 export type Session = components['schemas']['Session'];
 export type ProcessRequest = components['schemas']['ProcessRequest'];
 export type ProcessInput = components['schemas']['ProcessInput'];
+export type TerminalSize = components['schemas']['TerminalSize'];
 export type ProcessSignal = components['schemas']['ProcessSignal'];
 export type ProcessEnd = components['schemas']['ProcessEnd'];
 export type Process = components['schemas']['Process'];
@@ -2991,6 +3079,7 @@ export interface operations {
                      *           "pid": 17,
                      *           "state": "running",
                      *           "stdin": "closed",
+                     *           "tty": null,
                      *           "end": null,
                      *           "output": {
                      *             "bytes": 0,
@@ -3002,6 +3091,7 @@ export interface operations {
                      *       ],
                      *       "limits": {
                      *         "running": 32,
+                     *         "terminals": 8,
                      *         "ended": 16,
                      *         "output_bytes": 524288,
                      *         "stdin_bytes": 1048576
@@ -3066,6 +3156,7 @@ export interface operations {
                      *       "pid": 17,
                      *       "state": "running",
                      *       "stdin": "closed",
+                     *       "tty": null,
                      *       "end": null,
                      *       "output": {
                      *         "bytes": 0,
@@ -3138,6 +3229,7 @@ export interface operations {
                      *       "pid": 17,
                      *       "state": "running",
                      *       "stdin": "closed",
+                     *       "tty": null,
                      *       "end": null,
                      *       "output": {
                      *         "bytes": 0,
@@ -3304,6 +3396,110 @@ export interface operations {
             417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             422: components["responses"]["Invalid"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    resizeTerminal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TerminalSize"];
+            };
+        };
+        responses: {
+            /** @description It has this size */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    openProcessSocket: {
+        parameters: {
+            query?: {
+                /** @description As Last-Event-ID; the later of the two counts */
+                after?: components["parameters"]["AfterEvent"];
+            };
+            header?: {
+                /**
+                 * @description The number of an event: a stream gives those behind it. With a request that runs code only where its idempotency key came before
+                 * @example 3
+                 */
+                "Last-Event-ID"?: components["parameters"]["LastEventId"];
+            };
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The WebSocket is open */
+            101: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
             501: components["responses"]["NotImplemented"];

@@ -102,7 +102,8 @@ std::string render_end(EventFraming framing, const process::Command& command) {
         .join();
 }
 
-/// What there is to say now, and the place behind it; "": nothing.
+}  // namespace
+
 std::string take_news(ProcessStream& stream, bool& finished) {
     const auto next = stream.command->output().after(stream.after);
     if (!next.text.empty()) {
@@ -116,8 +117,6 @@ std::string take_news(ProcessStream& stream, bool& finished) {
     return finished ? render_end(stream.framing, *stream.command) : std::string();
 }
 
-}  // namespace
-
 nlohmann::json to_json(const process::CommandInfo& info) {
     nlohmann::json answer = {
         {"id", info.id},
@@ -127,12 +126,16 @@ nlohmann::json to_json(const process::CommandInfo& info) {
         {"pid", nullptr},
         {"state", info.end ? "exited" : "running"},
         {"stdin", info.input_open ? "open" : "closed"},
+        {"tty", nullptr},
         {"end", nullptr},
         {"output", {{"bytes", info.output_bytes}, {"kept_from", info.output_kept_from}}},
         {"started_at", to_iso8601(info.started_at)},
         {"ended_at", nullptr}};
     if (info.label) {
         answer["label"] = *info.label;
+    }
+    if (info.terminal) {
+        answer["tty"] = {{"rows", info.terminal->rows}, {"cols", info.terminal->columns}};
     }
     if (info.pid > 0) {
         answer["pid"] = info.pid;
@@ -147,6 +150,7 @@ nlohmann::json to_json(const process::CommandInfo& info) {
 nlohmann::json process_limits() {
     return {
         {"running", process::kCommandsMax},
+        {"terminals", process::kTerminalsMax},
         {"ended", process::kEndedCommandsMax},
         {"output_bytes", process::kOutputBytesMax},
         {"stdin_bytes", process::kInputBytesMax}};

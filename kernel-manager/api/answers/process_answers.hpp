@@ -33,6 +33,9 @@ struct ProcessStream {
     std::uint64_t after = 0;  // the bytes that the client has
     std::chrono::milliseconds heartbeat = limits::kEventHeartbeat;
 };
+/// What there is to say now, in order: a gap, output, the end. "": nothing. Moves stream.after;
+/// finished: it was the end.
+std::string take_news(ProcessStream& stream, bool& finished);
 /// Until the process has ended and its last event is written. A reader that is behind what is kept
 /// gets a gap event that says how many bytes it missed.
 boost::asio::awaitable<Status> write_process_events(http::BodyWriter& writer, ProcessStream stream);

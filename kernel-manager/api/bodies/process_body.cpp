@@ -69,6 +69,11 @@ void read_program(ObjectReader& reader, process::CommandOrder& order, FieldError
     }
 }
 
+unsigned read_side(ObjectReader& reader, const char* name, unsigned otherwise) {
+    return static_cast<unsigned>(
+        reader.integer(name, {1, process::kTerminalSideMax}).value_or(otherwise));
+}
+
 std::optional<std::string> read_plain(
     ObjectReader& reader, const char* name, std::size_t bytes_max) {
     auto text = reader.text(name, bytes_max);
@@ -76,6 +81,21 @@ std::optional<std::string> read_plain(
         reader.fail(name, "must not be empty, nor contain NUL");
     }
     return text;
+}
+
+void read_terminal(ObjectReader& parent, process::CommandOrder& order, FieldErrors& errors) {
+    const nlohmann::json* value = parent.object("tty");
+    if (value == nullptr) {
+        return;
+    }
+    process::CommandOrder::Terminal terminal;
+    ObjectReader reader(*value, child_pointer(parent.pointer(), "tty"), errors);
+    terminal.size.rows = read_side(reader, "rows", terminal.size.rows);
+    terminal.size.columns = read_side(reader, "cols", terminal.size.columns);
+    terminal.kind =
+        read_plain(reader, "term", process::kTerminalKindBytesMax).value_or(terminal.kind);
+    reader.finish();
+    order.terminal = std::move(terminal);
 }
 
 }  // namespace
@@ -89,6 +109,7 @@ process::CommandOrder parse_command_order(const nlohmann::json& body, FieldError
     read_env(reader, order.env, errors);
     order.directory = read_plain(reader, "cwd", process::kDirectoryBytesMax).value_or("");
     order.label = read_plain(reader, "label", process::kLabelBytesMax);
+    read_terminal(reader, order, errors);
     const auto input = reader.text("stdin", kWordBytesMax);
     order.open_input = input == "open";
     if (input && *input != "open" && *input != "closed") {
@@ -123,6 +144,20 @@ InputOrder parse_input_order(const nlohmann::json& body, FieldErrors& errors) {
     }
     reader.finish();
     return order;
+}
+
+process::TerminalSize parse_size_order(const nlohmann::json& body, FieldErrors& errors) {
+    process::TerminalSize size;
+    ObjectReader reader(body, "", errors);
+    size.rows = read_side(reader, "rows", 0);
+    size.columns = read_side(reader, "cols", 0);
+    for (const char* side : {"rows", "cols"}) {
+        if (body.is_object() && !reader.has(side)) {
+            reader.fail(side, "is required");
+        }
+    }
+    reader.finish();
+    return size;
 }
 
 int parse_signal_order(const nlohmann::json& body, FieldErrors& errors) {

@@ -20,6 +20,7 @@ struct InputOrder {
 // Each fills errors; the value counts only if there are none.
 process::CommandOrder parse_command_order(const nlohmann::json& body, FieldErrors& errors);
 InputOrder parse_input_order(const nlohmann::json& body, FieldErrors& errors);
+process::TerminalSize parse_size_order(const nlohmann::json& body, FieldErrors& errors);
 /// The number of the signal that the body names: "SIGINT" or "INT".
 int parse_signal_order(const nlohmann::json& body, FieldErrors& errors);
 

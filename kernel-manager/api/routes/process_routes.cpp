@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/routes/process_routes.hpp"
 
+#include "kernel-manager/api/answers/execution_answer.hpp"
 #include "kernel-manager/api/answers/process_answers.hpp"
+#include "kernel-manager/api/answers/process_socket.hpp"
 #include "kernel-manager/api/bodies/process_body.hpp"
 #include "kernel-manager/api/bodies/request_body.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -116,6 +119,47 @@ Answer send_signal(http::Request& request, Session session) {
                                : settle(request, table->signal(request.capture("prc"), number));
 }
 
+Answer resize_terminal(http::Request& request, Session session) {
+    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    if (body.problem) {
+        co_return http::to_response(*body.problem);
+    }
+    FieldErrors errors;
+    const process::TerminalSize size = parse_size_order(body.value, errors);
+    if (!errors.empty()) {
+        co_return http::to_response(invalid_body(std::move(errors)));
+    }
+    CommandTable* table = session->commands();
+    co_return table == nullptr ? no_table()
+                               : settle(request, table->resize(request.capture("prc"), size));
+}
+
+Answer open_socket(http::Request& request, Session session) {
+    const std::string id = request.capture("prc");
+    const CommandTable* table = session->commands();
+    auto command = table == nullptr ? nullptr : table->find(id);
+    if (command == nullptr) {
+        co_return http::to_response(no_process(id));
+    }
+    if (!request.websocket) {
+        co_return http::to_response(
+            http::make_problem(426, "This address is for WebSockets: send an Upgrade request."));
+    }
+    const auto after = asked_place(request);
+    if (!after) {
+        co_return http::to_response(bad_place());
+    }
+    http::WebSocketUpgrade upgrade;
+    upgrade.run = [session, command, place = std::min(*after, command->output().total())](
+                      std::shared_ptr<http::WebSocket> socket) {
+        return serve_process(std::move(socket), session, command, place);
+    };
+    http::Response response;
+    response.status = 101;
+    response.body = std::move(upgrade);
+    co_return response;
+}
+
 Answer remove_process(http::Request& request, Session session) {
     CommandTable* table = session->commands();
     co_return table == nullptr ? http::to_response(no_process(request.capture("prc")))
@@ -135,12 +179,15 @@ void add_process_routes(http::Router& router, const SessionLookup& lookup) {
     router.add({Access::kChange, "POST", all, lookup.with_session(start_process)});
     router.add({Access::kChange, "POST", one + "/stdin", lookup.with_session(write_input)});
     router.add({Access::kChange, "POST", one + "/signal", lookup.with_session(send_signal)});
+    router.add({Access::kChange, "POST", one + "/resize", lookup.with_session(resize_terminal)});
     const auto add = [&](Access access, const char* method, const std::string& path, auto handler) {
         router.add(http::Route(access, method, path, std::move(handler)).without_body());
     };
     add(Access::kRead, "GET", all, lookup.with_session(list_processes));
     add(Access::kRead, "GET", one, with_process(lookup, get_process));
     add(Access::kRead, "GET", one + "/events", with_process(lookup, follow_process));
+    // A client that may send nothing has the events.
+    add(Access::kChange, "GET", one + "/ws", lookup.with_session(open_socket));
     add(Access::kChange, "DELETE", one, lookup.with_session(remove_process));
 }
 

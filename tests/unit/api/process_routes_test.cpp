@@ -102,6 +102,14 @@ TEST_CASE("a command's wrong body is refused field by field", "[agent][process]"
         {{{"argv", {"x"}}, {"stdin", true}}, "/stdin"},
         {{{"argv", {"x"}}, {"label", ""}}, "/label"},
         {{{"argv", {"x"}}, {"label", std::string(process::kLabelBytesMax + 1, 'x')}}, "/label"},
+        {{{"argv", {"x"}}, {"tty", true}}, "/tty"},
+        {{{"argv", {"x"}}, {"tty", {{"rows", 0U}}}}, "/tty/rows"},
+        {{{"argv", {"x"}}, {"tty", {{"cols", process::kTerminalSideMax + 1}}}}, "/tty/cols"},
+        {{{"argv", {"x"}}, {"tty", {{"term", ""}}}}, "/tty/term"},
+        {{{"argv", {"x"}},
+          {"tty", {{"term", std::string(process::kTerminalKindBytesMax + 1, 'x')}}}},
+         "/tty/term"},
+        {{{"argv", {"x"}}, {"tty", {{"echo", false}}}}, "/tty/echo"},
         {{{"argv", {"x"}}, {"user", "root"}}, "/user"},
     }));
     INFO(body.dump().substr(0, 200));
@@ -160,6 +168,40 @@ TEST_CASE("a signal has a name", "[agent][process]") {
     (void)parse_signal_order(json::object(), wrong);
     (void)parse_signal_order(json("SIGINT"), wrong);
     CHECK(wrong.size() == 2);
+}
+
+TEST_CASE("a terminal has a size and a kind, or those of everywhere", "[agent][process]") {
+    FieldErrors errors;
+    CHECK_FALSE(parse_command_order({{"argv", {"x"}}}, errors).terminal.has_value());
+    const auto plain = parse_command_order({{"argv", {"x"}}, {"tty", json::object()}}, errors);
+    CHECK(plain.terminal->size.rows == 24);
+    CHECK(plain.terminal->size.columns == 80);
+    CHECK(plain.terminal->kind == "xterm-256color");
+    const auto own = parse_command_order(
+        {{"argv", {"x"}},
+         {"tty", {{"rows", 1U}, {"cols", process::kTerminalSideMax}, {"term", "vt100"}}}},
+        errors);
+    CHECK(own.terminal->size.columns == process::kTerminalSideMax);
+    CHECK(own.terminal->kind == "vt100");
+    CHECK(parse_size_order({{"rows", 2U}, {"cols", 3U}}, errors).columns == 3);
+    CHECK(errors.empty());
+    for (const json& body :
+         {json::object(), json{{"rows", 1U}}, json{{"rows", 0U}, {"cols", 1U}}, json("24x80")}) {
+        FieldErrors wrong;
+        (void)parse_size_order(body, wrong);
+        CHECK_FALSE(wrong.empty());
+    }
+}
+
+TEST_CASE("only a terminal has a size, and only a WebSocket its address", "[agent][process]") {
+    ProcessApi api;
+    const std::string path = api.start("");
+    CHECK(api.ask("POST", path + "/resize", R"({"rows":1,"cols":1})").status == 409);
+    CHECK(api.ask("POST", path + "/resize", R"({"rows":1})").status == 422);
+    CHECK(
+        api.ask("POST", std::string(kUnknown) + "/resize", R"({"rows":1,"cols":1})").status == 404);
+    CHECK(api.ask("GET", path + "/ws").status == 426);
+    CHECK(api.ask("GET", std::string(kUnknown) + "/ws").status == 404);
 }
 
 TEST_CASE("a process is started, looked at and listed", "[agent][process]") {

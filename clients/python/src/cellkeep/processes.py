@@ -45,11 +45,14 @@ class ProcessInfo:
     output_bytes: int
     #: Whether what is sent to it is taken.
     stdin_open: bool
+    #: Rows and columns of its terminal; ``None``: it has none.
+    tty: tuple[int, int] | None = None
 
     @classmethod
     def from_wire(cls, raw: Json) -> ProcessInfo:
         try:
             end = raw["end"] or {}
+            tty = raw["tty"]
             return cls(
                 id=raw["id"],
                 label=raw["label"],
@@ -63,6 +66,7 @@ class ProcessInfo:
                 error=end.get("error"),
                 output_bytes=raw["output"]["bytes"],
                 stdin_open=raw["stdin"] == "open",
+                tty=(tty["rows"], tty["cols"]) if tty else None,
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ProtocolError(f"not a process: {error!r}") from error
@@ -121,12 +125,15 @@ def start_process(
     env: Mapping[str, str] | None,
     stdin: bool,
     label: str | None,
+    tty: tuple[int, int] | None,
 ) -> Call[ProcessInfo]:
     program = {"command": command} if isinstance(command, str) else {"argv": list(command)}
     given = {"cwd": cwd, "env": dict(env) if env else None, "label": label}
     body: Json = {**program, **{key: value for key, value in given.items() if value is not None}}
     if stdin:
         body["stdin"] = "open"
+    if tty is not None:
+        body["tty"] = {"rows": tty[0], "cols": tty[1]}
     # Without a second try: the first may have started one.
     return Call("POST", path + "/processes", _process, Retry.IF_NOT_BEGUN, json=body)
 
@@ -159,6 +166,11 @@ def _get(path: str) -> Call[ProcessInfo]:
 
 def _signal(path: str, name: str) -> Call[None]:
     return Call("POST", path + "/signal", nothing, Retry.IF_NOT_BEGUN, json={"name": name})
+
+
+def _resize(path: str, rows: int, columns: int) -> Call[None]:
+    body: Json = {"rows": rows, "cols": columns}
+    return Call("POST", path + "/resize", nothing, Retry.ALWAYS, json=body)
 
 
 def _remove(path: str) -> Call[None]:
@@ -209,6 +221,10 @@ class Process:
         """``SIGINT``, ``TERM``, …, to it and its process group."""
         self._http.send(_signal(self._path, name))
 
+    def resize(self, rows: int, columns: int) -> None:
+        """Changes the size of its terminal."""
+        self._http.send(_resize(self._path, rows, columns))
+
     def kill(self) -> None:
         """Kills it and its process group. The server forgets it."""
         self._http.send(_remove(self._path))
@@ -256,6 +272,10 @@ class AsyncProcess:
         """``SIGINT``, ``TERM``, …, to it and its process group."""
         await self._http.send(_signal(self._path, name))
 
+    async def resize(self, rows: int, columns: int) -> None:
+        """Changes the size of its terminal."""
+        await self._http.send(_resize(self._path, rows, columns))
+
     async def kill(self) -> None:
         """Kills it and its process group. The server forgets it."""
         await self._http.send(_remove(self._path))
@@ -284,12 +304,13 @@ class SessionProcesses:
         env: Mapping[str, str] | None = None,
         stdin: bool = False,
         label: str | None = None,
+        tty: tuple[int, int] | None = None,
     ) -> Process:
         """Starts a command beside the interpreters: a line for the shell, or a list of arguments.
 
-        It goes on between cells and over restarts of the interpreter, until it ends or the session does.
+        ``tty``: it has a terminal of so many rows and columns. It goes on between cells and over restarts of the interpreter, until it ends or the session does.
         """
-        call = start_process(self._path, command, cwd, env, stdin, label)
+        call = start_process(self._path, command, cwd, env, stdin, label, tty)
         return Process(self._http, self._path, self._http.send(call))
 
     def processes(self) -> list[Process]:
@@ -320,9 +341,10 @@ class AsyncSessionProcesses:
         env: Mapping[str, str] | None = None,
         stdin: bool = False,
         label: str | None = None,
+        tty: tuple[int, int] | None = None,
     ) -> AsyncProcess:
         """Starts a command beside the interpreters: a line for the shell, or a list of arguments."""
-        call = start_process(self._path, command, cwd, env, stdin, label)
+        call = start_process(self._path, command, cwd, env, stdin, label, tty)
         return AsyncProcess(self._http, self._path, await self._http.send(call))
 
     async def processes(self) -> list[AsyncProcess]:
