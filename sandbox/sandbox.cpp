@@ -98,7 +98,7 @@ Result<WorkerId> Sandbox::begin_start(WorkerSpec spec) {
     BOOST_OUTCOME_TRY(auto request, start_message(spec));
     auto& [header, text, fds] = request;
     if (spec.forked == 0) {
-        BOOST_OUTCOME_TRY(give_outputs(spec.stdout_fd, spec.stderr_fd));
+        BOOST_OUTCOME_TRY(give_channels(spec, state_->file_uid, state_->file_gid));
     } else {
         spec.argv = {"process " + std::to_string(spec.forked)};  // for what errors say
     }
@@ -230,6 +230,10 @@ Status Sandbox::begin_sweep(WorkerGroup group) {
     }
     BOOST_OUTCOME_TRY(with_context(state_->channel.send(header, "", fds), "sweep"));
     return ok();
+}
+
+Status Sandbox::signal(WorkerId worker, int number) {
+    return state_->channel.signal(worker, number);
 }
 
 Status Sandbox::kill_workers(std::chrono::milliseconds patience) {

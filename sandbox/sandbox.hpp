@@ -32,16 +32,20 @@ namespace cellkeep::sandbox {
 /// Identifies a process started by Sandbox::start, unique within its sandbox.
 using WorkerId = std::uint32_t;
 
-/// A program to run inside. Its descriptor 0 is /dev/null, 1 and 2 are stdout_fd and stderr_fd, and
-/// 3 is link_fd (if valid); every other descriptor is closed. Outputs are pipes or /dev/null, the
-/// link is one end of a connected pair of Unix sockets: nothing else crosses the wall.
+/// A program to run inside. Its descriptor 0 is stdin_fd or else /dev/null, 1 and 2 are stdout_fd
+/// and stderr_fd, and 3 is link_fd (if valid); every other descriptor is closed. The input is a
+/// pipe, outputs are pipes or /dev/null, the link is one end of a connected pair of Unix sockets:
+/// nothing else crosses the wall. One with an input has no link and is not warm. Instead of all
+/// these it may have a terminal, which is then its descriptors 0 to 2 and controls it.
 struct WorkerSpec {
     std::vector<std::string> argv;  // argv[0] is an absolute path inside the sandbox
     std::vector<std::string> env;   // "NAME=value"; this is the whole environment
     std::string working_directory = kWorkspacePath;
+    UniqueFd stdin_fd = {};
     UniqueFd stdout_fd;
     UniqueFd stderr_fd;
     UniqueFd link_fd;
+    UniqueFd terminal_fd = {};  // a process's side of a pseudo-terminal
     /// The zygote's program goes on instead of an exec of argv, which is only checked as ever; the
     /// sandbox must have been made by one (is_warm()).
     bool warm = false;
@@ -56,7 +60,8 @@ inline constexpr int kWorkerLinkFd = 3;
 
 struct Worker {
     WorkerId id = 0;
-    UniqueFd pidfd;  // for pidfd_send_signal(2); the pid itself never leaves the sandbox library
+    UniqueFd pidfd;    // for pidfd_send_signal(2); the host's pid never leaves the sandbox library
+    pid_t inside = 0;  // its number inside, to show; 0: of one that was adopted
 };
 
 /// How a worker, or the whole sandbox, ended.
@@ -145,7 +150,7 @@ class Sandbox {
     Result<Worker> start(WorkerSpec spec);
     /// Asks pid 1 to fork a worker and to exec it, and returns the worker's id. Waits for nothing:
     /// take_start() returns the answer, answer_fd() says when. One start at a time: kConflict until
-    /// the last one has its answer. At most 32 workers live at once. argv and
+    /// the last one has its answer. At most 64 workers live at once. argv and
     /// env have at most 512 entries each and 96 KiB together (kLimitExceeded beyond;
     /// sandbox/shared/messages.hpp). kUnavailable if pid 1 does not even take the request.
     Result<WorkerId> begin_start(WorkerSpec spec);
@@ -181,6 +186,9 @@ class Sandbox {
     /// The same of one group, kGroupSwept tells of the end, and only that group's start() fails
     /// until then. The others go on.
     Status begin_sweep(WorkerGroup group);
+    /// A signal (1 to 64) to a worker and what is in its process group. Nothing happens if the
+    /// worker has ended. kUnavailable if pid 1 does not take the request, kInvalidArgument.
+    Status signal(WorkerId worker, int number);
     /// begin_sweep() and a wait: returns when only pid 1 is left. kTimeout after the patience;
     /// kConflict while a start is under way.
     Status kill_workers(std::chrono::milliseconds patience);

@@ -53,6 +53,17 @@ struct McpCommand {
 };
 int mcp(const McpCommand& command);
 
+struct ExecCommand {
+    std::string session;
+    std::vector<std::string> argv;
+    std::optional<std::string> state_dir;
+    std::optional<std::string> directory;  // inside; nothing: the session's
+    bool input = false;                    // stdin is sent
+    bool terminal = false;                 // it has one, of the size of ours
+};
+/// The command's exit code, 128 and the signal's number if one ended it.
+int exec(const ExecCommand& command);
+
 enum class DoctorFormat { kTable, kJson };
 int doctor(DoctorFormat format);
 

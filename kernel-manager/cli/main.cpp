@@ -59,6 +59,22 @@ void add_mcp(CLI::App& app, McpCommand& command) {
     sub->add_option("--allow-degraded", command.allow_degraded, "As for serve; not with --server");
 }
 
+void add_exec(CLI::App& app, ExecCommand& exec_command, ExecCommand& shell_command) {
+    CLI::App* sub = app.add_subcommand("exec", "Run a command in a session of a running server");
+    sub->add_option("SESSION", exec_command.session, "ses_…")->required();
+    sub->add_option("COMMAND", exec_command.argv, "After --: a program and its arguments")
+        ->required();
+    sub->add_flag("-i,--interactive", exec_command.input, "Send it what comes on stdin");
+    sub->add_flag("-t,--tty", exec_command.terminal, "Give it a terminal");
+    sub->add_option("--cwd", exec_command.directory, "Where it runs, inside");
+    sub->add_option("--state-dir", exec_command.state_dir, "As for serve");
+    CLI::App* shell = app.add_subcommand("shell", "Open a terminal in a session");
+    shell->add_option("SESSION", shell_command.session, "ses_…")->required();
+    shell->add_option("COMMAND", shell_command.argv, "After --: instead of bash");
+    shell->add_option("--cwd", shell_command.directory, "Where it runs, inside");
+    shell->add_option("--state-dir", shell_command.state_dir, "As for serve");
+}
+
 int dispatch(int argc, char** argv) {
     CLI::App app("Cellkeep: sandboxed interpreters whose variables, files and plots live on");
     app.name("cellkeep");
@@ -76,6 +92,9 @@ int dispatch(int argc, char** argv) {
         app.add_subcommand("connect", "Show how Jupyter clients attach to a session");
     connect_sub->add_option("SESSION", connect_command.session, "ses_…")->required();
     connect_sub->add_option("--state-dir", connect_command.state_dir, "As for serve");
+    ExecCommand exec_command;
+    ExecCommand shell_command;
+    add_exec(app, exec_command, shell_command);
     bool doctor_as_json = false;
     CLI::App* doctor_sub =
         app.add_subcommand("doctor", "Check what the sandbox can apply on this host");
@@ -109,6 +128,16 @@ int dispatch(int argc, char** argv) {
     }
     if (app.got_subcommand("connect")) {
         return connect(connect_command);
+    }
+    if (app.got_subcommand("exec")) {
+        return exec(exec_command);
+    }
+    if (app.got_subcommand("shell")) {
+        shell_command.terminal = true;
+        if (shell_command.argv.empty()) {
+            shell_command.argv = {"bash", "-i"};
+        }
+        return exec(shell_command);
     }
     if (app.got_subcommand("doctor")) {
         return doctor(doctor_as_json ? DoctorFormat::kJson : DoctorFormat::kTable);

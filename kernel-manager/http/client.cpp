@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/client.hpp"
 
+#include "kernel-manager/http/client_stream.hpp"
 #include "kernel-manager/http/socket/tls.hpp"
 #include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 
-#include <sys/un.h>
-
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <utility>
 
@@ -39,47 +33,7 @@ constexpr std::uint64_t kAnswerBytesMax = 1ULL << 30U;
 /// What is read of a streamed body at once.
 constexpr std::size_t kBodyPieceBytes = 64ULL << 10U;
 
-using Stream = beast::basic_stream<asio::generic::stream_protocol>;
 using WireRequest = beast::http::request<beast::http::string_body>;
-
-/// A type of its own: Asio makes an endpoint of anything that has an address.
-struct Place {
-    asio::generic::stream_protocol::endpoint endpoint;
-};
-
-std::string text_of(const ServerAddress& server) {
-    if (!server.socket_path.empty()) {
-        return "unix:" + server.socket_path;
-    }
-    return (server.tls ? "https://" : "http://") + server.host + ":" + server.port;
-}
-
-Error client_error(const boost::system::error_code& error, const ServerAddress& server) {
-    if (error == beast::error::timeout) {
-        return {ErrorCode::kTimeout, text_of(server) + ": no answer in time"};
-    }
-    return {ErrorCode::kUnavailable, text_of(server) + ": " + error.message()};
-}
-
-/// kInvalidArgument if the host is no address or the path is too long for a socket (unix(7)).
-Result<Place> endpoint_of(const ServerAddress& server) {
-    if (!server.socket_path.empty()) {
-        if (server.socket_path.size() >= sizeof(sockaddr_un::sun_path)) {
-            return Error(
-                ErrorCode::kInvalidArgument, text_of(server) + ": the socket's path is too long");
-        }
-        return Place{asio::local::stream_protocol::endpoint(server.socket_path)};
-    }
-    boost::system::error_code error;
-    const auto address = asio::ip::make_address(server.host, error);
-    std::uint16_t port = 0;
-    const char* end = server.port.data() + server.port.size();
-    const auto [stop, failed] = std::from_chars(server.port.data(), end, port);
-    if (error || failed != std::errc() || stop != end || port == 0) {
-        return Error(ErrorCode::kInvalidArgument, text_of(server) + " is not ADDRESS:PORT");
-    }
-    return Place{asio::ip::tcp::endpoint(address, port)};
-}
 
 WireRequest make_wire(const ServerAddress& server, ClientRequest request) {
     WireRequest wire;
@@ -185,12 +139,12 @@ asio::awaitable<Result<ClientResponse>> exchange(
 /// certificate's digest into its private state directory: this says more than a chain to a
 /// certificate authority, and works for a certificate that no authority signed.
 asio::awaitable<Result<ClientResponse>> exchange_with_tls(
-    Stream& stream,
+    ClientStream& stream,
     const WireRequest& wire,
     const ServerAddress& server,
     const StreamedRead& reading) {
     asio::ssl::context context(asio::ssl::context::tls_client);
-    asio::ssl::stream<Stream&> tls(stream, context);
+    asio::ssl::stream<ClientStream&> tls(stream, context);
     auto [refused] = co_await tls.async_handshake(asio::ssl::stream_base::client, kAwait);
     if (refused) {
         co_return client_error(refused, server);
@@ -210,7 +164,7 @@ asio::awaitable<Result<ClientResponse>> send_request(
     if (place.has_error()) {
         co_return place.error();
     }
-    Stream stream(co_await asio::this_coro::executor);
+    ClientStream stream(co_await asio::this_coro::executor);
     stream.expires_after(request.timeout);
     auto [refused] = co_await stream.async_connect(place.value().endpoint, kAwait);
     if (refused) {

@@ -91,12 +91,17 @@ Result<std::unique_ptr<Interpreter>> KernelStarter::take_over(
     return std::unique_ptr<Interpreter>(std::move(process));
 }
 
+Result<std::shared_ptr<WorkerStart>> KernelStarter::start_other(
+    sandbox::WorkerSpec spec, WorkerStart::Done done) {
+    return starts_.begin(std::move(spec), std::move(done));
+}
+
 Result<std::shared_ptr<WorkerStart>> KernelStarter::adopt_copy(
     pid_t forked, WorkerStart::Done done) {
     sandbox::WorkerSpec spec;
     spec.forked = forked;
     spec.group = sandbox::kSleepingGroup;
-    return starts_.begin(std::move(spec), std::move(done));
+    return start_other(std::move(spec), std::move(done));
 }
 
 }  // namespace cellkeep::session

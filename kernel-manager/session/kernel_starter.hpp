@@ -74,6 +74,9 @@ class KernelStarter {
     /// The same of a process that is there and waits for its first message.
     Result<std::unique_ptr<Interpreter>> take_over(
         WokenProcess woken, sandbox::WorkerGroup group, Interpreter::Events events);
+    /// Starts any other process. As WorkerStarts::begin().
+    Result<std::shared_ptr<WorkerStart>> start_other(
+        sandbox::WorkerSpec spec, WorkerStart::Done done);
     /// Makes a worker of kSleepingGroup of a process that an interpreter has forked. As
     /// WorkerStarts::begin().
     Result<std::shared_ptr<WorkerStart>> adopt_copy(pid_t forked, WorkerStart::Done done);

@@ -35,6 +35,7 @@ SandboxedSession::SandboxedSession(
       kernels_(setup_, kernels_hooks()),
       executions_(io, setup_, kernels_, account_, [this] { touch(); }),
       checkpoints_(io, checkpoint_hooks(), checkpoint_places(), keep_alive()),
+      commands_(io, command_hooks(), keep_alive()),
       watch_(
           io, [this] { return sandbox_.next_event(); }, watch_listener(), keep_alive()),
       freezer_(io, freeze_after(), freezer_hooks()) {}
@@ -289,6 +290,7 @@ void SandboxedSession::end_conversation(const Death& reason) {
     }
     kernels_.close();
     checkpoints_.close();
+    commands_.close();
     watch_.close();
     if (!weak_from_this().expired()) {
         kernels_.end(reason);

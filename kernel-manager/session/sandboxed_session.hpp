@@ -5,6 +5,7 @@
 //   SessionKernels     the kernels in it (supervised_kernel.hpp)
 //   SessionExecutions  what agents ask of them
 //   SessionCheckpoints copies of the interpreter that sleep, and of files
+//   CommandTable       commands that run beside the interpreters (process/command_table.hpp)
 //   SandboxWatch       what its pid 1 reports
 //   SessionLife        its age, activity and clients; culling
 //   IdleFreezer        when it is frozen
@@ -21,6 +22,7 @@
 #include "kernel-manager/limits/usage_report.hpp"
 #include "kernel-manager/output/output_fanout.hpp"
 #include "kernel-manager/output/output_observer.hpp"
+#include "kernel-manager/process/command_table.hpp"
 #include "kernel-manager/session/checkpoints/session_checkpoints.hpp"
 #include "kernel-manager/session/idle_freezer.hpp"
 #include "kernel-manager/session/kernel_starter.hpp"
@@ -115,6 +117,7 @@ class SandboxedSession final : public ManagedSession,
     }
     boost::asio::awaitable<Result<checkpoint::RolledBack>> roll_back(
         checkpoint::RollbackOrder order) override;
+    process::CommandTable* commands() override { return &commands_; }
     Status update(const SessionUpdate& wanted) override;
     std::optional<LimitRefusal> refusal() const override { return executions_.refusal(); }
     Result<sandbox::Workspace> workspace() override;
@@ -142,6 +145,7 @@ class SandboxedSession final : public ManagedSession,
     SessionKernels::Hooks kernels_hooks();
     SessionCheckpoints::Hooks checkpoint_hooks();
     KeptCheckpoints::Places checkpoint_places() const;
+    process::CommandTable::Hooks command_hooks();
     SandboxWatch::Listener watch_listener();
     SessionLife::Hooks life_hooks();
     std::chrono::seconds freeze_after() const;
@@ -164,6 +168,7 @@ class SandboxedSession final : public ManagedSession,
     SessionKernels kernels_;
     SessionExecutions executions_;
     SessionCheckpoints checkpoints_;
+    process::CommandTable commands_;
     SandboxWatch watch_;
     IdleFreezer freezer_;
     std::string connection_file_;

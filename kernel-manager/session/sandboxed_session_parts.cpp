@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::session {
 
@@ -141,7 +143,7 @@ SessionKernels::Hooks SandboxedSession::kernels_hooks() {
         .begin_sweep = [this] { return sandbox_.begin_sweep(); },
         .begin_group_sweep =
             [this](sandbox::WorkerGroup group) { return sandbox_.begin_sweep(group); },
-        .spares_others = [this] { return checkpoints_.has_sleeping(); }};
+        .spares_others = [this] { return checkpoints_.has_sleeping() || commands_.running() > 0; }};
 }
 
 SessionCheckpoints::Hooks SandboxedSession::checkpoint_hooks() {
@@ -184,6 +186,34 @@ KeptCheckpoints::Places SandboxedSession::checkpoint_places() const {
         .space = setup_.blob_space};
 }
 
+process::CommandTable::Hooks SandboxedSession::command_hooks() {
+    return {
+        .begin =
+            [this](sandbox::WorkerSpec spec, WorkerStart::Done done) {
+                return starter_.start_other(std::move(spec), std::move(done));
+            },
+        .signal = [this](
+                      sandbox::WorkerId worker,
+                      int number) { return sandbox_.signal(worker, number); },
+        .environment =
+            [this](const std::map<std::string, std::string>& own) {
+                std::map<std::string, std::string> all = own;
+                all.insert(setup_.options.env.begin(), setup_.options.env.end());
+                return make_environment(setup_.spec, all, setup_.id, session_limits(), false);
+            },
+        .directory =
+            [this] {
+                return prepare_working_directory(workspace_, setup_.options.working_directory);
+            },
+        .wake = [this] { freezer_.wake(); },
+        .note_use =
+            [this] {
+                touch();
+                freezer_.note_use();
+            },
+        .note_end = [this] { life_.review_if_kept(); }};
+}
+
 SandboxWatch::Listener SandboxedSession::watch_listener() {
     return {
         .on_sandbox_died =
@@ -191,6 +221,7 @@ SandboxWatch::Listener SandboxedSession::watch_listener() {
                 for (SupervisedKernel* kernel : kernels_.all()) {
                     kernel->on_sandbox_died();
                 }
+                commands_.on_sandbox_died();
             },
         .on_worker_exit =
             [this](const sandbox::WorkerExit& exit) {
@@ -198,6 +229,7 @@ SandboxWatch::Listener SandboxedSession::watch_listener() {
                     kernel->on_worker_exit(exit);
                 }
                 checkpoints_.on_worker_exit(exit);
+                commands_.on_worker_exit(exit);
             },
         .on_swept = [this] { kernels_.on_swept(); },
         .on_group_swept = [this](sandbox::WorkerGroup group) { kernels_.on_group_swept(group); },
@@ -212,7 +244,7 @@ SandboxWatch::Listener SandboxedSession::watch_listener() {
 
 SessionLife::Hooks SandboxedSession::life_hooks() {
     return {
-        .is_busy = [this] { return kernels_.are_busy(); },
+        .is_busy = [this] { return kernels_.are_busy() || commands_.running() > 0; },
         .is_dead = [this] { return kernels_.are_dead(); },
         .is_spare = [this] { return setup_.spare; },
         .end = [this](const Death& reason) { setup_.on_end_requested(reason); }};

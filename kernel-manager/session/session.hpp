@@ -16,6 +16,7 @@
 #include "kernel-manager/limits/limit_refusal.hpp"
 #include "kernel-manager/output/journal.hpp"
 #include "kernel-manager/output/output_observer.hpp"
+#include "kernel-manager/process/command_table.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "kernel-manager/session/session_update.hpp"
@@ -132,6 +133,10 @@ class Session {
     /// no such checkpoint, or its process has died.
     virtual boost::asio::awaitable<Result<checkpoint::RolledBack>> roll_back(
         checkpoint::RollbackOrder order);
+
+    /// The commands that run in its sandbox beside the interpreters. Null: it can have none. Valid
+    /// for as long as the session.
+    virtual process::CommandTable* commands() { return nullptr; }
 
     /// Changes what may change, all of it or nothing. kInvalidArgument names the field, kConflict:
     /// the session's state or what it was made with forbids it.

@@ -170,6 +170,20 @@ void handle_group_kill(Init& init, const RequestHeader& header) {
     settle_group_sweeps(init);
 }
 
+/// The whole process group, as a terminal does it. A worker that does not lead one yet is alone.
+void handle_signal(const Init& init, const RequestHeader& header) {
+    if (header.signal < 1 || header.signal > kSignalMax) {
+        return;
+    }
+    for (const Slot& slot : init.slots) {
+        if (slot.state == SlotState::kRunning && slot.event.worker_id == header.worker_id &&
+            ::kill(-slot.pid, header.signal) < 0) {
+            // Ignored: ESRCH means that it has ended by itself.
+            (void)::kill(slot.pid, header.signal);
+        }
+    }
+}
+
 void handle_request(Init& init) {
     const std::size_t size = receive_request(init.child->control_fd, init.request);
     if (size == 0 && layer_removed("control_end_of_file")) {
@@ -186,6 +200,8 @@ void handle_request(Init& init) {
         handle_adoption(init, header);
     } else if (header.kind == RequestKind::kSweepGroup) {
         handle_group_kill(init, header);
+    } else if (header.kind == RequestKind::kSignal) {
+        handle_signal(init, header);
     } else {
         handle_kill(init, header);
     }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -27,14 +28,25 @@ namespace {
 /// longer.
 constexpr std::chrono::seconds kExecPatience{5};
 
+/// Descriptors that a terminal becomes.
+constexpr std::size_t kTerminalPlaces = 3;
+
 /// The server has asked the same before it sent them (worker_descriptors.cpp).
-bool may_cross(const Init& init, std::size_t worker_fds) {
-    if (worker_fds < kStartFdsMin || worker_fds > kStartFdsMax) {
+bool may_cross(const Init& init, std::size_t worker_fds, const RequestHeader& header) {
+    if (header.own_terminal == 1) {
+        return worker_fds == 1 && header.own_input == 0 && header.warm == 0 &&
+               (is_terminal(init.request.fds[0]) || layer_removed("received_descriptors"));
+    }
+    const bool own_input = header.own_input == 1;
+    const std::size_t least = kStartFdsMin + (own_input ? 1 : 0);
+    if (worker_fds < least || worker_fds > kStartFdsMax) {
         return false;
     }
     for (std::size_t i = 0; i < worker_fds; ++i) {
-        const bool fits = i < kStartFdsMin ? is_output(init.request.fds[i])
-                                           : is_socket_pair_end(init.request.fds[i]);
+        const int fd = init.request.fds[i];
+        const bool fits = own_input && i == 0 ? is_input(fd)
+                          : i < least         ? is_output(fd)
+                                              : is_socket_pair_end(fd);
         if (!fits && !layer_removed("received_descriptors")) {
             return false;
         }
@@ -134,10 +146,15 @@ int start_worker(
     const pid_t pid = error != 0 ? -1 : start.warm ? fork_warm(&pidfd) : fork_with_pidfd(&pidfd);
     if (pid == 0) {
         const bool own_cgroup = worker_fds < init.request.fd_count;
+        const int first = init.request.fds[0];
+        const std::array<int, kTerminalPlaces> terminal{first, first, first};
         const Newborn newborn{
-            std::span(init.request.fds).first(worker_fds),
+            start.own_terminal ? std::span<const int>(terminal)
+                               : std::span<const int>(init.request.fds).first(worker_fds),
             own_cgroup ? init.request.fds[worker_fds] : init.child->worker_cgroup_fd,
             init.child->plan->worker_open_files,
+            start.own_input || start.own_terminal,
+            start.own_terminal,
             failure[1],
             init.child->entry};
         become_worker(newborn, start);
@@ -170,12 +187,13 @@ int start_worker(
 /// How many of the descriptors that came are the worker's own; 0: something is wrong with them.
 std::size_t count_worker_fds(const Init& init, const RequestHeader& header) {
     const std::size_t count = init.request.fd_count;
-    if (header.own_cgroup > 1 || header.group >= kWorkerGroupsMax || count < header.own_cgroup) {
+    if (header.own_cgroup > 1 || header.own_input > 1 || header.own_terminal > 1 ||
+        header.group >= kWorkerGroupsMax || count < header.own_cgroup) {
         return 0;
     }
     const std::size_t own = count - header.own_cgroup;
     const bool fits = header.own_cgroup == 0 || is_cgroup_file(init.request.fds[own], O_WRONLY);
-    return fits && may_cross(init, own) ? own : 0;
+    return fits && may_cross(init, own, header) ? own : 0;
 }
 
 }  // namespace
@@ -221,6 +239,7 @@ void handle_start(Init& init, const RequestHeader& header, std::size_t size) noe
         slot->group = header.group;
         reply.error = start_worker(init, start, worker_fds, *slot, pidfd, reply.step);
         if (reply.error == 0) {
+            reply.pid = slot->pid;
             init.group_sweeps.groups[header.group].leader = slot->pid;
         }
     }

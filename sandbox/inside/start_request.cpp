@@ -30,10 +30,12 @@ bool decode_start(char* request, std::size_t size, Start& start) {
     std::memcpy(&header, request, sizeof(header));
     if (header.text_bytes != size - sizeof(RequestHeader) || header.argument_count == 0 ||
         header.argument_count > kStartStringsMax || header.environment_count > kStartStringsMax ||
-        header.warm > 1) {
+        header.warm > 1 || header.own_input > 1 || header.own_terminal > 1) {
         return false;
     }
     start.warm = header.warm == 1;
+    start.own_input = header.own_input == 1;
+    start.own_terminal = header.own_terminal == 1;
     char* at = request + sizeof(RequestHeader);
     const char* end = at + header.text_bytes;
     start.directory = next_string(at, end);

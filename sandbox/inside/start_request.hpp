@@ -14,6 +14,8 @@ namespace cellkeep::sandbox {
 /// A decoded start request: pointers into the request buffer, each list ended by a null pointer.
 struct Start {
     bool warm = false;
+    bool own_input = false;     // as the header says
+    bool own_terminal = false;  // the same
     char* directory = nullptr;
     std::array<char*, kStartStringsMax + 2> arguments{};
     std::array<char*, kStartStringsMax + 2> environment{};

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -22,8 +23,6 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr int kFirstWorkerFd = 1;  // of the received ones; 0 is /dev/null
-
 [[noreturn]] void fail_worker(int failure_fd, SetupStep step, int error) {
     const WorkerFailure failure{step, error};
     // Ignored: the reader then sees a failed exec without a reason.
@@ -31,18 +30,18 @@ constexpr int kFirstWorkerFd = 1;  // of the received ones; 0 is /dev/null
     ::_exit(127);
 }
 
-/// Puts the received descriptors at 1 and up and failure_fd above them, and closes all else. 0, or
-/// an errno; EBADFD if the table is not what it has to be then.
-int arrange_worker_table(std::span<const int> received, int& failure_fd) {
+/// Puts the received descriptors at `place` and up and failure_fd above them, and closes all else.
+/// 0, or an errno; EBADFD if the table is not what it has to be then.
+int arrange_worker_table(std::span<const int> received, int place, int& failure_fd) {
     // The last number used here is below every received one: 0 to 4 were taken when they came.
-    const int last = kFirstWorkerFd + static_cast<int>(received.size());
-    int place = kFirstWorkerFd;
+    const int last = place + static_cast<int>(received.size());
     for (const int fd : received) {
         if (::dup2(fd, place++) < 0) {
             return errno;
         }
     }
-    // fd 0 is pid 1's /dev/null already; dup2 of it onto itself would keep close-on-exec.
+    // Without an input of its own fd 0 is pid 1's /dev/null already; dup2 of it onto itself would
+    // keep close-on-exec.
     if (::fcntl(STDIN_FILENO, F_SETFD, 0) < 0) {
         return errno;
     }
@@ -66,7 +65,7 @@ int arrange_worker_table(std::span<const int> received, int& failure_fd) {
     if (free_fd < 0) {
         return errno;
     }
-    (void)::close(free_fd);  // Ignored: it was a copy of /dev/null.
+    (void)::close(free_fd);  // Ignored: it was a copy of fd 0.
     return free_fd == last + 1 || layer_removed("worker_descriptors") ? 0 : EBADFD;
 }
 
@@ -108,8 +107,13 @@ void become_worker(Newborn newborn, const Start& start) noexcept {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
         fail_worker(newborn.failure_fd, SetupStep::kWorkerSession, errno);
     }
-    if (const int error = arrange_worker_table(newborn.received, newborn.failure_fd); error != 0) {
+    const int place = newborn.own_input ? STDIN_FILENO : STDOUT_FILENO;
+    if (const int error = arrange_worker_table(newborn.received, place, newborn.failure_fd);
+        error != 0) {
         fail_worker(newborn.failure_fd, SetupStep::kWorkerDescriptors, error);
+    }
+    if (newborn.own_terminal && ::ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0) {
+        fail_worker(newborn.failure_fd, SetupStep::kWorkerSession, errno);
     }
     if (const int error =
             layer_removed("rlimits") ? 0 : lower_rlimit(RLIMIT_NOFILE, newborn.open_files);

@@ -15,9 +15,11 @@ namespace cellkeep::sandbox {
 
 /// What a fresh fork of pid 1 needs besides the request.
 struct Newborn {
-    std::span<const int> received;  // become descriptors 1 and up; each above what it becomes
+    std::span<const int> received;  // become the lowest descriptors; each above what it becomes
     int cgroup_fd = -1;             // the workers' cgroup.procs, or -1
     std::uint64_t open_files = 0;   // RLIMIT_NOFILE
+    bool own_input = false;         // they begin with descriptor 0, which else is /dev/null
+    bool own_terminal = false;      // … and are a terminal that controls the worker
     int failure_fd = -1;            // takes a WorkerFailure if there is no program in the end
     WarmEntry entry = nullptr;      // for a warm start
 };

@@ -2,6 +2,7 @@
 #include "sandbox/policy/seccomp_policy.hpp"
 
 #include "protocol/support/unique_fd.hpp"
+#include "sandbox/policy/ioctl_commands.hpp"
 #include "sandbox/policy/reported_calls.hpp"
 #include "sandbox/shared/layer_switch.hpp"
 #include "sandbox/shared/socket_options.hpp"
@@ -14,7 +15,6 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -135,20 +135,6 @@ constexpr std::array kFcntlCommands{
     F_SETPIPE_SZ,
     F_ADD_SEALS,
     F_GET_SEALS};
-
-/// Compared over all 64 bits, so a command with high bits set is none of these (CVE-2019-10063).
-constexpr std::array kIoctlCommands{
-    static_cast<unsigned long>(TCGETS),
-    static_cast<unsigned long>(TIOCGWINSZ),
-    static_cast<unsigned long>(TIOCGPGRP),
-    static_cast<unsigned long>(FIONREAD),
-    static_cast<unsigned long>(FIONBIO),
-    static_cast<unsigned long>(FIOCLEX),
-    static_cast<unsigned long>(FIONCLEX),
-    static_cast<unsigned long>(FIOASYNC),
-    // Pid 1's, on a descriptor that only it has.
-    static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_RECV),
-    static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_SEND)};
 
 class Filter {
  public:

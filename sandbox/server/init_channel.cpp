@@ -27,6 +27,18 @@ Result<std::uint32_t> InitChannel::send(
     return header.sequence;
 }
 
+Status InitChannel::signal(std::uint32_t worker, int number) {
+    if (number < 1 || number > kSignalMax) {
+        return Error(ErrorCode::kInvalidArgument, "signal: there is no such signal");
+    }
+    RequestHeader header;
+    header.kind = RequestKind::kSignal;
+    header.worker_id = worker;
+    header.signal = number;
+    BOOST_OUTCOME_TRY(with_context(send(header, "", {}), "signal"));
+    return ok();
+}
+
 Result<std::optional<InitChannel::Reply>> InitChannel::take() {
     Reply reply;
     auto received =

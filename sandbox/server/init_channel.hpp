@@ -36,6 +36,9 @@ class InitChannel {
     /// that there is no room; kSystem if pid 1 is gone.
     Result<std::uint32_t> send(
         RequestHeader header, const std::string& text, std::span<const int> fds);
+    /// A signal to a worker's process group. kInvalidArgument for a number that is none; otherwise
+    /// as send().
+    Status signal(std::uint32_t worker, int number);
     /// The next reply; nullopt if none is there. kUnavailable if pid 1 is gone.
     Result<std::optional<Reply>> take();
     /// Waits for the reply to one request and drops the replies to earlier ones. kTimeout after the

@@ -25,7 +25,7 @@ Result<Worker> read_start_reply(const AskedStart& asked, InitChannel::Reply repl
     if (reply.fds.size() != 1) {
         return Error(ErrorCode::kProtocol, "start: pid 1 sent no pidfd");
     }
-    return Worker{asked.worker, std::move(reply.fds[0])};
+    return Worker{asked.worker, std::move(reply.fds[0]), message.pid};
 }
 
 }  // namespace cellkeep::sandbox

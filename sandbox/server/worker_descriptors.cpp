@@ -23,14 +23,39 @@ Error refused(const char* what, const char* why) {
     return {ErrorCode::kInvalidArgument, std::string("start: ") + what + " is not " + why};
 }
 
+bool has_channels(const WorkerSpec& spec) {
+    return spec.stdin_fd || spec.stdout_fd || spec.stderr_fd || spec.link_fd;
+}
+
 Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec) {
+    std::vector<int> fds;
+    if (spec.terminal_fd) {
+        if (has_channels(spec) || spec.warm) {
+            return Error(ErrorCode::kInvalidArgument, "start: a terminal goes with no other");
+        }
+        if (!layer_removed("sent_descriptors") && !is_terminal(spec.terminal_fd.get())) {
+            return refused("terminal_fd", "a process's side of a pseudo-terminal");
+        }
+        fds.push_back(spec.terminal_fd.get());
+        return fds;
+    }
+    if (spec.stdin_fd) {
+        if (spec.link_fd || spec.warm) {
+            return Error(ErrorCode::kInvalidArgument, "start: an input goes with no link");
+        }
+        if (!layer_removed("sent_descriptors") && !is_input(spec.stdin_fd.get())) {
+            return refused("stdin_fd", "the reading end of a pipe");
+        }
+        fds.push_back(spec.stdin_fd.get());
+    }
     if (!is_output(spec.stdout_fd.get())) {
         return refused("stdout_fd", "the writing end of a pipe, nor /dev/null");
     }
     if (!is_output(spec.stderr_fd.get())) {
         return refused("stderr_fd", "the writing end of a pipe, nor /dev/null");
     }
-    std::vector<int> fds{spec.stdout_fd.get(), spec.stderr_fd.get()};
+    fds.push_back(spec.stdout_fd.get());
+    fds.push_back(spec.stderr_fd.get());
     if (spec.link_fd) {
         if (!layer_removed("sent_descriptors") && !is_socket_pair_end(spec.link_fd.get())) {
             return refused("link_fd", "one end of a connected pair of Unix stream sockets");
@@ -41,7 +66,8 @@ Result<std::vector<int>> worker_descriptors(const WorkerSpec& spec) {
 }
 
 Result<std::string> start_text(const WorkerSpec& spec) {
-    if (spec.argv.empty() || !spec.argv[0].starts_with('/') || !spec.stdout_fd || !spec.stderr_fd) {
+    const bool has_outputs = spec.terminal_fd || (spec.stdout_fd && spec.stderr_fd);
+    if (spec.argv.empty() || !spec.argv[0].starts_with('/') || !has_outputs) {
         return Error(
             ErrorCode::kInvalidArgument,
             "start: needs an absolute program path, stdout_fd and stderr_fd");
@@ -74,7 +100,8 @@ Result<std::string> start_text(const WorkerSpec& spec) {
 
 Status check_adoption(const WorkerSpec& spec) {
     if (spec.forked < 2 || spec.group >= kWorkerGroupsMax || spec.warm || !spec.argv.empty() ||
-        !spec.env.empty() || spec.stdout_fd || spec.stderr_fd || spec.link_fd) {
+        !spec.env.empty() || spec.terminal_fd || spec.stdin_fd || spec.stdout_fd ||
+        spec.stderr_fd || spec.link_fd) {
         return Error(
             ErrorCode::kInvalidArgument,
             "adopt: needs the number of a process and a group of workers, and nothing else");
@@ -97,17 +124,30 @@ Result<StartMessage> start_message(const WorkerSpec& spec) {
     BOOST_OUTCOME_TRY(message.fds, worker_descriptors(spec));
     message.header.kind = RequestKind::kStart;
     message.header.warm = spec.warm ? 1 : 0;
+    message.header.own_input = spec.stdin_fd ? 1 : 0;
+    message.header.own_terminal = spec.terminal_fd ? 1 : 0;
     message.header.argument_count = static_cast<std::uint32_t>(spec.argv.size());
     message.header.environment_count = static_cast<std::uint32_t>(spec.env.size());
     return message;
 }
 
 Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid) {
+    if (!fd) {
+        return ok();
+    }
     struct stat info {};
     if (::fstat(fd.get(), &info) < 0 ||
-        (S_ISFIFO(info.st_mode) && info.st_uid != uid && !layer_removed("pipe_owner") &&
-         ::fchown(fd.get(), uid, gid) < 0)) {
+        ((S_ISFIFO(info.st_mode) || is_terminal(fd.get())) && info.st_uid != uid &&
+         !layer_removed("pipe_owner") && ::fchown(fd.get(), uid, gid) < 0)) {
         return Error::from_errno(errno, "fchown(pipe)");
+    }
+    return ok();
+}
+
+Status give_channels(const WorkerSpec& spec, uid_t uid, gid_t gid) {
+    for (const UniqueFd* fd :
+         {&spec.stdin_fd, &spec.stdout_fd, &spec.stderr_fd, &spec.terminal_fd}) {
+        BOOST_OUTCOME_TRY(give_pipe(*fd, uid, gid));
     }
     return ok();
 }

@@ -30,8 +30,12 @@ struct StartMessage {
 /// cross; otherwise kInvalidArgument and kLimitExceeded as Sandbox::start() says.
 Result<StartMessage> start_message(const WorkerSpec& spec);
 
-/// Makes the session's user the owner of a pipe. A pipe belongs to the user who made it, and a
-/// guest that may not open it again cannot write to /dev/stderr.
+/// Makes the session's user the owner of a pipe or a terminal. A pipe belongs to the user who made
+/// it, and a guest that may not open it again cannot write to /dev/stderr. Without a descriptor it
+/// does nothing.
 Status give_pipe(const UniqueFd& fd, uid_t uid, gid_t gid);
+
+/// The same of each pipe and terminal that a worker is to get.
+Status give_channels(const WorkerSpec& spec, uid_t uid, gid_t gid);
 
 }  // namespace cellkeep::sandbox

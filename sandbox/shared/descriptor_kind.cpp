@@ -11,6 +11,10 @@ namespace cellkeep::sandbox {
 
 namespace {
 
+/// UNIX98_PTY_SLAVE_MAJOR and the seven behind it (linux/major.h).
+constexpr unsigned kTerminalMajorFirst = 136;
+constexpr unsigned kTerminalMajorLast = 143;
+
 /// -1 if it cannot be asked.
 int socket_option(int fd, int name) {
     int value = -1;
@@ -28,6 +32,21 @@ bool is_output(int fd) noexcept {
         return false;
     }
     return S_ISFIFO(info.st_mode) || (S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3));
+}
+
+bool is_input(int fd) noexcept {
+    struct stat info {};
+    const int flags = ::fcntl(fd, F_GETFL);
+    return flags >= 0 && ::fstat(fd, &info) == 0 && (flags & O_PATH) == 0 &&
+           (flags & O_ACCMODE) == O_RDONLY && S_ISFIFO(info.st_mode);
+}
+
+bool is_terminal(int fd) noexcept {
+    struct stat info {};
+    const int flags = ::fcntl(fd, F_GETFL);
+    return flags >= 0 && ::fstat(fd, &info) == 0 && (flags & O_PATH) == 0 &&
+           (flags & O_ACCMODE) == O_RDWR && S_ISCHR(info.st_mode) &&
+           major(info.st_rdev) >= kTerminalMajorFirst && major(info.st_rdev) <= kTerminalMajorLast;
 }
 
 bool is_socket_pair_end(int fd) noexcept {

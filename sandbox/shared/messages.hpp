@@ -95,13 +95,17 @@ struct SetupMessage {
 /// has become its program or failed to. Otherwise it comes as soon as the worker is forked, because
 /// the others could stop it, and the event of its end has the failure. kAdopt makes a worker of a
 /// child of pid 1 that a worker has forked (CLONE_PARENT); its one descriptor, if own_cgroup says
-/// so, is the cgroup.procs file that the process is moved to instead of the plan's.
-enum class RequestKind : std::uint32_t { kStart, kKillAll, kSweep, kSweepGroup, kAdopt };
+/// so, is the cgroup.procs file that the process is moved to instead of the plan's. kSignal
+/// sends a signal to the process group of a worker that lives. It has no answer, and can reach
+/// nothing outside of pid 1's own pid namespace.
+enum class RequestKind : std::uint32_t { kStart, kKillAll, kSweep, kSweepGroup, kAdopt, kSignal };
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
 /// argument_count arguments, environment_count variables. Carries kStartFdsMin to kStartFdsMax
-/// descriptors: stdout, stderr, the link; after them, if own_cgroup says so, the cgroup.procs file
-/// that the worker enters instead of the plan's, for writing.
+/// descriptors: stdout, stderr, the link; or, if own_input says so, stdin, stdout, stderr; or, if
+/// own_terminal says so, a terminal alone, which is all three and controls the worker. After them,
+/// if own_cgroup says so, comes the cgroup.procs file that the worker enters instead of the plan's,
+/// for writing.
 struct RequestHeader {
     RequestKind kind = RequestKind::kStart;
     std::uint32_t sequence = 0;
@@ -109,11 +113,15 @@ struct RequestHeader {
     std::uint32_t argument_count = 0;
     std::uint32_t environment_count = 0;
     std::uint32_t text_bytes = 0;
-    std::uint32_t warm = 0;        // 1: no exec, the worker goes on as the zygote's program
-    std::uint32_t group = 0;       // kStart, kSweepGroup, kAdopt: below kWorkerGroupsMax
-    std::uint32_t own_cgroup = 0;  // 1: the last descriptor is its cgroup's
-    std::int32_t forked = 0;       // kAdopt: the process's number inside
+    std::uint32_t warm = 0;          // 1: no exec, the worker goes on as the zygote's program
+    std::uint32_t group = 0;         // kStart, kSweepGroup, kAdopt: below kWorkerGroupsMax
+    std::uint32_t own_cgroup = 0;    // 1: the last descriptor is its cgroup's
+    std::int32_t forked = 0;         // kAdopt: the process's number inside
+    std::uint32_t own_input = 0;     // kStart: 1: the first descriptor is the worker's stdin
+    std::int32_t signal = 0;         // kSignal: 1 to kSignalMax
+    std::uint32_t own_terminal = 0;  // kStart: 1: the one descriptor is the worker's terminal
 };
+inline constexpr std::int32_t kSignalMax = 64;
 
 /// From the server to a zygote, with the descriptors that its fork finds as the launcher does:
 /// control, events, plan, then those of the cgroups. There is no reply: a process that
@@ -141,12 +149,13 @@ inline constexpr std::size_t kStartTextBytesMax = 96UL * 1024;
 inline constexpr std::size_t kRequestBytesMax = sizeof(RequestHeader) + kStartTextBytesMax;
 
 /// How many workers one sandbox runs at once.
-inline constexpr std::size_t kWorkersMax = 32;
+inline constexpr std::size_t kWorkersMax = 64;
 
 struct ReplyMessage {
     std::uint32_t sequence = 0;
     std::int32_t error = 0;              // 0: done; a started worker comes with its pidfd
     SetupStep step = SetupStep::kServe;  // where it failed
+    std::int32_t pid = 0;                // of a worker that was started: its number inside
 };
 
 enum class EventKind : std::uint32_t { kExited, kDenied, kSwept, kGroupSwept };

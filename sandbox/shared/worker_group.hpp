@@ -13,9 +13,11 @@ namespace cellkeep::sandbox {
 /// elsewhere it is the process groups that its workers lead, and what has left those (setpgid(2),
 /// setsid(2)) is only killed with everything else.
 using WorkerGroup = std::uint32_t;
-inline constexpr std::size_t kWorkerGroupsMax = 9;
+inline constexpr std::size_t kWorkerGroupsMax = 10;
 /// The group of the copies that sleep (sandbox/inside/sleeping_copy.hpp): no sweep of another group
 /// takes them.
 inline constexpr WorkerGroup kSleepingGroup = 8;
+/// The group of the commands that clients start beside the interpreters. The same holds for them.
+inline constexpr WorkerGroup kCommandGroup = 9;
 
 }  // namespace cellkeep::sandbox

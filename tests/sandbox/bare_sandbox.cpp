@@ -53,7 +53,9 @@ ReplyMessage ask_start(
     const std::vector<std::string>& argv,
     std::span<const int> fds,
     std::uint32_t own_cgroup,
-    std::uint32_t group) {
+    std::uint32_t group,
+    std::uint32_t own_input,
+    std::uint32_t own_terminal) {
     std::string text = std::string("/workspace") + '\0';
     for (const std::string& argument : argv) {
         text += argument + '\0';
@@ -61,6 +63,8 @@ ReplyMessage ask_start(
     RequestHeader header;
     header.own_cgroup = own_cgroup;
     header.group = group;
+    header.own_input = own_input;
+    header.own_terminal = own_terminal;
     header.argument_count = static_cast<std::uint32_t>(argv.size());
     header.text_bytes = static_cast<std::uint32_t>(text.size());
     std::string request(sizeof(header), '\0');

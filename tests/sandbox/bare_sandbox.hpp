@@ -26,7 +26,9 @@ sandbox::ReplyMessage ask_start(
     const std::vector<std::string>& argv,
     std::span<const int> fds,
     std::uint32_t own_cgroup = 0,
-    std::uint32_t group = 0);
+    std::uint32_t group = 0,
+    std::uint32_t own_input = 0,
+    std::uint32_t own_terminal = 0);
 
 /// As probe_inside() of fixture.hpp.
 std::string probe(const sandbox::Launched& pid1, const std::vector<std::string>& arguments);

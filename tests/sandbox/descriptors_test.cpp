@@ -9,12 +9,14 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <set>
@@ -163,6 +165,151 @@ TEST_CASE("pid 1 refuses the same descriptors by itself, and ends when it gets t
     // The server never sends this many, so it is not its request: pid 1 ends, and all with it.
     (void)answer({out.get(), out.get(), link, link, link});
     CHECK(wait_readable(pid1.pidfd.get()));
+    require_ok(sandbox::kill_and_reap(pid1.pidfd, kPatience));
+}
+
+TEST_CASE("a worker reads from a pipe that it was given, and from nothing else") {
+    auto sandbox = make_sandbox();
+    auto in = make_pipe();
+    auto out = make_pipe();
+    WorkerSpec spec = harmless();
+    spec.argv = {"/usr/bin/python3", "-c", R"(
+import os, stat
+print(stat.S_ISFIFO(os.fstat(0).st_mode), os.read(0, 100), os.read(0, 100))
+held = [fd for fd in range(1024) if os.path.exists(f'/proc/self/fd/{fd}')]
+print(held[:4])
+)"};
+    spec.stdin_fd = std::move(in.value().read_end);
+    spec.stdout_fd = std::move(out.value().write_end);
+    const auto started = sandbox.start(std::move(spec));
+    REQUIRE(started.has_value());
+    CHECK(started.value().inside > 1);
+    REQUIRE(::write(in.value().write_end.get(), "text", 4) == 4);
+    in.value().write_end.reset();
+    CHECK(read_all(out.value().read_end.get()) == "True b'text' b''\n[0, 1, 2]\n");
+    const auto refused = [&](WorkerSpec wrong) {
+        const auto answer = sandbox.start(std::move(wrong));
+        return answer.has_error() && answer.error().code() == ErrorCode::kInvalidArgument;
+    };
+    for (const Forbidden& forbidden : never_crossing()) {
+        if (std::string(forbidden.name) == "a reading end") {
+            continue;
+        }
+        INFO(forbidden.name);
+        WorkerSpec wrong = harmless();
+        wrong.stdin_fd = forbidden.make();
+        CHECK(refused(std::move(wrong)));
+    }
+    WorkerSpec output = harmless();
+    output.stdin_fd = std::move(make_pipe().value().write_end);
+    CHECK(refused(std::move(output)));
+    WorkerSpec both = harmless();
+    both.stdin_fd = std::move(make_pipe().value().read_end);
+    both.link_fd = std::move(make_socket_pair(SOCK_STREAM).value().first);
+    CHECK(refused(std::move(both)));
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("a worker with a terminal is controlled by it, and types into none") {
+    auto sandbox = make_sandbox();
+    UniqueFd controller(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+    REQUIRE(controller);
+    REQUIRE(::unlockpt(controller.get()) == 0);
+    const auto open_terminal = [&] {
+        return UniqueFd(::ioctl(controller.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+    };
+    WorkerSpec spec;
+    spec.argv = {"/usr/bin/python3", "-c", R"(
+import fcntl, os, termios
+print(all(os.isatty(fd) for fd in range(3)), os.tcgetpgrp(0) == os.getpid(), os.listdir('/proc/self/fd')[:3])
+mode = termios.tcgetattr(0)
+termios.tcsetattr(0, termios.TCSANOW, mode)
+for name in (0x5412, 0x541C, 0x5423, 0x541D, 0x80045430, 0x5441):
+    try: fcntl.ioctl(0, name, b'x' * 8); print('done')
+    except OSError as error: print(error.strerror)
+)"};
+    spec.terminal_fd = open_terminal();
+    const auto started = sandbox.start(std::move(spec));
+    REQUIRE(started.has_value());
+    std::string said;
+    std::array<char, 4096> buffer{};
+    ssize_t got = 0;
+    while ((got = ::read(controller.get(), buffer.data(), buffer.size())) > 0) {
+        said.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+    CHECK(said.starts_with("True True ['0', '1', '2']"));
+    std::size_t refusals = 0;
+    for (std::size_t at = 0; (at = said.find("Operation not permitted", at)) != std::string::npos;
+         ++at) {
+        ++refusals;
+    }
+    CHECK(refusals == 6);
+    const auto refused = [&](WorkerSpec wrong) {
+        const auto answer = sandbox.start(std::move(wrong));
+        return answer.has_error() && answer.error().code() == ErrorCode::kInvalidArgument;
+    };
+    for (const Forbidden& forbidden : never_crossing()) {
+        INFO(forbidden.name);
+        WorkerSpec wrong;
+        wrong.argv = {"/usr/bin/true"};
+        wrong.terminal_fd = forbidden.make();
+        CHECK(refused(std::move(wrong)));
+    }
+    WorkerSpec typist;
+    typist.argv = {"/usr/bin/true"};
+    typist.terminal_fd = UniqueFd(::dup(controller.get()));
+    CHECK(refused(std::move(typist)));
+    WorkerSpec both = harmless();
+    both.terminal_fd = open_terminal();
+    CHECK(refused(std::move(both)));
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("pid 1 takes a terminal, and not what controls it") {
+    const auto pid1 = launch_without_filter();
+    const UniqueFd out = null_output();
+    UniqueFd controller(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+    REQUIRE(::unlockpt(controller.get()) == 0);
+    const UniqueFd terminal(::ioctl(controller.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+    const auto answer = [&](std::vector<int> fds, std::uint32_t own_terminal) {
+        return ask_start(pid1, {"/usr/bin/true"}, fds, 0, 0, 0, own_terminal).error;
+    };
+    CHECK(answer({terminal.get()}, 1) == 0);
+    CHECK(answer({terminal.get()}, 0) == EINVAL);
+    CHECK(answer({terminal.get()}, 2) == EINVAL);
+    CHECK(answer({controller.get()}, 1) == EINVAL);
+    CHECK(answer({terminal.get(), out.get()}, 1) == EINVAL);
+    CHECK(answer({terminal.get(), terminal.get()}, 0) == EINVAL);
+    CHECK(answer({}, 1) == EINVAL);
+    for (const Forbidden& forbidden : never_crossing()) {
+        INFO(forbidden.name);
+        const UniqueFd held = forbidden.make();
+        CHECK(answer({held.get()}, 1) == EINVAL);
+    }
+    require_ok(sandbox::kill_and_reap(pid1.pidfd, kPatience));
+}
+
+TEST_CASE("pid 1 takes an input only if it is one") {
+    const auto pid1 = launch_without_filter();
+    const UniqueFd out = null_output();
+    auto pipe = make_pipe();
+    auto pair = make_socket_pair(SOCK_STREAM);
+    const auto answer = [&](std::vector<int> fds, std::uint32_t own_input) {
+        return ask_start(pid1, {"/usr/bin/true"}, fds, 0, 0, own_input).error;
+    };
+    const int in = pipe.value().read_end.get();
+    CHECK(answer({in, out.get(), out.get()}, 1) == 0);
+    CHECK(answer({in, out.get(), out.get()}, 0) == EINVAL);
+    CHECK(answer({in, out.get(), out.get()}, 2) == EINVAL);
+    CHECK(answer({in, out.get()}, 1) == EINVAL);
+    CHECK(answer({in, out.get(), out.get(), pair.value().first.get()}, 1) == EINVAL);
+    CHECK(answer({pipe.value().write_end.get(), out.get(), out.get()}, 1) == EINVAL);
+    for (const Forbidden& forbidden : never_crossing()) {
+        INFO(forbidden.name);
+        const UniqueFd held = forbidden.make();
+        const bool input = std::string(forbidden.name) == "a reading end";
+        CHECK(answer({held.get(), out.get(), out.get()}, 1) == (input ? 0 : EINVAL));
+    }
     require_ok(sandbox::kill_and_reap(pid1.pidfd, kPatience));
 }
 

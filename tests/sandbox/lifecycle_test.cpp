@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/support/syscall.hpp"
+#include "sandbox/shared/messages.hpp"
 #include "tests/sandbox/fixture.hpp"
 
 #include <catch2/catch.hpp>
@@ -262,8 +263,8 @@ TEST_CASE("as many workers as the table holds run at once, one more is refused")
     Policy policy = test_policy();
     auto sandbox = make_sandbox(policy);
     std::vector<sandbox::Worker> workers;
-    workers.reserve(32);
-    for (int i = 0; i < 32; ++i) {
+    workers.reserve(sandbox::kWorkersMax);
+    for (std::size_t i = 0; i < sandbox::kWorkersMax; ++i) {
         workers.push_back(start_inside(sandbox, {"/usr/bin/sleep", "1000"}));
     }
     WorkerSpec spec;

@@ -77,6 +77,11 @@ ROOMS = (
         (MANAGER + "limits", MANAGER + "checkpoint"),
     ),
     Room(
+        MANAGER + "process",
+        "commands that run in a session's sandbox beside its interpreters",
+        (MANAGER + "kernel",),
+    ),
+    Room(
         MANAGER + "languages",
         "catalog, language folders, foreign kernels, environments",
         (MANAGER + "kernel", MANAGER + "image"),
@@ -85,7 +90,7 @@ ROOMS = (
     Room(
         MANAGER + "session",
         "a session: one sandbox, its kernels, culling, freezing",
-        (MANAGER + "languages", MANAGER + "egress"),
+        (MANAGER + "languages", MANAGER + "egress", MANAGER + "process"),
     ),
     Room(
         MANAGER + "service",

@@ -153,6 +153,223 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/processes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * The processes of a session
+         * @description Those that were started by this API, in the order of their start: all that run, and the last that have ended.
+         */
+        get: operations["listProcesses"];
+        put?: never;
+        /**
+         * Start a command beside the interpreters
+         * @description It runs in the session's sandbox as the session's user, under the session's limits, with the environment of its interpreters, also while no cell runs and after an interpreter was restarted. It ends with the session. The answer comes when there is a process; whether the program could be started shows in its end.
+         */
+        post: operations["startProcess"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/processes/{prc}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        /** A process */
+        get: operations["getProcess"];
+        put?: never;
+        post?: never;
+        /**
+         * Kill a process and forget it
+         * @description SIGKILL to it and its process group. It is forgotten when it has ended; one that has ended already, at once.
+         */
+        delete: operations["removeProcess"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/processes/{prc}/stdin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a process more to read
+         * @description All of it or nothing. What the process has not read waits; beyond stdin_bytes of that the answer is 429, and the same request may be sent again later.
+         */
+        post: operations["writeProcessInput"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/processes/{prc}/signal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a signal to a process
+         * @description To it and its process group, as Ctrl-C at a terminal does.
+         */
+        post: operations["signalProcess"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/processes/{prc}/resize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change the size of a terminal
+         * @description The processes in front get SIGWINCH.
+         */
+        post: operations["resizeTerminal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/processes/{prc}/ws": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * A process over a WebSocket
+         * @description The server sends ProcessEvents, one text message each. A binary message of the client is input; a text message is an object with a type: stdin and the members of ProcessInput, resize and those of TerminalSize, or signal and those of ProcessSignal. What cannot be done is answered with an event of the type refused. The socket ends with the process.
+         */
+        get: operations["openProcessSocket"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/processes/{prc}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * The output of a process
+         * @description What is kept of its output, then what it writes, up to exited. seq is the number of bytes of output up to the end of the event; exited has one more. A reader that comes back with the last seq that it saw goes on from there, byte by byte. gap says how many bytes are no longer kept.
+         */
+        get: operations["followProcess"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{id}/checkpoints": {
         parameters: {
             query?: never;
@@ -1018,6 +1235,145 @@ export interface components {
                 retry_after_ms: number | null;
             };
         };
+        ProcessRequest: {
+            /** @description The program and its arguments, at most 32768 bytes. A program that does not begin with / is looked up in PATH */
+            argv?: string[];
+            /** @description A line for /bin/sh instead of argv */
+            command?: string;
+            /** @description An absolute path inside, or one below /workspace. Without it: the directory of the session's interpreters */
+            cwd?: string;
+            /** @description More variables, at most 32768 bytes. They replace those of the session */
+            env?: {
+                [key: string]: string;
+            };
+            /**
+             * @description closed: it reads an end of file. open: what is sent to it
+             * @default closed
+             * @enum {string}
+             */
+            stdin?: "closed" | "open";
+            /** @description It has a terminal as its descriptors 0 to 2. stdout then has all of its output */
+            tty?: {
+                /** @default 24 */
+                rows?: number;
+                /** @default 80 */
+                cols?: number;
+                /**
+                 * @description The variable TERM
+                 * @default xterm-256color
+                 */
+                term?: string;
+            };
+            /** @description At most 128 bytes, for those who list processes */
+            label?: string;
+        } & (unknown | unknown);
+        ProcessInput: {
+            /** @description At most 1048576 bytes as UTF-8 */
+            text?: string;
+            /** @description Bytes, instead of text */
+            base64?: string;
+            /**
+             * @description The end of file follows
+             * @default false
+             */
+            close?: boolean;
+        } | unknown | unknown | {
+            /** @constant */
+            close: true;
+        };
+        TerminalSize: {
+            rows: number;
+            cols: number;
+        };
+        ProcessSignal: {
+            /** @description A signal's name with or without SIG: SIGINT, TERM */
+            name: string;
+        };
+        ProcessEnd: {
+            /**
+             * @description not_started: the program could not be started, and error says why
+             * @enum {string}
+             */
+            reason: "exited" | "signal" | "not_started" | "session_ended";
+            /** @description null: it did not end by itself; 127: it was not started */
+            exit_code: number | null;
+            /** @description The signal that ended it */
+            signal: string | null;
+            error: string | null;
+        };
+        Process: {
+            id: string;
+            /** @description As asked */
+            label: string | null;
+            argv: string[];
+            cwd: string;
+            /** @description Its number inside the sandbox */
+            pid: number | null;
+            /** @enum {string} */
+            state: "running" | "exited";
+            /** @enum {string} */
+            stdin: "open" | "closed";
+            /** @description The size of its terminal; null: it has none */
+            tty: components["schemas"]["TerminalSize"] | null;
+            /** @description null: it runs */
+            end: components["schemas"]["ProcessEnd"] | null;
+            output: {
+                /** @description That it has written so far */
+                bytes: number;
+                /** @description The first byte that can still be read */
+                kept_from: number;
+            };
+            /** Format: date-time */
+            started_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+        };
+        ProcessList: {
+            processes: components["schemas"]["Process"][];
+            limits: {
+                /** @description Processes that may run at once */
+                running: number;
+                /** @description Of those, with a terminal */
+                terminals: number;
+                /** @description Ended ones that are remembered */
+                ended: number;
+                /** @description Newest output of each that is kept */
+                output_bytes: number;
+                /** @description Input that may wait for each */
+                stdin_bytes: number;
+            };
+        };
+        /** @description Each of the stream's events */
+        ServerSentProcessEvent: {
+            /** @description The event's seq, to be sent as Last-Event-ID; a heartbeat has none */
+            id?: string;
+            /** @enum {string} */
+            event: "stdout" | "stderr" | "gap" | "exited" | "heartbeat";
+            /** @description One line of JSON */
+            data: string;
+        };
+        ProcessEvent: {
+            /** @description Bytes of output up to its end; one more for exited; heartbeat has none */
+            seq?: number;
+            /**
+             * @description refused: over a WebSocket alone, with reason and detail
+             * @enum {string}
+             */
+            type: "stdout" | "stderr" | "gap" | "exited" | "heartbeat" | "refused";
+            reason?: string;
+            detail?: string;
+            /** @description Of stdout and stderr, if it is UTF-8 */
+            text?: string;
+            /** @description The same otherwise */
+            base64?: string;
+            /** @description Of gap: the first byte that is missing */
+            from?: number;
+            /** @description Of gap: the byte behind the last one */
+            to?: number;
+            /** @description Of gap: how many are missing */
+            bytes?: number;
+            process?: components["schemas"]["Process"];
+        };
         CheckpointRequest: {
             /** @description At most 128 bytes. A checkpoint without one is evicted when there are too many */
             label?: string;
@@ -1854,6 +2210,11 @@ export interface components {
          */
         SessionId: string;
         /**
+         * @description Process id (prc_…)
+         * @example prc_0f1e2d3c4b5a69788796a5b4
+         */
+        ProcessId: string;
+        /**
          * @description Checkpoint id (ckp_…)
          * @example ckp_0f1e2d3c4b5a69788796a5b4
          */
@@ -1923,6 +2284,15 @@ export type Network = components['schemas']['Network'];
 export type Isolation = components['schemas']['Isolation'];
 export type Death = components['schemas']['Death'];
 export type Session = components['schemas']['Session'];
+export type ProcessRequest = components['schemas']['ProcessRequest'];
+export type ProcessInput = components['schemas']['ProcessInput'];
+export type TerminalSize = components['schemas']['TerminalSize'];
+export type ProcessSignal = components['schemas']['ProcessSignal'];
+export type ProcessEnd = components['schemas']['ProcessEnd'];
+export type Process = components['schemas']['Process'];
+export type ProcessList = components['schemas']['ProcessList'];
+export type ServerSentProcessEvent = components['schemas']['ServerSentProcessEvent'];
+export type ProcessEvent = components['schemas']['ProcessEvent'];
 export type CheckpointRequest = components['schemas']['CheckpointRequest'];
 export type Checkpoint = components['schemas']['Checkpoint'];
 export type CheckpointMade = components['schemas']['CheckpointMade'];
@@ -1970,6 +2340,7 @@ export type ResponseVersionNotSupported = components['responses']['VersionNotSup
 export type ResponseUnavailable = components['responses']['Unavailable'];
 export type ResponseTimedOut = components['responses']['TimedOut'];
 export type ParameterSessionId = components['parameters']['SessionId'];
+export type ParameterProcessId = components['parameters']['ProcessId'];
 export type ParameterCheckpointId = components['parameters']['CheckpointId'];
 export type ParameterExecutionId = components['parameters']['ExecutionId'];
 export type ParameterFilePath = components['parameters']['FilePath'];
@@ -2750,6 +3121,534 @@ export interface operations {
             501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    listProcesses: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "processes": [
+                     *         {
+                     *           "id": "prc_0f1e2d3c4b5a69788796a5b4",
+                     *           "label": "web",
+                     *           "argv": [
+                     *             "python3",
+                     *             "-m",
+                     *             "http.server"
+                     *           ],
+                     *           "cwd": "/workspace",
+                     *           "pid": 17,
+                     *           "state": "running",
+                     *           "stdin": "closed",
+                     *           "tty": null,
+                     *           "end": null,
+                     *           "output": {
+                     *             "bytes": 0,
+                     *             "kept_from": 0
+                     *           },
+                     *           "started_at": "2026-11-22T04:30:00.123Z",
+                     *           "ended_at": null
+                     *         }
+                     *       ],
+                     *       "limits": {
+                     *         "running": 32,
+                     *         "terminals": 8,
+                     *         "ended": 16,
+                     *         "output_bytes": 524288,
+                     *         "stdin_bytes": 1048576
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ProcessList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    startProcess: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProcessRequest"];
+            };
+        };
+        responses: {
+            /** @description It runs */
+            201: {
+                headers: {
+                    /** @description Where it is looked at */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "prc_0f1e2d3c4b5a69788796a5b4",
+                     *       "label": "web",
+                     *       "argv": [
+                     *         "python3",
+                     *         "-m",
+                     *         "http.server"
+                     *       ],
+                     *       "cwd": "/workspace",
+                     *       "pid": 17,
+                     *       "state": "running",
+                     *       "stdin": "closed",
+                     *       "tty": null,
+                     *       "end": null,
+                     *       "output": {
+                     *         "bytes": 0,
+                     *         "kept_from": 0
+                     *       },
+                     *       "started_at": "2026-11-22T04:30:00.123Z",
+                     *       "ended_at": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Process"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    getProcess: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description As it is now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "prc_0f1e2d3c4b5a69788796a5b4",
+                     *       "label": "web",
+                     *       "argv": [
+                     *         "python3",
+                     *         "-m",
+                     *         "http.server"
+                     *       ],
+                     *       "cwd": "/workspace",
+                     *       "pid": 17,
+                     *       "state": "running",
+                     *       "stdin": "closed",
+                     *       "tty": null,
+                     *       "end": null,
+                     *       "output": {
+                     *         "bytes": 0,
+                     *         "kept_from": 0
+                     *       },
+                     *       "started_at": "2026-11-22T04:30:00.123Z",
+                     *       "ended_at": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Process"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    removeProcess: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is killed, or forgotten */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    writeProcessInput: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProcessInput"];
+            };
+        };
+        responses: {
+            /** @description It is accepted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    signalProcess: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProcessSignal"];
+            };
+        };
+        responses: {
+            /** @description It is sent */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    resizeTerminal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TerminalSize"];
+            };
+        };
+        responses: {
+            /** @description It has this size */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    openProcessSocket: {
+        parameters: {
+            query?: {
+                /** @description As Last-Event-ID; the later of the two counts */
+                after?: components["parameters"]["AfterEvent"];
+            };
+            header?: {
+                /**
+                 * @description The number of an event: a stream gives those behind it. With a request that runs code only where its idempotency key came before
+                 * @example 3
+                 */
+                "Last-Event-ID"?: components["parameters"]["LastEventId"];
+            };
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The WebSocket is open */
+            101: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    followProcess: {
+        parameters: {
+            query?: {
+                /** @description As Last-Event-ID; the later of the two counts */
+                after?: components["parameters"]["AfterEvent"];
+            };
+            header?: {
+                /**
+                 * @description The number of an event: a stream gives those behind it. With a request that runs code only where its idempotency key came before
+                 * @example 3
+                 */
+                "Last-Event-ID"?: components["parameters"]["LastEventId"];
+            };
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Process id (prc_…)
+                 * @example prc_0f1e2d3c4b5a69788796a5b4
+                 */
+                prc: components["parameters"]["ProcessId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events behind the one named, then live ones, up to exited */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["ServerSentProcessEvent"];
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description It has ended and there is nothing behind that event */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            408: components["responses"]["RequestTimeout"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
             505: components["responses"]["VersionNotSupported"];
         };
     };

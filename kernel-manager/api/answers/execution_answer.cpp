@@ -89,22 +89,6 @@ std::optional<std::uint64_t> last_event(const http::Request& request) {
     return last == nullptr ? std::optional<std::uint64_t>(0) : parse_sequence(*last);
 }
 
-/// What the client has: ?after= or Last-Event-ID, whichever is later. An EventSource that was
-/// opened with ?after= keeps it in its address when it comes back with the id of what it got
-/// meanwhile.
-std::optional<std::uint64_t> asked_place(const http::Request& request) {
-    const auto after = parse_sequence(request.target.find_query("after").value_or("0"));
-    const auto seen = last_event(request);
-    if (!after || !seen) {
-        return std::nullopt;
-    }
-    return std::max(*after, *seen);
-}
-
-http::Problem bad_place() {
-    return http::make_problem(400, "after and Last-Event-ID must be the number of an event, or 0.");
-}
-
 /// The execution as this request gets it, in any phase.
 std::function<protocol::TextPieces(const session::Execution&)> make_view(const AnswerPlan& plan) {
     return [outputs = plan.outputs,
@@ -119,6 +103,19 @@ std::function<protocol::TextPieces(const session::Execution&)> make_view(const A
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> asked_place(const http::Request& request) {
+    const auto after = parse_sequence(request.target.find_query("after").value_or("0"));
+    const auto seen = last_event(request);
+    if (!after || !seen) {
+        return std::nullopt;
+    }
+    return std::max(*after, *seen);
+}
+
+http::Problem bad_place() {
+    return http::make_problem(400, "after and Last-Event-ID must be the number of an event, or 0.");
+}
 
 ChosenForm choose_form(const http::Request& request) {
     const auto chosen =

@@ -54,6 +54,12 @@ boost::asio::awaitable<http::Response> give_answer(http::Request& request, Answe
 http::Response resume_events(
     const http::Request& request, const std::shared_ptr<session::Execution>& execution);
 
+/// What the client of a stream has: ?after= or Last-Event-ID, whichever is later. An EventSource
+/// that was opened with ?after= keeps it in its address when it comes back with the id of what it
+/// got meanwhile. Nothing if one of them is no number.
+std::optional<std::uint64_t> asked_place(const http::Request& request);
+http::Problem bad_place();
+
 /// ?outputs=true
 Outputs asked_outputs(const http::Request& request);
 

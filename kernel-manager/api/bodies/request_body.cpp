@@ -93,43 +93,6 @@ void read_limits(
     reader.finish();
 }
 
-void read_env(ObjectReader& parent, std::map<std::string, std::string>& env, FieldErrors& errors) {
-    const nlohmann::json* value = parent.object("env");
-    if (value == nullptr) {
-        return;
-    }
-    if (value->size() > limits::kEnvironmentVariablesMax) {
-        parent.fail(
-            "env",
-            "must have at most " + std::to_string(limits::kEnvironmentVariablesMax) + " variables");
-        return;
-    }
-    std::size_t bytes = 0;
-    const std::string pointer = child_pointer(parent.pointer(), "env");
-    for (const auto& [name, field] : value->items()) {
-        const std::string where = child_pointer(pointer, name);
-        if (!session::is_variable_name(name)) {
-            errors.push_back({where, "is not the name of an environment variable"});
-            continue;
-        }
-        if (!field.is_string()) {
-            errors.push_back({where, "must be a string"});
-            continue;
-        }
-        const auto& text = field.get_ref<const std::string&>();
-        if (text.find('\0') != std::string::npos) {
-            errors.push_back({where, "must not contain NUL"});
-            continue;
-        }
-        bytes += name.size() + text.size() + 2;
-        env.emplace(name, text);
-    }
-    if (bytes > limits::kEnvironmentBytesMax) {
-        parent.fail(
-            "env", "must be at most " + std::to_string(limits::kEnvironmentBytesMax) + " bytes");
-    }
-}
-
 /// `from` and `sha256`: a file of the operator's inputs directory.
 void read_reference(ObjectReader& reader, session::InputFile& file) {
     if (const auto from = reader.text("from", 4095)) {
@@ -280,6 +243,43 @@ bool is_json_type(std::string_view content_type) {
 }
 
 }  // namespace
+
+void read_env(ObjectReader& parent, std::map<std::string, std::string>& env, FieldErrors& errors) {
+    const nlohmann::json* value = parent.object("env");
+    if (value == nullptr) {
+        return;
+    }
+    if (value->size() > limits::kEnvironmentVariablesMax) {
+        parent.fail(
+            "env",
+            "must have at most " + std::to_string(limits::kEnvironmentVariablesMax) + " variables");
+        return;
+    }
+    std::size_t bytes = 0;
+    const std::string pointer = child_pointer(parent.pointer(), "env");
+    for (const auto& [name, field] : value->items()) {
+        const std::string where = child_pointer(pointer, name);
+        if (!session::is_variable_name(name)) {
+            errors.push_back({where, "is not the name of an environment variable"});
+            continue;
+        }
+        if (!field.is_string()) {
+            errors.push_back({where, "must be a string"});
+            continue;
+        }
+        const auto& text = field.get_ref<const std::string&>();
+        if (text.find('\0') != std::string::npos) {
+            errors.push_back({where, "must not contain NUL"});
+            continue;
+        }
+        bytes += name.size() + text.size() + 2;
+        env.emplace(name, text);
+    }
+    if (bytes > limits::kEnvironmentBytesMax) {
+        parent.fail(
+            "env", "must be at most " + std::to_string(limits::kEnvironmentBytesMax) + " bytes");
+    }
+}
 
 ParsedBody parse_body(const http::Request& request, EmptyBody empty) {
     if (request.body.empty() && empty == EmptyBody::kAllowed) {

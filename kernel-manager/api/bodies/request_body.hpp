@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,6 +66,9 @@ ExecutionOrder parse_execution(
 std::optional<std::string> parse_language_choice(
     const nlohmann::json& body, const session::SessionInfo& running, FieldErrors& errors);
 OneShotOrder parse_one_shot(const nlohmann::json& body, const Offer& offer, FieldErrors& errors);
+
+/// The member "env" of a body: variables by their names.
+void read_env(ObjectReader& parent, std::map<std::string, std::string>& env, FieldErrors& errors);
 
 /// 422 with all of them.
 http::Problem invalid_body(FieldErrors errors);

@@ -5,6 +5,7 @@
 #include "kernel-manager/api/routes/archive_routes.hpp"
 #include "kernel-manager/api/routes/checkpoint_routes.hpp"
 #include "kernel-manager/api/routes/file_routes.hpp"
+#include "kernel-manager/api/routes/process_routes.hpp"
 #include "kernel-manager/api/routes/upload_routes.hpp"
 
 #include <utility>
@@ -23,6 +24,7 @@ void Routes::add_to(http::Router& router) {
     service_.add_to(router);
     sessions_.add_to(router);
     add_checkpoint_routes(router, lookup_);
+    add_process_routes(router, lookup_);
     executions_.add_to(router);
     one_shots_.add_to(router);
     add_file_routes(router, lookup_);

@@ -13,7 +13,8 @@ RestApi::RestApi(boost::asio::io_context& io, session::SessionService& backend, 
       kernel_routes_(backend, kernels_),
       places_(backend),
       contents_(places_, kernels_),
-      documents_(io, backend, config_, kernels_, places_) {}
+      documents_(io, backend, config_, kernels_, places_),
+      terminals_(backend, kernels_, places_) {}
 
 void RestApi::add_to(http::Application& application) {
     http::Router& router = application.router();
@@ -22,8 +23,10 @@ void RestApi::add_to(http::Application& application) {
     kernel_routes_.add_to(router, activity_);
     contents_.add_to(router, activity_);
     documents_.add_to(router, activity_);
+    terminals_.add_to(router, activity_);
     application.add_jupyter_prefix("api");
     application.add_jupyter_prefix("kernelspecs");
+    application.add_jupyter_prefix("terminals");
 }
 
 }  // namespace cellkeep::jupyter

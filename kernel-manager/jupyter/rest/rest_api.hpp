@@ -17,6 +17,7 @@
 #include "kernel-manager/jupyter/rest/rest_config.hpp"
 #include "kernel-manager/jupyter/rest/rest_kernels.hpp"
 #include "kernel-manager/jupyter/rest/server_routes.hpp"
+#include "kernel-manager/jupyter/rest/terminal_routes.hpp"
 #include "kernel-manager/service/session_service.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -45,6 +46,7 @@ class RestApi {
     ContentsPlaces places_;
     ContentsRoutes contents_;
     DocumentRoutes documents_;
+    TerminalRoutes terminals_;
 };
 
 }  // namespace cellkeep::jupyter

@@ -80,8 +80,6 @@ void ServerRoutes::add_to(http::Router& router) {
         router.add(activity_.counted(make(access, method, path, member)));
     };
     add_counted(Access::kRead, "GET", "/api/me", &ServerRoutes::me);
-    add_counted(Access::kRead, "GET", "/api/terminals", &ServerRoutes::list_terminals);
-    add_counted(Access::kChange, "POST", "/api/terminals", &ServerRoutes::create_terminal);
 }
 
 ServerRoutes::Answer ServerRoutes::version(http::Request& /*request*/) {
@@ -136,19 +134,6 @@ ServerRoutes::Answer ServerRoutes::me(http::Request& request) {
            {"color", nullptr}}},
          {"permissions", std::move(*permissions)},
          {"updatable_fields", nlohmann::json::array()}});
-}
-
-ServerRoutes::Answer ServerRoutes::list_terminals(http::Request& /*request*/) {
-    co_return http::make_json(200, nlohmann::json::array());
-}
-
-ServerRoutes::Answer ServerRoutes::create_terminal(http::Request& /*request*/) {
-    co_return http::to_response(http::make_problem(
-        404,
-        "terminals-not-offered",
-        "Terminals are not offered",
-        "This server has no terminals: everything runs in the sandbox of a kernel. \"!command\" "
-        "in a cell runs a program there."));
 }
 
 }  // namespace cellkeep::jupyter

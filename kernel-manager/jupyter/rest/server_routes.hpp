@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the Jupyter Server REST API says of the server: its version, its status, the identity of the
-// client, log-in and terminals, of which it has neither.
+// client, and log-in, which it has not.
 #pragma once
 
 #include "kernel-manager/http/router.hpp"
@@ -28,8 +28,6 @@ class ServerRoutes {
     Answer explain_login(http::Request& request);
     Answer status(http::Request& request);
     Answer me(http::Request& request);
-    Answer list_terminals(http::Request& request);
-    Answer create_terminal(http::Request& request);
 
     const RestConfig& config_;
     const RestKernels& kernels_;

@@ -22,8 +22,9 @@
 
 namespace cellkeep::session {
 
-/// How many starts may wait while one is under way: one for each kernel of a session.
-inline constexpr std::size_t kWaitingStartsMax = sandbox::kWorkerGroupsMax;
+/// How many starts may wait while one is under way: one for each kernel of a session, and one for
+/// each of its commands.
+inline constexpr std::size_t kWaitingStartsMax = 48;
 
 /// One start that was asked for. The kernel that wants the worker holds it. When no kernel holds it
 /// any more, `done` is not called, a waiting start is dropped, and a worker that comes is killed.

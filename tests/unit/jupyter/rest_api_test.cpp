@@ -111,18 +111,6 @@ TEST_CASE("the log-in pages say that there is no log-in", "[rest][api]") {
     CHECK(rest.ask("POST", "/login", "password=x").status == 405);
 }
 
-TEST_CASE("the terminal routes say that there are no terminals", "[rest][api]") {
-    RestFixture rest;
-    const auto list = rest.ask("GET", "/api/terminals?1700000000000");
-    CHECK(list.status == 200);
-    CHECK(list.json == nlohmann::json::array());
-    const auto made = rest.ask("POST", "/api/terminals", "{}");
-    CHECK(made.status == 404);
-    CHECK(made.json["message"].get<std::string>().find("no terminals") != std::string::npos);
-    CHECK(rest.ask("GET", "/api/terminals/1").status == 404);
-    CHECK(rest.ask("DELETE", "/api/terminals/1").status == 404);
-}
-
 TEST_CASE("an address that Jupyter has and Cellkeep does not is a JSON error", "[rest][api]") {
     RestFixture rest;
     for (const char* target :

@@ -6,6 +6,7 @@
 
 #include "kernel-manager/service/session_service.hpp"
 #include "protocol/support/completion.hpp"
+#include "tests/unit/process/fake_commands.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -37,6 +38,7 @@ class FakeSession : public Session {
     Status interrupt_language(const std::string& language) override;
     boost::asio::awaitable<Status> restart_language(const std::string& language) override;
     Status update(const SessionUpdate& wanted) override;
+    process::CommandTable* commands() override { return &fake_commands.table; }
     Result<sandbox::Workspace> workspace() override;
     const Inputs& inputs() const override { return mounted; }
     Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
@@ -69,6 +71,9 @@ class FakeSession : public Session {
     OutputJournal journal_{16, 1024};
     int workspace_fd_;
     boost::asio::io_context& io_;
+
+ public:
+    process::test::FakeCommands fake_commands{io_};
 };
 
 class FakeSessionService : public SessionService {

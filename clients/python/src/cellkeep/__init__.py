@@ -43,6 +43,7 @@ from .models import (
     SessionInfo,
     Truncation,
 )
+from .processes import AsyncProcess, Output, Process, ProcessInfo, output_bytes
 
 __version__ = "0.1.0"
 
@@ -51,6 +52,7 @@ __all__ = [
     "AsyncClient",
     "AsyncEvents",
     "AsyncExecution",
+    "AsyncProcess",
     "AsyncSession",
     "BadRequest",
     "CellkeepError",
@@ -75,7 +77,10 @@ __all__ = [
     "Limits",
     "Metrics",
     "NotFound",
+    "Output",
     "ProblemError",
+    "Process",
+    "ProcessInfo",
     "ProtocolError",
     "Result",
     "Rollback",
@@ -87,4 +92,5 @@ __all__ = [
     "Truncation",
     "Unauthorized",
     "find_target",
+    "output_bytes",
 ]

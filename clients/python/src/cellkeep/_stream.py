@@ -59,7 +59,7 @@ class SseDecoder:
 
 @dataclass
 class EventStream:
-    """Follows one execution over as many connections as it takes.
+    """Follows one execution, or one process, over as many connections as it takes.
 
     Either ``run`` is still to be asked for (asking again with its idempotency key joins the same
     execution), or ``path`` is where the execution is found.
@@ -69,6 +69,8 @@ class EventStream:
     path: str | None = None
     last: int | None = None
     finished: bool = False
+    #: The type of the last event.
+    ends: str = "finished"
     _decoder: SseDecoder = field(default_factory=SseDecoder)
 
     def request(self) -> tuple[str, str, dict[str, str], dict[str, object] | None]:
@@ -99,6 +101,6 @@ class EventStream:
                 if self.last is not None and event.sequence <= self.last:
                     continue
                 self.last = event.sequence
-            self.finished = self.finished or event.type == "finished"
+            self.finished = self.finished or event.type == self.ends
             fresh.append(event)
         return fresh

@@ -19,14 +19,14 @@ from .checkpoints import AsyncSessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
 from .models import Artifact, Event, ExecutionInfo, FileEntry, Limits, Result, SessionInfo
+from .processes import AsyncSessionProcesses
 from .progress import Progress, progress_of
 
 
 class AsyncEvents(AsyncIterator[Event]):
     """The events of one execution; after the last of them, ``result`` is the whole answer.
     Leaving it early closes the connection; the execution goes on, unless it was started with
-    ``on_disconnect="interrupt"``.
-    """
+    ``on_disconnect="interrupt"``."""
 
     def __init__(self, http: AsyncHttp, stream: EventStream) -> None:
         self._stream = stream
@@ -101,7 +101,7 @@ class AsyncExecution:
         await self._http.send(_calls.interrupt(self._path))
 
 
-class AsyncSession(AsyncSessionCheckpoints):
+class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
     """A persistent interpreter in a sandbox of its own. Leaving the ``with`` block ends it.
 
     >>> async def main() -> str:

@@ -19,6 +19,7 @@ from .checkpoints import SessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
 from .models import Artifact, Event, ExecutionInfo, FileEntry, Limits, Result, SessionInfo
+from .processes import SessionProcesses
 from .progress import Progress, progress_of
 
 __all__ = ["Client", "Events", "Execution", "FileInput", "Session"]
@@ -105,7 +106,7 @@ class Execution:
         self._http.send(_calls.interrupt(self._path))
 
 
-class Session(SessionCheckpoints):
+class Session(SessionCheckpoints, SessionProcesses):
     """A persistent interpreter in a sandbox of its own. Leaving the ``with`` block ends it.
 
     >>> with Session() as session:

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a command has written, the newest kOutputBytesMax of it, for readers that come and go. A
+// place in it is a number of bytes since the command's start, of both streams together, in the
+// order in which the server read them: a reader says how much it has and gets what follows, and
+// learns how many bytes are no longer there. Not thread-safe.
+#pragma once
+
+#include "kernel-manager/process/limits.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+
+namespace cellkeep::process {
+
+enum class Stream { kStdout, kStderr };
+
+class CommandOutput {
+ public:
+    explicit CommandOutput(std::size_t bytes_max = kOutputBytesMax) : bytes_max_(bytes_max) {}
+
+    void append(Stream stream, std::string_view text);
+
+    struct Next {
+        Stream stream = Stream::kStdout;
+        std::string_view text;     // empty: there is no more; valid until append()
+        std::uint64_t end = 0;     // the place behind it
+        std::uint64_t missed = 0;  // bytes before it that are no longer kept
+    };
+    /// What follows a place. One that has not been reached has nothing behind it.
+    Next after(std::uint64_t place) const;
+
+    /// Bytes that were written so far.
+    std::uint64_t total() const { return total_; }
+    /// The place of the first byte that is kept.
+    std::uint64_t first_kept() const;
+    /// Of memory that it keeps.
+    std::size_t bytes() const { return bytes_; }
+
+ private:
+    struct Piece {
+        Stream stream = Stream::kStdout;
+        std::uint64_t begin = 0;
+        std::string text;
+    };
+    static std::size_t cost(const Piece& piece) { return sizeof piece + piece.text.capacity(); }
+    void add(Stream stream, std::string_view text);
+    void drop_oldest();
+
+    std::size_t bytes_max_;
+    std::deque<Piece> pieces_;
+    std::size_t bytes_ = 0;
+    std::uint64_t total_ = 0;
+};
+
+}  // namespace cellkeep::process
