@@ -40,6 +40,16 @@ std::string_view to_string(NotForkable::Why why);
 /// What becomes of threads besides the one that runs cells.
 enum class OnThreads { kRefuse, kDrop };
 
+/// When a session makes checkpoints by itself.
+enum class AutoCheckpoints {
+    kOff,
+    kEach,   // after each cell
+    kCostly  // after cells that ran for kCostlyRun
+};
+inline constexpr std::chrono::milliseconds kCostlyRun{1000};
+/// "off", "each", "costly": a name of the wire.
+std::string_view to_string(AutoCheckpoints when);
+
 /// Things of the workspace that could not be kept, of which one checkpoint has the names.
 inline constexpr std::size_t kUnkeptNamedMax = 16;
 
@@ -64,6 +74,8 @@ struct Checkpoint {
     std::optional<std::string> execution;  // the newest one of an agent's at that time
     std::int32_t execution_count = 0;      // of the interpreter
     std::chrono::system_clock::time_point created_at;
+    /// Made by the session itself; the next such one takes its place.
+    bool automatic = false;
     Lost lost;
     FilesSummary files;
     /// Of its process, shared with no other; nullopt: not measured.
@@ -79,6 +91,7 @@ struct CheckpointList {
 struct CheckpointOrder {
     std::optional<std::string> label;
     OnThreads on_threads = OnThreads::kRefuse;
+    bool automatic = false;
 };
 struct CheckpointMade {
     std::optional<NotForkable> refused;  // then there is nothing else here

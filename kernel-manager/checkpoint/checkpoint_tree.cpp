@@ -32,7 +32,36 @@ std::string_view to_string(Gone why) {
     return "died";
 }
 
+std::string_view to_string(AutoCheckpoints when) {
+    switch (when) {
+        case AutoCheckpoints::kOff:
+            return "off";
+        case AutoCheckpoints::kEach:
+            return "each";
+        case AutoCheckpoints::kCostly:
+            return "costly";
+    }
+    return "off";
+}
+
+std::optional<std::string> CheckpointTree::find_automatic() const {
+    const auto found =
+        std::find_if(checkpoints_.begin(), checkpoints_.end(), [](const Checkpoint& one) {
+            return one.automatic;
+        });
+    return found == checkpoints_.end() ? std::nullopt : std::optional(found->id);
+}
+
+void CheckpointTree::confirm(std::string_view id) {
+    for (Checkpoint& one : checkpoints_) {
+        one.automatic = one.automatic && one.id != id;
+    }
+}
+
 std::optional<std::string> CheckpointTree::find_oldest(std::string_view kept) const {
+    if (auto automatic = find_automatic(); automatic && *automatic != kept) {
+        return automatic;
+    }
     const auto oldest =
         std::find_if(checkpoints_.begin(), checkpoints_.end(), [&](const Checkpoint& one) {
             return !one.label.has_value() && one.id != kept;
@@ -40,11 +69,15 @@ std::optional<std::string> CheckpointTree::find_oldest(std::string_view kept) co
     return oldest == checkpoints_.end() ? std::nullopt : std::optional(oldest->id);
 }
 
-Result<std::optional<std::string>> CheckpointTree::find_victim(std::string_view kept) const {
+Result<std::optional<std::string>> CheckpointTree::find_victim(
+    std::string_view kept, bool for_automatic) const {
+    if (auto before = find_automatic(); for_automatic && before) {
+        return before;
+    }
     if (checkpoints_.size() < checkpoints_max_) {
         return std::optional<std::string>();
     }
-    auto oldest = find_oldest(kept);
+    auto oldest = for_automatic ? std::nullopt : find_oldest(kept);
     if (!oldest) {
         return Error(
             ErrorCode::kLimitExceeded,

@@ -25,10 +25,17 @@ class CheckpointTree {
     /// checkpoints_max: at least 1.
     explicit CheckpointTree(std::size_t checkpoints_max) : checkpoints_max_(checkpoints_max) {}
 
-    /// Which one has to go before another one comes: the oldest without a label that is not `kept`;
-    /// nullopt if there is room. kLimitExceeded if all others have labels.
-    Result<std::optional<std::string>> find_victim(std::string_view kept = {}) const;
-    /// The oldest without a label that is not `kept`; nullopt: there is none.
+    /// Which one has to go before another one comes: the automatic one, or the oldest without a
+    /// label, that is not `kept`; nullopt if there is room. kLimitExceeded if all others have
+    /// labels. For an automatic one only the automatic one goes, and always does.
+    Result<std::optional<std::string>> find_victim(
+        std::string_view kept = {}, bool for_automatic = false) const;
+    /// The automatic one; nullopt: there is none.
+    std::optional<std::string> find_automatic() const;
+    /// A client has asked for that one: it is not automatic any more.
+    void confirm(std::string_view id);
+    /// The automatic one, or the oldest without a label, that is not `kept`; nullopt: there is
+    /// none.
     std::optional<std::string> find_oldest(std::string_view kept = {}) const;
     /// The new one becomes the running interpreter's origin. Precondition: there is room.
     void add(Checkpoint checkpoint);

@@ -31,4 +31,12 @@ std::string_view to_string(Artifact::Change change) {
     return change == Artifact::Change::kCreated ? "created" : "modified";
 }
 
+void set_restored(ExecutionResult& result, RestoredState restored) {
+    if (result.error) {
+        result.error->hint = "The interpreter goes on from checkpoint " + restored.checkpoint +
+                             ": what has run since then is undone, files are kept.";
+    }
+    result.restored = std::move(restored);
+}
+
 }  // namespace cellkeep::session

@@ -99,6 +99,14 @@ struct ExecutionMetrics {
     std::chrono::microseconds queued{0};
 };
 
+/// What a new interpreter goes on from.
+struct RestoredState {
+    std::string checkpoint;
+    /// The executions since then, in their order, this one too; at most kUndoneNamedMax.
+    std::vector<std::string> undone;
+};
+inline constexpr std::size_t kUndoneNamedMax = 100;
+
 struct ExecutionResult {
     std::string id;  // "exe_…"
     std::string session_id;
@@ -113,6 +121,8 @@ struct ExecutionResult {
     std::optional<Death> death;    // of the kernel, if it died under this execution
     std::optional<int> exit_code;  // the code's own, or 0 ok, 1 raised; nothing: it did not end
     bool state_kept = true;        // false: the interpreter was replaced, its variables are gone
+    /// The new interpreter goes on from a checkpoint; only with !state_kept.
+    std::optional<RestoredState> restored;
     std::map<std::string, Truncation> truncated;  // by stream name
     ExecutionMetrics metrics;
     std::vector<Artifact> artifacts;  // by path
@@ -123,5 +133,8 @@ struct ExecutionResult {
     nlohmann::json metadata = nlohmann::json::object();
     std::uint64_t retained_bytes = 0;  // about what keeping this result costs
 };
+
+/// The new interpreter goes on from a checkpoint; the error's hint says so.
+void set_restored(ExecutionResult& result, RestoredState restored);
 
 }  // namespace cellkeep::session

@@ -27,11 +27,6 @@ bool CurrentRun::is_current(std::uint64_t number) const {
     return current_.has_value() && current_->number() == number;
 }
 
-bool CurrentRun::is_of(const std::shared_ptr<Execution>& execution) const {
-    return current_.has_value() && current_->execution() &&
-           current_->execution()->execution == execution;
-}
-
 std::optional<Message> CurrentRun::question() const {
     return current_.has_value() ? current_->question() : std::nullopt;
 }
@@ -387,7 +382,9 @@ std::optional<Message> CurrentRun::fail(const Death& death, const std::string& t
         output_.publish(process_.messages().error(request.message, "KernelDied", text));
     }
     if (request.execution) {
-        conclude(run, metrics, request.execution->recorder.finish_dead(death));
+        ExecutionResult result = request.execution->recorder.finish_dead(death);
+        owner_.note_restored(result);
+        conclude(run, metrics, std::move(result));
     } else if (!run.is_replied() && find_reply_type(request.message.header().msg_type)) {
         // At once: a session that is being closed lets go of its clients right after this.
         request.origin->deliver(

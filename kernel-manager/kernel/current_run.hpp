@@ -64,6 +64,8 @@ class CurrentRun {
         std::function<std::optional<std::uint64_t>()> memory_peak;
         /// It ended with a limit. The execution's id is empty for a Jupyter client's request.
         std::function<void(const std::string& execution_id, const LimitHit&)> log_limit;
+        /// The interpreter has died: set_restored(), if the next one goes on from a checkpoint.
+        std::function<void(ExecutionResult&)> note_restored;
     };
 
     /// The limits stay where they are and may change.
@@ -105,7 +107,10 @@ class CurrentRun {
     const protocol::Message* message() const {
         return current_.has_value() ? &current_->message() : nullptr;
     }
-    bool is_of(const std::shared_ptr<Execution>& execution) const;
+    bool is_of(const std::shared_ptr<Execution>& execution) const {
+        return current_.has_value() && current_->execution() &&
+               current_->execution()->execution == execution;
+    }
     /// How it is being cut short; kNone if nothing runs.
     Cut cut() const { return current_.has_value() ? current_->cut() : Cut::kNone; }
     /// The question of the code that no client has answered.

@@ -36,6 +36,8 @@ std::string describe(const Death& death, const SessionLimits& limits, Aftermath 
     switch (aftermath) {
         case Aftermath::kRestarted:
             return cause + " It was restarted; its variables are gone, files are kept.";
+        case Aftermath::kRestored:
+            return cause + " It goes on from its newest checkpoint; files are kept.";
         case Aftermath::kLeftDead:
             return cause + " It stays stopped until the session is restarted; files are kept.";
         case Aftermath::kEnded:

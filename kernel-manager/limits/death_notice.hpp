@@ -20,6 +20,7 @@ inline constexpr int kServerShutdown = 1;
 /// What becomes of the session.
 enum class Aftermath {
     kRestarted,  // a fresh interpreter is being started
+    kRestored,   // one that goes on from the newest checkpoint
     kLeftDead,   // the session stays, without an interpreter
     kEnded,      // the session is over
 };

@@ -315,7 +315,9 @@ void apply(const LimitHit& hit, ExecutionResult& result) {
     ExecutionError& error = *result.error;
     error.kind = to_string(hit.reason);
     error.hint = hit.hint;
-    if (!result.state_kept) {
+    if (result.restored) {
+        error.hint += " The interpreter goes on from its newest checkpoint, files are kept.";
+    } else if (!result.state_kept) {
         error.hint += " Variables are gone, files are kept.";
     }
     if (error.message.empty() || hit.reason == LimitReason::kOom) {

@@ -36,6 +36,7 @@ SandboxedSession::SandboxedSession(
       executions_(io, setup_, kernels_, account_, [this] { touch(); }),
       checkpoints_(io, checkpoint_hooks(), checkpoint_places(), keep_alive()),
       commands_(io, command_hooks(), keep_alive()),
+      auto_checkpoints_(io, auto_checkpoint_hooks(), keep_alive()),
       watch_(
           io, [this] { return sandbox_.next_event(); }, watch_listener(), keep_alive()),
       freezer_(io, freeze_after(), freezer_hooks()) {}
@@ -107,6 +108,7 @@ SessionInfo SandboxedSession::info() const {
     }
     info.environment = setup_.spec.environment;
     info.isolation = sandbox_.isolation();
+    info.auto_checkpoints = setup_.options.auto_checkpoints;
     info.metadata = setup_.options.metadata;
     info.owner = setup_.options.owner;
     info.created_at = life_.created_at();
@@ -208,6 +210,7 @@ boost::asio::awaitable<Result<checkpoint::CheckpointMade>> SandboxedSession::mak
     checkpoint::CheckpointOrder order) {
     const auto self = shared_from_this();
     touch();
+    co_await auto_checkpoints_.wait();
     co_return co_await checkpoints_.make(std::move(order));
 }
 
@@ -219,6 +222,7 @@ boost::asio::awaitable<checkpoint::CheckpointList> SandboxedSession::list_checkp
 boost::asio::awaitable<Result<checkpoint::FileChanges>> SandboxedSession::compare_files(
     std::string against, std::optional<std::string> later) {
     const auto self = shared_from_this();
+    co_await auto_checkpoints_.wait();
     co_return co_await checkpoints_.compare(std::move(against), std::move(later));
 }
 
@@ -231,6 +235,7 @@ boost::asio::awaitable<Result<checkpoint::RolledBack>> SandboxedSession::roll_ba
     checkpoint::RollbackOrder order) {
     const auto self = shared_from_this();
     touch();
+    co_await auto_checkpoints_.wait();
     co_return co_await checkpoints_.roll_back(std::move(order));
 }
 
@@ -272,6 +277,63 @@ Status SandboxedSession::apply_limits(const SessionLimits& wanted) {
     return ok();
 }
 
+boost::asio::awaitable<void> SandboxedSession::make_automatic() {
+    const auto self = shared_from_this();
+    checkpoint::CheckpointOrder order;
+    order.automatic = true;
+    const auto made = co_await checkpoints_.make(std::move(order));
+    auto_checkpoints_.finish();
+    const bool busy = made.has_error() && made.error().code() == ErrorCode::kConflict;
+    if (closed_ || busy || (made.has_value() && !made.value().refused) || auto_refusal_logged_) {
+        co_return;
+    }
+    auto_refusal_logged_ = true;
+    kernel_log().line(
+        "makes no checkpoint by itself: " +
+        (made.has_error() ? made.error().message()
+                          : "the interpreter cannot be copied (" +
+                                std::string(to_string(made.value().refused->why)) + ")"));
+}
+
+/// What the interpreter goes on from that has just died: its own checkpoints were wanted.
+std::optional<RestoredState> SandboxedSession::find_revival() const {
+    if (closed_ || setup_.options.auto_checkpoints == checkpoint::AutoCheckpoints::kOff) {
+        return std::nullopt;
+    }
+    const auto newest = checkpoints_.find_newest();
+    if (!newest) {
+        return std::nullopt;
+    }
+    RestoredState restored;
+    restored.checkpoint = newest->id;
+    bool later = !newest->execution.has_value();
+    for (const auto& execution : executions_.list()) {
+        const std::string& language = execution->order().language;
+        if (later && execution->phase() != ExecutionPhase::kQueued &&
+            (language.empty() || language == setup_.options.language) &&
+            restored.undone.size() < kUndoneNamedMax) {
+            restored.undone.push_back(execution->id());
+        }
+        later = later || execution->id() == newest->execution;
+    }
+    return restored;
+}
+
+boost::asio::awaitable<void> SandboxedSession::revive(std::string checkpoint) {
+    const auto self = shared_from_this();
+    freezer_.wake();
+    std::string id = checkpoint;
+    auto woken = co_await checkpoints_.revive(std::move(id));
+    const bool goes_on = woken.has_value();
+    if (closed_) {
+        co_return;
+    }
+    kernels_.main().on_revived(std::move(woken));
+    if (goes_on) {
+        checkpoints_.go_on_from(checkpoint);
+    }
+}
+
 void SandboxedSession::on_left_dead(const Death& death) {
     life_.review();
     if (setup_.spare) {
@@ -289,6 +351,7 @@ void SandboxedSession::end_conversation(const Death& reason) {
         setup_.proxy->close();
     }
     kernels_.close();
+    auto_checkpoints_.stop();
     checkpoints_.close();
     commands_.close();
     watch_.close();

@@ -23,6 +23,7 @@
 #include "kernel-manager/output/output_fanout.hpp"
 #include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/process/command_table.hpp"
+#include "kernel-manager/session/checkpoints/auto_checkpoints.hpp"
 #include "kernel-manager/session/checkpoints/session_checkpoints.hpp"
 #include "kernel-manager/session/idle_freezer.hpp"
 #include "kernel-manager/session/kernel_starter.hpp"
@@ -134,18 +135,22 @@ class SandboxedSession final : public ManagedSession,
     Status apply_limits(const SessionLimits& wanted);
     nlohmann::json make_usage();
     void on_left_dead(const Death& death);
+    boost::asio::awaitable<void> make_automatic();
+    std::optional<RestoredState> find_revival() const;
+    boost::asio::awaitable<void> revive(std::string checkpoint);
 
     // sandboxed_session_parts.cpp
     KeepAlive keep_alive();
     std::unique_ptr<SupervisedKernel> make_kernel(KernelSpec spec, sandbox::WorkerGroup group);
     SupervisedKernel::Sandbox kernel_sandbox(sandbox::WorkerGroup group);
-    SupervisedKernel::Owner kernel_owner();
+    SupervisedKernel::Owner kernel_owner(sandbox::WorkerGroup group);
     SupervisedKernel::Log kernel_log();
     UsageMeter::Source usage_counters();
     SessionKernels::Hooks kernels_hooks();
     SessionCheckpoints::Hooks checkpoint_hooks();
     KeptCheckpoints::Places checkpoint_places() const;
     process::CommandTable::Hooks command_hooks();
+    AutoCheckpointer::Hooks auto_checkpoint_hooks();
     SandboxWatch::Listener watch_listener();
     SessionLife::Hooks life_hooks();
     std::chrono::seconds freeze_after() const;
@@ -169,6 +174,8 @@ class SandboxedSession final : public ManagedSession,
     SessionExecutions executions_;
     SessionCheckpoints checkpoints_;
     process::CommandTable commands_;
+    AutoCheckpointer auto_checkpoints_;
+    bool auto_refusal_logged_ = false;
     SandboxWatch watch_;
     IdleFreezer freezer_;
     std::string connection_file_;

@@ -3,6 +3,9 @@
 // How the parts of a SandboxedSession are connected.
 #include "kernel-manager/session/sandboxed_session.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -54,7 +57,7 @@ std::unique_ptr<SupervisedKernel> SandboxedSession::make_kernel(
             .inputs_thread = setup.inputs_thread,
             .inputs = setup.inputs},
         SupervisedKernel::Audience{.activity = life_.activity(), .front_ends = output_},
-        kernel_owner(),
+        kernel_owner(group),
         kernel_log(),
         keep_alive());
 }
@@ -71,6 +74,13 @@ SupervisedKernel::Sandbox SandboxedSession::kernel_sandbox(sandbox::WorkerGroup 
         .take_over =
             [this, group](WokenProcess woken, Interpreter::Events events) {
                 return starter_.take_over(std::move(woken), group, std::move(events));
+            },
+        .find_revival = [this, group]() -> std::optional<RestoredState> {
+            return group == 0 ? find_revival() : std::nullopt;
+        },
+        .revive =
+            [this](const RestoredState& restored) {
+                boost::asio::co_spawn(io_, revive(restored.checkpoint), boost::asio::detached);
             },
         .prepare_directory =
             [this](const std::string& wanted) {
@@ -90,7 +100,7 @@ SupervisedKernel::Sandbox SandboxedSession::kernel_sandbox(sandbox::WorkerGroup 
         .wake = [this] { freezer_.wake(); }};
 }
 
-SupervisedKernel::Owner SandboxedSession::kernel_owner() {
+SupervisedKernel::Owner SandboxedSession::kernel_owner(sandbox::WorkerGroup group) {
     return {
         .complete =
             [this](TrackedExecution& tracked, ExecutionResult result) {
@@ -103,7 +113,18 @@ SupervisedKernel::Owner SandboxedSession::kernel_owner() {
                     freezer_.note_use();
                 }
             },
-        .review_life = [this] { life_.review_if_kept(); },
+        .review_life =
+            [this] {
+                auto_checkpoints_.review();
+                life_.review_if_kept();
+            },
+        .postpones_requests = [this, group] { return group == 0 && auto_checkpoints_.is_due(); },
+        .note_run =
+            [this, group](std::chrono::steady_clock::duration took) {
+                if (group == 0) {
+                    auto_checkpoints_.note_run(took);
+                }
+            },
         .end_session =
             [this] {
                 setup_.on_end_requested({Death::Kind::kRequested, 0});
@@ -170,7 +191,11 @@ SessionCheckpoints::Hooks SandboxedSession::checkpoint_hooks() {
         .begun = [this] { return kernels_.main().begun(); },
         .newest_execution = [this]() -> std::optional<std::string> {
             const auto executions = executions_.list();
-            return executions.empty() ? std::nullopt : std::optional(executions.back()->id());
+            const auto newest =
+                std::find_if(executions.rbegin(), executions.rend(), [](const auto& execution) {
+                    return execution->phase() != ExecutionPhase::kQueued;
+                });
+            return newest == executions.rend() ? std::nullopt : std::optional((*newest)->id());
         }};
 }
 
@@ -212,6 +237,24 @@ process::CommandTable::Hooks SandboxedSession::command_hooks() {
                 freezer_.note_use();
             },
         .note_end = [this] { life_.review_if_kept(); }};
+}
+
+AutoCheckpointer::Hooks SandboxedSession::auto_checkpoint_hooks() {
+    return {
+        .when = [this] { return setup_.options.auto_checkpoints; },
+        .is_at_rest =
+            [this] {
+                return !closed_ && !setup_.spare && !checkpoints_.is_working() &&
+                       kernels_.main().is_at_rest();
+            },
+        .make = [this] { boost::asio::co_spawn(io_, make_automatic(), boost::asio::detached); },
+        .release =
+            [this] {
+                if (!closed_) {
+                    kernels_.main().dispatch();
+                    life_.review_if_kept();
+                }
+            }};
 }
 
 SandboxWatch::Listener SandboxedSession::watch_listener() {
@@ -257,6 +300,7 @@ std::chrono::seconds SandboxedSession::freeze_after() const {
 
 bool SandboxedSession::is_at_work() const {
     return closed_ || setup_.spare || kernels_.are_at_work() || checkpoints_.is_working() ||
+           auto_checkpoints_.is_due() ||
            // What the other side of a connection says next is unknown here.
            (setup_.proxy && setup_.proxy->connections() > 0);
 }

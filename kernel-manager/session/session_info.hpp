@@ -3,6 +3,7 @@
 // A session as a client may see it. Values.
 #pragma once
 
+#include "kernel-manager/checkpoint/checkpoint.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
@@ -50,6 +51,7 @@ struct SessionInfo {
     egress::Traffic traffic;  // zeros without a network
     EnvironmentInfo environment;
     sandbox::IsolationReport isolation;
+    checkpoint::AutoCheckpoints auto_checkpoints = checkpoint::AutoCheckpoints::kOff;
     nlohmann::json metadata;
     std::string owner;
     std::chrono::system_clock::time_point created_at;

@@ -3,6 +3,7 @@
 // What a client asks for when it creates a session. Values.
 #pragma once
 
+#include "kernel-manager/checkpoint/checkpoint.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/limits/limits.hpp"
@@ -37,6 +38,7 @@ struct SessionOptions {
     std::map<std::string, std::string> env;
     std::vector<InputFile> files;
     nlohmann::json metadata = nlohmann::json::object();
+    checkpoint::AutoCheckpoints auto_checkpoints = checkpoint::AutoCheckpoints::kOff;
     std::string owner;  // principal; front ends fill it in
 };
 

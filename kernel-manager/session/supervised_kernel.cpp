@@ -91,8 +91,7 @@ boost::asio::awaitable<Status> SupervisedKernel::adopt(OwnStart own) {
 boost::asio::awaitable<CopyRequest::Answer> SupervisedKernel::copy(
     UniqueFd socket, checkpoint::OnThreads on_threads) {
     const auto session = keep_session_();
-    if (!is_ready() || !process_.takes_requests() || is_busy() || files_.busy() ||
-        debugger_.size() > 0 || process_.is_copying()) {
+    if (!is_at_rest() || (waiting_.size() > 0 && !held_)) {
         co_return Error(
             ErrorCode::kConflict,
             "checkpoint: the interpreter is not at the end of a cell",
@@ -107,10 +106,47 @@ boost::asio::awaitable<CopyRequest::Answer> SupervisedKernel::copy(
 
 boost::asio::awaitable<Status> SupervisedKernel::go_back(WokenProcess woken, std::string text) {
     const auto session = keep_session_();
-    next_ = Next{std::move(woken), std::move(text)};
+    revival_.reset();
+    next_ = Next{std::move(woken), "rolled_back", std::move(text)};
     Status done = co_await process_.restart();
     next_.reset();
     co_return done;
+}
+
+/// Instead of a launch. False: there is nothing to go on from.
+bool SupervisedKernel::begin_revival() {
+    if (reviving_) {
+        return true;
+    }
+    if (closed_ || next_ || !revival_) {
+        return false;
+    }
+    reviving_ = true;
+    sandbox_.revive(*revival_);
+    return true;
+}
+
+void SupervisedKernel::on_revived(Result<WokenProcess> woken) {
+    reviving_ = false;
+    if (closed_) {
+        return;
+    }
+    // A client may have asked for a restart meanwhile: then a fresh one follows.
+    if (const auto revival = std::exchange(revival_, std::nullopt); revival && !next_) {
+        if (woken.has_value()) {
+            next_ = Next{
+                std::move(woken).value(),
+                "restored",
+                "The kernel goes on from checkpoint " + revival->checkpoint + "."};
+        } else {
+            publish(process_.messages().stream(
+                "stderr",
+                "The checkpoint cannot be gone on from. The interpreter begins anew; its variables "
+                "are gone.\n",
+                output_.text_parent()));
+        }
+    }
+    launch_or_die();
 }
 
 void SupervisedKernel::release() {
@@ -122,9 +158,10 @@ void SupervisedKernel::release() {
 }
 
 Result<std::unique_ptr<Interpreter>> SupervisedKernel::start_process(Interpreter::Events events) {
+    revival_.reset();
     if (auto next = std::exchange(next_, std::nullopt)) {
         // Clients see a kernel that begins, and why.
-        publish(process_.messages().status("starting", nullptr, "rolled_back", next->text));
+        publish(process_.messages().status("starting", nullptr, next->reason, next->text));
         return sandbox_.take_over(std::move(next->process), std::move(events));
     }
     return sandbox_.start(
@@ -272,6 +309,8 @@ void SupervisedKernel::on_ready() {
 
 void SupervisedKernel::on_worker_exit(const sandbox::WorkerExit& exit) {
     if (process_.is_of(exit.id)) {  // not of an earlier interpreter
+        const bool asked_for = process_.is_killed_for(Death::Kind::kRequested);
+        revival_ = closed_ || asked_for ? std::nullopt : sandbox_.find_revival();
         run_.on_kernel_exit();
         process_.on_exit(exit, run_.cut());
     }
@@ -281,6 +320,9 @@ std::optional<Message> SupervisedKernel::on_lost(const ProcessSupervisor::Loss& 
     run_.on_kernel_lost();
     debugger_.fail_all(loss.text);
     const bool requested = loss.death.kind == Death::Kind::kRequested;
+    if (closed_ || !loss.restarts) {
+        revival_.reset();
+    }
     std::optional<Message> running = run_.fail(loss.death, loss.text);
     if (!running.has_value() && is_news(loss.death) && !process_.is_spare() && !loss.informed) {
         publish(process_.messages().stream("stderr", loss.text + "\n", output_.text_parent()));
@@ -339,6 +381,11 @@ void SupervisedKernel::answer_replay(const Message& request, ReplySink& origin) 
 
 bool SupervisedKernel::is_ready() const {
     return process_.has_process() && !process_.has_ended() && state_ == KernelState::kIdle;
+}
+
+bool SupervisedKernel::is_at_rest() const {
+    return is_ready() && process_.takes_requests() && !run_.is_running() && !files_.busy() &&
+           debugger_.size() == 0 && !process_.is_copying();
 }
 
 bool SupervisedKernel::is_at_work() const {

@@ -78,6 +78,10 @@ class SupervisedKernel {
         /// The same of a process that is there.
         std::function<Result<std::unique_ptr<Interpreter>>(WokenProcess, Interpreter::Events)>
             take_over;
+        /// What goes on after an interpreter that has just died by itself; nullopt: a fresh one.
+        /// revive() begins it: on_revived() is called later.
+        std::function<std::optional<RestoredState>()> find_revival;
+        std::function<void(const RestoredState&)> revive;
         /// The directory of its session's interpreters, absolute and inside; made if missing.
         std::function<std::string(const std::string& wanted)> prepare_directory;
         /// Kills what its process, which has ended, left running; on_swept() is called when that is
@@ -123,6 +127,10 @@ class SupervisedKernel {
         std::function<void()> note_use;
         /// Something ended that may have kept the session from its end.
         std::function<void()> review_life;
+        /// Nothing that waits is begun yet; dispatch() is called later.
+        std::function<bool()> postpones_requests;
+        /// Code has run for so long.
+        std::function<void(std::chrono::steady_clock::duration)> note_run;
         /// A client asks for the session's end.
         std::function<void()> end_session;
         /// The content of a usage_reply.
@@ -161,7 +169,10 @@ class SupervisedKernel {
     /// The interpreter of a spare goes to a client, with what is the client's own.
     boost::asio::awaitable<Status> adopt(OwnStart own);
     /// Until a fresh interpreter has answered.
-    boost::asio::awaitable<Status> restart() { return process_.restart(); }
+    boost::asio::awaitable<Status> restart() {
+        revival_.reset();
+        return process_.restart();
+    }
     /// A copy of the interpreter, which sleeps (ProcessSupervisor::copy). kConflict if a request is
     /// with the kernel or waits for it, or it has no interpreter; requests that come meanwhile
     /// wait.
@@ -170,6 +181,11 @@ class SupervisedKernel {
     /// Until the woken process, in place of the interpreter, has answered. What was running or
     /// queued is answered with an error. text: for clients, where the kernel has gone back to.
     boost::asio::awaitable<Status> go_back(WokenProcess woken, std::string text);
+    /// Of Sandbox::revive(): the process that goes on, or why there is none; then a fresh one
+    /// follows.
+    void on_revived(Result<WokenProcess> woken);
+    /// It can be copied now, but for requests that wait.
+    bool is_at_rest() const;
     /// Nothing that waits is begun until release().
     void hold() { held_ = true; }
     void release();
@@ -251,6 +267,7 @@ class SupervisedKernel {
     ControlResponder::Kernel control_hooks();
     DebugRouter::Kernel debug_hooks();
 
+    bool begin_revival();
     Result<std::unique_ptr<Interpreter>> start_process(Interpreter::Events events);
     void change(KernelEvent event);
     void publish(protocol::Message message) { output_.publish(std::move(message)); }
@@ -275,12 +292,16 @@ class SupervisedKernel {
     bool closed_ = false;
     bool held_ = false;
     std::uint64_t begun_ = 0;
-    /// Of a rollback, until the next start.
+    /// Of a rollback or a revival, until the next start.
     struct Next {
         WokenProcess process;
+        std::string reason;
         std::string text;
     };
     std::optional<Next> next_;
+    std::optional<RestoredState> revival_;  // of an interpreter that died, until the next start
+    bool reviving_ = false;
+    std::chrono::steady_clock::time_point begun_at_;
     ProcessSupervisor process_;
     KernelOutput output_;
     RunWatch watch_;

@@ -25,7 +25,8 @@ ProcessSupervisor::Sandbox SupervisedKernel::process_sandbox(UsageMeter& usage) 
     return {
         .start = [this](Interpreter::Events events) { return start_process(std::move(events)); },
         .begin_sweep = sandbox_.begin_sweep,
-        .postpones_launch = sandbox_.postpones_launch,
+        .postpones_launch = [this] { return sandbox_.postpones_launch() || begin_revival(); },
+        .goes_on = [this] { return revival_.has_value(); },
         .wake = sandbox_.wake,
         .oom_kills = [&usage] { return usage.counters().oom_kills; }};
 }
@@ -98,6 +99,9 @@ CurrentRun::Owner SupervisedKernel::run_owner(Activity& activity) {
                 if (is_tracked(type)) {
                     activity.touch(steady_clock::now());  // idle counts from its end
                 }
+                if (type == "execute_request") {
+                    owner_.note_run(steady_clock::now() - begun_at_);
+                }
                 owner_.note_use();
                 dispatch();
                 owner_.review_life();
@@ -114,7 +118,13 @@ CurrentRun::Owner SupervisedKernel::run_owner(Activity& activity) {
             },
         .restart_memory_peak = sandbox_.restart_memory_peak,
         .memory_peak = sandbox_.memory_peak,
-        .log_limit = log_.limit};
+        .log_limit = log_.limit,
+        .note_restored =
+            [this](ExecutionResult& result) {
+                if (revival_ && !process_.will_stay_dead()) {
+                    set_restored(result, *revival_);
+                }
+            }};
 }
 
 RequestDispatcher::Kernel SupervisedKernel::dispatcher_kernel() {
@@ -122,14 +132,15 @@ RequestDispatcher::Kernel SupervisedKernel::dispatcher_kernel() {
         .begin =
             [this](PendingRequest request) {
                 ++begun_;
+                begun_at_ = steady_clock::now();
                 run_.begin(std::move(request));
             },
         .publish = [this](Message message) { publish(std::move(message)); },
         .complete = owner_.complete,
         .is_free =
             [this] {
-                return !held_ && !run_.is_running() && process_.takes_requests() &&
-                       !process_.is_copying() && !files_.busy();
+                return !held_ && !owner_.postpones_requests() && !run_.is_running() &&
+                       process_.takes_requests() && !process_.is_copying() && !files_.busy();
             },
         .messages = [this]() -> const ServerMessages& { return process_.messages(); }};
 }
@@ -142,7 +153,11 @@ ControlResponder::Kernel SupervisedKernel::control_hooks() {
         .info = [this]() -> const std::optional<nlohmann::json>& { return process_.info(); },
         .is_dead = [this] { return state_ == KernelState::kDead; },
         .interrupt = [this] { return interrupt(); },
-        .restart = [this] { process_.begin_restart(); },
+        .restart =
+            [this] {
+                revival_.reset();
+                process_.begin_restart();
+            },
         .end_session = owner_.end_session,
         .usage = owner_.make_usage,
         .replay =

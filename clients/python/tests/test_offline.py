@@ -203,6 +203,7 @@ def test_a_checkpoint_is_made_listed_gone_back_to_and_deleted() -> None:
         "execution": "exe_1",
         "execution_count": 3,
         "created_at": "2026-11-22T04:30:00.123Z",
+        "automatic": False,
         "lost": [{"what": "threads", "count": 2}],
         "private_bytes": None,
         "file_bytes": 7,

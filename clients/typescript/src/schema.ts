@@ -998,6 +998,15 @@ export interface components {
                 [key: string]: string;
             };
             files?: components["schemas"]["InputFile"][];
+            /** @description Checkpoints that the session makes by itself, after the answer has been sent. An interpreter that dies then goes on from the newest checkpoint */
+            checkpoints?: {
+                /**
+                 * @description each: after each cell; costly: after cells that ran for a second
+                 * @default off
+                 * @enum {string}
+                 */
+                auto?: "off" | "each" | "costly";
+            };
             /**
              * @description Kept with it; at most 16384 bytes as JSON
              * @example {
@@ -1198,6 +1207,10 @@ export interface components {
             limits: components["schemas"]["Limits"];
             network: components["schemas"]["Network"];
             isolation: components["schemas"]["Isolation"];
+            checkpoints?: {
+                /** @enum {string} */
+                auto: "off" | "each" | "costly";
+            };
             metadata: Record<string, never>;
             /** @description The principal that made it */
             owner: string;
@@ -1422,6 +1435,8 @@ export interface components {
                     reason: "kind" | "file_bytes" | "space" | "unreadable" | "changing";
                 }[];
             };
+            /** @description Made by the session itself; the next such one takes its place */
+            automatic: boolean;
         };
         CheckpointMade: components["schemas"]["Checkpoint"] & {
             /** @description An earlier one: nothing has happened since then */
@@ -1574,10 +1589,16 @@ export interface components {
             /** @description Of a shell that of the cell, of another language 0: ok, 1: the code raised; null: it did not come to an end */
             exit_code: number | null;
             /**
-             * @description lost: the interpreter was replaced and its variables are gone
+             * @description lost: the interpreter was replaced and its variables are gone; restored: the new one goes on from a checkpoint
              * @enum {string}
              */
-            state: "kept" | "lost";
+            state: "kept" | "lost" | "restored";
+            /** @description Only with the state restored */
+            restored?: {
+                checkpoint: string;
+                /** @description The executions since then, this one too; the files that they left are there */
+                undone: string[];
+            };
             artifacts: components["schemas"]["Artifact"][];
             /** @description false: more files may have changed than are listed */
             artifacts_complete: boolean;
@@ -3683,6 +3704,7 @@ export interface operations {
                      *           "execution": "exe_0f1e2d3c4b5a69788796a5b4",
                      *           "execution_count": 3,
                      *           "created_at": "2026-11-22T04:30:00.123Z",
+                     *           "automatic": false,
                      *           "lost": [],
                      *           "private_bytes": 1523712,
                      *           "file_bytes": 48213,
@@ -3761,6 +3783,7 @@ export interface operations {
                      *       "execution": "exe_0f1e2d3c4b5a69788796a5b4",
                      *       "execution_count": 3,
                      *       "created_at": "2026-11-22T04:30:00.123Z",
+                     *       "automatic": false,
                      *       "lost": [],
                      *       "private_bytes": null,
                      *       "file_bytes": 48213,
@@ -3798,6 +3821,7 @@ export interface operations {
                      *       "execution": "exe_0f1e2d3c4b5a69788796a5b4",
                      *       "execution_count": 3,
                      *       "created_at": "2026-11-22T04:30:00.123Z",
+                     *       "automatic": false,
                      *       "lost": [],
                      *       "private_bytes": null,
                      *       "file_bytes": 48213,

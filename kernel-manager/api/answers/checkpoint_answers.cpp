@@ -101,6 +101,7 @@ nlohmann::json to_json(const checkpoint::Checkpoint& one) {
         {"execution", optional_text(one.execution)},
         {"execution_count", one.execution_count},
         {"created_at", to_iso8601(one.created_at)},
+        {"automatic", one.automatic},
         {"lost", lost_json(one.lost)},
         {"private_bytes",
          one.private_bytes ? nlohmann::json(*one.private_bytes) : nlohmann::json(nullptr)},

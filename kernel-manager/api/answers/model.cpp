@@ -177,6 +177,7 @@ nlohmann::json to_json(const session::SessionInfo& info) {
         {"limits", part_json(info.limits)},
         {"network", network_to_json(info.network, info.traffic)},
         {"isolation", part_json(info.isolation)},
+        {"checkpoints", {{"auto", to_string(info.auto_checkpoints)}}},
         {"metadata", info.metadata},
         {"owner", info.owner},
         {"created_at", to_iso8601(info.created_at)},
@@ -209,14 +210,17 @@ nlohmann::json to_json(const session::ExecutionResult& result) {
     for (const session::Artifact& artifact : result.artifacts) {
         artifacts.push_back(part_json(artifact));
     }
-    return {
+    nlohmann::json answer = {
         {"id", result.id},
         {"session_id", result.session_id},
         {"status", to_string(result.status)},
         {"execution_count", or_null(result.execution_count)},
         {"error", result.error ? part_json(*result.error) : nlohmann::json(nullptr)},
         {"exit_code", or_null(result.exit_code)},
-        {"state", result.state_kept ? "kept" : "lost"},
+        {"state",
+         result.state_kept ? "kept"
+         : result.restored ? "restored"
+                           : "lost"},
         {"artifacts", std::move(artifacts)},
         {"artifacts_complete", result.artifacts_complete},
         {"truncated", std::move(truncated)},
@@ -229,6 +233,11 @@ nlohmann::json to_json(const session::ExecutionResult& result) {
         {"reasoning", result.reasoning},
         {"metadata", result.metadata},
     };
+    if (result.restored) {
+        answer["restored"] = {
+            {"checkpoint", result.restored->checkpoint}, {"undone", result.restored->undone}};
+    }
+    return answer;
 }
 
 nlohmann::json to_json(const sandbox::Entry& entry) {

@@ -9,7 +9,7 @@ namespace cellkeep::api {
 
 namespace {
 
-constexpr std::size_t kOnThreadsBytesMax = 16;
+constexpr std::size_t kChoiceBytesMax = 16;
 /// Longer than every id that there is.
 constexpr std::size_t kCheckpointIdBytesMax = 64;
 
@@ -23,7 +23,7 @@ checkpoint::CheckpointOrder parse_checkpoint_order(
     if (order.label && order.label->empty()) {
         reader.fail("label", "must not be empty");
     }
-    const auto on_threads = reader.text("on_threads", kOnThreadsBytesMax);
+    const auto on_threads = reader.text("on_threads", kChoiceBytesMax);
     if (on_threads == "drop") {
         order.on_threads = checkpoint::OnThreads::kDrop;
     } else if (on_threads && *on_threads != "refuse") {
@@ -45,6 +45,31 @@ checkpoint::RollbackOrder parse_rollback_order(const nlohmann::json& body, Field
     order.reseed = reader.boolean("reseed").value_or(false);
     reader.finish();
     return order;
+}
+
+checkpoint::AutoCheckpoints read_auto_checkpoints(ObjectReader& session, FieldErrors& errors) {
+    using checkpoint::AutoCheckpoints;
+    AutoCheckpoints wanted = AutoCheckpoints::kOff;
+    const nlohmann::json* const value = session.object("checkpoints");
+    if (value == nullptr) {
+        return wanted;
+    }
+    ObjectReader reader(*value, child_pointer(session.pointer(), "checkpoints"), errors);
+    if (const auto name = reader.text("auto", kChoiceBytesMax)) {
+        bool known = false;
+        for (const auto one :
+             {AutoCheckpoints::kOff, AutoCheckpoints::kEach, AutoCheckpoints::kCostly}) {
+            if (*name == to_string(one)) {
+                wanted = one;
+                known = true;
+            }
+        }
+        if (!known) {
+            reader.fail("auto", "must be \"off\", \"each\" or \"costly\"");
+        }
+    }
+    reader.finish();
+    return wanted;
 }
 
 }  // namespace cellkeep::api

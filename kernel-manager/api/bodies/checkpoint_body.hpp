@@ -13,5 +13,7 @@ namespace cellkeep::api {
 // Each fills errors; the value counts only if there are none.
 checkpoint::CheckpointOrder parse_checkpoint_order(const nlohmann::json& body, FieldErrors& errors);
 checkpoint::RollbackOrder parse_rollback_order(const nlohmann::json& body, FieldErrors& errors);
+/// The field "checkpoints" of a new session; kOff if it is missing.
+checkpoint::AutoCheckpoints read_auto_checkpoints(ObjectReader& session, FieldErrors& errors);
 
 }  // namespace cellkeep::api

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/bodies/request_body.hpp"
 
+#include "kernel-manager/api/bodies/checkpoint_body.hpp"
 #include "kernel-manager/api/bodies/language_choice.hpp"
 #include "kernel-manager/api/bodies/network_body.hpp"
 #include "kernel-manager/service/options_check.hpp"
@@ -312,6 +313,7 @@ session::SessionOptions parse_session_options(
     session::SessionOptions options;
     ObjectReader reader(body, "", errors);
     read_session_fields(reader, offer, options, errors);
+    options.auto_checkpoints = read_auto_checkpoints(reader, errors);
     reader.finish();
     return options;
 }

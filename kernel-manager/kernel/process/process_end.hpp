@@ -63,6 +63,8 @@ class ProcessEnd {
 
     /// Informs the client of this request of the end, and whether there will be a restart.
     void inform(const protocol::Message& request, bool restarts);
+    /// Whether there will be another process, if that was decided.
+    std::optional<bool> restarts() const { return settled_.restarts; }
     /// What remains does not go: there is no restart.
     void give_up() { settled_.restarts = false; }
     /// The end is complete. Returns what was settled; a second call returns nothing.

@@ -278,8 +278,7 @@ void ProcessSupervisor::tell_end() {
     const Death death = end_.reason();
     const bool restarts = may_restart(death);
     end_.inform(*running, restarts);
-    const std::string text =
-        describe_end(death, restarts ? Aftermath::kRestarted : Aftermath::kLeftDead);
+    const std::string text = describe_end(death, restarts ? after_restart() : Aftermath::kLeftDead);
     listener_.fail_running(death, text);
     if (death.kind != Death::Kind::kRequested) {
         // Clients that ask from now on wait for the fresh interpreter.
@@ -330,7 +329,7 @@ void ProcessSupervisor::lose(const Death& death) {
     loss.text = describe_end(
         death,
         closed_         ? Aftermath::kEnded
-        : loss.restarts ? Aftermath::kRestarted
+        : loss.restarts ? after_restart()
                         : Aftermath::kLeftDead);
     if (auto running = listener_.on_lost(loss)) {
         parent = std::move(running);
@@ -361,7 +360,7 @@ void ProcessSupervisor::restart_process(const Message* parent, const Death& deat
         // For JupyterLab "restarting" is a kernel that died by itself, and it tells the person so.
         // Of a restart that was asked for, the new process's "starting" is news enough.
         listener_.publish(messages_.status(
-            "restarting", parent, to_string(death), describe_end(death, Aftermath::kRestarted)));
+            "restarting", parent, to_string(death), describe_end(death, after_restart())));
     }
     if (!sandbox_.postpones_launch()) {
         launch_under(parent);

@@ -56,6 +56,8 @@ class ProcessSupervisor {
         std::function<Status()> begin_sweep;
         /// Returns whether nothing can start at present: then launch_or_die() is called later.
         std::function<bool()> postpones_launch;
+        /// Whether the next process goes on from a checkpoint, and not from nothing.
+        std::function<bool()> goes_on;
         /// Thaws what is inside, before anything is asked of it.
         std::function<void()> wake;
         /// The sandbox's count of OOM kills.
@@ -206,6 +208,8 @@ class ProcessSupervisor {
     bool has_ended() const { return end_.is_ended(); }
     /// Its exit was reported, or it is being killed.
     bool is_near_end() const { return end_.is_near(); }
+    /// It has been decided that none follows the process that ended.
+    bool will_stay_dead() const { return end_.restarts() == false; }
     bool is_killed_for(Death::Kind kind) const { return end_.is_killed_for(kind); }
     /// The last output of an ended process is being taken.
     bool is_draining() const { return draining_; }
@@ -241,6 +245,9 @@ class ProcessSupervisor {
     void fail_launch(const Status& launched);
     void stay_dead(const Status& status, const protocol::Message* parent, const Death& death);
     bool may_restart(const Death& death);
+    Aftermath after_restart() const {
+        return sandbox_.goes_on() ? Aftermath::kRestored : Aftermath::kRestarted;
+    }
 
     Settings settings_;
     const SessionLimits& limits_;

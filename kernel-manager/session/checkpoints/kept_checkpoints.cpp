@@ -112,6 +112,16 @@ boost::asio::awaitable<Result<KeptCheckpoints::Files>> KeptCheckpoints::look() {
     co_return co_await keeper_.capture(std::move(no_room));
 }
 
+boost::asio::awaitable<Result<checkpoint::FileChanges>> KeptCheckpoints::compare_with_now(
+    Files earlier) {
+    const auto now = co_await look();
+    if (now.has_error()) {
+        co_return now.error();
+    }
+    keeper_.drop(now.value());
+    co_return checkpoint::compare(*earlier, *now.value());
+}
+
 boost::asio::awaitable<checkpoint::CheckpointList> KeptCheckpoints::list() {
     using Measured = std::map<std::string, std::uint64_t>;
     const auto processes = std::make_shared<std::map<std::string, UniqueFd>>();

@@ -56,6 +56,7 @@ class KeptCheckpoints {
     std::shared_ptr<SleepingCopy> copy_of(const std::string& id) const;
     Files files_of(const std::string& id) const;
     void set_origin(std::optional<std::string> id) { tree_.set_origin(std::move(id)); }
+    void confirm(const std::string& id) { tree_.confirm(id); }
     /// With the summary of its files. Precondition: there is room.
     void add(checkpoint::Checkpoint checkpoint, Parts parts);
     void forget(const std::string& id, checkpoint::Gone why);
@@ -72,6 +73,7 @@ class KeptCheckpoints {
         std::string kept, std::vector<std::string>& evicted);
     /// The same, and nothing goes for it.
     boost::asio::awaitable<Result<Files>> look();
+    boost::asio::awaitable<Result<checkpoint::FileChanges>> compare_with_now(Files earlier);
     void drop(Files files) { keeper_.drop(std::move(files)); }
     boost::asio::awaitable<Result<checkpoint::Restored>> restore(Files target, Files left) {
         return keeper_.restore(std::move(target), std::move(left));

@@ -100,6 +100,10 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::make_one(
         CheckpointMade made;
         made.checkpoint = std::move(*same);
         made.unchanged = true;
+        if (!order.automatic) {
+            kept_.confirm(made.checkpoint.id);
+            made.checkpoint.automatic = false;
+        }
         co_return made;
     }
     if (closed_) {
@@ -131,7 +135,7 @@ boost::asio::awaitable<std::optional<Checkpoint>> SessionCheckpoints::find_uncha
 
 boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::copy(
     CheckpointOrder order, std::string kept) {
-    BOOST_OUTCOME_CO_TRY(auto victim, kept_.tree().find_victim(kept));
+    BOOST_OUTCOME_CO_TRY(auto victim, kept_.tree().find_victim(kept, order.automatic));
     BOOST_OUTCOME_CO_TRY(auto sockets, make_socket_pair(SOCK_SEQPACKET));
     BOOST_OUTCOME_CO_TRY(set_nonblocking(sockets.first.get()));
     auto answer = co_await hooks_.copy(std::move(sockets.second), order.on_threads);
@@ -153,7 +157,12 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::copy(
         SleepingCopy::create(io_, std::move(sockets.first), std::move(worker.value())));
     // Nothing is evicted before there is a copy, and nothing that can be refused comes after.
     std::vector<std::string> evicted;
-    auto files = co_await kept_.capture(std::move(kept), evicted);
+    Result<Kept> files = Kept();  // g++ 12 destroys twice what a conditional co_await gives
+    if (order.automatic) {
+        files = co_await kept_.look();
+    } else {
+        files = co_await kept_.capture(std::move(kept), evicted);
+    }
     if (files.has_error()) {
         co_return std::move(files).error();
     }
@@ -218,6 +227,7 @@ Result<CheckpointMade> SessionCheckpoints::keep(
         .execution = hooks_.newest_execution(),
         .execution_count = copied.execution_count,
         .created_at = std::chrono::system_clock::now(),
+        .automatic = order.automatic,
         .lost = copied.lost,
         .files = {},
         .private_bytes = {}};
@@ -324,6 +334,25 @@ boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::wake(std::strin
     co_return WokenProcess{forked.value(), std::move(channels.ours)};
 }
 
+std::optional<Checkpoint> SessionCheckpoints::find_newest() const {
+    const auto& all = kept_.tree().list();
+    return closed_ || working_ || all.empty() ? std::nullopt : std::optional(all.back());
+}
+
+boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::revive(std::string id) {
+    const auto session = keep_session_();
+    BOOST_OUTCOME_CO_TRY(begin_work());
+    const Work work(*this);
+    co_return co_await wake(std::move(id), false);
+}
+
+void SessionCheckpoints::go_on_from(const std::string& id) {
+    if (kept_.tree().find(id) != nullptr) {
+        kept_.set_origin(id);
+        settle(id);
+    }
+}
+
 Status SessionCheckpoints::remove(const std::string& id) {
     if (kept_.tree().find(id) == nullptr) {
         return unknown(id);
@@ -354,12 +383,7 @@ boost::asio::awaitable<Result<checkpoint::FileChanges>> SessionCheckpoints::comp
     }
     BOOST_OUTCOME_CO_TRY(begin_work());
     const Work work(*this, Work::Interpreter::kFree);
-    const auto now = co_await kept_.look();
-    if (now.has_error()) {
-        co_return now.error();
-    }
-    kept_.drop(now.value());
-    co_return checkpoint::compare(*earlier, *now.value());
+    co_return co_await kept_.compare_with_now(earlier);
 }
 
 void SessionCheckpoints::on_worker_exit(const sandbox::WorkerExit& exit) {

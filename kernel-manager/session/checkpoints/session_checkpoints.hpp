@@ -70,6 +70,11 @@ class SessionCheckpoints {
     boost::asio::awaitable<Result<checkpoint::RolledBack>> roll_back(
         checkpoint::RollbackOrder order);
     Status remove(const std::string& id);
+    /// After a death: the checkpoint that an interpreter can go on from, the newest; nullopt: none.
+    std::optional<checkpoint::Checkpoint> find_newest() const;
+    /// A process that goes on from it. go_on_from() when that is the interpreter.
+    boost::asio::awaitable<Result<WokenProcess>> revive(std::string id);
+    void go_on_from(const std::string& id);
     /// With their private memory.
     boost::asio::awaitable<checkpoint::CheckpointList> list();
     boost::asio::awaitable<Result<checkpoint::FileChanges>> compare(

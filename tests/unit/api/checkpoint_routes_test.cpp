@@ -153,5 +153,30 @@ TEST_CASE("a comparison needs a checkpoint that is there", "[agent]") {
         json::array({{{"path", "a"}, {"change", "modified"}, {"bytes", 5}}}));
 }
 
+TEST_CASE("a new session says when it makes checkpoints by itself", "[agent]") {
+    Api api;
+    const auto made = api.ask("POST", "/v1/sessions", R"({"checkpoints":{"auto":"costly"}})");
+    CHECK(made.status == 201);
+    for (const char* wrong :
+         {R"({"auto":"always"})",
+          R"({"auto":1})",
+          R"({"auto":""})",
+          R"({"when":"each"})",
+          R"("each")",
+          "[]"}) {
+        INFO(wrong);
+        const std::string body = R"({"checkpoints":)" + std::string(wrong) + "}";
+        CHECK(api.ask("POST", "/v1/sessions", body).status == 422);
+    }
+    CHECK(
+        api.ask("POST", "/v1/executions", R"({"code":"1","checkpoints":{"auto":"each"}})").status ==
+        422);
+    FieldErrors errors;
+    const json each = {{"checkpoints", {{"auto", "each"}}}};
+    ObjectReader reader(each, "", errors);
+    CHECK(read_auto_checkpoints(reader, errors) == checkpoint::AutoCheckpoints::kEach);
+    CHECK(errors.empty());
+}
+
 }  // namespace
 }  // namespace cellkeep::api::test

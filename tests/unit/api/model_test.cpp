@@ -67,6 +67,7 @@ TEST_CASE("an execution shows everything, outputs only if asked", "[agent][model
     const auto model = parsed(finished_text(execution, Outputs::kOmit));
     CHECK(model["status"] == "timeout");
     CHECK(model["state"] == "lost");
+    CHECK_FALSE(model.contains("restored"));
     CHECK(model["error"]["kind"] == "wall_timeout");
     CHECK(model["error"]["line"].is_null());
     CHECK(model["exit_code"].is_null());
@@ -153,6 +154,20 @@ TEST_CASE("every kind of error is in the document, and no other", "[agent][model
     is_known(dead.finish_dead({session::Death::Kind::kSignal, 11}).error->kind);
     CHECK(error_kind("a kernel's own word") == "runtime");
     CHECK(error_kind("") == "runtime");
+}
+
+TEST_CASE("an execution says from where its interpreter goes on", "[agent][model]") {
+    session::ExecutionRecorder recorder("exe_2", "ses_1", "", 1000);
+    session::ExecutionResult result = recorder.finish_dead({session::Death::Kind::kSignal, 11});
+    set_restored(result, {"ckp_1", {"exe_1", "exe_2"}});
+    boost::asio::io_context io;
+    session::Execution execution(io, {});
+    execution.finish(std::move(result));
+    const auto model = parsed(finished_text(execution, Outputs::kOmit));
+    CHECK(model["state"] == "restored");
+    CHECK(model["restored"]["checkpoint"] == "ckp_1");
+    CHECK(model["restored"]["undone"] == nlohmann::json::array({"exe_1", "exe_2"}));
+    CHECK_THAT(model["error"]["hint"].get<std::string>(), Catch::Contains("ckp_1"));
 }
 
 }  // namespace

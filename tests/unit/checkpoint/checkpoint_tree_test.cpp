@@ -95,5 +95,30 @@ TEST_CASE("reasons are kept for the last removed checkpoints only", "[checkpoint
     CHECK(tree.find_gone(std::to_string(kGoneKept)) == Gone::kEvicted);
 }
 
+TEST_CASE(
+    "an automatic checkpoint takes the place of the one before, and of no other", "[checkpoint]") {
+    CheckpointTree tree(2);
+    const auto add_automatic = [&](const char* id) {
+        Checkpoint one;
+        one.id = id;
+        one.automatic = true;
+        tree.add(std::move(one));
+    };
+    add_automatic("a");
+    CHECK(tree.find_victim({}, true).value() == "a");
+    CHECK_FALSE(tree.find_victim().value().has_value());
+    add(tree, "b");
+    // A client's one takes the automatic one's place before another of a client's.
+    CHECK(tree.find_victim().value() == "a");
+    CHECK(tree.find_oldest("a") == "b");
+    tree.confirm("a");
+    CHECK_FALSE(tree.find_automatic().has_value());
+    CHECK(tree.find_victim({}, true).error().code() == ErrorCode::kLimitExceeded);
+    CHECK(tree.find_victim().value() == "a");
+    CHECK(to_string(AutoCheckpoints::kOff) == "off");
+    CHECK(to_string(AutoCheckpoints::kEach) == "each");
+    CHECK(to_string(AutoCheckpoints::kCostly) == "costly");
+}
+
 }  // namespace
 }  // namespace cellkeep::checkpoint

@@ -87,6 +87,7 @@ struct RunFixture {
         {.start = [this](Interpreter::Events events) { return starts.start(std::move(events)); },
          .begin_sweep = [] { return Status(ok()); },
          .postpones_launch = [] { return false; },
+         .goes_on = [] { return false; },
          .wake = [] {},
          .oom_kills = [] { return std::uint64_t{0}; }},
         listener(),
@@ -146,7 +147,8 @@ struct RunFixture {
          .restart_memory_peak = [] { return true; },
          .memory_peak = [] { return std::optional<std::uint64_t>(4096); },
          .log_limit =
-             [this](const std::string&, const LimitHit& hit) { logged.push_back(hit.reason); }},
+             [this](const std::string&, const LimitHit& hit) { logged.push_back(hit.reason); },
+         .note_restored = [](ExecutionResult&) {}},
         keep};
 
     ProcessSupervisor::Listener listener() {

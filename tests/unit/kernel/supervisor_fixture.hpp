@@ -71,6 +71,7 @@ struct SupervisorFixture {
     int sweeps = 0;
     bool postpones = false;
     std::uint64_t oom_kills = 0;
+    bool goes_on = false;
     Calls calls;
     std::optional<protocol::Message> running;
     std::function<void(const protocol::Message&)> on_message = [](const protocol::Message&) {};
@@ -85,6 +86,7 @@ struct SupervisorFixture {
                     return sweep;
                 },
             .postpones_launch = [this] { return postpones; },
+            .goes_on = [this] { return goes_on; },
             .wake = [] {},
             .oom_kills = [this] { return oom_kills; }};
     }

@@ -23,6 +23,9 @@ TEST_CASE("the notice of a death names the limit and what is left", "[session][n
         "The interpreter ran out of memory (limit 2048 MB). It was restarted; its variables are "
         "gone, files are kept.");
     CHECK_THAT(
+        describe({Death::Kind::kSignal, 11}, limits, Aftermath::kRestored),
+        Catch::Matchers::EndsWith(" It goes on from its newest checkpoint; files are kept."));
+    CHECK_THAT(
         describe({Death::Kind::kSignal, 11}, limits, Aftermath::kLeftDead),
         Catch::Contains("segmentation fault") && Catch::Contains("until the session is restarted"));
     CHECK_THAT(

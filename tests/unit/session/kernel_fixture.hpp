@@ -101,6 +101,10 @@ struct KernelFixture {
     std::vector<KernelStarter::Order> orders;
     std::vector<pid_t> taken_over;
     bool postpones = false;
+    bool postpones_requests = false;
+    int runs = 0;
+    std::optional<RestoredState> revival;  // of the next death
+    std::vector<std::string> revived;      // what the session was asked to go on from
     int denials_taken = 0;
     Names reports;  // the calls that the session got
     Names log;
@@ -124,6 +128,9 @@ struct KernelFixture {
                     taken_over.push_back(woken.forked);
                     return starts.start(std::move(events));
                 },
+            .find_revival = [this] { return revival; },
+            .revive =
+                [this](const RestoredState& restored) { revived.push_back(restored.checkpoint); },
             .prepare_directory = [](const std::string& wanted) { return "/workspace/" + wanted; },
             .begin_sweep = [] { return Status(ok()); },
             .postpones_launch = [this] { return postpones; },
@@ -141,6 +148,8 @@ struct KernelFixture {
                 [this](const Death& death) { reports.push_back("left dead: " + to_string(death)); },
             .note_use = [this] { reports.emplace_back("used"); },
             .review_life = [] {},
+            .postpones_requests = [this] { return postpones_requests; },
+            .note_run = [this](std::chrono::steady_clock::duration) { ++runs; },
             .end_session = [this] { reports.emplace_back("end"); },
             .make_usage =
                 [] {

@@ -93,5 +93,47 @@ TEST_CASE("a kernel goes on in another process", "[session][kernel]") {
     CHECK(fixture.taken_over.size() == 1);
 }
 
+TEST_CASE("after a death a kernel goes on from a checkpoint", "[session][kernel]") {
+    KernelFixture fixture;
+    fixture.launch_ready();
+    fixture.revival = RestoredState{"ckp_1", {"exe_1"}};
+    (void)fixture.submit();
+    fixture.crash();
+    CHECK(fixture.revived == std::vector<std::string>{"ckp_1"});
+    CHECK(fixture.orders.size() == 1);  // nothing starts before the session says what
+    SECTION("if it can") {
+        fixture.kernel.on_revived(WokenProcess{77, {}});
+        CHECK(fixture.taken_over == std::vector<pid_t>{77});
+        CHECK(fixture.orders.size() == 1);
+        fixture.process().answer_info({{"status", "ok"}}, "woken");
+        fixture.poll();
+        CHECK(fixture.kernel.state() == KernelState::kIdle);
+        CHECK(fixture.kernel.restarts() == 1);
+    }
+    SECTION("and afresh if it cannot") {
+        fixture.kernel.on_revived(Error(ErrorCode::kNotFound, "gone"));
+        CHECK(fixture.taken_over.empty());
+        CHECK(fixture.orders.size() == 2);
+    }
+    SECTION("and afresh if a client asks for a restart meanwhile") {
+        std::optional<Status> done;
+        fixture.wait(fixture.kernel.restart(), done);
+        fixture.kernel.on_revived(WokenProcess{77, {}});
+        CHECK(fixture.taken_over.empty());
+        CHECK(fixture.orders.size() == 2);
+    }
+}
+
+TEST_CASE("a restart that a client asks for goes on from nothing", "[session][kernel]") {
+    KernelFixture fixture;
+    fixture.launch_ready();
+    fixture.revival = RestoredState{"ckp_1", {}};
+    std::optional<Status> done;
+    fixture.wait(fixture.kernel.restart(), done);
+    fixture.crash();
+    CHECK(fixture.revived.empty());
+    CHECK(fixture.orders.size() == 2);
+}
+
 }  // namespace
 }  // namespace cellkeep::session

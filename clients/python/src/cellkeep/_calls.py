@@ -114,6 +114,7 @@ def session_fields(
     env: Mapping[str, str] | None,
     files: Files | None,
     metadata: Mapping[str, Any] | None,
+    checkpoints: str | None = None,
 ) -> Json:
     return _given(
         language=language,
@@ -123,6 +124,7 @@ def session_fields(
         env=dict(env) if env is not None else None,
         files=[_file_wire(path, content) for path, content in files.items()] if files else None,
         metadata=dict(metadata) if metadata is not None else None,
+        checkpoints={"auto": checkpoints} if checkpoints is not None else None,
     )
 
 

@@ -106,8 +106,7 @@ class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
 
     >>> async def main() -> str:
     ...     async with AsyncSession() as session:
-    ...         await session.run("numbers = [3, 1, 2]")
-    ...         return (await session.run("sorted(numbers)")).text
+    ...         return (await session.run("sorted([3, 1, 2])")).text
     >>> import asyncio; asyncio.run(main())
     '[1, 2, 3]'
 
@@ -124,6 +123,7 @@ class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
         env: Mapping[str, str] | None = None,
         files: Files | None = None,
         metadata: Mapping[str, Any] | None = None,
+        checkpoints: str | None = None,
         client: AsyncClient | None = None,
         url: str | None = None,
         token: str | None = None,
@@ -133,7 +133,7 @@ class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
         self.client = client if client is not None else AsyncClient(url, token)
         self._http = self.client._http
         self._attach = attach
-        given = (language, environment, limits, network, env, files, metadata)
+        given = (language, environment, limits, network, env, files, metadata, checkpoints)
         self._fields = _calls.session_fields(*given)
         self._info: SessionInfo | None = None
 

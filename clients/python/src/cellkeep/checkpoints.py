@@ -30,6 +30,8 @@ class CheckpointInfo:
     execution: str | None
     execution_count: int
     created_at: str
+    #: Made by the session itself; the next such one takes its place.
+    automatic: bool
     #: How many threads, processes and sockets the copy has not got, by those names.
     lost: Mapping[str, int]
     #: Of all files that it keeps, and of the memory of its process that no other shares.
@@ -54,6 +56,7 @@ class CheckpointInfo:
             execution=raw.get("execution"),
             execution_count=int(raw.get("execution_count", 0)),
             created_at=str(raw.get("created_at", "")),
+            automatic=bool(raw.get("automatic", False)),
             lost=_lost(raw),
             file_bytes=int(raw.get("file_bytes", 0)),
             private_bytes=raw.get("private_bytes"),

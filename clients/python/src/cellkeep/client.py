@@ -115,6 +115,8 @@ class Session(SessionCheckpoints, SessionProcesses):
     '[1, 2, 3]'
 
     A server is found as :mod:`cellkeep.discovery` says, unless ``url`` and ``token`` name one.
+    ``checkpoints``: ``"each"`` or ``"costly"``, and an interpreter that dies goes on from the newest
+    checkpoint, which the session made by itself after a cell.
     """
 
     def __init__(
@@ -127,6 +129,7 @@ class Session(SessionCheckpoints, SessionProcesses):
         env: Mapping[str, str] | None = None,
         files: Files | None = None,
         metadata: Mapping[str, Any] | None = None,
+        checkpoints: str | None = None,
         client: Client | None = None,
         url: str | None = None,
         token: str | None = None,
@@ -140,7 +143,7 @@ class Session(SessionCheckpoints, SessionProcesses):
                 self.info = self._http.send(_calls.get_session("/v1/sessions/" + attach))
             else:
                 fields = _calls.session_fields(
-                    language, environment, limits, network, env, files, metadata
+                    language, environment, limits, network, env, files, metadata, checkpoints
                 )
                 self.info = self._http.send(_calls.create_session(fields))
         except BaseException:

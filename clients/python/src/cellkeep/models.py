@@ -134,7 +134,8 @@ class Result:
     displays: tuple[Mapping[str, Any], ...] = field(repr=False)
     error: ErrorInfo | None
     exit_code: int | None
-    #: ``"lost"``: the interpreter was replaced and its variables are gone.
+    #: ``"lost"``: the interpreter was replaced and its variables are gone; ``"restored"``: it goes
+    #: on from a checkpoint, ``raw["restored"]``.
     state: str
     artifacts: tuple[Artifact, ...]
     truncated: Mapping[str, Truncation]
@@ -227,6 +228,8 @@ class Result:
             parts.append("error: " + self.error.summary)
         if self.state == "lost":
             parts.append("The interpreter was restarted: its variables are gone, files are kept.")
+        if self.state == "restored":
+            parts.append("The interpreter goes on from its newest checkpoint; files are kept.")
         if self.images:
             parts.append(f"images: {len(self.images)}")
         if self.artifacts:
