@@ -159,8 +159,9 @@ int start_worker(
             init.child->entry};
         become_worker(newborn, start);
     }
-    if (pid < 0 && error == 0) {
-        error = errno;
+    if (pid < 0) {
+        error = error == 0 ? errno : error;
+        pidfd = -1;  // a clone(2) that a limit refused has written a number that is no descriptor
     }
     (void)::close(failure[1]);  // Ignored: only its end of file matters.
     // Ignored: without it pid 1 is merely easier prey for the out-of-memory killer.

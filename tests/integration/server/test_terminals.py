@@ -147,6 +147,7 @@ def test_python_is_interactive(session: Session) -> None:
         terminal.until(">>> ")
         terminal.keys("6 * 7\n")
         terminal.until("42")
+        terminal.until(">>> ")  # before it, the terminal may be between two modes
         terminal.send(type="stdin", close=True)  # Ctrl-D
         assert terminal.until_end()["exit_code"] == 0
 
