@@ -76,12 +76,16 @@ def test_the_readme_s_tool(environment: dict[str, str], tmp_path: Path) -> None:
 
 def test_the_readme_s_first_session(environment: dict[str, str], tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (block,) = [part for part in text.split("```python") if part.startswith("\nfrom cellkeep import Session\n\nwith")]
+    first, crash = [part for part in text.split("```python") if part.startswith("\nfrom cellkeep import Session\n\nwith")]
     program = tmp_path / "first.py"
-    program.write_text(block.split("```")[0], encoding="utf-8")
+    program.write_text(first.split("```")[0], encoding="utf-8")
     said = run(program, environment, tmp_path).splitlines()
     assert said[0] == "ok 8" and said[1].startswith("error KeyError: 'prize' (line 1)")
     assert (tmp_path / "sales.png").read_bytes().startswith(b"\x89PNG")
+    program = tmp_path / "crash.py"
+    program.write_text(crash.split("```")[0], encoding="utf-8")
+    said = run(program, environment, tmp_path).splitlines()
+    assert said == ["dead restored", "8", "(2, [])"]
 
 
 def test_the_example_of_the_languages(environment: dict[str, str], tmp_path: Path) -> None:

@@ -131,10 +131,9 @@ def test_nothing_of_the_host_is_there(open_session):
         assert session.execute(code)["status"] in ("error", "denied"), code
 
 
-@pytest.mark.parametrize("language", ["javascript", "typescript"])
-def test_garbage_does_not_keep_a_session_from_being_frozen(language):
+def test_garbage_does_not_keep_a_session_from_being_frozen():
     with Server("--freeze-after", "1") as server:
-        session = server.create(language=language)
+        session = server.create(language="javascript")
         controls = {each["name"]: each["state"] for each in session.info["isolation"]["controls"]}
         if controls["freeze"] != "applied":
             pytest.skip("this host gives this user no cgroup to freeze")

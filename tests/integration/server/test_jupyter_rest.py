@@ -252,7 +252,6 @@ def test_documents_and_their_kernels(server: Server) -> None:
 def test_what_is_not_offered_is_said_in_json(server: Server) -> None:
     assert server.get("/api/terminals").json() == []
     for method, path in (
-        ("POST", "/api/terminals"),
         ("GET", "/api/terminals/1"),
         ("GET", "/api/settings"),
         ("GET", NO_KERNEL),
