@@ -59,7 +59,7 @@ def test_a_shell_is_a_terminal(session: Session) -> None:
     child.expect("30 100")
     child.setwinsize(40, 120)
     child.sendline("sh -c 'echo begun; exec sleep 1000'")
-    child.expect("\nbegun\r\n")  # not the echo of the line: Ctrl-C would come before the program
+    child.expect("\rbegun\r\n")  # not the echo of the line: Ctrl-C would come before the program
     child.sendintr()
     child.sendline("stty size; echo $((6 * 7))")
     child.expect("40 120\r\n42")
