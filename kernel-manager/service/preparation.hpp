@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether what sessions run from is there yet. A server may listen before its environment's image
-// is made, which takes minutes. A request for a session waits for it, not for long: who asks again
-// later costs nothing meanwhile. io_context thread only.
+// Whether the image that sessions run from is there yet. A server may listen before that image is
+// made, which takes minutes. A request for a session waits kPreparingPatience for it; then it is
+// refused, and the client can ask again. io_context thread only.
 #pragma once
 
 #include "protocol/support/completion.hpp"

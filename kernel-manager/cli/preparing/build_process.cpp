@@ -28,7 +28,7 @@ namespace {
 constexpr int kFirstOtherDescriptor = 3;
 constexpr const char* kProgramName = "cellkeep";  // what a list of processes shows
 
-/// What posix_spawn(3) is told about the descriptors and the session of the new process.
+/// The arguments of posix_spawn(3) for the descriptors and the session of the new process.
 class SpawnSettings {
  public:
     SpawnSettings() {
@@ -50,8 +50,8 @@ class SpawnSettings {
         }
     }
 
-    /// An error number, or 0. Whoever waits for the end of a descriptor of ours (--ready-fd, a
-    /// Jupyter program's pipe) must not wait for that process, too: it gets none of them.
+    /// Returns an error number, or 0. The new process gets none of our descriptors: a program that
+    /// waits until one of them closes (--ready-fd, a Jupyter program's pipe) does not wait for it.
     int detach(int errors) {
         if (!made_) {
             return ENOMEM;
@@ -131,7 +131,7 @@ struct BuildProcess::State : std::enable_shared_from_this<BuildProcess::State> {
                 if (self->closed) {
                     return;
                 }
-                if (error) {  // the end of it: nobody has the other end any more
+                if (error) {  // the other end is closed
                     self->end_line();
                     self->await_end();
                     return;

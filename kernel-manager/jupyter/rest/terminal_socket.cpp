@@ -117,7 +117,7 @@ asio::awaitable<void> serve_terminal(
             break;
         }
         const TerminalMessage message = read_terminal_message(received.value().data);
-        // Ignored: the protocol has no word for what cannot be done; its end is told anyway.
+        // Ignored: terminado has no message for an error, and the end of the shell is a message.
         if (message.input) {
             std::string input = *message.input;
             (void)(co_await process::write_paced(*table, peer->command, std::move(input), false))

@@ -2,8 +2,8 @@
 //
 // The sessions that clients name. A name belongs to a principal, and its session is made when it is
 // first used; a session id names a session of any front end that the principal may see. Remembers
-// what each session's variables have been through, so that a client is told when they are lost
-// between two of its calls. io_context thread only.
+// which interpreter each session had at the last call, so that the next answer says whether its
+// variables were lost since. io_context thread only.
 #pragma once
 
 #include "kernel-manager/http/access/principal.hpp"

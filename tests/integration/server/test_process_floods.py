@@ -44,7 +44,7 @@ def test_floods_cost_the_neighbour_nothing_and_the_server_little(server: Server,
     assert resident_bytes(server) - before < 64 << 20
     seen = look(session, floods[0])["output"]
     assert 0 < seen["bytes"] - seen["kept_from"] <= OUTPUT_BYTES_MAX
-    # Who reads it from the beginning is told what is no longer there.
+    # A reader that begins at the start gets a gap for the bytes that are no longer kept.
     first = next(iter(events(session, floods[0])))
     assert first["type"] == "gap" and first["bytes"] == first["to"] - first["from"] > 0
     assert session.value("6 * 7") == "42"
