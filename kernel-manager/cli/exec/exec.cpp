@@ -46,7 +46,8 @@ nlohmann::json order_of(const ExecCommand& command) {
     if (command.terminal) {
         const auto size = local_terminal_size(STDOUT_FILENO).value_or(process::TerminalSize{});
         order["tty"] = {{"rows", size.rows}, {"cols", size.columns}};
-        if (const char* kind = std::getenv("TERM"); kind != nullptr && *kind != '\0') {
+        const char* kind = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe)
+        if (kind != nullptr && *kind != '\0') {
             order["tty"]["term"] = kind;
         }
     } else if (command.input) {

@@ -109,7 +109,7 @@ mcp::Answerer::Answer answer_in(nlohmann::json response, int status) {
     return std::move(*result);
 }
 
-http::ClientRequest make_request(nlohmann::json message) {
+http::ClientRequest make_request(const nlohmann::json& message) {
     http::ClientRequest request;
     request.method = "POST";
     request.target = "/mcp";

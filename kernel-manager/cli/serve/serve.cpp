@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `cellkeep serve`: where the parts are put together.
-#include "kernel-manager/api/history.hpp"
-#include "kernel-manager/api/routes/routes.hpp"
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/preparing/environment_preparation.hpp"
 #include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/cli/serve/egress_setup.hpp"
+#include "kernel-manager/cli/serve/fronts.hpp"
 #include "kernel-manager/cli/serve/listening.hpp"
 #include "kernel-manager/cli/serve/open_files.hpp"
 #include "kernel-manager/cli/serve/serve_banner.hpp"
@@ -14,11 +13,7 @@
 #include "kernel-manager/cli/serve/service_setup.hpp"
 #include "kernel-manager/cli/serve/state_dir.hpp"
 #include "kernel-manager/cli/version.hpp"
-#include "kernel-manager/jupyter/channels/channels_front.hpp"
-#include "kernel-manager/jupyter/rest/rest_api.hpp"
 #include "kernel-manager/jupyter/zmq/zmq_front.hpp"
-#include "kernel-manager/mcp/front.hpp"
-#include "kernel-manager/mcp/transport/http_endpoint.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "kernel-manager/store/store.hpp"
 #include "protocol/support/syscall.hpp"
@@ -120,7 +115,7 @@ std::shared_ptr<EnvironmentPreparation> prepare_beside(
     const ServePlan& plan,
     const ServiceStart& start,
     session::Service& service,
-    std::function<void(Error)> give_up) {
+    const std::function<void(Error)>& give_up) {
     const auto provide = [&plan, &service, give_up](session::KernelCatalog catalog) {
         if (service.preparing()) {
             // In one turn of the loop: who reads it finds the sessions that it promises.
@@ -162,26 +157,6 @@ std::shared_ptr<EnvironmentPreparation> prepare_beside(
          .load = start.load,
          .on_line = log_preparing,
          .on_end = end});
-}
-
-/// Fails if the default kernel is none of this server's.
-Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Service& service) {
-    const auto language = jupyter::language_of(plan.default_kernel_name, service.languages());
-    if (!language) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "default-kernel-name: there is no kernel \"" + plan.default_kernel_name + "\"");
-    }
-    jupyter::RestConfig config;
-    config.default_kernel_name = jupyter::kernel_name_of(*language);
-    config.base_url = plan.listening.base_url.text();
-    config.allowed_envs = plan.allowed_envs;
-    config.limits = plan.kernel_limits;
-    config.cull = plan.cull;
-    config.log = [](const std::string& line) {
-        log_event(LogLevel::kInfo, "jupyter", {{"message", line}});
-    };
-    return config;
 }
 
 /// What every session needs, and the kernels that are made in advance.
@@ -239,11 +214,6 @@ Result<ServiceStart> plan_service(const ServePlan& plan) {
     return start;
 }
 
-struct OpenedStore {
-    std::unique_ptr<store::Store> store;  // null without one: such a server must still serve
-    std::string trouble;                  // why there is none although there should be
-};
-
 OpenedStore open_store(const ServePlan& plan, const std::string& directory) {
     if (!plan.store) {
         return {};
@@ -260,19 +230,32 @@ OpenedStore open_store(const ServePlan& plan, const std::string& directory) {
     return {std::move(opened).value(), ""};
 }
 
+Result<std::unique_ptr<jupyter::ZmqFront>> make_zmq_front(
+    asio::io_context& io, const ServePlan& plan, std::string directory) {
+    jupyter::ZmqFrontConfig config;
+    config.transport = plan.transport;
+    config.directory = std::move(directory);
+    config.log = [](const std::string& line) {
+        log_event(LogLevel::kWarning, "zmq", {{"message", line}});
+    };
+    return jupyter::ZmqFront::create(io, std::move(config));
+}
+
+void finish_last_work(asio::io_context& io) {
+    (void)io.run_for(kServeLastWork);
+    if (!io.stopped()) {
+        log_event(LogLevel::kWarning, "unfinished", {{"waited_ms", kServeLastWork.count()}});
+    }
+}
+
 /// Runs until a signal stops it and everything has ended.
 Status run_server(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(StateDir state_dir, StateDir::lock(plan.state_dir));
     // Before the store, whose last questions are answered into it when the store goes.
     asio::io_context io(1);
     const OpenedStore opened = open_store(plan, state_dir.path());
-    jupyter::ZmqFrontConfig zmq;
-    zmq.transport = plan.transport;
-    zmq.directory = state_dir.path() + "/connections";
-    zmq.log = [](const std::string& line) {
-        log_event(LogLevel::kWarning, "zmq", {{"message", line}});
-    };
-    BOOST_OUTCOME_TRY(const auto zmq_front, jupyter::ZmqFront::create(io, std::move(zmq)));
+    BOOST_OUTCOME_TRY(
+        const auto zmq_front, make_zmq_front(io, plan, state_dir.path() + "/connections"));
     BOOST_OUTCOME_TRY(ServiceStart start, plan_service(plan));
     BOOST_OUTCOME_TRY(
         const auto egress_service,
@@ -282,28 +265,10 @@ Status run_server(const ServePlan& plan) {
     session::Service service(io, std::move(start.config));
     service.add_listener(zmq_front.get());
 
-    api::History history(opened.store.get(), opened.trouble);
-    service.add_listener(&history);
-    http::Application application = make_application(plan.listening, plan.token, plan.principals);
-    api::Routes routes(service, history, version_text());
-    routes.add_to(application.router());
-    BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
-    jupyter::RestApi rest_api(io, service, std::move(rest));
-    rest_api.add_to(application);
-    jupyter::ChannelsConfig channels_config;
-    channels_config.log = [](const std::string& line) {
-        log_event(LogLevel::kWarning, "channels", {{"message", line}});
-    };
-    jupyter::ChannelsFront channels(io, service, std::move(channels_config));
-    channels.add_to(application.router());
-    service.add_listener(&channels);
-    mcp::Front mcp_front(io, service, version_text());
-    mcp::HttpEndpoint mcp_endpoint(
-        mcp_front,
-        {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()});
-    mcp_endpoint.add_to(application);
+    BOOST_OUTCOME_TRY(const auto fronts, Fronts::create(io, plan, service, opened));
     BOOST_OUTCOME_TRY(
-        Listeners listeners, Listeners::open(io, plan.listening, application, log_request));
+        Listeners listeners,
+        Listeners::open(io, plan.listening, fronts->application(), log_request));
 
     bool stopped = false;
     std::optional<Error> failure;
@@ -312,7 +277,7 @@ Status run_server(const ServePlan& plan) {
         if (preparation) {
             preparation->stop();
         }
-        channels.announce_shutdown();
+        fronts->announce_shutdown();
         service.shutdown();
         listeners.stop(kStopPatience, [&stopped] { stopped = true; });
     };
@@ -346,10 +311,7 @@ Status run_server(const ServePlan& plan) {
     while (!stopped && io.run_one() > 0) {
     }
     zmq_front->stop();
-    (void)io.run_for(kServeLastWork);
-    if (!io.stopped()) {
-        log_event(LogLevel::kWarning, "unfinished", {{"waited_ms", kServeLastWork.count()}});
-    }
+    finish_last_work(io);
     if (egress_service) {
         egress_service->stop();
     }

@@ -119,6 +119,41 @@ void add_language_options(CLI::App& sub, ServeOptions& flags) {
         "sandbox; auto: where Jupyter looks (kernels/foreign/README.md). Repeat it for several");
 }
 
+void add_image_options(CLI::App& sub, ServeOptions& flags) {
+    sub.add_option(
+        "--image",
+        flags.image,
+        "What sessions see of the system: auto (default: a private copy, made at the first start), "
+        "a digest of cellkeep image list, or host: the host's own files (needs "
+        "--allow-degraded=private_image)");
+    sub.add_option(
+        "--while-preparing",
+        flags.while_preparing,
+        "What sessions run from while the private copy is made: wait (default): nothing, they wait "
+        "or are refused; stale: the copy of an older state of the same environment; host: the "
+        "host's own files (needs --allow-degraded=private_image)");
+}
+
+/// Besides where it listens: who may come, and how it speaks with them.
+void add_access_options(CLI::App& sub, ServeOptions& flags) {
+    sub.add_option(
+        "--allow-host",
+        flags.allow_host,
+        "Accept this name in the Host header besides localhost. Repeat it for several");
+    sub.add_option(
+        "--allow-origin",
+        flags.allow_origin,
+        "Pages of this origin (https://lab.example:8443, or * for all) may use the server. Repeat "
+        "it for several");
+    sub.add_option("--base-url", flags.base_url, "Serve below this path. Default: /");
+    sub.add_option("--tls-cert", flags.tls_cert, "PEM file: certificate and chain. Speaks HTTPS");
+    sub.add_option("--tls-key", flags.tls_key, "PEM file: its key, without a passphrase");
+    sub.add_flag(
+        "--no-token-on-unix-socket",
+        flags.no_token_on_unix_socket,
+        "Processes of this user need no token on a unix: socket");
+}
+
 }  // namespace
 
 void add_serve(CLI::App& app, ServeCommand& command) {
@@ -144,39 +179,13 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         flags.allow_degraded,
         "Start sessions although this sandbox control is missing (see: cellkeep doctor). Repeat it "
         "for several");
-    sub->add_option(
-        "--image",
-        flags.image,
-        "What sessions see of the system: auto (default: a private copy, made at the first start), "
-        "a digest of cellkeep image list, or host: the host's own files (needs "
-        "--allow-degraded=private_image)");
-    sub->add_option(
-        "--while-preparing",
-        flags.while_preparing,
-        "What sessions run from while the private copy is made: wait (default): nothing, they wait "
-        "or are refused; stale: the copy of an older state of the same environment; host: the "
-        "host's own files (needs --allow-degraded=private_image)");
+    add_image_options(*sub, flags);
     add_language_options(*sub, flags);
     sub->add_option(
         "--inputs",
         flags.inputs,
         "Directory of files that sessions may have by name (files[].from), read-only");
-    sub->add_option(
-        "--allow-host",
-        flags.allow_host,
-        "Accept this name in the Host header besides localhost. Repeat it for several");
-    sub->add_option(
-        "--allow-origin",
-        flags.allow_origin,
-        "Pages of this origin (https://lab.example:8443, or * for all) may use the server. Repeat "
-        "it for several");
-    sub->add_option("--base-url", flags.base_url, "Serve below this path. Default: /");
-    sub->add_option("--tls-cert", flags.tls_cert, "PEM file: certificate and chain. Speaks HTTPS");
-    sub->add_option("--tls-key", flags.tls_key, "PEM file: its key, without a passphrase");
-    sub->add_flag(
-        "--no-token-on-unix-socket",
-        flags.no_token_on_unix_socket,
-        "Processes of this user need no token on a unix: socket");
+    add_access_options(*sub, flags);
     sub->add_flag(
         "--no-store",
         flags.no_store,

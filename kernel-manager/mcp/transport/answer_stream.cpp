@@ -23,7 +23,7 @@ namespace {
 
 /// Shared by the writer and by what makes the answer, which may outlive the writer.
 struct Pending {
-    explicit Pending(asio::any_io_executor executor) : timer(executor) {}
+    explicit Pending(const asio::any_io_executor& executor) : timer(executor) {}
     asio::steady_timer timer;
     std::deque<std::string> notifications;
     std::optional<std::string> response;

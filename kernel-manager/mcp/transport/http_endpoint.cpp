@@ -148,7 +148,7 @@ HttpEndpoint::Response HttpEndpoint::post(http::Request& request) {
     if (const auto* error = std::get_if<RpcError>(&parsed)) {
         co_return rpc_refusal(400, *error);
     }
-    Message& message = std::get<Message>(parsed);
+    auto& message = std::get<Message>(parsed);
     const std::string header(trim(request.headers.get("MCP-Protocol-Version")));
     auto peer = read_peer(message, header);
     if (const auto* error = std::get_if<RpcError>(&peer)) {
@@ -273,7 +273,7 @@ HttpEndpoint::Response HttpEndpoint::answer_whole(
 }
 
 http::Response HttpEndpoint::answer_streamed(
-    std::shared_ptr<Call> call, Message message, std::shared_ptr<ClientSession> session) {
+    const std::shared_ptr<Call>& call, Message message, std::shared_ptr<ClientSession> session) {
     const OnGone on_gone = session == nullptr ? OnGone::kCancel : OnGone::kGoOn;
     // A stream whose head could not be sent is never run: the entry goes with it.
     const auto entry = std::make_shared<CallEntry>(std::move(session), message.id);

@@ -54,7 +54,7 @@ class HttpEndpoint {
         Message message,
         std::shared_ptr<ClientSession> session);
     http::Response answer_streamed(
-        std::shared_ptr<Call> call, Message message, std::shared_ptr<ClientSession> session);
+        const std::shared_ptr<Call>& call, Message message, std::shared_ptr<ClientSession> session);
 
     Front& front_;
     HttpEndpointConfig config_;

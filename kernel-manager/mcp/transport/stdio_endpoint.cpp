@@ -93,7 +93,7 @@ void StdioEndpoint::take_line(std::string_view line) {
         send(error_message(*error));
         return;
     }
-    Message& message = std::get<Message>(parsed);
+    auto& message = std::get<Message>(parsed);
     if (message.kind == MessageKind::kRequest) {
         take_request(std::move(message));
     } else if (message.method == "notifications/cancelled") {

@@ -5,9 +5,6 @@
 
 namespace cellkeep::mcp {
 
-const std::string_view kStatelessRevision = "2026-07-28";
-const std::string_view kUnnamedRevision = "2025-03-26";
-
 namespace {
 
 constexpr const char* kVersionKey = "io.modelcontextprotocol/protocolVersion";

@@ -21,10 +21,9 @@ enum class Era {
     kStateless,  // 2026-07-28: every request stands alone
 };
 
-/// "2026-07-28"
-extern const std::string_view kStatelessRevision;
-/// "2025-03-26": what HTTP clients speak that name none.
-extern const std::string_view kUnnamedRevision;
+inline constexpr std::string_view kStatelessRevision = "2026-07-28";
+/// What HTTP clients speak that name no revision.
+inline constexpr std::string_view kUnnamedRevision = "2025-03-26";
 
 /// All of them, newest first.
 const std::vector<std::string>& revisions();

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/serve/fronts.hpp"
+
+#include "kernel-manager/cli/log.hpp"
+#include "kernel-manager/cli/version.hpp"
+
+#include <utility>
+
+namespace cellkeep::cli {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// Fails if the default kernel is none of this server's.
+Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Service& service) {
+    const auto language = jupyter::language_of(plan.default_kernel_name, service.languages());
+    if (!language) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "default-kernel-name: there is no kernel \"" + plan.default_kernel_name + "\"");
+    }
+    jupyter::RestConfig config;
+    config.default_kernel_name = jupyter::kernel_name_of(*language);
+    config.base_url = plan.listening.base_url.text();
+    config.allowed_envs = plan.allowed_envs;
+    config.limits = plan.kernel_limits;
+    config.cull = plan.cull;
+    config.log = [](const std::string& line) {
+        log_event(LogLevel::kInfo, "jupyter", {{"message", line}});
+    };
+    return config;
+}
+
+jupyter::ChannelsConfig channels_config() {
+    jupyter::ChannelsConfig config;
+    config.log = [](const std::string& line) {
+        log_event(LogLevel::kWarning, "channels", {{"message", line}});
+    };
+    return config;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Fronts>> Fronts::create(
+    asio::io_context& io,
+    const ServePlan& plan,
+    session::Service& service,
+    const OpenedStore& opened) {
+    BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
+    return std::unique_ptr<Fronts>(new Fronts(io, plan, service, opened, std::move(rest)));
+}
+
+Fronts::Fronts(
+    asio::io_context& io,
+    const ServePlan& plan,
+    session::Service& service,
+    const OpenedStore& opened,
+    jupyter::RestConfig rest)
+    : history_(opened.store.get(), opened.trouble),
+      application_(make_application(plan.listening, plan.token, plan.principals)),
+      routes_(service, history_, version_text()),
+      rest_api_(io, service, std::move(rest)),
+      channels_(io, service, channels_config()),
+      mcp_front_(io, service, version_text()),
+      mcp_endpoint_(
+          mcp_front_,
+          {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()}) {
+    service.add_listener(&history_);
+    service.add_listener(&channels_);
+    routes_.add_to(application_.router());
+    rest_api_.add_to(application_);
+    channels_.add_to(application_.router());
+    mcp_endpoint_.add_to(application_);
+}
+
+}  // namespace cellkeep::cli

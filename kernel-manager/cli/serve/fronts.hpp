@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What answers the clients of one server over HTTP and WebSocket: the session API with its history,
+// Jupyter's REST API and channels, MCP. Each is a thin front end on the session service.
+#pragma once
+
+#include "kernel-manager/api/history.hpp"
+#include "kernel-manager/api/routes/routes.hpp"
+#include "kernel-manager/cli/serve/serve_plan.hpp"
+#include "kernel-manager/http/application.hpp"
+#include "kernel-manager/jupyter/channels/channels_front.hpp"
+#include "kernel-manager/jupyter/rest/rest_api.hpp"
+#include "kernel-manager/mcp/front.hpp"
+#include "kernel-manager/mcp/transport/http_endpoint.hpp"
+#include "kernel-manager/service/service.hpp"
+#include "kernel-manager/store/store.hpp"
+#include "protocol/support/result.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <memory>
+#include <string>
+
+namespace cellkeep::cli {
+
+/// What the server remembers of sessions that ended.
+struct OpenedStore {
+    std::unique_ptr<store::Store> store;  // null without one: such a server must still serve
+    std::string trouble;                  // why there is none although there should be
+};
+
+/// Runs on the loop's thread. Everything passed in outlives it.
+class Fronts {
+ public:
+    /// Fails if the plan names a default kernel that the service does not have.
+    static Result<std::unique_ptr<Fronts>> create(
+        boost::asio::io_context& io,
+        const ServePlan& plan,
+        session::Service& service,
+        const OpenedStore& opened);
+
+    /// The routes of all of them.
+    http::Application& application() { return application_; }
+
+    /// Tells the clients of WebSockets that their kernels end.
+    void announce_shutdown() { channels_.announce_shutdown(); }
+
+ private:
+    Fronts(
+        boost::asio::io_context& io,
+        const ServePlan& plan,
+        session::Service& service,
+        const OpenedStore& opened,
+        jupyter::RestConfig rest);
+
+    api::History history_;
+    http::Application application_;
+    api::Routes routes_;
+    jupyter::RestApi rest_api_;
+    jupyter::ChannelsFront channels_;
+    mcp::Front mcp_front_;
+    mcp::HttpEndpoint mcp_endpoint_;
+};
+
+}  // namespace cellkeep::cli
