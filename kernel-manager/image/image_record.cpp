@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace cellkeep::image {
 namespace {
 
 constexpr int kVersion = 1;
+constexpr const char* kOtherRecipes = "other_recipes";
 
 bool is_sha256_text(const std::string& text) {
     return is_digest("sha256:" + text);
@@ -21,6 +23,48 @@ bool is_sha256_text(const std::string& text) {
 
 Error bad_record(const std::string& what) {
     return {ErrorCode::kProtocol, "image record: " + what};
+}
+
+bool is_origin(const std::string& text) {
+    return text.empty() || is_sha256_text(text);
+}
+
+nlohmann::json to_json_list(const std::vector<RecipeName>& recipes) {
+    auto list = nlohmann::json::array();
+    for (const RecipeName& recipe : recipes) {
+        list.push_back({{"fingerprint", recipe.fingerprint}, {"origin", recipe.origin}});
+    }
+    return list;
+}
+
+Result<RecipeName> parse_recipe_name(const nlohmann::json& json) {
+    for (const char* name : {"fingerprint", "origin"}) {
+        if (!json.is_object() || !json.contains(name) || !json[name].is_string()) {
+            return bad_record("a recipe without fingerprint and origin");
+        }
+    }
+    RecipeName recipe{json["fingerprint"].get<std::string>(), json["origin"].get<std::string>()};
+    if (!is_sha256_text(recipe.fingerprint) || !is_origin(recipe.origin)) {
+        return bad_record("a recipe's digest that is none");
+    }
+    return recipe;
+}
+
+/// Versions before 0.2 noted none.
+Result<std::vector<RecipeName>> parse_other_recipes(const nlohmann::json& record) {
+    std::vector<RecipeName> recipes;
+    const auto list = record.find(kOtherRecipes);
+    if (list == record.end()) {
+        return recipes;
+    }
+    if (!list->is_array() || list->size() > kOtherRecipesMax) {
+        return bad_record(std::string(kOtherRecipes) + " is no short list");
+    }
+    for (const nlohmann::json& item : *list) {
+        BOOST_OUTCOME_TRY(RecipeName recipe, parse_recipe_name(item));
+        recipes.push_back(std::move(recipe));
+    }
+    return recipes;
 }
 
 }  // namespace
@@ -43,6 +87,9 @@ std::string ImageRecord::to_json() const {
     };
     if (!origin.empty()) {
         json["origin"] = origin;
+    }
+    if (!other_recipes.empty()) {
+        json[kOtherRecipes] = to_json_list(other_recipes);
     }
     return json.dump(2) + "\n";
 }
@@ -87,12 +134,44 @@ Result<ImageRecord> ImageRecord::parse(std::string_view text) {
     record.kind = kind == "environment" ? Kind::kEnvironment : Kind::kPrograms;
     record.format = format == "erofs" ? Format::kErofs : Format::kTree;
     if (!is_digest(record.digest) || !is_sha256_text(record.fingerprint) ||
-        !is_sha256_text(record.identity) ||
-        (!record.origin.empty() && !is_sha256_text(record.origin)) ||
+        !is_sha256_text(record.identity) || !is_origin(record.origin) ||
         (record.format == Format::kErofs) != is_sha256_text(record.file_sha256)) {
         return bad_record("a digest that is none");
     }
+    BOOST_OUTCOME_TRY(record.other_recipes, parse_other_recipes(json));
     return record;
+}
+
+bool ImageRecord::made_by(const std::string& fingerprint_of_recipe) const {
+    return fingerprint == fingerprint_of_recipe ||
+           std::any_of(other_recipes.begin(), other_recipes.end(), [&](const RecipeName& other) {
+               return other.fingerprint == fingerprint_of_recipe;
+           });
+}
+
+bool ImageRecord::comes_from(const std::string& origin_of_recipe) const {
+    if (origin_of_recipe.empty()) {
+        return false;
+    }
+    return origin == origin_of_recipe ||
+           std::any_of(other_recipes.begin(), other_recipes.end(), [&](const RecipeName& other) {
+               return other.origin == origin_of_recipe;
+           });
+}
+
+void ImageRecord::note_recipe(const RecipeName& recipe) {
+    if (recipe.fingerprint != fingerprint) {
+        other_recipes.insert(other_recipes.begin(), {fingerprint, origin});
+    }
+    fingerprint = recipe.fingerprint;
+    origin = recipe.origin;
+    // An older state of the same place is of no use to it any more.
+    std::erase_if(other_recipes, [&](const RecipeName& other) {
+        return other.fingerprint == fingerprint || (!origin.empty() && other.origin == origin);
+    });
+    if (other_recipes.size() > kOtherRecipesMax) {
+        other_recipes.resize(kOtherRecipesMax);
+    }
 }
 
 }  // namespace cellkeep::image

@@ -155,11 +155,11 @@ Result<std::vector<StoredImage>> Store::list() const {
     return images;
 }
 
-Status Store::note_origin(const ImageRecord& record, const std::string& origin) {
+Status Store::note_recipe(const ImageRecord& record, const Recipe& recipe) {
     BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
     const std::string place = directory_of(record);
     BOOST_OUTCOME_TRY(ImageRecord now, load_record(place));
-    now.origin = origin;
+    now.note_recipe({recipe.fingerprint, recipe.origin});
     return write_file_atomically(place + "/" + kRecordName, now.to_json(), S_IRUSR | S_IWUSR);
 }
 
@@ -169,9 +169,8 @@ Result<std::optional<ImageRecord>> Store::find_same_origin(
     BOOST_OUTCOME_TRY(const auto found, records());
     std::optional<ImageRecord> newest;
     for (const ImageRecord& record : found) {
-        if (!recipe.origin.empty() && record.origin == recipe.origin &&
-            record.kind == recipe.kind && record.format == format &&
-            (!newest || newest->built_at < record.built_at)) {
+        if (record.comes_from(recipe.origin) && record.kind == recipe.kind &&
+            record.format == format && (!newest || newest->built_at < record.built_at)) {
             newest = record;
         }
     }
@@ -183,7 +182,7 @@ Result<std::optional<ImageRecord>> Store::find(const Recipe& recipe, Format form
     BOOST_OUTCOME_TRY(const auto found, records());
     for (const ImageRecord& record : found) {
         if (record.kind == recipe.kind && record.format == format &&
-            record.fingerprint == recipe.fingerprint) {
+            record.made_by(recipe.fingerprint)) {
             return std::optional(record);
         }
     }
@@ -270,8 +269,7 @@ Status Store::take_in(const std::string& built, const ImageRecord& record) {
                    ? Status(ok())
                    : Error::from_errno(errno, "rename(" + place + ")");
     }
-    there.value().fingerprint = record.fingerprint;
-    there.value().origin = record.origin;
+    there.value().note_recipe({record.fingerprint, record.origin});
     return write_file_atomically(
         place + "/" + kRecordName, there.value().to_json(), S_IRUSR | S_IWUSR);
 }

@@ -40,8 +40,8 @@ class Store {
 
     /// The newest image of this recipe and format, or nullopt.
     Result<std::optional<ImageRecord>> find(const Recipe& recipe, Format format) const;
-    /// The image is one of this origin, too. It has one: the last that was noted.
-    Status note_origin(const ImageRecord& record, const std::string& origin);
+    /// The image is what this recipe gives, too.
+    Status note_recipe(const ImageRecord& record, const Recipe& recipe);
     /// The newest image of this recipe's origin, whatever its fingerprint is, or nullopt.
     Result<std::optional<ImageRecord>> find_same_origin(const Recipe& recipe, Format format) const;
     /// kNotFound if there is none; digest may be the beginning of one, with or without "sha256:",

@@ -32,10 +32,10 @@ Result<std::optional<ImageInUse>> use_if_there(
     Store& store, const Recipe& recipe, Format format, const Progress& progress) {
     BOOST_OUTCOME_TRY(const auto found, store.find(recipe, format));
     BOOST_OUTCOME_TRY(auto used, use_if_whole(store, found, progress));
-    if (used && used->record.origin != recipe.origin && !recipe.origin.empty()) {
+    if (used && !used->record.comes_from(recipe.origin) && !recipe.origin.empty()) {
         // An older version made it, or two environments are the same. Ignored: it would only not be
         // found as an older state of this one.
-        (void)store.note_origin(used->record, recipe.origin).has_value();
+        (void)store.note_recipe(used->record, recipe).has_value();
     }
     return used;
 }

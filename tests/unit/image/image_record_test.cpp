@@ -42,6 +42,69 @@ TEST_CASE("a record without an origin is an older version's", "[image]") {
     }
 }
 
+std::string digits(std::size_t number) {
+    std::string text = std::to_string(number);
+    return std::string(64 - text.size(), '0') + text;
+}
+
+TEST_CASE("a record names other recipes that made it, so many and no more", "[image]") {
+    ImageRecord record = example_record();
+    for (std::size_t i = 0; i < kOtherRecipesMax + 2; ++i) {
+        record.note_recipe({digits(i), digits(100 + i)});
+    }
+    CHECK(record.fingerprint == digits(kOtherRecipesMax + 1));
+    CHECK(record.other_recipes.size() == kOtherRecipesMax);
+    CHECK(record.made_by(digits(kOtherRecipesMax + 1)));
+    CHECK(record.made_by(digits(1)));
+    CHECK_FALSE(record.made_by(digits(0)));
+    CHECK_FALSE(record.comes_from(digits(100)));
+    CHECK(record.comes_from(digits(101)));
+    CHECK_FALSE(record.comes_from(""));
+    const auto read = ImageRecord::parse(record.to_json());
+    REQUIRE(read.has_value());
+    CHECK(read.value().to_json() == record.to_json());
+}
+
+TEST_CASE("of one origin a record names the newest recipe", "[image]") {
+    ImageRecord record = example_record();
+    record.note_recipe({digits(1), digits(7)});
+    record.note_recipe({digits(2), digits(8)});
+    record.note_recipe({digits(3), digits(7)});
+    CHECK(record.made_by(digits(3)));
+    CHECK(record.made_by(digits(2)));
+    CHECK_FALSE(record.made_by(digits(1)));
+    record.note_recipe({digits(3), digits(7)});
+    CHECK(record.other_recipes.size() == 2);
+}
+
+TEST_CASE("a list of other recipes that is none is refused", "[image]") {
+    ImageRecord record = example_record();
+    record.note_recipe({digits(1), digits(7)});
+    const auto good = nlohmann::json::parse(record.to_json());
+    CHECK(ImageRecord::parse(good.dump()).has_value());
+    const nlohmann::json item = good["other_recipes"][0];
+    auto no_origin = item;
+    no_origin.erase("origin");
+    auto no_digest = item;
+    no_digest["fingerprint"] = "1";
+    auto odd_origin = item;
+    odd_origin["origin"] = "somewhere";
+    const nlohmann::json lists[] = {
+        nlohmann::json(),
+        nlohmann::json::object(),
+        {1},
+        {no_origin},
+        {no_digest},
+        {odd_origin},
+        nlohmann::json(kOtherRecipesMax + 1, item)};
+    for (const nlohmann::json& list : lists) {
+        auto changed = good;
+        changed["other_recipes"] = list;
+        CAPTURE(list);
+        CHECK(ImageRecord::parse(changed.dump()).has_error());
+    }
+}
+
 TEST_CASE("what is no image record is refused", "[image]") {
     const auto good = nlohmann::json::parse(example_record().to_json());
     for (const auto& field : good.items()) {
