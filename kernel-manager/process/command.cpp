@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -75,7 +76,7 @@ Status Command::make_terminal_pair(
 
 Command::Command(
     std::string id, const CommandOrder& order, std::string directory, OnOutput on_output)
-    : on_output_(std::move(on_output)) {
+    : on_output_(std::move(on_output)), when_full_(order.when_full) {
     info_.id = std::move(id);
     info_.label = order.label;
     info_.argv = order.argv;
@@ -104,6 +105,31 @@ void Command::take_text(Stream stream, std::string_view text) {
         tell();
     }
     on_output_(text.size());
+    update_reading();
+}
+
+CommandOutput::Next Command::read_after(std::uint64_t place) {
+    read_ = std::max(read_, std::min(place, output_.total()));
+    update_reading();
+    return output_.after(place);
+}
+
+void Command::update_reading() {
+    // What is left of a command that has ended is read and kept nowhere: nothing is full then.
+    const bool full =
+        when_full_ == WhenFull::kWait && !info_.end && output_.bytes_after(read_) > kUnreadBytesMax;
+    const bool reads = !paused_ && !full;
+    if (reads == reading_) {
+        return;
+    }
+    reading_ = reads;
+    for (const auto& pipe : {stdout_, stderr_}) {
+        if (pipe && reads) {
+            pipe->resume_reading();
+        } else if (pipe) {
+            pipe->pause_reading();
+        }
+    }
 }
 
 CommandInfo Command::info() const {
@@ -162,6 +188,7 @@ void Command::finish(CommandEnd end) {
     } else if (input_) {
         input_->close();
     }
+    update_reading();
     tell();
 }
 
@@ -202,17 +229,13 @@ void Command::close() {
 }
 
 void Command::pause_reading() {
-    stdout_->pause_reading();
-    if (stderr_) {
-        stderr_->pause_reading();
-    }
+    paused_ = true;
+    update_reading();
 }
 
 void Command::resume_reading() {
-    stdout_->resume_reading();
-    if (stderr_) {
-        stderr_->resume_reading();
-    }
+    paused_ = false;
+    update_reading();
 }
 
 }  // namespace cellkeep::process

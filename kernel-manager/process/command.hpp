@@ -29,6 +29,12 @@
 
 namespace cellkeep::process {
 
+/// What happens to output for which there is no room.
+enum class WhenFull {
+    kDrop,  // the oldest goes
+    kWait,  // the command waits in its write until a reader has come so far, as at a full pipe
+};
+
 struct CommandOrder {
     /// A program without a slash at its beginning is looked up in PATH, or relative to the
     /// directory, by the sandbox's shell.
@@ -45,6 +51,7 @@ struct CommandOrder {
         std::string kind = "xterm-256color";
     };
     std::optional<Terminal> terminal = std::nullopt;
+    WhenFull when_full = WhenFull::kDrop;
 };
 
 struct CommandEnd {
@@ -93,6 +100,8 @@ class Command {
     const std::string& id() const { return info_.id; }
     CommandInfo info() const;
     const CommandOutput& output() const { return output_; }
+    /// What follows a place, for a reader that has all before it.
+    CommandOutput::Next read_after(std::uint64_t place);
     const std::optional<CommandEnd>& end() const { return info_.end; }
     /// Calls back at each news, output, room for input or its end, for as long as what it returns
     /// lives. The callback may only take note.
@@ -125,10 +134,16 @@ class Command {
     void drain();
     void take_text(Stream stream, std::string_view text);
     void tell();
+    /// Reads its pipes, or does not, as pause_reading() and a reader that is behind demand.
+    void update_reading();
 
     CommandInfo info_;
     const OnOutput on_output_;
     CommandOutput output_;
+    const WhenFull when_full_;
+    std::uint64_t read_ = 0;  // the furthest place that a reader has come to
+    bool paused_ = false;     // by pause_reading()
+    bool reading_ = true;
     std::shared_ptr<CommandInput> input_;          // null: it has none
     UniqueFd controller_;                          // of its terminal, for its size
     std::shared_ptr<session::OutputPipe> stdout_;  // or the terminal

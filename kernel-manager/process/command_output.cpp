@@ -21,12 +21,14 @@ void CommandOutput::add(Stream stream, std::string_view text) {
     if (!pieces_.empty() && pieces_.back().stream == stream &&
         pieces_.back().text.size() + text.size() <= kOutputPieceBytesMax) {
         Piece& last = pieces_.back();
-        bytes_ -= cost(last);
+        const std::size_t before = cost(last);
         last.text += text;
-        bytes_ += cost(last);
+        bytes_ += cost(last) - before;
+        cost_total_ += cost(last) - before;
     } else {
-        pieces_.push_back({stream, total_, std::string(text)});
+        pieces_.push_back({stream, total_, std::string(text), cost_total_});
         bytes_ += cost(pieces_.back());
+        cost_total_ += cost(pieces_.back());
     }
     total_ += text.size();
 }
@@ -40,11 +42,19 @@ std::uint64_t CommandOutput::first_kept() const {
     return pieces_.empty() ? total_ : pieces_.front().begin;
 }
 
+std::deque<CommandOutput::Piece>::const_iterator CommandOutput::find(std::uint64_t place) const {
+    return std::upper_bound(pieces_.begin(), pieces_.end(), place, [](auto at, const Piece& piece) {
+        return at < piece.begin + piece.text.size();
+    });
+}
+
+std::size_t CommandOutput::bytes_after(std::uint64_t place) const {
+    const auto found = find(place);
+    return found == pieces_.end() ? 0 : static_cast<std::size_t>(cost_total_ - found->cost_before);
+}
+
 CommandOutput::Next CommandOutput::after(std::uint64_t place) const {
-    const auto found =
-        std::upper_bound(pieces_.begin(), pieces_.end(), place, [](auto at, const Piece& piece) {
-            return at < piece.begin + piece.text.size();
-        });
+    const auto found = find(place);
     if (found == pieces_.end()) {
         return {Stream::kStdout, {}, total_, 0};
     }

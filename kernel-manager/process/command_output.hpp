@@ -39,21 +39,27 @@ class CommandOutput {
     std::uint64_t first_kept() const;
     /// Of memory that it keeps.
     std::size_t bytes() const { return bytes_; }
+    /// Of memory that it keeps behind a place, to a piece exact.
+    std::size_t bytes_after(std::uint64_t place) const;
 
  private:
     struct Piece {
         Stream stream = Stream::kStdout;
         std::uint64_t begin = 0;
         std::string text;
+        std::uint64_t cost_before = 0;  // of all pieces there ever were before it
     };
     static std::size_t cost(const Piece& piece) { return sizeof piece + piece.text.capacity(); }
     void add(Stream stream, std::string_view text);
     void drop_oldest();
+    /// The piece that holds what follows a place, or the end.
+    std::deque<Piece>::const_iterator find(std::uint64_t place) const;
 
     std::size_t bytes_max_;
     std::deque<Piece> pieces_;
     std::size_t bytes_ = 0;
     std::uint64_t total_ = 0;
+    std::uint64_t cost_total_ = 0;  // of all pieces there ever were
 };
 
 }  // namespace cellkeep::process

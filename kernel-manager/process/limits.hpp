@@ -23,6 +23,9 @@ inline constexpr int kTerminalDrainsMax = 32;
 inline constexpr std::size_t kEndedCommandsMax = 16;
 /// Output of one command that is kept for readers, the bookkeeping included; the oldest goes first.
 inline constexpr std::size_t kOutputBytesMax = 512ULL << 10U;
+/// Of a command whose output waits for a reader: what is kept and not read. Beyond it no more is
+/// taken from its pipes. The rest of kOutputBytesMax is for what they hold when it ends.
+inline constexpr std::size_t kUnreadBytesMax = kOutputBytesMax / 2;
 /// Output in one piece: one event of a stream.
 inline constexpr std::size_t kOutputPieceBytesMax = 16ULL << 10U;
 /// What all commands of one session may write in one period together. Beyond it they wait in their

@@ -36,6 +36,13 @@ def test_a_line_is_the_shells_and_its_end_is_told(session: Session) -> None:
         session.start_process([])
 
 
+def test_a_process_waits_for_its_reader_if_asked(session: Session) -> None:
+    size = 4 << 20
+    process = session.start_process(["head", "-c", str(size), "/dev/zero"], when_full="wait")
+    output = process.wait()
+    assert (output.missed, len(output.stdout)) == (0, size)
+
+
 def test_a_reader_goes_on_where_it_stopped(session: Session) -> None:
     process = session.start_process(["cat"], stdin=True)
     process.write("first\n")

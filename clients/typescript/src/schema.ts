@@ -1265,6 +1265,12 @@ export interface components {
              * @enum {string}
              */
             stdin?: "closed" | "open";
+            /**
+             * @description What happens to output beyond 512 KiB that no client has read. drop: the oldest goes, and a gap says how much. wait: the process waits in its write, as at a full pipe, until a client reads its events
+             * @default drop
+             * @enum {string}
+             */
+            when_full?: "drop" | "wait";
             /** @description It has a terminal as its descriptors 0 to 2. stdout then has all of its output */
             tty?: {
                 /** @default 24 */

@@ -105,7 +105,7 @@ std::string render_end(EventFraming framing, const process::Command& command) {
 }  // namespace
 
 std::string take_news(ProcessStream& stream, bool& finished) {
-    const auto next = stream.command->output().after(stream.after);
+    const auto next = stream.command->read_after(stream.after);
     if (!next.text.empty()) {
         std::string text = next.missed > 0
                                ? render_missed(stream.framing, stream.after, next.missed)

@@ -115,6 +115,11 @@ process::CommandOrder parse_command_order(const nlohmann::json& body, FieldError
     if (input && *input != "open" && *input != "closed") {
         reader.fail("stdin", "must be \"closed\" or \"open\"");
     }
+    const auto when_full = reader.text("when_full", kWordBytesMax);
+    order.when_full = when_full == "wait" ? process::WhenFull::kWait : process::WhenFull::kDrop;
+    if (when_full && *when_full != "wait" && *when_full != "drop") {
+        reader.fail("when_full", "must be \"drop\" or \"wait\"");
+    }
     reader.finish();
     return order;
 }

@@ -50,7 +50,10 @@ nlohmann::json order_of(const ExecCommand& command) {
         if (kind != nullptr && *kind != '\0') {
             order["tty"]["term"] = kind;
         }
-    } else if (command.input) {
+        return order;
+    }
+    order["when_full"] = "wait";
+    if (command.input) {
         order["stdin"] = "open";
     }
     return order;

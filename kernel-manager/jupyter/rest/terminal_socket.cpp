@@ -51,7 +51,7 @@ asio::awaitable<void> send_output(std::shared_ptr<TerminalPeer> peer) {
     Status status = co_await send_array(peer, std::move(message));
     std::uint64_t place = peer->command->output().first_kept();
     while (status.has_value() && !peer->gone) {
-        const auto next = peer->command->output().after(place);
+        const auto next = peer->command->read_after(place);
         if (!next.text.empty()) {
             place = next.end;
             message = nlohmann::json::array({"stdout", next.text});

@@ -45,6 +45,12 @@ def test_input_of_any_length_goes_through(session: Session) -> None:
     assert run(session, session.info["id"], "--", "cat", data=b"not sent").stdout == b""
 
 
+def test_output_of_any_length_comes_through(session: Session) -> None:
+    done = run(session, session.info["id"], "--", "head", "-c", str(8 << 20), "/dev/zero")
+    assert done.returncode == 0 and done.stderr == b""
+    assert (done.stdout == bytes(8 << 20)) is True
+
+
 def test_what_cannot_be_is_said(server: Server, session: Session) -> None:
     lost = run(session, "ses_0", "--", "true")
     assert lost.returncode == 1 and lost.stderr.startswith(b"cellkeep: ")

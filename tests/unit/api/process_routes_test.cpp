@@ -100,6 +100,8 @@ TEST_CASE("a command's wrong body is refused field by field", "[agent][process]"
         {{{"argv", {"x"}}, {"env", {{"X", environment}}}}, "/env"},
         {{{"argv", {"x"}}, {"stdin", "pipe"}}, "/stdin"},
         {{{"argv", {"x"}}, {"stdin", true}}, "/stdin"},
+        {{{"argv", {"x"}}, {"when_full", "block"}}, "/when_full"},
+        {{{"argv", {"x"}}, {"when_full", true}}, "/when_full"},
         {{{"argv", {"x"}}, {"label", ""}}, "/label"},
         {{{"argv", {"x"}}, {"label", std::string(process::kLabelBytesMax + 1, 'x')}}, "/label"},
         {{{"argv", {"x"}}, {"tty", true}}, "/tty"},

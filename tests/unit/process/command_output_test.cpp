@@ -87,5 +87,24 @@ TEST_CASE("output has pieces of a bounded size, and none for each byte", "[proce
     CHECK(turns.first_kept() > 9'000);
 }
 
+TEST_CASE("what lies behind a place is counted in bytes of memory", "[process]") {
+    CommandOutput output;
+    CHECK(output.bytes_after(0) == 0);
+    output.append(Stream::kStdout, "one");
+    output.append(Stream::kStderr, "two");
+    output.append(Stream::kStdout, "three");
+    CHECK(output.bytes_after(0) == output.bytes());
+    CHECK(output.bytes_after(2) == output.bytes());  // within the first piece
+    CHECK(output.bytes_after(3) < output.bytes());
+    CHECK(output.bytes_after(6) < output.bytes_after(3));
+    CHECK(output.bytes_after(6) > 0);
+    CHECK(output.bytes_after(11) == 0);
+    CHECK(output.bytes_after(99) == 0);
+    const std::size_t last = output.bytes_after(6);
+    output.append(Stream::kStdout, std::string(1000, 'x'));  // grows in place
+    CHECK(output.bytes_after(6) >= last + 900);
+    CHECK(output.bytes_after(0) == output.bytes());
+}
+
 }  // namespace
 }  // namespace cellkeep::process

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,6 +95,87 @@ TEST_CASE("output is read while it comes and up to the end", "[process][table]")
     CHECK(fixture.fake.table.running() == 0);
     fixture.fake.exit(1, 4);
     CHECK(command->end()->status == 3);
+}
+
+/// Writes as long as the pipe takes more, and reads as the table does. Returns what it wrote.
+std::size_t write_until_full(TableFixture& fixture) {
+    const int out = fixture.fake.specs.at(0).stdout_fd.get();
+    REQUIRE(set_nonblocking(out).has_value());
+    const std::string page(4096, 'x');
+    constexpr std::size_t kEnough = 4 * kOutputBytesMax;
+    std::size_t written = 0;
+    while (written < kEnough) {
+        const ssize_t got = ::write(out, page.data(), page.size());
+        if (got < 0) {
+            REQUIRE(errno == EAGAIN);
+            return written;
+        }
+        written += static_cast<std::size_t>(got);
+        fixture.fake.poll();
+    }
+    return written;
+}
+
+TEST_CASE("a command waits for a reader if that was asked for", "[process][table]") {
+    TableFixture fixture;
+    CommandOrder order{{"/bin/yes"}, {}, {}, false, {}};
+    order.when_full = WhenFull::kWait;
+    const auto command = fixture.fake.start_one(order);
+    std::size_t written = write_until_full(fixture);
+    CHECK(written < kOutputBytesMax);
+    CHECK(command->output().total() > kUnreadBytesMax / 2);
+    CHECK(command->output().first_kept() == 0);
+    // A reader that comes along takes all of it, and the command goes on.
+    std::uint64_t place = 0;
+    for (int turns = 0; turns < 2; ++turns) {
+        for (auto next = command->read_after(place); !next.text.empty();
+             next = command->read_after(place)) {
+            CHECK(next.missed == 0);
+            place = next.end;
+            fixture.fake.poll();
+        }
+        const std::size_t more = write_until_full(fixture);
+        CHECK(more > kUnreadBytesMax / 2);
+        CHECK(more < kOutputBytesMax);
+        written += more;
+    }
+    // A place that it has not reached is no reading.
+    (void)command->read_after(place + (std::uint64_t(1) << 40U));
+    // What the pipe holds at the end is there, too.
+    fixture.fake.exit(1, 0);
+    CHECK(command->output().total() == written);
+    CHECK(command->read_after(place).missed == 0);
+    // What it has left writes on, and is kept nowhere.
+    CHECK(write_until_full(fixture) > kUnreadBytesMax / 2);
+    CHECK(command->output().total() == written);
+}
+
+TEST_CASE("a command that waits for a reader waits for the next period, too", "[process][table]") {
+    TableFixture fixture;
+    CommandOrder order{{"/bin/yes"}, {}, {}, false, {}};
+    order.when_full = WhenFull::kWait;
+    const auto command = fixture.fake.start_one(order);
+    (void)write_until_full(fixture);
+    const auto total = command->output().total();
+    command->pause_reading();
+    command->resume_reading();
+    fixture.fake.poll();
+    CHECK(command->output().total() == total);
+    command->pause_reading();
+    (void)command->read_after(total);
+    fixture.fake.poll();
+    CHECK(command->output().total() == total);
+    command->resume_reading();
+    fixture.fake.poll();
+    CHECK(command->output().total() > total);
+}
+
+TEST_CASE(
+    "without a wish the oldest output goes, and the command never waits", "[process][table]") {
+    TableFixture fixture;
+    const auto command = fixture.fake.start_one({{"/bin/yes"}, {}, {}, false, {}});
+    CHECK(write_until_full(fixture) >= kOutputBytesMax);
+    CHECK(command->output().first_kept() > 0);
 }
 
 TEST_CASE("a listener that has gone hears nothing more", "[process][table]") {

@@ -43,7 +43,7 @@ from .models import (
     SessionInfo,
     Truncation,
 )
-from .processes import AsyncProcess, Output, Process, ProcessInfo, output_bytes
+from .processes import AsyncProcess, Output, Process, ProcessInfo, WhenFull, output_bytes
 
 __version__ = "0.1.0"
 
@@ -91,6 +91,7 @@ __all__ = [
     "TooLarge",
     "Truncation",
     "Unauthorized",
+    "WhenFull",
     "find_target",
     "output_bytes",
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import quote
 
 import httpx
@@ -20,6 +20,9 @@ from .models import Event, Json
 if TYPE_CHECKING:
     from ._aio_http import AsyncHttp
     from ._http import Http
+
+#: What happens to output beyond 512 KiB that no client has read: the oldest goes, or the process waits.
+WhenFull: TypeAlias = Literal["drop", "wait"]
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,7 @@ def start_process(
     stdin: bool,
     label: str | None,
     tty: tuple[int, int] | None,
+    when_full: WhenFull,
 ) -> Call[ProcessInfo]:
     program = {"command": command} if isinstance(command, str) else {"argv": list(command)}
     given = {"cwd": cwd, "env": dict(env) if env else None, "label": label}
@@ -134,6 +138,8 @@ def start_process(
         body["stdin"] = "open"
     if tty is not None:
         body["tty"] = {"rows": tty[0], "cols": tty[1]}
+    if when_full != "drop":
+        body["when_full"] = when_full
     # Without a second try: the first may have started one.
     return Call("POST", path + "/processes", _process, Retry.IF_NOT_BEGUN, json=body)
 
@@ -305,12 +311,14 @@ class SessionProcesses:
         stdin: bool = False,
         label: str | None = None,
         tty: tuple[int, int] | None = None,
+        when_full: WhenFull = "drop",
     ) -> Process:
         """Starts a command beside the interpreters: a line for the shell, or a list of arguments.
 
         ``tty``: it has a terminal of so many rows and columns. It goes on between cells and over restarts of the interpreter, until it ends or the session does.
+        ``when_full="wait"``: output that is not read makes it wait, as a full pipe does; otherwise the oldest output goes.
         """
-        call = start_process(self._path, command, cwd, env, stdin, label, tty)
+        call = start_process(self._path, command, cwd, env, stdin, label, tty, when_full)
         return Process(self._http, self._path, self._http.send(call))
 
     def processes(self) -> list[Process]:
@@ -342,9 +350,10 @@ class AsyncSessionProcesses:
         stdin: bool = False,
         label: str | None = None,
         tty: tuple[int, int] | None = None,
+        when_full: WhenFull = "drop",
     ) -> AsyncProcess:
         """Starts a command beside the interpreters: a line for the shell, or a list of arguments."""
-        call = start_process(self._path, command, cwd, env, stdin, label, tty)
+        call = start_process(self._path, command, cwd, env, stdin, label, tty, when_full)
         return AsyncProcess(self._http, self._path, await self._http.send(call))
 
     async def processes(self) -> list[AsyncProcess]:
