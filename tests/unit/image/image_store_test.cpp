@@ -195,57 +195,6 @@ TEST_CASE("a build goes on where a killed one of the same recipe was", "[image][
     CHECK(fs::exists(removed));
 }
 
-TEST_CASE("the newest image of an origin is found, whatever it was made of", "[image][store]") {
-    ImageFixture fixture;
-    image::Recipe recipe = fixture.recipe();
-    recipe.origin = std::string(64, 'e');
-    CHECK_FALSE(fixture.store.find_same_origin(recipe, Format::kTree).value());
-    (void)fixture.build(recipe);
-    change(fixture.host + "/share/data", "newer\n");
-    recipe.fingerprint = std::string(64, 'b');
-    const auto newer = fixture.build(recipe);
-    recipe.fingerprint = std::string(64, 'c');
-    const auto found = fixture.store.find_same_origin(recipe, Format::kTree).value();
-    REQUIRE(found);
-    CHECK(found->digest == newer.digest);
-    CHECK_FALSE(fixture.store.find_same_origin(recipe, Format::kErofs).value());
-    // One that an older version made gets its origin later.
-    image::Recipe plain = fixture.recipe('d');
-    change(fixture.host + "/share/data", "the third\n");
-    const auto old = fixture.build(plain);
-    CHECK(old.origin.empty());
-    plain.origin = std::string(64, '1');
-    REQUIRE(fixture.store.note_recipe(old, plain).has_value());
-    plain.fingerprint = std::string(64, '2');
-    CHECK(fixture.store.find_same_origin(plain, Format::kTree).value()->digest == old.digest);
-    CHECK(fixture.store.use(old).has_value());
-    image::Recipe other = recipe;
-    other.kind = image::Kind::kEnvironment;
-    CHECK_FALSE(fixture.store.find_same_origin(other, Format::kTree).value());
-    other = recipe;
-    other.origin = std::string(64, 'f');
-    CHECK_FALSE(fixture.store.find_same_origin(other, Format::kTree).value());
-    other.origin.clear();
-    CHECK_FALSE(fixture.store.find_same_origin(other, Format::kTree).value());
-}
-
-TEST_CASE("two recipes of equal contents share an image, each finds it", "[image][store]") {
-    ImageFixture fixture;
-    image::Recipe one = fixture.recipe('a');
-    one.origin = std::string(64, 'e');
-    image::Recipe two = fixture.recipe('b');
-    two.origin = std::string(64, 'f');
-    const auto first = fixture.build(one);
-    const auto second = fixture.build(two);
-    CHECK(first.digest == second.digest);
-    CHECK(fixture.folders() == 1);
-    CHECK(is_there(fixture, one));
-    CHECK(is_there(fixture, two));
-    CHECK(fixture.store.find_same_origin(one, Format::kTree).value());
-    CHECK(fixture.store.find_same_origin(two, Format::kTree).value());
-    CHECK_FALSE(is_there(fixture, fixture.recipe('c')));
-}
-
 TEST_CASE("a build that fails leaves nothing", "[image][store]") {
     ImageFixture fixture;
     image::Recipe recipe = fixture.recipe();
