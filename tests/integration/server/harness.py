@@ -68,6 +68,17 @@ def network_namespaces() -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
 
+def read_lines(answer: requests.Response) -> Iterator[bytes]:
+    """The lines of a streamed answer, each as soon as it has come. iter_lines(chunk_size=1) copies what
+    it has of a line for each byte: seconds for a long one."""
+    rest = b""
+    for chunk in answer.iter_content(chunk_size=None):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
 def wait_for(events: Iterator[dict], kind: str) -> dict:
     """The next event of this kind. Fails if the run ends before it."""
     for event in events:
@@ -100,7 +111,7 @@ class Session:
             stream=True,
         ) as answer:
             assert answer.status_code == 200, answer.text
-            for line in answer.iter_lines(chunk_size=1):
+            for line in read_lines(answer):
                 if line:
                     yield json.loads(line)
 

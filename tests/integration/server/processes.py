@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import requests
 
-from harness import Session
+from harness import Session, read_lines
 
 # kernel-manager/process/limits.hpp
 COMMANDS_MAX = 32
@@ -64,7 +64,7 @@ def events(session: Session, process: dict, after: int = 0) -> Iterator[dict]:
         stream=True,
     ) as answer:
         assert answer.status_code == 200, answer.text
-        for line in answer.iter_lines(chunk_size=1):
+        for line in read_lines(answer):
             event = json.loads(line) if line else {"type": "heartbeat"}
             if event["type"] != "heartbeat":
                 yield event

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import requests
 
-from harness import TOKEN, Server, wait_until
+from harness import TOKEN, Server, read_lines, wait_until
 
 VERSION = "2026-07-28"
 META = {
@@ -24,7 +24,7 @@ def server() -> Iterator[Server]:
 
 
 def events(answer: requests.Response) -> Iterator[dict]:
-    for line in answer.iter_lines(chunk_size=1):
+    for line in read_lines(answer):
         if line.startswith(b"data: "):
             yield json.loads(line[len(b"data: ") :])
 

@@ -15,14 +15,14 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from harness import TOKEN, Server, Session, wait_until
+from harness import TOKEN, Server, Session, read_lines, wait_until
 
 SSE = {"Accept": "text/event-stream"}
 LINES = {"Accept": "application/x-ndjson"}
 
 
 def lines_of(response: requests.Response) -> Iterator[dict]:
-    for line in response.iter_lines(chunk_size=1):
+    for line in read_lines(response):
         if line:
             yield json.loads(line)
 
