@@ -103,6 +103,10 @@ class CurrentRun {
 
     // --- how it is
     bool is_running() const { return current_.has_value(); }
+    /// The interpreter has the request, and has not said busy.
+    bool awaits_busy() const {
+        return current_.has_value() && current_->is_sent() && !current_->is_begun();
+    }
     /// The request; null if nothing runs.
     const protocol::Message* message() const {
         return current_.has_value() ? &current_->message() : nullptr;

@@ -23,6 +23,9 @@ class Interpreter {
         std::function<void(protocol::Message)> on_message;
         /// Text that C code or a subprocess wrote to a pipe.
         std::function<void(OutputStream, std::string_view)> on_text;
+        /// Whether a request has been sent whose busy has not been heard: it may have come together
+        /// with the first text of its code, and is then heard first. Null: never.
+        std::function<bool()> awaits_busy = nullptr;
         /// Once. Mostly the first sign of its end.
         std::function<void(const Error&)> on_link_closed;
         /// At most once, and then there is no process and no exit of it: its start has failed.

@@ -101,8 +101,13 @@ void OutputPipe::wait_readable() {
             if (error || self->closed_ || self->paused_) {
                 return;
             }
-            self->read_some(limits::kStreamChunkBytesMax);
-            self->wait_readable();
+            if (self->before_read_) {
+                self->before_read_();
+            }
+            if (!self->closed_ && !self->paused_) {
+                self->read_some(limits::kStreamChunkBytesMax);
+                self->wait_readable();
+            }
         });
 }
 

@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::session {
 
@@ -34,6 +35,10 @@ class OutputPipe : public std::enable_shared_from_this<OutputPipe> {
     OutputPipe& operator=(const OutputPipe&) = delete;
     ~OutputPipe() = default;
 
+    /// Called each time before the pipe is read because something came; it may close this.
+    void set_before_read(std::function<void()> before_read) {
+        before_read_ = std::move(before_read);
+    }
     void start();
     /// Hands out what is in the pipe at this moment, and no more, so that a writer that never stops
     /// cannot keep us here. The rest of a character that was cut stays for later.
@@ -52,6 +57,7 @@ class OutputPipe : public std::enable_shared_from_this<OutputPipe> {
 
     boost::asio::posix::stream_descriptor pipe_;
     OnText on_text_;
+    std::function<void()> before_read_;
     std::string buffer_;  // bytes of an incomplete character at the front, then room
     std::size_t kept_ = 0;
     bool paused_ = false;

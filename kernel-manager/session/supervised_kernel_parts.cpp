@@ -38,6 +38,7 @@ ProcessSupervisor::Listener SupervisedKernel::process_listener() {
         .on_message = [this](Message message) { on_message(std::move(message)); },
         .on_text = [this](
                        OutputStream stream, std::string_view text) { run_.on_text(stream, text); },
+        .awaits_busy = [this] { return run_.awaits_busy(); },
         .on_started = [this] { output_.set_text_parent("{}"); },
         .on_ready = [this] { on_ready(); },
         .running = [this] { return run_.message(); },

@@ -140,6 +140,22 @@ bool KernelLink::Turn::is_over() const {
     return !draining && (bytes == 0 || std::chrono::steady_clock::now() >= until);
 }
 
+void KernelLink::catch_up(const std::function<bool()>& enough) {
+    // A turn that is posted has frames of before to handle first: a flood, which no run begins
+    // with.
+    if (closed_ || paused_ || going_on_ || frame_.waits_for_memory()) {
+        return;
+    }
+    char* const buffer = read_buffer();
+    const ssize_t got = ::read(socket_.native_handle(), buffer, kLinkReadBytes);
+    if (got <= 0) {
+        return;  // nothing is there, or its end, which the wait for more reports
+    }
+    const auto self = shared_from_this();
+    decoder_.append({buffer, static_cast<std::size_t>(got)});
+    (void)hand_out(begin_turn(), &enough);  // the wait for more goes on, or the link is closed
+}
+
 void KernelLink::drain() {
     paused_ = false;
     Turn turn;
@@ -209,7 +225,7 @@ KernelLink::ReadOutcome KernelLink::read_some(Turn turn) {
     return ReadOutcome::kClosed;
 }
 
-bool KernelLink::hand_out(Turn turn) {
+bool KernelLink::hand_out(Turn turn, const std::function<bool()>* enough) {
     const auto self = shared_from_this();  // an event may let go of the link
     while (!closed_ && !paused_) {
         if (turn.is_over()) {
@@ -223,6 +239,12 @@ bool KernelLink::hand_out(Turn turn) {
         }
         if (message.value().has_value()) {
             events_.on_message(*std::move(message).value());
+            if (enough != nullptr && (*enough)()) {
+                if (!closed_ && !paused_) {
+                    go_on_soon();
+                }
+                break;
+            }
         } else if (!intake_.busy()) {
             frame_.update(decoder_.pending(), decoder_.awaited());
             break;  // no whole frame is there

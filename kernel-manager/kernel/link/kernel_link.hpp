@@ -56,6 +56,9 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     Status send(const protocol::Message& message, UniqueFd descriptor = {});
     void pause_reading();
     void resume_reading();
+    /// Handles what has come, within one turn's bounds, until enough() says so after a message. The
+    /// rest follows in later turns.
+    void catch_up(const std::function<bool()>& enough);
     /// Handles what is in the socket at this moment, and no more: used when the kernel's process
     /// has ended. Something that it left behind may still write, and must not keep us here: a frame
     /// of more than limits::kLinkDrainFrameBytesMax is passed on without a look into it.
@@ -88,7 +91,8 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     static Turn begin_turn();
     enum class ReadOutcome { kMore, kEmpty, kClosed };
     ReadOutcome read_some(Turn turn);
-    bool hand_out(Turn turn);
+    /// enough: as in catch_up(); null: never.
+    bool hand_out(Turn turn, const std::function<bool()>* enough = nullptr);
     Result<std::optional<protocol::Message>> next_message(Turn& turn);
     void go_on_soon();
     void flush();

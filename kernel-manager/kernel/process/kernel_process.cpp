@@ -91,6 +91,17 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::begin(
                 on_text(OutputStream::kStderr, text);
             }));
 
+    if (events.awaits_busy) {
+        // The pipe holds the link, which holds nothing of the pipe's.
+        const auto hear_busy = [link = link_end, awaits = std::move(events.awaits_busy)] {
+            if (awaits()) {
+                link->catch_up([&awaits] { return !awaits(); });
+            }
+        };
+        stdout_end->set_before_read(hear_busy);
+        stderr_end->set_before_read(hear_busy);
+    }
+
     std::unique_ptr<KernelProcess> process(new KernelProcess());
     process->link_ = std::move(link_end);
     process->stdout_ = std::move(stdout_end);

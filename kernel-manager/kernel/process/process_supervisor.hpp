@@ -81,6 +81,8 @@ class ProcessSupervisor {
         std::function<void(protocol::Message)> on_message;
         /// Text of a process that is ready.
         std::function<void(OutputStream, std::string_view)> on_text;
+        /// As Interpreter::Events::awaits_busy.
+        std::function<bool()> awaits_busy;
         /// There is a process, or it is being started; it is not ready yet.
         std::function<void()> on_started;
         std::function<void()> on_ready;

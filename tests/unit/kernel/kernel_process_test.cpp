@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/kernel/process/kernel_process.hpp"
 
+#include "protocol/frame.hpp"
 #include "tests/unit/kernel/starts_fixture.hpp"
 
 #include <nlohmann/json.hpp>
@@ -18,8 +19,25 @@ using test::WaitingChild;
 /// A kernel's process and what it has said.
 struct ProcessFixture : StartsFixture {
     std::vector<std::string> said;
+    bool awaits_busy = false;
     std::unique_ptr<KernelProcess> process;
 
+    /// On the link, as the process would.
+    void say(const std::string& type) {
+        const auto message = Message::make(
+            Channel::kIopub,
+            protocol::make_header(type, "s", "u"),
+            nlohmann::json::object(),
+            nlohmann::json::object());
+        const std::string frame(message.frame());
+        REQUIRE(write_all(
+                    sandbox.taken.at(0).link_fd.get(),
+                    protocol::encode_link_prefix(frame.size()) + frame)
+                    .has_value());
+    }
+    void print(const std::string& text) {
+        REQUIRE(write_all(sandbox.taken.at(0).stdout_fd.get(), text).has_value());
+    }
     void start() {
         auto started = KernelProcess::start(
             io,
@@ -29,8 +47,13 @@ struct ProcessFixture : StartsFixture {
             "/workspace",
             false,
             0,
-            {.on_message = [](const Message&) {},
+            {.on_message =
+                 [this](const Message& message) {
+                     said.push_back(message.header().msg_type);
+                     awaits_busy = awaits_busy && said.back() != "busy";
+                 },
              .on_text = [this](OutputStream, std::string_view text) { said.emplace_back(text); },
+             .awaits_busy = [this] { return awaits_busy; },
              .on_link_closed = [this](const Error&) { said.emplace_back("link closed"); },
              .on_start_failed =
                  [this](const Error& error) {
@@ -102,6 +125,42 @@ TEST_CASE("a process that is given up before its birth is killed", "[session][pr
     fixture.poll();
     CHECK(child.wait_for_signal() == SIGKILL);
     CHECK(fixture.said.empty());
+}
+
+TEST_CASE("the busy of a run is heard before the first text of its code", "[session][process]") {
+    ProcessFixture fixture;
+    const WaitingChild child;
+    fixture.start();
+    fixture.sandbox.answer_with(child);
+    fixture.poll();
+    // Both have come before the loop looks, and it looks at the pipe first.
+    fixture.print("text");
+    using Said = std::vector<std::string>;
+    SECTION("the text is not mistaken for an earlier run's, nor left for a later one") {
+        fixture.awaits_busy = true;
+        fixture.say("busy");
+        fixture.say("idle");
+        fixture.until([&] { return fixture.said.size() == 3; });
+        CHECK(fixture.said == Said{"busy", "text", "idle"});
+    }
+    SECTION("text that comes before it is handed out at once") {
+        fixture.awaits_busy = true;
+        fixture.until([&] { return !fixture.said.empty(); });
+        fixture.say("busy");
+        fixture.until([&] { return fixture.said.size() == 2; });
+        CHECK(fixture.said == Said{"text", "busy"});
+    }
+    SECTION("while none is awaited, the pipe is read as it comes") {
+        fixture.say("display");
+        fixture.until([&] { return fixture.said.size() == 2; });
+        CHECK(fixture.said == Said{"text", "display"});
+    }
+    SECTION("a link that has closed meanwhile takes no text away") {
+        fixture.awaits_busy = true;
+        fixture.sandbox.taken[0].link_fd.reset();
+        fixture.until([&] { return fixture.said.size() == 2; });
+        CHECK(fixture.said == Said{"text", "link closed"});
+    }
 }
 
 }  // namespace

@@ -170,6 +170,7 @@ struct RunFixture {
                 },
             .on_text =
                 [this](OutputStream stream, std::string_view text) { run.on_text(stream, text); },
+            .awaits_busy = [this] { return run.awaits_busy(); },
             .on_started = [] {},
             .on_ready = [] {},
             .running = [this] { return run.message(); },

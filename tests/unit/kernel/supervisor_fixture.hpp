@@ -106,6 +106,7 @@ struct SupervisorFixture {
                     }
                 },
             .on_text = [this](OutputStream, std::string_view text) { calls.emplace_back(text); },
+            .awaits_busy = [] { return false; },
             .on_started = [this] { calls.emplace_back("started"); },
             .on_ready = [this] { calls.emplace_back("ready"); },
             .running = [this]() -> const protocol::Message* {
