@@ -18,7 +18,7 @@ from ._stream import EventStream
 from ._transfer import Download, Source, Upload
 from .checkpoints import AsyncSessionCheckpoints
 from .discovery import find_target
-from .errors import NotFound
+from .errors import NotFound, ProtocolError
 from .models import Artifact, Event, ExecutionInfo, FileEntry, Limits, Result, SessionInfo
 from .processes import AsyncSessionProcesses
 from .progress import Progress, progress_of
