@@ -47,12 +47,13 @@ void CurrentRun::on_tool_request(const Message& request) {
         if (!owner || !is_current(number)) {
             return;
         }
-        const auto message = Message::create(
-            {.channel = Channel::kStdin,
-             .header = header,
-             .parent_header = parent,
-             .content = content});
-        if (message.has_value()) {
+        protocol::MessageParts parts;
+        parts.channel = Channel::kStdin;
+        parts.header = header;
+        parts.parent_header = parent;
+        parts.content = content;
+        // An answer has a bound far below that of a message.
+        if (const auto message = Message::create(parts)) {
             send_or_kill(message.value());
         }
     };

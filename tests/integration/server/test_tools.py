@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import requests
 
-from harness import Client, Session, wait_for
+from harness import Client, Session, read_lines, wait_for
 
 pytestmark = pytest.mark.both_modes
 
@@ -231,7 +231,7 @@ def test_events_of_calls_are_kept_for_who_comes_later(session: Session) -> None:
         "GET", caller.path + "/events", headers={"Accept": "application/x-ndjson"}, stream=True
     )
     with answer:
-        events = (json.loads(line) for line in answer.iter_lines(chunk_size=1) if line)
+        events = (json.loads(line) for line in read_lines(answer) if line)
         assert wait_for(events, "tool_call")["call"] == call["call"]
         assert caller.answer(call, result=1).status_code == 204
         result = wait_for(events, "tool_result")
