@@ -23,7 +23,8 @@ constexpr std::array<std::pair<std::string_view, Member>, kMembers - 1> kOutermo
      {"execution_state", Member::kExecutionState},
      {"status", Member::kStatus},
      {"wait", Member::kWait},
-     {"stop_on_error", Member::kStopOnError}}};
+     {"stop_on_error", Member::kStopOnError},
+     {"arguments", Member::kArguments}}};
 constexpr std::string_view kDisplayIdName = "display_id";
 constexpr std::size_t kNameBytesMax = 15;  // execution_count, execution_state
 

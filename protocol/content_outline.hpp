@@ -32,9 +32,10 @@ enum class Member : std::uint8_t {
     kStatus,
     kWait,
     kStopOnError,
+    kArguments,
     kDisplayId,  // transient.display_id
 };
-inline constexpr std::size_t kMembers = 14;
+inline constexpr std::size_t kMembers = 15;
 
 struct ContentOutline {
     /// Whether it is a JSON object as parse_json_object accepts it, of any number of values. If it

@@ -113,6 +113,16 @@ inline constexpr std::size_t kReplayBytesMax = 4ULL << 20U;
 inline constexpr std::size_t kKernelInfoBytesMax = 1ULL << 20U;
 /// One input_request of a kernel on its way to a client.
 inline constexpr std::size_t kInputRequestBytesMax = 1ULL << 20U;
+/// Tools that the caller of one execution lends to its code, their names, and the bytes of their
+/// names, descriptions and schemas together.
+inline constexpr std::size_t kToolsLentMax = 64;
+inline constexpr std::size_t kToolNameBytesMax = 128;
+inline constexpr std::size_t kToolsBytesMax = 256ULL << 10U;
+/// Calls of tools by the code of one execution, one at a time; one request for a call, and what it
+/// is answered with.
+inline constexpr std::size_t kToolCallsMax = 10'000;
+inline constexpr std::size_t kToolRequestBytesMax = 1ULL << 20U;
+inline constexpr std::size_t kToolResultBytesMax = 4ULL << 20U;
 /// After a deadline's interrupt the code has this long, and this much CPU time, to end before its
 /// interpreter is killed; both must have passed.
 inline constexpr std::chrono::milliseconds kInterruptGrace{500};

@@ -6,6 +6,7 @@
 
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/notebook_output.hpp"
+#include "kernel-manager/execution/tool_calls.hpp"
 #include "protocol/raw_json.hpp"
 
 #include <nlohmann/json.hpp>
@@ -39,6 +40,7 @@ struct ExecutionRequest {
     std::string idempotency_key;                         // empty: none
     bool store_history = true;
     std::string language;  // empty: the session's own
+    std::vector<LentTool> tools;
 };
 
 /// Exactly one per execution.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/execution/execution_book.hpp"
 
+#include "protocol/json.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/sha256.hpp"
 
@@ -21,6 +22,11 @@ std::string digest_of(const ExecutionRequest& request) {
         digest.update_field(file.bytes);
         digest.update_field(file.from);
         digest.update_field(file.sha256);
+    }
+    for (const LentTool& tool : request.tools) {
+        digest.update_field(tool.name);
+        digest.update_field(tool.description);
+        digest.update_field(protocol::dump_json(tool.input_schema));
     }
     return digest.finish();
 }

@@ -3,7 +3,9 @@
 
 #include "protocol/json.hpp"
 #include "protocol/json_text.hpp"
+#include "protocol/sha256.hpp"
 #include "protocol/support/time.hpp"
+#include "protocol/tool_request.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -39,6 +41,7 @@ std::string_view to_string(ExecutionPhase phase) {
 Execution::Execution(boost::asio::io_context& io, Order order)
     : order_(std::move(order)),
       created_at_(std::chrono::system_clock::now()),
+      tools_(std::move(order_.tools)),
       completion_(std::make_shared<Completion<FinishedExecution>>(io)) {}
 
 boost::asio::awaitable<FinishedExecution> Execution::wait() const {
@@ -79,6 +82,33 @@ void Execution::add_event(std::string type, protocol::TextPieces data) {
     notify();
 }
 
+void Execution::ask_tool(const protocol::Message& request, ToolCalls::Reply reply) {
+    if (request.header().msg_type == protocol::kToolListRequest) {
+        reply(tools_.list());
+        return;
+    }
+    const auto call = tools_.begin(request, std::move(reply));
+    if (!call) {
+        return;
+    }
+    protocol::TextSplicer text;
+    text.add(R"({"call":")").add(call->id).add(R"(","tool":")").add(call->tool);
+    text.add(R"(","arguments":)").add(call->arguments).add("}");
+    add_event("tool_call", text.finish());
+}
+
+Status Execution::answer_tool_call(const std::string& id, const ToolAnswer& answer) {
+    BOOST_OUTCOME_TRY(const std::string content, tools_.answer(id, answer));
+    add_event(
+        "tool_result",
+        protocol::TextPieces(protocol::dump_json(
+            {{"call", id},
+             {"status", answer.error ? "error" : "ok"},
+             {"bytes", content.size()},
+             {"sha256", protocol::sha256_hex(content)}})));
+    return ok();
+}
+
 void Execution::mark_queued() {
     add_event(
         "queued",
@@ -103,6 +133,7 @@ void Execution::finish(ExecutionResult result) {
     if (result_) {
         return;  // the first answer counts
     }
+    tools_.give_up();
     phase_ = ExecutionPhase::kFinished;
     finished_at_ = std::chrono::system_clock::now();
     result_ = std::make_shared<const ExecutionResult>(std::move(result));

@@ -7,6 +7,7 @@
 
 #include "kernel-manager/execution/event_journal.hpp"
 #include "kernel-manager/execution/execution.hpp"
+#include "kernel-manager/execution/tool_calls.hpp"
 #include "protocol/raw_json.hpp"
 #include "protocol/support/completion.hpp"
 #include "protocol/text_pieces.hpp"
@@ -43,6 +44,7 @@ class Execution {
         std::string code_sha256;  // hexadecimal
         std::string reasoning;
         nlohmann::json metadata = nlohmann::json::object();
+        std::vector<LentTool> tools = {};
     };
 
     Execution(boost::asio::io_context& io, Order order);
@@ -74,7 +76,15 @@ class Execution {
     /// How many listen: those who wait or stream and said so by subscribing.
     std::size_t listeners() const;
 
+    // --- the tools that its caller lends
+    const std::optional<ToolCalls::Call>& waiting_tool_call() const { return tools_.waiting(); }
+    /// As ToolCalls::answer(), with an event.
+    Status answer_tool_call(const std::string& id, const ToolAnswer& answer);
+
     // --- the owner's half
+    /// Takes a request of protocol/tool_request.hpp. The reply is sent now or later, or never: the
+    /// code has ended then.
+    void ask_tool(const protocol::Message& request, ToolCalls::Reply reply);
     /// Something else runs first.
     void mark_queued();
     void mark_started();
@@ -93,6 +103,7 @@ class Execution {
     std::optional<Time> started_at_;
     std::optional<Time> finished_at_;
     EventJournal events_;
+    ToolCalls tools_;
     FinishedExecution result_;
     mutable std::optional<protocol::RawJson> stdout_json_;
     mutable std::optional<protocol::RawJson> stderr_json_;

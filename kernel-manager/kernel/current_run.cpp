@@ -27,10 +27,6 @@ bool CurrentRun::is_current(std::uint64_t number) const {
     return current_.has_value() && current_->number() == number;
 }
 
-std::optional<Message> CurrentRun::question() const {
-    return current_.has_value() ? current_->question() : std::nullopt;
-}
-
 void CurrentRun::publish_status(std::string_view state, const Message& parent) {
     output_.publish(process_.messages().status(state, &parent));
 }
@@ -200,28 +196,6 @@ void CurrentRun::on_reply(const Message& reply) {
     }
 }
 
-void CurrentRun::on_input_request(const Message& request) {
-    output_.flush();  // the prompt follows what was printed
-    // One question at a time, of a size that a client can be sent.
-    if (!current_.has_value() || process_.is_draining() ||
-        request.header().msg_type != "input_request" ||
-        request.frame().size() > limits::kInputRequestBytesMax) {
-        return;
-    }
-    if (const auto origin = current_->request().origin) {
-        if (current_->on_input_request(request)) {
-            origin->deliver(request);
-        }
-        return;
-    }
-    const json answer = current_->execution()->recorder.next_input();
-    send_or_kill(Message::make(
-        Channel::kStdin,
-        protocol::make_header("input_reply", current_->message().header().session, "cellkeep"),
-        protocol::to_json(request.header()),
-        answer));
-}
-
 void CurrentRun::repeat_busy() {
     if (current_.has_value() && current_->is_begun()) {
         // Clients show the newest status, whosever it is; the kernel is still at work.
@@ -230,15 +204,6 @@ void CurrentRun::repeat_busy() {
 }
 
 // --- what clients ask
-
-void CurrentRun::take_input_reply(const Message& reply) {
-    const bool expected = current_.has_value() && process_.has_process() &&
-                          reply.header().msg_type == "input_reply" &&
-                          current_->take_input_reply(reply);
-    if (expected) {
-        send_or_kill(reply);
-    }
-}
 
 Status CurrentRun::interrupt() {
     output_.flush();  // what was printed before it

@@ -80,7 +80,8 @@ class CurrentRun {
     // --- what the kernel says
     void on_iopub(protocol::Message message);
     void on_reply(const protocol::Message& reply);
-    void on_input_request(const protocol::Message& request);
+    /// On the stdin channel: a question for input, or for a tool.
+    void on_question(const protocol::Message& request);
     void on_text(OutputStream stream, std::string_view text);
 
     // --- what clients ask
@@ -122,6 +123,8 @@ class CurrentRun {
 
  private:
     bool is_current(std::uint64_t number) const;
+    void on_input_request(const protocol::Message& request);
+    void on_tool_request(const protocol::Message& request);
     void send();
     void on_files_placed(std::uint64_t number);
     void finish_unsent();

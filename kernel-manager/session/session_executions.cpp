@@ -94,7 +94,8 @@ std::shared_ptr<TrackedExecution> SessionExecutions::make(
             .language = request.language,
             .code_sha256 = protocol::sha256_hex(request.code),
             .reasoning = std::move(request.reasoning),
-            .metadata = std::move(request.metadata)});
+            .metadata = std::move(request.metadata),
+            .tools = std::move(request.tools)});
     return std::make_shared<TrackedExecution>(TrackedExecution{
         execution,
         ExecutionRecorder(

@@ -287,7 +287,7 @@ void SupervisedKernel::on_message(Message message) {
             run_.on_reply(message);
             return;
         case Channel::kStdin:
-            run_.on_input_request(message);
+            run_.on_question(message);
             return;
         case Channel::kControl:
             debugger_.on_reply(message);

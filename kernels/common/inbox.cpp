@@ -94,35 +94,46 @@ void Inbox::abandon() {
 
 Status Inbox::request_input(Outbox& outbox, std::string_view prompt, bool password) {
     const nlohmann::json content{{"prompt", prompt}, {"password", password}};
-    const std::string text = protocol::dump_json(content);
+    return ask(outbox, "input_request", protocol::dump_json(content));
+}
+
+Status Inbox::ask(Outbox& outbox, std::string_view type, std::string_view content) {
     const std::string parent = outbox.output_parent();
     BOOST_OUTCOME_TRY(
-        input_request_id_,
-        outbox.send(protocol::Channel::kStdin, parent, {.type = "input_request", .content = text}));
+        question_id_,
+        outbox.send(protocol::Channel::kStdin, parent, {.type = type, .content = content}));
     return ok();
 }
 
-Result<std::optional<InputReply>> Inbox::read_input() {
+Result<std::optional<protocol::Message>> Inbox::read_answer(std::string_view type) {
     BOOST_OUTCOME_TRY(std::optional<protocol::Message> message, receive());
     if (!message) {
-        return Error(ErrorCode::kUnavailable, "kernel link: closed while waiting for input");
+        return Error(ErrorCode::kUnavailable, "kernel link: closed while waiting for an answer");
     }
     if (message->channel() != protocol::Channel::kStdin) {
         if (held_.size() >= kHeldMessagesMax) {
             return Error(
                 ErrorCode::kLimitExceeded,
                 "kernel link: more than " + std::to_string(kHeldMessagesMax) +
-                    " messages while waiting for input");
+                    " messages while waiting for an answer");
         }
         held_.push_back(std::move(*message));
-        return std::optional<InputReply>{};
+        return std::optional<protocol::Message>();
     }
     // JupyterLab answers with parent {}; jupyter_client names the request. Any other parent is the
     // answer to a question that was interrupted.
     const std::string& parent = message->parent().msg_id;
-    const bool ours = parent.empty() || parent == input_request_id_;
-    if (message->header().msg_type != "input_reply" || !ours) {
-        return std::optional<InputReply>{};
+    const bool ours = parent.empty() || parent == question_id_;
+    if (message->header().msg_type != type || !ours) {
+        return std::optional<protocol::Message>();
+    }
+    return message;
+}
+
+Result<std::optional<InputReply>> Inbox::read_input() {
+    BOOST_OUTCOME_TRY(const auto message, read_answer("input_reply"));
+    if (!message) {
+        return std::optional<InputReply>();
     }
     BOOST_OUTCOME_TRY(const nlohmann::json content, message->parse_content());
     InputReply reply;

@@ -49,6 +49,12 @@ class Inbox {
     /// last request_input, or nullopt if the frame was another. kUnavailable: the link closed.
     Result<std::optional<InputReply>> read_input();
 
+    /// The same for any question on the stdin channel: request_input() is one of its uses. Content
+    /// is the text of a JSON object. kLimitExceeded: past a limit of the wire; nothing was sent.
+    Status ask(Outbox& outbox, std::string_view type, std::string_view content);
+    /// The answer to the last question if it is of this type; else as read_input().
+    Result<std::optional<protocol::Message>> read_answer(std::string_view type);
+
     /// Called once, by the thread that reads so far, before another one calls divert().
     Status share();
 
@@ -67,7 +73,7 @@ class Inbox {
 
     Link& link_;
     std::deque<protocol::Message> held_;
-    std::string input_request_id_;
+    std::string question_id_;
 
     // After share(). arrived_ is a semaphore (eventfd(2)) that counts what shared_ holds; the end
     // of the link is its last entry and stays.

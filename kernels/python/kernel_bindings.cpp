@@ -141,6 +141,30 @@ py::object Host::read_input() {
     return py::make_tuple(reply.value()->value, reply.value()->eof);
 }
 
+void Host::ask(std::string_view type, const py::bytes& content) {
+    flush();
+    const Status sent = parts_.inbox.ask(parts_.outbox, type, std::string_view(content));
+    if (sent.has_error()) {
+        raise(
+            sent.error().code() == ErrorCode::kLimitExceeded ? PyExc_ValueError : PyExc_EOFError,
+            sent.error());
+    }
+}
+
+py::object Host::read_answer(std::string_view type) {
+    Result<std::optional<protocol::Message>> answer = [this, type] {
+        const py::gil_scoped_release unlocked;
+        return parts_.inbox.read_answer(type);
+    }();
+    if (!answer) {
+        raise(PyExc_EOFError, answer.error());
+    }
+    if (!answer.value()) {
+        return py::none();
+    }
+    return py::bytes(std::string(answer.value()->content_json()));
+}
+
 void Host::share_link() {
     if (const Status shared = parts_.inbox.share(); !shared) {
         raise(PyExc_OSError, shared.error());
@@ -202,6 +226,8 @@ PYBIND11_EMBEDDED_MODULE(_cellkeep_host, module) {
         .def("parent_header", &Host::parent_header)
         .def("request_input", &Host::request_input)
         .def("read_input", &Host::read_input)
+        .def("ask", &Host::ask)
+        .def("read_answer", &Host::read_answer)
         .def("share_link", &Host::share_link)
         .def("next_debug_request", &Host::next_debug_request)
         .def("send", &Host::send)

@@ -48,6 +48,12 @@ class Host {
     /// link closed.
     pybind11::object read_input();
 
+    /// A question on the stdin channel, as a type and the JSON of its content. ValueError: past a
+    /// limit of the wire. EOFError: the link closed.
+    void ask(std::string_view type, const pybind11::bytes& content);
+    /// As read_input(): the JSON of the answer's content.
+    pybind11::object read_answer(std::string_view type);
+
     // --- the debugger's, from any thread
 
     /// From now on next_debug_request() reads the link, on a thread of its own (Inbox::share).

@@ -5,6 +5,7 @@ export { EventDecoder, type Event } from './events.js';
 export { type ServerOptions } from './http.js';
 export { imageOf, Result, type Image } from './result.js';
 export { Client, Execution, Session, type RunOptions } from './session.js';
+export { type Tool, type Tools } from './tools.js';
 export { type Progress, type Upload } from './transfer.js';
 export type * as wire from './schema.js';
 export type {

@@ -594,6 +594,42 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/executions/{exe}/tool_calls/{call}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Execution id (exe_…)
+                 * @example exe_0f1e2d3c4b5a69788796a5b4
+                 */
+                exe: components["parameters"]["ExecutionId"];
+                /**
+                 * @description Id of a call (tcl_…), unique within its execution
+                 * @example tcl_1
+                 */
+                call: components["parameters"]["ToolCallId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer a call of a lent tool
+         * @description The code that made the call has waited for this and goes on. An event tool_call says that a call waits; so does the member tool_call of an execution that runs.
+         */
+        post: operations["answerToolCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{id}/files": {
         parameters: {
             query?: never;
@@ -1065,12 +1101,38 @@ export interface components {
              * @default false
              */
             outputs?: boolean;
+            /** @description What the code may call while it runs: `from cellkeep import tools` (Python). Each call is an event tool_call, and waits for its answer. Together at most 262144 bytes */
+            tools?: components["schemas"]["LentTool"][];
             /**
              * @description What a client's leaving does to the run
              * @default continue
              * @enum {string}
              */
             on_disconnect?: "continue" | "interrupt";
+        };
+        LentTool: {
+            /**
+             * @description No two have the same
+             * @example weather
+             * @example github.create_issue
+             */
+            name: string;
+            /** @default  */
+            description?: string;
+            /** @description JSON Schema of its arguments; shown to the code, not checked */
+            input_schema?: Record<string, never>;
+        };
+        /** @description Either a result or an error; at most 4194304 bytes */
+        ToolAnswer: {
+            /** @description Any JSON; what the call returns */
+            result?: unknown;
+            /** @description Why there is none; the call raises it */
+            error?: string;
+        } & (unknown | unknown);
+        ToolCall: {
+            call: string;
+            tool: string;
+            arguments: Record<string, never>;
         };
         OneShotRequest: {
             /** @example df.describe() */
@@ -1652,6 +1714,8 @@ export interface components {
             code_sha256: string;
             reasoning?: string;
             metadata?: Record<string, never>;
+            /** @description The call of a lent tool that waits for its answer */
+            tool_call?: components["schemas"]["ToolCall"] | null;
             last_event?: number;
         };
         /** Only the store remembers it */
@@ -1709,7 +1773,7 @@ export interface components {
         /** @description One line of an NDJSON stream, and the data of one server-sent event. The last one is finished and holds the whole answer; a stream that ends earlier was cut off and is to be resumed. */
         Event: {
             /** @enum {string} */
-            type: "queued" | "started" | "stdout" | "stderr" | "display" | "update_display" | "clear_output" | "result" | "error" | "gap" | "heartbeat" | "finished";
+            type: "queued" | "started" | "stdout" | "stderr" | "display" | "update_display" | "clear_output" | "result" | "error" | "tool_call" | "tool_result" | "gap" | "heartbeat" | "finished";
             /** @description From 1, per execution; a heartbeat has none */
             seq?: number;
             text?: string;
@@ -1736,6 +1800,19 @@ export interface components {
              * @example 2026-11-22T04:30:00.123Z
              */
             started_at?: string;
+            /** @description Of a tool_call, to be answered; of a tool_result, which one was */
+            call?: string;
+            tool?: string;
+            arguments?: Record<string, never>;
+            /**
+             * @description Of a tool_result
+             * @enum {string}
+             */
+            status?: "ok" | "error";
+            /** @description Of what the code got */
+            bytes?: number;
+            /** @description Of the same */
+            sha256?: string;
             execution?: components["schemas"]["Execution"];
         };
         /**
@@ -1750,7 +1827,7 @@ export interface components {
             /** @description The event's seq, to be sent as Last-Event-ID; a heartbeat has none */
             id?: string;
             /** @enum {string} */
-            event: "queued" | "started" | "stdout" | "stderr" | "display" | "update_display" | "clear_output" | "result" | "error" | "gap" | "heartbeat" | "finished";
+            event: "queued" | "started" | "stdout" | "stderr" | "display" | "update_display" | "clear_output" | "result" | "error" | "tool_call" | "tool_result" | "gap" | "heartbeat" | "finished";
             /** @description One line of JSON */
             data: string;
         };
@@ -1776,7 +1853,7 @@ export interface components {
         /** @description RFC 9457 */
         Problem: {
             /**
-             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-process`, `unknown-execution`, `unknown-file`, `unknown-checkpoint`, `checkpoint-gone`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `not-forkable`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `budget-exhausted`, `circuit-open`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
+             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-process`, `unknown-execution`, `unknown-tool-call`, `unknown-file`, `unknown-checkpoint`, `checkpoint-gone`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `not-forkable`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `budget-exhausted`, `circuit-open`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
              * @example /problems/unknown-session
              */
             type: string;
@@ -2247,6 +2324,11 @@ export interface components {
          */
         CheckpointId: string;
         /**
+         * @description Id of a call (tcl_…), unique within its execution
+         * @example tcl_1
+         */
+        ToolCallId: string;
+        /**
          * @description Execution id (exe_…)
          * @example exe_0f1e2d3c4b5a69788796a5b4
          */
@@ -2306,6 +2388,9 @@ export type InputFile = components['schemas']['InputFile'];
 export type SessionRequest = components['schemas']['SessionRequest'];
 export type SessionUpdate = components['schemas']['SessionUpdate'];
 export type ExecutionRequest = components['schemas']['ExecutionRequest'];
+export type LentTool = components['schemas']['LentTool'];
+export type ToolAnswer = components['schemas']['ToolAnswer'];
+export type ToolCall = components['schemas']['ToolCall'];
 export type OneShotRequest = components['schemas']['OneShotRequest'];
 export type Network = components['schemas']['Network'];
 export type Isolation = components['schemas']['Isolation'];
@@ -2369,6 +2454,7 @@ export type ResponseTimedOut = components['responses']['TimedOut'];
 export type ParameterSessionId = components['parameters']['SessionId'];
 export type ParameterProcessId = components['parameters']['ProcessId'];
 export type ParameterCheckpointId = components['parameters']['CheckpointId'];
+export type ParameterToolCallId = components['parameters']['ToolCallId'];
 export type ParameterExecutionId = components['parameters']['ExecutionId'];
 export type ParameterFilePath = components['parameters']['FilePath'];
 export type ParameterPageSize = components['parameters']['PageSize'];
@@ -4457,6 +4543,61 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    answerToolCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description Execution id (exe_…)
+                 * @example exe_0f1e2d3c4b5a69788796a5b4
+                 */
+                exe: components["parameters"]["ExecutionId"];
+                /**
+                 * @description Id of a call (tcl_…), unique within its execution
+                 * @example tcl_1
+                 */
+                call: components["parameters"]["ToolCallId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToolAnswer"];
+            };
+        };
+        responses: {
+            /** @description The code has its answer */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
             501: components["responses"]["NotImplemented"];

@@ -22,6 +22,7 @@ import type {
     SessionUpdate,
     UnfinishedExecution,
 } from './schema.js';
+import { takeCall, toolsOnTheWire, type Tools } from './tools.js';
 import { download, upload, type Progress, type Upload } from './transfer.js';
 
 /** The server sends a heartbeat after five silent seconds; this much silence is a dead connection. */
@@ -30,8 +31,10 @@ const SILENCE_MS_MAX = 30_000;
 const ANSWER_GRACE_MS = 60_000;
 
 /** The options of a run besides its code, and a signal that stops the wait for it. */
-export type RunOptions = Omit<ExecutionRequest, 'code'> & {
+export type RunOptions = Omit<ExecutionRequest, 'code' | 'tools'> & {
     signal?: AbortSignal;
+    /** What the code may call while it runs: `run` answers with these. Python: `from cellkeep import tools`. */
+    tools?: Tools;
     /** Sees output as it comes. */
     onStdout?: (text: string) => unknown;
     onStderr?: (text: string) => unknown;
@@ -39,9 +42,10 @@ export type RunOptions = Omit<ExecutionRequest, 'code'> & {
 };
 
 function split(options: RunOptions): [Omit<ExecutionRequest, 'code'>, AbortSignal | undefined] {
-    const { signal, onStdout: _o, onStderr: _e, onEvent: _v, ...fields } = options;
+    const { signal, onStdout: _o, onStderr: _e, onEvent: _v, tools, ...fields } = options;
+    const lent = tools && { tools: toolsOnTheWire(tools) };
     // With a key, a second request joins the same execution.
-    return [{ idempotency_key: globalThis.crypto?.randomUUID?.() ?? randomKey(), ...fields }, signal];
+    return [{ idempotency_key: globalThis.crypto?.randomUUID?.() ?? randomKey(), ...fields, ...lent }, signal];
 }
 
 function randomKey(): string {
@@ -223,15 +227,20 @@ export class Session {
 
     /** Runs code and gives its one answer, also when the code fails. */
     async run(code: string, options: RunOptions = {}): Promise<Result> {
-        if (!options.onStdout && !options.onStderr && !options.onEvent) {
+        if (!options.onStdout && !options.onStderr && !options.onEvent && !options.tools) {
             return new Result(await this.#http.json<WireExecution>(this.#asked(code, options)));
         }
+        let execution = '';
         for await (const event of this.stream(code, options)) {
             options.onEvent?.(event);
             if (event.type === 'stdout') {
                 options.onStdout?.(event.text ?? '');
             } else if (event.type === 'stderr') {
                 options.onStderr?.(event.text ?? '');
+            } else if (event.type === 'queued' || event.type === 'started') {
+                execution = `${this.#path}/executions/${event.id ?? ''}`;
+            } else if (event.type === 'tool_call') {
+                await takeCall(this.#http, execution, event, options.tools ?? {});
             } else if (event.type === 'finished' && event.execution) {
                 return new Result(event.execution);
             }

@@ -103,6 +103,30 @@ test('events come in order and end with the whole answer', async () => {
     });
 });
 
+test('code calls functions of this program, and sees what they throw', async () => {
+    await within({}, async (session) => {
+        const tools = {
+            rate: {
+                description: 'The rate of a currency.',
+                call: async ({ of }) => {
+                    if (of !== 'EUR') {
+                        throw new RangeError(of);
+                    }
+                    return { mid: 1.5 };
+                },
+            },
+        };
+        const code = "from cellkeep import tools\nprint(tools.rate(of='EUR')['mid'], tools.search('currency'))";
+        const result = await session.run(code, { tools });
+        assert.equal(result.stdout, "1.5 ['rate: The rate of a currency.']\n");
+        const failed = await session.run(code.replace('EUR', '?'), { tools });
+        assert.equal(failed.error?.message, 'RangeError: ?');
+        const large = { rate: { call: () => 'x'.repeat(5 << 20) } };
+        assert.match((await session.run(code, { tools: large })).error?.message ?? '', /at most/);
+        assert.equal((await session.run(code)).status, 'error');
+    });
+});
+
 test('a broken stream goes on without a gap or a repeat', async () => {
     const asked = [];
     const lossy = new Client({

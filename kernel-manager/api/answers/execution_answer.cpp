@@ -96,7 +96,7 @@ std::function<protocol::TextPieces(const session::Execution&)> make_view(const A
             annotations =
                 Annotations{plan.reasoning, plan.metadata}](const session::Execution& execution) {
         if (!execution.result()) {
-            return protocol::TextPieces(protocol::dump_json(unfinished_json(execution)));
+            return unfinished_text(execution);
         }
         return finished_text(execution, outputs, origin, annotations);
     };

@@ -43,6 +43,17 @@ protocol::TextPieces splice_output(
     return text.add("}").finish();
 }
 
+/// The call of a tool that waits for the caller's answer, or null.
+protocol::TextPieces tool_call_text(const session::Execution& execution) {
+    const auto& call = execution.waiting_tool_call();
+    if (!call) {
+        return protocol::TextPieces("null");
+    }
+    protocol::TextSplicer text;
+    text.add(R"({"call":")").add(call->id).add(R"(","tool":")").add(call->tool);
+    return text.add(R"(","arguments":)").add(call->arguments).add("}").finish();
+}
+
 }  // namespace
 
 protocol::TextPieces finished_text(
@@ -81,16 +92,18 @@ nlohmann::json summary_json(const session::Execution& execution) {
     return model;
 }
 
-nlohmann::json unfinished_json(const session::Execution& execution) {
+protocol::TextPieces unfinished_text(const session::Execution& execution) {
     nlohmann::json model = summary_json(execution);
     model["last_event"] = execution.events().last_sequence();
-    return model;
+    std::string small = protocol::dump_json(model);
+    small.pop_back();  // the object goes on
+    protocol::TextSplicer text;
+    text.add(small).add(R"(,"tool_call":)").add(tool_call_text(execution));
+    return text.add("}").finish();
 }
 
 protocol::TextPieces to_text(const session::Execution& execution, Outputs outputs) {
-    return execution.result()
-               ? finished_text(execution, outputs)
-               : protocol::TextPieces(protocol::dump_json(unfinished_json(execution)));
+    return execution.result() ? finished_text(execution, outputs) : unfinished_text(execution);
 }
 
 }  // namespace cellkeep::api

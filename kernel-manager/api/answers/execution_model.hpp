@@ -31,7 +31,7 @@ protocol::TextPieces finished_text(
 /// A result that no Execution has, without the times.
 protocol::TextPieces result_text(const session::ExecutionResult& result, Outputs outputs);
 /// What is known of one that waits or runs.
-nlohmann::json unfinished_json(const session::Execution& execution);
+protocol::TextPieces unfinished_text(const session::Execution& execution);
 /// Whichever applies.
 protocol::TextPieces to_text(const session::Execution& execution, Outputs outputs);
 /// One line of a listing.

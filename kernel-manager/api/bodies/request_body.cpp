@@ -4,6 +4,7 @@
 #include "kernel-manager/api/bodies/checkpoint_body.hpp"
 #include "kernel-manager/api/bodies/language_choice.hpp"
 #include "kernel-manager/api/bodies/network_body.hpp"
+#include "kernel-manager/api/bodies/tool_body.hpp"
 #include "kernel-manager/service/options_check.hpp"
 #include "protocol/base64.hpp"
 #include "protocol/limits.hpp"
@@ -331,6 +332,7 @@ ExecutionOrder parse_execution(
     read_metadata(reader, order.request.metadata);
     read_files(reader, order.request.files, errors);
     order.request.language = read_language(reader, running).value_or("");
+    read_tools(reader, order.request.tools, errors);
     reader.finish();
     return order;
 }

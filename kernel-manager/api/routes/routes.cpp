@@ -6,6 +6,7 @@
 #include "kernel-manager/api/routes/checkpoint_routes.hpp"
 #include "kernel-manager/api/routes/file_routes.hpp"
 #include "kernel-manager/api/routes/process_routes.hpp"
+#include "kernel-manager/api/routes/tool_routes.hpp"
 #include "kernel-manager/api/routes/upload_routes.hpp"
 
 #include <utility>
@@ -26,6 +27,7 @@ void Routes::add_to(http::Router& router) {
     add_checkpoint_routes(router, lookup_);
     add_process_routes(router, lookup_);
     executions_.add_to(router);
+    add_tool_routes(router, lookup_);
     one_shots_.add_to(router);
     add_file_routes(router, lookup_);
     add_archive_routes(router, lookup_);

@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 
-from . import compatibility, debugger, figures, streams
+from . import compatibility, debugger, figures, streams, tools
 from .cells import CellFiles
 from .copies import Copies
 from .encoding import to_json
@@ -98,6 +98,7 @@ class Kernel(Introspection):
         sys.stdout, sys.stderr = self._streams[:2]
         sys.stdin = self._stdin = Stdin(host, loop.wakeup_fd, loop.drain_wakeup)
         builtins.input = self._stdin.input
+        tools.begin(host, self._stdin)
         import getpass
 
         getpass.getpass = self._stdin.getpass
@@ -183,6 +184,7 @@ class Kernel(Introspection):
         shell.compile.last_name = None
         self.silent = silent
         self._stdin.allowed = allow_stdin
+        tools.allow(True)
         self.debugger.before_cell()
         error, values = None, {}
         try:
@@ -202,6 +204,7 @@ class Kernel(Introspection):
             shell.history_manager.keep(count)
         content, metadata = self._reply(code, error, values)
         self._stdin.allowed = False
+        tools.allow(False)
         self._end_cell()
         return to_json(content), to_json(metadata) if metadata else b"{}"
 
@@ -337,6 +340,7 @@ class Kernel(Introspection):
         for stream in self._streams[:2]:
             stream.write_directly()
         self._stdin.allowed = False
+        tools.allow(False)
         self.runner.leave_to_child()
         self.debugger.leave_to_child()
         self.host.abandon()

@@ -41,6 +41,14 @@ class Stdin(io.TextIOBase):
         sys.stdout.flush()
         sys.stderr.flush()
         self._host.request_input(str(prompt), password)
+        value, is_end = self.wait_for_answer(self._host.read_input)
+        if is_end:
+            raise EOFError("the client has no more input")
+        return value
+
+    def wait_for_answer(self, read):
+        """What read() returns when the answer has come: it reads one message of the link, and returns
+        None for every other. KeyboardInterrupt passes through."""
         poll = select.poll()
         poll.register(self._host.link_fd(), select.POLLIN)
         poll.register(self._wakeup_fd, select.POLLIN)
@@ -51,12 +59,9 @@ class Stdin(io.TextIOBase):
                 if fd == self._wakeup_fd:
                     self._drain_wakeup()
                     continue
-                answer = self._host.read_input()
+                answer = read()
                 if answer is not None:
-                    value, is_end = answer
-                    if is_end:
-                        raise EOFError("the client has no more input")
-                    return value
+                    return answer
 
     def input(self, prompt="", /):
         return self.ask(prompt, False)

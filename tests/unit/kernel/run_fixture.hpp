@@ -72,6 +72,8 @@ struct RunFixture {
     Names published;  // types; of a status its state
     OutputFanout fanout{1000, 1U << 20U};
     SeenText front;
+    std::vector<LentTool> lent;            // to the executions that begin
+    std::shared_ptr<Execution> execution;  // the last that began
     std::vector<ExecutionResult> results;
     Names over;
     Names failed;
@@ -163,7 +165,7 @@ struct RunFixture {
                     if (message.channel() == protocol::Channel::kShell) {
                         run.on_reply(message);
                     } else if (message.channel() == protocol::Channel::kStdin) {
-                        run.on_input_request(message);
+                        run.on_question(message);
                     } else {
                         run.on_iopub(std::move(message));
                     }
@@ -206,14 +208,15 @@ struct RunFixture {
             protocol::make_header("execute_request", "agent", "user"),
             nlohmann::json::object(),
             {{"code", "1"}});
-        auto execution = std::make_shared<Execution>(
+        execution = std::make_shared<Execution>(
             io,
             Execution::Order{
                 .id = "exe_1",
                 .session_id = "s",
                 .language = "python",
                 .code_sha256 = {},
-                .reasoning = {}});
+                .reasoning = {},
+                .tools = lent});
         run.begin(
             {request,
              nullptr,

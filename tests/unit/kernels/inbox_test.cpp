@@ -49,6 +49,24 @@ TEST_CASE("only an input_reply without parent or with ours is the answer", "[ker
     CHECK(reply.value()->eof);
 }
 
+TEST_CASE("a question of any type has an answer of its own type", "[kernels][inbox]") {
+    LinkPair pair;
+    REQUIRE(pair.inbox.ask(pair.outbox, "my_request", R"({"a":1})"));
+    const auto asked = pair.sent();
+    CHECK(asked.header().msg_type == "my_request");
+    CHECK(asked.parse_content().value() == json{{"a", 1}});
+    const json parent{{"msg_id", asked.header().msg_id}, {"msg_type", "my_request"}};
+    (void)pair.send(Channel::kStdin, "input_reply", {{"value", "v"}}, parent);
+    CHECK_FALSE(pair.inbox.read_answer("my_reply").value());
+    (void)pair.send(
+        Channel::kStdin, "my_reply", {{"b", 1}}, {{"msg_id", "old"}, {"msg_type", "my_request"}});
+    CHECK_FALSE(pair.inbox.read_answer("my_reply").value());
+    (void)pair.send(Channel::kStdin, "my_reply", {{"b", 2}}, parent);
+    const auto answer = pair.inbox.read_answer("my_reply");
+    REQUIRE(answer.value());
+    CHECK(answer.value()->parse_content().value() == json{{"b", 2}});
+}
+
 TEST_CASE("held frames are bounded", "[kernels][inbox]") {
     LinkPair pair;
     REQUIRE(pair.inbox.request_input(pair.outbox, "", false));

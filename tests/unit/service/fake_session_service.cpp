@@ -33,6 +33,7 @@ Result<std::shared_ptr<Execution>> FakeSession::begin(ExecutionRequest request) 
     order.session_id = info_.id;
     order.reasoning = asked.reasoning;
     order.metadata = asked.metadata;
+    order.tools = asked.tools;
     executions.push_back(std::make_shared<Execution>(io_, std::move(order)));
     const auto execution = executions.back();
     execution->mark_started();

@@ -8,7 +8,8 @@
 ('ok', '3')
 """
 
-from .aio import AsyncClient, AsyncEvents, AsyncExecution, AsyncSession
+from ._aio_events import AsyncEvents
+from .aio import AsyncClient, AsyncExecution, AsyncSession
 from .checkpoints import CheckpointInfo, FileChange, Rollback
 from .client import Client, Events, Execution, Session
 from .discovery import Target, find_target

@@ -152,6 +152,7 @@ class Run:
         idempotency_key: str | None = None,
         on_disconnect: str | None = None,
         language: str | None = None,
+        tools: list[Json] | None = None,
         more: Json | None = None,
     ) -> Run:
         timeout_ms = max(1, round(timeout * 1000)) if timeout is not None else None
@@ -165,6 +166,7 @@ class Run:
             idempotency_key=idempotency_key or uuid.uuid4().hex,
             on_disconnect=on_disconnect,
             language=language,
+            tools=tools,
         )
         longest = timeout_ms if timeout_ms is not None else wall_ms or 30_000
         return cls(

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import httpx
 
 from . import _calls
+from ._aio_events import AsyncEvents
 from ._aio_http import AsyncHttp
 from ._calls import Files, Network, Run
 from ._stream import EventStream
@@ -21,46 +22,7 @@ from .errors import NotFound, ProtocolError
 from .models import Artifact, Event, ExecutionInfo, FileEntry, Limits, Result, SessionInfo
 from .processes import AsyncSessionProcesses
 from .progress import Progress, progress_of
-
-
-class AsyncEvents(AsyncIterator[Event]):
-    """The events of one execution; after the last of them, ``result`` is the whole answer.
-    Leaving it early closes the connection; the execution goes on, unless it was started with
-    ``on_disconnect="interrupt"``."""
-
-    def __init__(self, http: AsyncHttp, stream: EventStream) -> None:
-        self._stream = stream
-        self._events = http.events(stream)
-        self._result: Result | None = None
-
-    async def __anext__(self) -> Event:
-        event = await anext(self._events)
-        self._result = event.result or self._result
-        return event
-
-    async def close(self) -> None:
-        close = getattr(self._events, "aclose", None)
-        if close is not None:
-            await close()
-
-    async def __aenter__(self) -> AsyncEvents:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    @property
-    def execution_path(self) -> str | None:
-        """The path of the execution on the server, once the server has sent it."""
-        return self._stream.path
-
-    async def result(self) -> Result:
-        """The whole answer. Reads what has not been read yet."""
-        async for _ in self:
-            pass
-        if self._result is None:
-            raise ProtocolError("the execution ended without an answer")
-        return self._result
+from .tools import LentTools, Tools, take_call_async
 
 
 class AsyncExecution:
@@ -199,6 +161,7 @@ class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
         on_stdout: Callable[[str], object] | None = None,
         on_stderr: Callable[[str], object] | None = None,
         on_event: Callable[[Event], object] | None = None,
+        tools: Tools | None = None,
         check: bool = False,
         **options: Any,
     ) -> Result:
@@ -206,12 +169,14 @@ class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
 
         ``options``: ``language`` (one of the session's; its own if left out), ``stdin``, ``timeout``
         (seconds), ``files``, ``reasoning``, ``metadata``, ``idempotency_key``, ``on_disconnect``. With a callback, output is handed over as it comes.
+        ``tools``: functions that the code may call while it runs (``from cellkeep import tools``); they run here.
         ``check=True`` raises :class:`cellkeep.ExecutionFailed` unless the status is ``ok``.
         """
-        if on_stdout is None and on_stderr is None and on_event is None:
+        if on_stdout is None and on_stderr is None and on_event is None and tools is None:
             result = await self._http.send(self._run_of(code, options).whole())
         else:
-            events = self.stream(code, **options)
+            lent = LentTools(tools or ())
+            events = self.stream(code, tools=lent.wire() or None, **options)
             async for event in events:
                 if on_event is not None:
                     on_event(event)
@@ -219,6 +184,8 @@ class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
                     on_stdout(event.text)
                 if on_stderr is not None and event.type == "stderr":
                     on_stderr(event.text)
+                if event.type == "tool_call":
+                    await take_call_async(self._http, events.execution_path, event, lent)
             result = await events.result()
         return result.raise_for_status() if check else result
 

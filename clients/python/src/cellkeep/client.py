@@ -21,6 +21,7 @@ from .errors import NotFound, ProtocolError
 from .models import Artifact, Event, ExecutionInfo, FileEntry, Limits, Result, SessionInfo
 from .processes import SessionProcesses
 from .progress import Progress, progress_of
+from .tools import LentTools, Tools, take_call
 
 __all__ = ["Client", "Events", "Execution", "FileInput", "Session"]
 
@@ -187,6 +188,7 @@ class Session(SessionCheckpoints, SessionProcesses):
         on_stdout: Callable[[str], object] | None = None,
         on_stderr: Callable[[str], object] | None = None,
         on_event: Callable[[Event], object] | None = None,
+        tools: Tools | None = None,
         check: bool = False,
         **options: Any,
     ) -> Result:
@@ -194,12 +196,14 @@ class Session(SessionCheckpoints, SessionProcesses):
 
         ``options``: ``language`` (one of the session's; its own if left out), ``stdin``, ``timeout``
         (seconds), ``files``, ``reasoning``, ``metadata``, ``idempotency_key``, ``on_disconnect``. With a callback, output is handed over as it comes.
+        ``tools``: functions that the code may call while it runs (``from cellkeep import tools``); they run here.
         ``check=True`` raises :class:`cellkeep.ExecutionFailed` unless the status is ``ok``.
         """
-        if on_stdout is None and on_stderr is None and on_event is None:
+        if on_stdout is None and on_stderr is None and on_event is None and tools is None:
             result = self._http.send(self._run_of(code, options).whole())
         else:
-            events = self.stream(code, **options)
+            lent = LentTools(tools or ())
+            events = self.stream(code, tools=lent.wire() or None, **options)
             for event in events:
                 if on_event is not None:
                     on_event(event)
@@ -207,6 +211,8 @@ class Session(SessionCheckpoints, SessionProcesses):
                     on_stdout(event.text)
                 if on_stderr is not None and event.type == "stderr":
                     on_stderr(event.text)
+                if event.type == "tool_call":
+                    take_call(self._http, events.execution_path, event, lent)
             result = events.result
         return result.raise_for_status() if check else result
 

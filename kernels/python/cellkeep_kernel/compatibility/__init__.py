@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of ipykernel that notebooks import, over what is here instead of it.
+"""Packages that the code of a session can import although the environment does not have them: ``cellkeep``,
+and the names of ipykernel that notebooks import, over what is here instead of it.
 
 A real ipykernel in the environment would not find its own kernel in this process, and what it gives
 to notebooks (comms above all) would send nothing. So its name means this folder, for the code of
@@ -12,10 +13,10 @@ import sys
 
 
 class _Finder:
-    """Finds the package by its name; its modules are found in its folder as any package's."""
+    """Finds the packages by their names; their modules are found in their folders as any package's."""
 
     def find_spec(self, name, _path=None, _target=None):
-        if name != "ipykernel":
+        if name not in ("cellkeep", "ipykernel"):
             return None
         folder = os.path.join(os.path.dirname(__file__), name)
         return importlib.util.spec_from_file_location(

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tools that the caller of an execution lends to its code (protocol/tool_request.hpp).
+
+A call leaves over the link, and the code waits for the answer with its variables. The caller runs the
+tool where it likes; nothing of it is in here but its name.
+"""
+
+import json
+import sys
+import threading
+
+_CALL = "cellkeep_tool_request", "cellkeep_tool_reply"
+_LIST = "cellkeep_tool_list_request", "cellkeep_tool_list_reply"
+_FOUND_MAX = 20
+
+
+class ToolError(RuntimeError):
+    """A call that has no result. ``reason`` is ``failed`` if the tool itself said so, else why it was not
+    called: ``not_lent``, ``too_large``, ``malformed``, ``too_many_calls`` or ``no_caller``."""
+
+    def __init__(self, reason, message):
+        super().__init__(message)
+        self.reason = reason
+
+
+class _Line:
+    """The way to the caller. There is one in a process."""
+
+    def __init__(self):
+        self._host = self._stdin = None
+        self.allowed = False
+
+    def begin(self, host, stdin):
+        self._host, self._stdin = host, stdin
+
+    def ask(self, types, content):
+        if not self.allowed:
+            raise ToolError("no_caller", "Tools can be called while a cell runs, by its own process.")
+        if threading.current_thread() is not threading.main_thread():
+            raise ToolError("no_caller", "Tools can be called from the main thread only.")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        try:
+            self._host.ask(types[0], content.encode())
+        except ValueError as error:
+            raise ToolError("too_large", str(error)) from None
+        return json.loads(self._stdin.wait_for_answer(lambda: self._host.read_answer(types[1])))
+
+
+_line = _Line()
+
+
+def begin(host, stdin):
+    _line.begin(host, stdin)
+
+
+def allow(allowed):
+    _line.allowed = allowed
+
+
+def _call(name, arguments):
+    try:
+        content = json.dumps({"name": name, "arguments": arguments}, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: arguments must be JSON values: {error}") from None
+    reply = _line.ask(_CALL, content)
+    if reply.get("status") != "ok":
+        raise ToolError(reply.get("reason", "failed"), reply.get("message", ""))
+    return reply.get("result")
+
+
+def _described():
+    """What is lent to this cell, by name."""
+    return {tool["name"]: tool for tool in _line.ask(_LIST, "{}")["tools"]}
+
+
+def _explain(tool):
+    lines = [tool["description"]] if tool["description"] else []
+    schema = tool["input_schema"]
+    required = schema.get("required", ())
+    for name, kind in schema.get("properties", {}).items():
+        kind = kind if isinstance(kind, dict) else {}
+        facts = [str(kind["type"])] if "type" in kind else []
+        if name not in required:
+            facts.append("optional")
+        line = f"{name} ({', '.join(facts)})" if facts else name
+        lines.append(f"    {line}: {kind['description']}" if "description" in kind else f"    {line}")
+    return "\n".join(lines)
+
+
+class Tool:
+    """One of them, or the beginning of the names of several: ``tools.github.create_issue``."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __call__(self, /, **arguments):
+        """Waits for the answer and returns it. ToolError: there is none. KeyboardInterrupt passes through."""
+        return _call(self._name, arguments)
+
+    async def aio(self, /, **arguments):
+        """The same, to be awaited. Nothing else of the event loop runs meanwhile."""
+        return _call(self._name, arguments)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Tool(f"{self._name}.{name}")
+
+    def __dir__(self):
+        return [*super().__dir__(), *_next_names(f"{self._name}.")]
+
+    @property
+    def __doc__(self):
+        try:
+            found = _described().get(self._name)
+        except ToolError:
+            found = None
+        return _explain(found) if found else None
+
+    def __repr__(self):
+        return f"<tool {self._name}>"
+
+
+def _next_names(prefix):
+    try:
+        names = _described()
+    except ToolError:
+        return []
+    return sorted({name[len(prefix) :].split(".")[0] for name in names if name.startswith(prefix)})
+
+
+class Tools:
+    """All that are lent to the cell that runs."""
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Tool(name)
+
+    def __dir__(self):
+        return [*super().__dir__(), *_next_names("")]
+
+    def list(self):
+        """Their names."""
+        return sorted(_described())
+
+    def search(self, words):
+        """Those whose names or descriptions have all of these words: a text for each, of at most 20."""
+        wanted = words.lower().split()
+        found = []
+        for name, tool in sorted(_described().items()):
+            text = f"{name} {tool['description']}".lower()
+            if all(word in text for word in wanted):
+                found.append(f"{name}: {_explain(tool)}")
+        return found[:_FOUND_MAX]
+
+    def __repr__(self):
+        return "<tools: tools.list() names them>"
+
+
+tools = Tools()

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tool calls on the stdin channel of the kernel link: the code of an execution calls a tool that
+// the execution's caller lends. Cellkeep's own messages; no Jupyter client sees them. Each reply
+// has its request as its parent. Code asks one thing at a time: a new request means that it no
+// longer waits for the answer to an earlier one.
+#pragma once
+
+#include <string_view>
+
+namespace cellkeep::protocol {
+
+/// Content {"name": the tool's, "arguments": an object}.
+inline constexpr std::string_view kToolRequest = "cellkeep_tool_request";
+/// Content {"status": "ok", "result": any JSON}, or {"status": "error", "reason": a word of
+/// kToolRefused…, "message": one or two sentences}.
+inline constexpr std::string_view kToolReply = "cellkeep_tool_reply";
+
+/// Content {}.
+inline constexpr std::string_view kToolListRequest = "cellkeep_tool_list_request";
+/// Content {"tools": [{"name", "description", "input_schema"}, …]}.
+inline constexpr std::string_view kToolListReply = "cellkeep_tool_list_reply";
+
+inline constexpr std::string_view kToolRefusedNotLent = "not_lent";    // none is, or not this one
+inline constexpr std::string_view kToolRefusedTooLarge = "too_large";  // the arguments
+inline constexpr std::string_view kToolRefusedMalformed = "malformed";
+inline constexpr std::string_view kToolRefusedTooMany = "too_many_calls";
+inline constexpr std::string_view kToolRefusedFailed = "failed";  // the caller says why
+
+}  // namespace cellkeep::protocol
