@@ -16,7 +16,7 @@ const LAB = path.join(ROOT, 'build/environments/lab/bin');
 const TOKEN = 't0ken-of-the-tests';
 const STOCK = process.env.CELLKEEP_BROWSER_STOCK === '1';
 const START_SECONDS_MAX = 90;
-const STOP_SECONDS_MAX = 30;
+const STOP_SECONDS_MAX = 120;
 
 function binary() {
     return process.env.CELLKEEP_BINARY || path.join(ROOT, 'build/release/bin/cellkeep');
