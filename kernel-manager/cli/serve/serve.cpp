@@ -14,6 +14,7 @@
 #include "kernel-manager/cli/serve/service_setup.hpp"
 #include "kernel-manager/cli/serve/state_dir.hpp"
 #include "kernel-manager/cli/version.hpp"
+#include "kernel-manager/e2b/front.hpp"
 #include "kernel-manager/jupyter/channels/channels_front.hpp"
 #include "kernel-manager/jupyter/rest/rest_api.hpp"
 #include "kernel-manager/jupyter/zmq/zmq_front.hpp"
@@ -302,6 +303,9 @@ Status run_server(const ServePlan& plan) {
         mcp_front,
         {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()});
     mcp_endpoint.add_to(application);
+    BOOST_OUTCOME_TRY(const auto e2b_front, e2b::Front::create(io, service, plan.egress.ceiling));
+    e2b_front->add_to(application);
+    service.add_listener(e2b_front.get());
     BOOST_OUTCOME_TRY(
         Listeners listeners, Listeners::open(io, plan.listening, application, log_request));
 
