@@ -88,8 +88,13 @@ Application::Admission Application::admit(Request& request, std::string_view tar
     if (auto problem = check_head(request)) {
         return {nullptr, refuse_request(std::move(*problem), request)};
     }
-    if (auto answer = enter_base(request, target_text)) {
-        return {nullptr, std::move(*answer)};
+    if (!doorway_.by_host || !doorway_.by_host(request)) {
+        if (auto answer = enter_base(request, target_text)) {
+            return {nullptr, std::move(*answer)};
+        }
+        if (doorway_.by_header) {
+            doorway_.by_header(request);
+        }
     }
     Router::Match match = router_.match(request.method, request.target.segments);
     const bool open = match.route != nullptr && match.route->access == Access::kOpen;
@@ -143,12 +148,24 @@ std::optional<Response> Application::enter_base(
         make_problem(404, "Everything here is below " + base_.text() + "."), request);
 }
 
-std::optional<Response> Application::check_caller(Request& request) const {
+std::optional<Principal> Application::identify(const Request& request, bool& by_header) const {
+    const auto& segments = request.target.segments;
+    const auto own = segments.empty() ? credentials_.end() : credentials_.find(segments.front());
+    if (own != credentials_.end()) {
+        by_header = true;
+        return own->second(request);
+    }
     auto principal = auth_.authenticate(request);
-    const bool by_header = principal.has_value() && TokenAuth::uses_header(request);
+    by_header = principal.has_value() && TokenAuth::uses_header(request);
     if (!principal && trust_same_user_ && request.same_user_peer) {
         principal = Principal{std::string(kAdminName), Role::kAdmin};
     }
+    return principal;
+}
+
+std::optional<Response> Application::check_caller(Request& request) const {
+    bool by_header = false;
+    auto principal = identify(request, by_header);
     if (!principal) {
         return refuse_request(
             make_problem(
@@ -171,7 +188,17 @@ std::optional<Response> Application::check_caller(Request& request) const {
 }
 
 void Application::add_jupyter_prefix(std::string segment) {
-    jupyter_prefixes_.push_back(std::move(segment));
+    set_error_style(std::move(segment), [](const Request& /*request*/, Response& response) {
+        rewrite_for_jupyter(response);
+    });
+}
+
+void Application::set_error_style(std::string segment, ErrorStyle style) {
+    error_styles_.insert_or_assign(std::move(segment), std::move(style));
+}
+
+void Application::set_credentials(std::string segment, Credentials find) {
+    credentials_.insert_or_assign(std::move(segment), std::move(find));
 }
 
 void Application::set_challenge(
@@ -200,10 +227,8 @@ void Application::finish(const Request& request, Response& response) const {
     if (response.status < 400 || segments.empty()) {
         return;
     }
-    const auto found =
-        std::find(jupyter_prefixes_.begin(), jupyter_prefixes_.end(), segments.front());
-    if (found != jupyter_prefixes_.end()) {
-        rewrite_for_jupyter(response);
+    if (const auto style = error_styles_.find(segments.front()); style != error_styles_.end()) {
+        style->second(request, response);
     }
 }
 

@@ -13,6 +13,7 @@
 #include "kernel-manager/http/router.hpp"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,21 @@ class Application {
     /// That user could read the token anyway (it is in the state directory), and some clients
     /// cannot send one: nbclient's GatewayKernelClient opens its WebSocket without.
     void trust_same_user_peers() { trust_same_user_ = true; }
+
+    /// Gives a request that names its place by its host or by a header the path that other clients
+    /// would send. A path that one of them has given is not looked for below the base URL.
+    struct Doorway {
+        std::function<bool(Request&)> by_host;    // whether it has given a path
+        std::function<void(Request&)> by_header;  // of what is below the base URL
+    };
+    void set_doorway(Doorway doorway) { doorway_ = std::move(doorway); }
+    /// Who asks for addresses whose first segment is this, by credentials of their own instead of
+    /// the server's tokens. Such credentials are never a browser's by itself.
+    using Credentials = std::function<std::optional<Principal>(const Request&)>;
+    void set_credentials(std::string segment, Credentials find);
+    /// How addresses whose first segment is this answer their errors.
+    using ErrorStyle = std::function<void(const Request&, Response&)>;
+    void set_error_style(std::string segment, ErrorStyle style);
 
     /// Either a route whose captures and principal are now in the request, or the answer.
     struct Admission {
@@ -61,12 +77,15 @@ class Application {
     /// The answer to a request that has no business below the base URL, if it is one.
     std::optional<Response> enter_base(Request& request, std::string_view target_text) const;
     std::optional<Response> check_caller(Request& request) const;
+    std::optional<Principal> identify(const Request& request, bool& by_header) const;
     void add_challenge(const Request& request, Response& response) const;
 
     TokenAuth auth_;
     HostGuard hosts_;
     Router router_;
-    std::vector<std::string> jupyter_prefixes_;
+    std::map<std::string, ErrorStyle, std::less<>> error_styles_;
+    std::map<std::string, Credentials, std::less<>> credentials_;
+    Doorway doorway_;
     std::string challenged_segment_;
     std::function<std::string(const Request&)> challenge_parameters_;
     BaseUrl base_;

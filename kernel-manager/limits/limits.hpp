@@ -14,6 +14,8 @@ namespace cellkeep::session {
 
 /// Languages that run in one session, its own among them.
 inline constexpr std::size_t kSessionLanguagesMax = 8;
+/// The highest number of an interpreter beside another of its language ("python:2").
+inline constexpr unsigned kInterpreterNumberMax = 99;
 
 /// The least that a request may ask for; openapi.json says the same. Below that no interpreter
 /// starts, or an answer cannot say what happened.

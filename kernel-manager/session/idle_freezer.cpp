@@ -56,6 +56,19 @@ void IdleFreezer::wake() {
     note_use();
 }
 
+Status IdleFreezer::freeze() {
+    if (frozen_) {
+        return ok();
+    }
+    if (Status done = hooks_.freeze(); done.has_error()) {
+        (void)hooks_.thaw().has_value();  // there may be nothing to take back
+        return done;
+    }
+    frozen_ = true;
+    hooks_.changed(true);
+    return ok();
+}
+
 void IdleFreezer::stop() {
     after_ = std::chrono::milliseconds(0);
     armed_ = false;

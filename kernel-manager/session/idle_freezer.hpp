@@ -73,6 +73,8 @@ class IdleFreezer {
     void note_use();
     /// Before anything is asked of what is inside.
     void wake();
+    /// Also what is in use, and where nothing is frozen for being idle. Until wake().
+    Status freeze();
     bool frozen() const { return frozen_; }
     /// For good; what is frozen stays so.
     void stop();

@@ -165,6 +165,26 @@ json SandboxedSession::make_usage() {
         steady_clock::now());
 }
 
+Status SandboxedSession::freeze() {
+    if (closed_) {
+        return Error(ErrorCode::kConflict, "freeze: the session has ended");
+    }
+    if (!can_freeze()) {
+        return Error(
+            ErrorCode::kUnavailable,
+            "freeze: this server cannot freeze sessions",
+            "`cellkeep doctor` says what is missing.");
+    }
+    return freezer_.freeze();
+}
+
+Result<sandbox::Usage> SandboxedSession::usage() const {
+    if (closed_) {
+        return Error(ErrorCode::kConflict, "usage: the session has ended");
+    }
+    return sandbox_.usage();
+}
+
 Result<sandbox::Workspace> SandboxedSession::workspace() {
     if (closed_) {
         return Error(ErrorCode::kConflict, "files: the session has ended");

@@ -124,6 +124,9 @@ class SandboxedSession final : public ManagedSession,
     Result<sandbox::Workspace> workspace() override;
     const Inputs& inputs() const override { return setup_.mounted; }
     Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
+    Status freeze() override;
+    void wake() override { freezer_.wake(); }
+    Result<sandbox::Usage> usage() const override;
     void touch() override { life_.touch(); }
     void close(Death reason) override;
 
@@ -153,6 +156,7 @@ class SandboxedSession final : public ManagedSession,
     AutoCheckpointer::Hooks auto_checkpoint_hooks();
     SandboxWatch::Listener watch_listener();
     SessionLife::Hooks life_hooks();
+    bool can_freeze() const;
     std::chrono::seconds freeze_after() const;
     bool is_at_work() const;
     IdleFreezer::Hooks freezer_hooks();

@@ -17,17 +17,6 @@
 
 namespace cellkeep::session {
 
-namespace {
-
-bool can_freeze(const sandbox::IsolationReport& isolation) {
-    return std::any_of(
-        isolation.controls.begin(), isolation.controls.end(), [](const sandbox::Control& control) {
-            return control.name == "freeze" && control.state == sandbox::ControlState::kApplied;
-        });
-}
-
-}  // namespace
-
 KeepAlive SandboxedSession::keep_alive() {
     return [this]() -> std::shared_ptr<const void> { return weak_from_this().lock(); };
 }
@@ -293,9 +282,16 @@ SessionLife::Hooks SandboxedSession::life_hooks() {
         .end = [this](const Death& reason) { setup_.on_end_requested(reason); }};
 }
 
+bool SandboxedSession::can_freeze() const {
+    const auto& controls = sandbox_.isolation().controls;
+    return std::any_of(controls.begin(), controls.end(), [](const sandbox::Control& control) {
+        return control.name == "freeze" && control.state == sandbox::ControlState::kApplied;
+    });
+}
+
 std::chrono::seconds SandboxedSession::freeze_after() const {
     // Without a cgroup to freeze there is nothing to look for; the isolation report says why.
-    return can_freeze(sandbox_.isolation()) ? setup_.freeze_after : std::chrono::seconds(0);
+    return can_freeze() ? setup_.freeze_after : std::chrono::seconds(0);
 }
 
 bool SandboxedSession::is_at_work() const {

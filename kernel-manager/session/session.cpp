@@ -32,6 +32,14 @@ boost::asio::awaitable<Result<checkpoint::FileChanges>> Session::compare_files(
         ErrorCode::kNotFound, "against", "the session has no checkpoint " + against);
 }
 
+Status Session::freeze() {
+    return Error(ErrorCode::kUnavailable, "freeze: this session cannot be frozen");
+}
+
+Result<sandbox::Usage> Session::usage() const {
+    return Error(ErrorCode::kUnavailable, "usage: this session counts nothing");
+}
+
 Status Session::remove_checkpoint(const std::string& id) {
     return Error::in_field(
         ErrorCode::kNotFound, "checkpoint", "the session has no checkpoint " + id);

@@ -22,6 +22,7 @@
 #include "kernel-manager/session/session_update.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
+#include "sandbox/sandbox.hpp"
 #include "sandbox/workspace/workspace.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -160,6 +161,17 @@ class Session {
     virtual Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const {
         return Error(ErrorCode::kNotFound, "open(" + path + "): no input is mounted there");
     }
+
+    /// Stops every process inside, whatever it does, until a client asks something of what is
+    /// inside, or wake() is called. Returns before the last one stands still. kConflict: the
+    /// session has ended; kUnavailable: the host cannot do it, or the session's interpreter is just
+    /// being started.
+    virtual Status freeze();
+    /// What freeze() stopped goes on. Does nothing in a session that is not frozen.
+    virtual void wake() {}
+    /// What everything inside uses now. kConflict: the session has ended; else as
+    /// sandbox::Sandbox::usage().
+    virtual Result<sandbox::Usage> usage() const;
 
     /// Counts as activity for idle culling, as a request does.
     virtual void touch() = 0;

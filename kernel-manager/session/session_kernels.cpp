@@ -5,11 +5,26 @@
 #include "protocol/limits.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <utility>
 
 namespace cellkeep::session {
 
 static_assert(kSessionLanguagesMax <= sandbox::kWorkerGroupsMax);
+
+std::string language_of_interpreter(const std::string& name) {
+    const std::size_t colon = name.rfind(':');
+    if (colon == std::string::npos) {
+        return name;
+    }
+    unsigned number = 0;
+    const char* end = name.data() + name.size();
+    const auto [stop, failed] = std::from_chars(name.data() + colon + 1, end, number);
+    const bool is_number = failed == std::errc() && stop == end && name[colon + 1] != '0';
+    return is_number && number >= 2 && number <= kInterpreterNumberMax ? name.substr(0, colon)
+                                                                       : name;
+}
 
 SessionKernels::SessionKernels(const SessionSetup& setup, Hooks hooks)
     : setup_(setup), hooks_(std::move(hooks)), main_(hooks_.make(setup.spec, 0)) {}
@@ -34,7 +49,7 @@ SupervisedKernel* SessionKernels::find(const std::string& language) const {
 Result<SupervisedKernel*> SessionKernels::find_used(const std::string& language) const {
     SupervisedKernel* kernel = find(language);
     if (kernel == nullptr) {
-        return setup_.offers(language)
+        return setup_.offers(language_of_interpreter(language))
                    ? Error(ErrorCode::kConflict, "language: the session has not used " + language)
                    : setup_.refuse(language);
     }
@@ -45,7 +60,7 @@ Status SessionKernels::check(const std::string& language) const {
     if (find(language) != nullptr) {
         return ok();
     }
-    if (!setup_.offers(language)) {
+    if (!setup_.offers(language_of_interpreter(language))) {
         return setup_.refuse(language);
     }
     if (1 + further_.size() >= kSessionLanguagesMax) {
@@ -62,7 +77,8 @@ SupervisedKernel& SessionKernels::open(const std::string& language) {
     if (SupervisedKernel* kernel = find(language)) {
         return *kernel;
     }
-    KernelSpec spec = *setup_.catalog->find(language);
+    KernelSpec spec = *setup_.catalog->find(language_of_interpreter(language));
+    spec.language = language;
     const auto& network = setup_.network_env;
     spec.env.insert(spec.env.end(), network.begin(), network.end());
     main_->count_own_cpu();

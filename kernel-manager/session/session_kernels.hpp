@@ -18,6 +18,10 @@
 
 namespace cellkeep::session {
 
+/// The language of an interpreter. Beside that of its name a language may have others, which have a
+/// number behind it, from 2: "python:3". Text that is neither is given back as it is.
+std::string language_of_interpreter(const std::string& name);
+
 class SessionKernels {
  public:
     /// None is empty.

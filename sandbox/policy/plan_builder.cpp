@@ -254,6 +254,8 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
         {"/sbin", "usr/sbin"},
         {"/lib", "usr/lib"},
         {"/lib64", "usr/lib64"},
+        // Where programs that were written for other sandboxes look for their files.
+        {"/home/user", kWorkspacePath},
         {"/dev/fd", "/proc/self/fd"},
         {"/dev/stdin", "/proc/self/fd/0"},
         {"/dev/stdout", "/proc/self/fd/1"},

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What our own clients are built and tested with: a locked Python environment and two sets of locked
-# Node packages; and the environments of agents' and of MCP clients. To be sourced after environments.sh and npm.sh.
+# Node packages; and the environments of agents', MCP and E2B clients. To be sourced after environments.sh and npm.sh.
 
 # The environment of the Python client and of the contract's tests.
 make_clients_environment() {
@@ -18,6 +18,11 @@ make_agents_environment() {
 # The official MCP clients. Only the full tests need them.
 make_mcp_environment() {
     make_environment mcp "$build/environments/mcp" "$root/tests/environment/mcp/requirements.lock"
+}
+
+# E2B's clients. Only the full tests need them.
+make_e2b_environment() {
+    make_environment e2b "$build/environments/e2b" "$root/tests/environment/e2b/requirements.lock"
 }
 
 # The compiler and the type generator of the TypeScript client.

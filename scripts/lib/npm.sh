@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The locked Node packages of the JavaScript kernels, of the browser tests, of our TypeScript client, of
-# another maker's kernel for the tests, of MCP's conformance suite and of the documentation's viewer, made as
+# another maker's kernel for the tests, of MCP's conformance suite, of E2B's clients and of the documentation's viewer, made as
 # environments.sh makes Python's: exactly what package-lock.json names, hashes checked, a stamp written last. No browser is
 # downloaded; the tests drive Debian's Chromium.
 
@@ -68,6 +68,11 @@ make_kernels_node_environment() {
 # The Model Context Protocol's conformance suite, and a Node.js that is new enough for it.
 make_mcp_node_environment() {
     make_node_packages mcp-node "$root/tests/environment/mcp/node" "$build/environments/mcp-node"
+}
+
+# E2B's clients for TypeScript, and a Node.js that is new enough for them.
+make_e2b_node_environment() {
+    make_node_packages e2b-node "$root/tests/environment/e2b/node" "$build/environments/e2b-node"
 }
 
 # The viewer of the API's documentation, which the build puts into the program.

@@ -114,9 +114,14 @@ ROOMS = (
         (MANAGER + "service", MANAGER + "http"),
     ),
     Room(
+        MANAGER + "e2b",
+        "E2B's protocol: sandboxes, commands, files and code for its own clients",
+        (MANAGER + "service", MANAGER + "http"),
+    ),
+    Room(
         MANAGER + "cli",
         "the program `cellkeep`, which puts everything together",
-        (MANAGER + "api", MANAGER + "jupyter", MANAGER + "mcp", MANAGER + "image"),
+        (MANAGER + "api", MANAGER + "jupyter", MANAGER + "mcp", MANAGER + "e2b", MANAGER + "image"),
     ),
 )
 

@@ -48,7 +48,9 @@ Result<std::unique_ptr<Fronts>> Fronts::create(
     session::Service& service,
     const OpenedStore& opened) {
     BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
-    return std::unique_ptr<Fronts>(new Fronts(io, plan, service, opened, std::move(rest)));
+    BOOST_OUTCOME_TRY(auto e2b_front, e2b::Front::create(io, service, plan.egress.ceiling));
+    return std::unique_ptr<Fronts>(
+        new Fronts(io, plan, service, opened, std::move(rest), std::move(e2b_front)));
 }
 
 Fronts::Fronts(
@@ -56,7 +58,8 @@ Fronts::Fronts(
     const ServePlan& plan,
     session::Service& service,
     const OpenedStore& opened,
-    jupyter::RestConfig rest)
+    jupyter::RestConfig rest,
+    std::unique_ptr<e2b::Front> e2b_front)
     : history_(opened.store.get(), opened.trouble),
       application_(make_application(plan.listening, plan.token, plan.principals)),
       routes_(service, history_, version_text()),
@@ -65,13 +68,16 @@ Fronts::Fronts(
       mcp_front_(io, service, version_text()),
       mcp_endpoint_(
           mcp_front_,
-          {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()}) {
+          {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()}),
+      e2b_front_(std::move(e2b_front)) {
     service.add_listener(&history_);
     service.add_listener(&channels_);
     routes_.add_to(application_.router());
     rest_api_.add_to(application_);
     channels_.add_to(application_.router());
     mcp_endpoint_.add_to(application_);
+    e2b_front_->add_to(application_);
+    service.add_listener(e2b_front_.get());
 }
 
 }  // namespace cellkeep::cli

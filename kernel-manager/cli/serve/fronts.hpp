@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What answers the clients of one server over HTTP and WebSocket: the session API with its history,
-// Jupyter's REST API and channels, MCP. Each is a thin front end on the session service.
+// Jupyter's REST API and channels, MCP, E2B's protocol. Each is a thin front end on the session
+// service.
 #pragma once
 
 #include "kernel-manager/api/history.hpp"
 #include "kernel-manager/api/routes/routes.hpp"
 #include "kernel-manager/cli/serve/serve_plan.hpp"
+#include "kernel-manager/e2b/front.hpp"
 #include "kernel-manager/http/application.hpp"
 #include "kernel-manager/jupyter/channels/channels_front.hpp"
 #include "kernel-manager/jupyter/rest/rest_api.hpp"
@@ -32,7 +34,8 @@ struct OpenedStore {
 /// Runs on the loop's thread. Everything passed in outlives it.
 class Fronts {
  public:
-    /// Fails if the plan names a default kernel that the service does not have.
+    /// Fails if the plan names a default kernel that the service does not have, or as
+    /// e2b::Front::create().
     static Result<std::unique_ptr<Fronts>> create(
         boost::asio::io_context& io,
         const ServePlan& plan,
@@ -51,7 +54,8 @@ class Fronts {
         const ServePlan& plan,
         session::Service& service,
         const OpenedStore& opened,
-        jupyter::RestConfig rest);
+        jupyter::RestConfig rest,
+        std::unique_ptr<e2b::Front> e2b_front);
 
     api::History history_;
     http::Application application_;
@@ -60,6 +64,7 @@ class Fronts {
     jupyter::ChannelsFront channels_;
     mcp::Front mcp_front_;
     mcp::HttpEndpoint mcp_endpoint_;
+    std::unique_ptr<e2b::Front> e2b_front_;
 };
 
 }  // namespace cellkeep::cli

@@ -49,6 +49,10 @@ std::optional<Principal> TokenAuth::find(std::string_view token) const {
 }
 
 bool TokenAuth::uses_header(const Request& request) {
+    return has_authorization(request) || request.headers.find("X-API-Key") != nullptr;
+}
+
+bool TokenAuth::has_authorization(const Request& request) {
     const std::string* header = request.headers.find("Authorization");
     if (header == nullptr) {
         return false;
@@ -59,7 +63,7 @@ bool TokenAuth::uses_header(const Request& request) {
 
 std::optional<Principal> TokenAuth::authenticate(const Request& request) const {
     std::string given;
-    if (uses_header(request)) {
+    if (has_authorization(request)) {
         const std::string_view text = trim(request.headers.get("Authorization"));
         const std::size_t space = text.find(' ');
         if (space == std::string_view::npos) {
@@ -70,6 +74,8 @@ std::optional<Principal> TokenAuth::authenticate(const Request& request) const {
             return std::nullopt;
         }
         given = trim(text.substr(space + 1));
+    } else if (const std::string* key = request.headers.find("X-API-Key")) {
+        given = trim(*key);
     } else {
         given = request.target.find_query("token").value_or("");
     }
@@ -87,9 +93,17 @@ bool HostGuard::allows(std::string_view host_header) const {
         return true;
     }
     const auto host = host_of(host_header);
-    return host && std::any_of(names_.begin(), names_.end(), [host](const std::string& name) {
-               return equals_ignoring_case(*host, name);
-           });
+    if (!host || knows(*host)) {
+        return host.has_value();
+    }
+    const auto sandbox = split_sandbox_host(*host);
+    return sandbox && knows(sandbox->name);
+}
+
+bool HostGuard::knows(std::string_view host) const {
+    return std::any_of(names_.begin(), names_.end(), [host](const std::string& name) {
+        return equals_ignoring_case(host, name);
+    });
 }
 
 }  // namespace cellkeep::http

@@ -36,14 +36,17 @@ class TokenAuth {
     /// limits::kTokenBytesMin is none of theirs, whatever its digest.
     explicit TokenAuth(std::string_view token, std::vector<NamedToken> named = {});
     /// `Authorization: Bearer T` or `token T` (scheme without case, RFC 9110, section 11.1), or
-    /// ?token=T. A wrong Authorization header is not rescued by a right query; one with a scheme
-    /// and nothing behind it counts as none (jupyter_server's gateway client sends "token ").
+    /// `X-API-Key: T`, or ?token=T: the first of them that is there decides alone, so that a wrong
+    /// header is not rescued by a right query. An Authorization header with a scheme and nothing
+    /// behind it counts as none (jupyter_server's gateway client sends "token ").
     /// Returns nullopt if the token is missing or unknown.
     std::optional<Principal> authenticate(const Request& request) const;
-    /// Whether the request has an Authorization header, which then decides alone.
+    /// Whether the request has one of the two headers. No page of another origin can send either
+    /// without asking first (Fetch standard, "CORS-safelisted request-header").
     static bool uses_header(const Request& request);
 
  private:
+    static bool has_authorization(const Request& request);
     std::optional<Principal> find(std::string_view token) const;
 
     TokenDigest admin_;
@@ -54,12 +57,15 @@ class HostGuard {
  public:
     /// Everything passes (a server that listens beyond loopback).
     HostGuard() = default;
-    /// localhost, 127.0.0.1, [::1] and the names given, with any port.
+    /// localhost, 127.0.0.1, [::1] and the names given, with any port, and what stands below one of
+    /// them as split_sandbox_host() has it.
     explicit HostGuard(std::vector<std::string> names);
     /// False for a malformed field too, unless everything passes.
     bool allows(std::string_view host_header) const;
 
  private:
+    bool knows(std::string_view host) const;
+
     bool enforced_ = false;
     std::vector<std::string> names_;
 };

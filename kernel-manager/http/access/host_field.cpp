@@ -57,6 +57,25 @@ std::optional<std::string_view> host_of(std::string_view field) {
     return field.substr(0, end);
 }
 
+std::optional<SandboxHost> split_sandbox_host(std::string_view host) {
+    const std::size_t dash = host.find('-');
+    const std::size_t dot = host.find('.');
+    if (dash == std::string_view::npos || dot == std::string_view::npos || dot < dash + 2 ||
+        dot + 1 == host.size() || host.starts_with('0')) {
+        return std::nullopt;
+    }
+    SandboxHost parts{0, host.substr(dash + 1, dot - dash - 1), host.substr(dot + 1)};
+    const char* end = host.data() + dash;
+    const auto [stop, failed] = std::from_chars(host.data(), end, parts.port);
+    const bool plain = has_only(parts.id, [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    });
+    if (failed != std::errc() || stop != end || !plain) {
+        return std::nullopt;
+    }
+    return parts;
+}
+
 std::optional<std::string> host_fault(const Headers& headers, std::string_view authority) {
     const auto& fields = headers.all();
     const auto count = std::count_if(fields.begin(), fields.end(), [](const auto& field) {

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/e2b/control/control_routes.hpp"
+
+#include "kernel-manager/e2b/control/sandbox_answer.hpp"
+#include "kernel-manager/e2b/control/sandbox_page.hpp"
+#include "kernel-manager/e2b/limits.hpp"
+#include "kernel-manager/e2b/wire/error_style.hpp"
+#include "kernel-manager/e2b/wire/fields.hpp"
+#include "kernel-manager/e2b/wire/sandbox_place.hpp"
+#include "kernel-manager/http/message/problem.hpp"
+#include "kernel-manager/session/session_update.hpp"
+#include "protocol/sha256.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace cellkeep::e2b {
+
+namespace {
+
+using Answer = boost::asio::awaitable<http::Response>;
+
+http::Response refuse(const Error& error) {
+    // A thing that this server does not have is not there later either.
+    if (error.code() == ErrorCode::kUnavailable && error.message().starts_with("This server")) {
+        return http::to_response(http::make_problem(501, error.message()));
+    }
+    return http::to_response(http::problem_from(error));
+}
+
+http::Response no_sandbox(const http::Request& request) {
+    return http::to_response(
+        http::make_problem(404, "sandbox " + request.capture("id") + " not found"));
+}
+
+/// Why a repeated request gets no sandbox; the clients know the name.
+http::Response refuse_repeat(int status, const char* error_code, const char* detail) {
+    http::Problem problem = http::make_problem(status, detail);
+    problem.extensions["error_code"] = error_code;
+    return http::to_response(problem);
+}
+
+struct MissingPart {
+    const char* method;
+    const char* pattern;
+    const char* detail;
+};
+
+constexpr const char* kNoTemplates =
+    "This server builds no templates. Create sandboxes from one of its own: base, "
+    "code-interpreter-v1, or the name of a language; what programs need is installed by the "
+    "operator (cellkeep image build) or inside with pip.";
+constexpr const char* kNoVolumes = "This server has no volumes. Write the files into the sandbox.";
+constexpr const char* kNoSnapshots =
+    "This server makes no snapshots for this API. Sessions have checkpoints: POST "
+    "/v1/sessions/{id}/checkpoints.";
+constexpr const char* kNoForks =
+    "This server forks no sandboxes for this API. Sessions have checkpoints: POST "
+    "/v1/sessions/{id}/checkpoints.";
+constexpr const char* kNoSecrets =
+    "This server keeps no secrets for this API. The operator names them: cellkeep serve --secret.";
+
+constexpr std::array kMissing = {
+    MissingPart{"POST", "/templates", kNoTemplates},
+    MissingPart{"POST", "/v2/templates", kNoTemplates},
+    MissingPart{"POST", "/v3/templates", kNoTemplates},
+    MissingPart{"GET", "/templates/{name}", kNoTemplates},
+    MissingPart{"PATCH", "/templates/{name}", kNoTemplates},
+    MissingPart{"DELETE", "/templates/{name}", kNoTemplates},
+    MissingPart{"POST", "/templates/{name}", kNoTemplates},
+    MissingPart{"GET", "/templates/{name}/{rest...}", kNoTemplates},
+    MissingPart{"POST", "/templates/{name}/{rest...}", kNoTemplates},
+    MissingPart{"POST", "/v2/templates/{name}/{rest...}", kNoTemplates},
+    MissingPart{"GET", "/volumes", kNoVolumes},
+    MissingPart{"POST", "/volumes", kNoVolumes},
+    MissingPart{"GET", "/volumes/{rest...}", kNoVolumes},
+    MissingPart{"DELETE", "/volumes/{rest...}", kNoVolumes},
+    MissingPart{"GET", "/snapshots", kNoSnapshots},
+    MissingPart{"POST", "/sandboxes/{id}/snapshots", kNoSnapshots},
+    MissingPart{"POST", "/sandboxes/{id}/fork", kNoForks},
+    MissingPart{"GET", "/secrets", kNoSecrets},
+    MissingPart{"POST", "/secrets", kNoSecrets},
+    MissingPart{"DELETE", "/secrets/{rest...}", kNoSecrets},
+};
+
+}  // namespace
+
+ControlRoutes::ControlRoutes(
+    session::SessionService& service,
+    SandboxBook& book,
+    const SandboxTokens& tokens,
+    std::vector<egress::AllowedHost> reachable)
+    : service_(service), book_(book), tokens_(tokens), reachable_(std::move(reachable)) {}
+
+http::Handler ControlRoutes::with_sandbox(
+    Answer (ControlRoutes::*member)(http::Request&, Session)) {
+    return [this, member](http::Request& request) -> Answer {
+        Session session = book_.find(request.principal, request.capture("id"));
+        if (session == nullptr) {
+            co_return no_sandbox(request);
+        }
+        http::Response answer = co_await (this->*member)(request, std::move(session));
+        co_return answer;
+    };
+}
+
+void ControlRoutes::add_to(http::Router& router) {
+    using http::Access;
+    const auto whole = [this](auto member) {
+        return [this, member](http::Request& request) { return (this->*member)(request); };
+    };
+    const std::string one = "/sandboxes/{id}";
+    router.add({Access::kChange, "POST", "/sandboxes", whole(&ControlRoutes::create)});
+    router.add({Access::kChange, "POST", "/v2/sandboxes", whole(&ControlRoutes::create)});
+    router.add({Access::kRead, "GET", "/sandboxes", whole(&ControlRoutes::list)});
+    router.add({Access::kRead, "GET", "/v2/sandboxes", whole(&ControlRoutes::list)});
+    router.add({Access::kRead, "GET", "/sandboxes/metrics", whole(&ControlRoutes::list_metrics)});
+    router.add(
+        {Access::kRead,
+         "GET",
+         "/templates/aliases/{alias...}",
+         whole(&ControlRoutes::find_template)});
+    const auto add = [&](Access access, const char* method, std::string path, auto member) {
+        router.add({access, method, std::move(path), with_sandbox(member)});
+    };
+    // The answer holds a token: nothing for those who may only read.
+    add(Access::kChange, "GET", one, &ControlRoutes::get);
+    add(Access::kChange, "DELETE", one, &ControlRoutes::remove);
+    add(Access::kChange, "POST", one + "/timeout", &ControlRoutes::set_timeout);
+    add(Access::kChange, "POST", one + "/pause", &ControlRoutes::pause);
+    for (const char* path : {"/connect", "/resume"}) {
+        add(Access::kChange, "POST", one + path, &ControlRoutes::connect);
+    }
+    add(Access::kChange, "POST", "/v2" + one + "/connect", &ControlRoutes::connect);
+    add(Access::kRead, "GET", one + "/metrics", &ControlRoutes::metrics);
+    add(Access::kChange, "PUT", one + "/network", &ControlRoutes::set_network);
+    add_missing(router);
+}
+
+void ControlRoutes::add_missing(http::Router& router) const {
+    for (const MissingPart& part : kMissing) {
+        const bool reads = std::string_view(part.method) == "GET";
+        router.add(
+            {reads ? http::Access::kRead : http::Access::kChange,
+             part.method,
+             part.pattern,
+             [detail = part.detail](http::Request& /*request*/) -> Answer {
+                 co_return http::to_response(http::make_problem(501, detail));
+             }});
+    }
+}
+
+Offer ControlRoutes::offer() const {
+    return {service_.languages(), service_.ceilings(), reachable_};
+}
+
+State ControlRoutes::state_of(const session::Session& session) const {
+    return book_.is_paused(session) ? State::kPaused : State::kRunning;
+}
+
+http::Response ControlRoutes::created(
+    const http::Request& request, const session::Session& session) const {
+    return http::make_json(
+        201, created_json(session, book_.record(session.id()), tokens_, domain_of(request)));
+}
+
+ControlRoutes::Answer ControlRoutes::create(http::Request& request) {
+    const auto body = parse_body(request);
+    if (body.has_error()) {
+        co_return refuse(body.error());
+    }
+    auto order = parse_sandbox_order(body.value(), offer());
+    if (order.has_error()) {
+        co_return refuse(order.error());
+    }
+    const std::string* key = request.headers.find("Idempotency-Key");
+    if (key == nullptr) {
+        http::Response made = co_await create_new(request, std::move(order).value(), std::string());
+        co_return made;
+    }
+    if (!Idempotency::is_key(*key)) {
+        co_return http::to_response(http::make_problem(
+            400, "Idempotency-Key must be 1 to 255 of the characters a to z, 0 to 9 and -."));
+    }
+    const std::string name = request.principal.name + "\n" + *key;
+    const std::string digest = protocol::sha256_hex(request.body);
+    const Idempotency::Known* known = idempotency_.find(name);
+    const auto before = known == nullptr ? nullptr : service_.find(known->session_id);
+    if (known != nullptr && known->request != digest) {
+        co_return refuse_repeat(
+            422,
+            "idempotency_request_mismatch",
+            "This Idempotency-Key came with another request before.");
+    }
+    if (known != nullptr && known->session_id.empty()) {
+        co_return refuse_repeat(
+            409, "idempotency_in_progress", "The sandbox of this Idempotency-Key is being made.");
+    }
+    if (before != nullptr) {
+        co_return created(request, *before);
+    }
+    idempotency_.forget(name);
+    idempotency_.begin(name, digest);
+    http::Response made = co_await create_new(request, std::move(order).value(), name);
+    co_return made;
+}
+
+ControlRoutes::Answer ControlRoutes::create_new(
+    http::Request& request, SandboxOrder order, std::string key) {
+    order.options.owner = request.principal.name;
+    const auto made = co_await service_.create(std::move(order.options));
+    if (made.has_error()) {
+        idempotency_.forget(key);
+        co_return refuse(made.error());
+    }
+    const std::string& id = made.value()->id();
+    idempotency_.finish(key, id);
+    book_.keep(id, std::move(order.record));
+    book_.set_end(id, order.timeout);
+    co_return created(request, *made.value());
+}
+
+ControlRoutes::Answer ControlRoutes::list(http::Request& request) {
+    const auto query = parse_page_query(request.target);
+    if (query.has_error()) {
+        co_return refuse(query.error());
+    }
+    std::vector<ListedSandbox> found;
+    for (const auto& session : service_.list()) {
+        ListedSandbox one{session->info(), book_.record(session->id()), state_of(*session)};
+        if (http::may_see(request.principal, one.info.owner) && matches(query.value(), one)) {
+            found.push_back(std::move(one));
+        }
+    }
+    const Page page = take_page(query.value(), std::move(found));
+    nlohmann::json sandboxes = nlohmann::json::array();
+    for (const ListedSandbox& one : page.sandboxes) {
+        sandboxes.push_back(listed_json(one.info, one.record, one.state));
+    }
+    http::Response response = http::make_json(200, sandboxes);
+    if (!page.next.empty()) {
+        response.headers.add("X-Next-Token", page.next);
+    }
+    co_return response;
+}
+
+ControlRoutes::Answer ControlRoutes::list_metrics(http::Request& request) {
+    std::string ids = request.target.find_query("sandbox_ids").value_or("");
+    nlohmann::json all = nlohmann::json::object();
+    std::size_t count = 0;
+    while (!ids.empty() && ++count <= kPageSandboxesMax) {
+        const std::size_t comma = std::min(ids.find(','), ids.size());
+        const std::string id = ids.substr(0, comma);
+        ids.erase(0, comma + 1);
+        const Session session = book_.find(request.principal, id);
+        if (session == nullptr) {
+            continue;
+        }
+        auto metrics = metrics_json(*session, book_.record_of(session->id()));
+        if (metrics.has_value()) {
+            all[id] = std::move(metrics).value();
+        }
+    }
+    co_return http::make_json(200, {{"sandboxes", std::move(all)}});
+}
+
+ControlRoutes::Answer ControlRoutes::get(http::Request& request, Session session) {
+    co_return http::make_json(
+        200,
+        detail_json(
+            session->info(),
+            book_.record(session->id()),
+            state_of(*session),
+            tokens_,
+            domain_of(request)));
+}
+
+ControlRoutes::Answer ControlRoutes::remove(http::Request& request, Session session) {
+    const Status removed = service_.remove(session->id());
+    if (removed.has_error()) {
+        co_return removed.error().code() == ErrorCode::kNotFound ? no_sandbox(request)
+                                                                 : refuse(removed.error());
+    }
+    co_await service_.wait_until_gone(session->id());
+    co_return http::make_empty(204);
+}
+
+ControlRoutes::Answer ControlRoutes::set_timeout(http::Request& request, Session session) {
+    const auto body = parse_body(request);
+    if (body.has_error()) {
+        co_return refuse(body.error());
+    }
+    const auto timeout = parse_timeout(body.value(), service_.ceilings());
+    if (timeout.has_error()) {
+        co_return refuse(timeout.error());
+    }
+    if (!timeout.value()) {
+        co_return http::to_response(http::make_problem(400, "\"timeout\" is required."));
+    }
+    session->touch();
+    book_.set_end(session->id(), *timeout.value());
+    co_return http::make_empty(204);
+}
+
+ControlRoutes::Answer ControlRoutes::pause(http::Request& request, Session session) {
+    const auto body = parse_body(request);
+    if (body.has_error()) {
+        co_return refuse(body.error());
+    }
+    Fields fields(body.value());
+    if (!fields.boolean("memory").value_or(true)) {
+        co_return refuse(
+            {ErrorCode::kUnavailable,
+             "This server pauses a sandbox with its memory: leave out \"memory\"."});
+    }
+    if (!fields.good()) {
+        co_return refuse(fields.error());
+    }
+    const Status paused = book_.pause(*session);
+    co_return paused.has_error() ? refuse(paused.error()) : http::make_empty(204);
+}
+
+ControlRoutes::Answer ControlRoutes::connect(http::Request& request, Session session) {
+    const auto body = parse_body(request);
+    if (body.has_error()) {
+        co_return refuse(body.error());
+    }
+    const auto timeout = parse_timeout(body.value(), service_.ceilings());
+    if (timeout.has_error()) {
+        co_return refuse(timeout.error());
+    }
+    session->touch();
+    const bool resumed = book_.resume(*session);
+    const SandboxRecord known = book_.record(session->id());
+    const auto wanted = SandboxRecord::Clock::now() + timeout.value().value_or(kTimeoutDefault);
+    // It prolongs a sandbox's life and never shortens it. A session without an end keeps none.
+    if (resumed || (known.ends_at && *known.ends_at < wanted)) {
+        book_.set_end(session->id(), timeout.value().value_or(kTimeoutDefault));
+    }
+    http::Response response = created(request, *session);
+    response.status = resumed ? 201 : 200;
+    co_return response;
+}
+
+ControlRoutes::Answer ControlRoutes::metrics(http::Request& /*request*/, Session session) {
+    auto metrics = metrics_json(*session, book_.record_of(session->id()));
+    if (metrics.has_error()) {
+        co_return refuse(metrics.error());
+    }
+    nlohmann::json list = nlohmann::json::array();
+    list.push_back(std::move(metrics).value());
+    co_return http::make_json(200, list);
+}
+
+ControlRoutes::Answer ControlRoutes::set_network(http::Request& request, Session session) {
+    auto body = parse_body(request);
+    if (body.has_error()) {
+        co_return refuse(body.error());
+    }
+    nlohmann::json wanted = {{"network", std::move(body).value()}};
+    if (wanted["network"].is_object() && wanted["network"].contains("allow_internet_access")) {
+        wanted["allow_internet_access"] = wanted["network"]["allow_internet_access"];
+    }
+    auto network = parse_network(wanted, offer());
+    if (network.has_error()) {
+        co_return refuse(network.error());
+    }
+    session::SessionUpdate update;
+    update.network = std::move(network).value();
+    const bool had_none = session->info().network.mode == egress::NetworkMode::kNone;
+    // A session keeps its kind of network: a proxy that lets nothing through is as good as none.
+    if (had_none && update.network->mode == egress::NetworkMode::kNone) {
+        co_return http::make_empty(204);
+    }
+    update.network->mode = egress::NetworkMode::kAllowlist;
+    const Status updated = session->update(update);
+    co_return updated.has_error() ? refuse(updated.error()) : http::make_empty(204);
+}
+
+ControlRoutes::Answer ControlRoutes::find_template(http::Request& request) {
+    const std::string name = request.capture("alias");
+    const auto language = language_of_template(name, service_.languages());
+    if (!language) {
+        co_return http::to_response(http::make_problem(
+            404,
+            "template '" + name +
+                "' not found. This server has: " + template_names(service_.languages()) + "."));
+    }
+    co_return http::make_json(200, {{"templateID", name}, {"public", false}});
+}
+
+}  // namespace cellkeep::e2b

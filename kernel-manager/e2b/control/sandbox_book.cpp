@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/e2b/control/sandbox_book.hpp"
+
+#include "kernel-manager/e2b/wire/sandbox_place.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::e2b {
+
+using Clock = SandboxRecord::Clock;
+
+// It outlives the io_context's work: nothing has to be kept alive for the alarm.
+SandboxBook::SandboxBook(boost::asio::io_context& io, session::SessionService& service)
+    : service_(service), alarm_(io, [] { return std::make_shared<const int>(0); }) {}
+
+Status SandboxBook::on_session_created(const std::shared_ptr<session::Session>& /*session*/) {
+    return ok();
+}
+
+void SandboxBook::on_session_closed(const std::string& session_id) {
+    records_.erase(session_id);
+    // An alarm that is set keeps a server that stops from coming to its end.
+    set_alarm();
+}
+
+SandboxBook::SessionPtr SandboxBook::find(
+    const http::Principal& principal, std::string_view sandbox_id) const {
+    const auto id = session_id_of(sandbox_id);
+    auto session = id ? service_.find(*id) : nullptr;
+    const bool visible = session != nullptr && http::may_see(principal, session->info().owner);
+    return visible ? session : nullptr;
+}
+
+void SandboxBook::keep(const std::string& session_id, SandboxRecord record) {
+    records_.insert_or_assign(session_id, std::move(record));
+    set_alarm();
+}
+
+SandboxRecord SandboxBook::record(const std::string& session_id) const {
+    const auto found = records_.find(session_id);
+    return found == records_.end() ? SandboxRecord{} : found->second;
+}
+
+void SandboxBook::set_end(const std::string& session_id, std::chrono::seconds timeout) {
+    records_[session_id].ends_at = Clock::now() + timeout;
+    set_alarm();
+}
+
+Status SandboxBook::pause(session::Session& session) {
+    if (is_paused(session)) {
+        return Error(ErrorCode::kConflict, "The sandbox is paused already.");
+    }
+    BOOST_OUTCOME_TRY(session.freeze());
+    SandboxRecord& record = records_[session.id()];
+    record.paused = true;
+    // Paused time does not count; a client that resumes it says how long it lives from then on.
+    record.ends_at.reset();
+    return ok();
+}
+
+bool SandboxBook::resume(session::Session& session) {
+    const bool paused = is_paused(session);
+    if (const auto found = records_.find(session.id()); found != records_.end()) {
+        found->second.paused = false;
+    }
+    session.wake();
+    return paused;
+}
+
+bool SandboxBook::is_paused(const session::Session& session) const {
+    const auto found = records_.find(session.id());
+    return found != records_.end() && found->second.paused && session.info().frozen;
+}
+
+void SandboxBook::set_alarm() {
+    std::optional<Clock::time_point> first;
+    for (const auto& [id, record] : records_) {
+        if (record.ends_at && (!first || *record.ends_at < *first)) {
+            first = record.ends_at;
+        }
+    }
+    if (!first) {
+        alarm_.cancel();
+        return;
+    }
+    const auto wait = std::max(*first - Clock::now(), Clock::duration::zero());
+    alarm_.set_after(wait, [this] { end_due(); });
+}
+
+void SandboxBook::end_due() {
+    const auto now = Clock::now();
+    std::vector<std::string> due;
+    for (const auto& [id, record] : records_) {
+        if (record.ends_at && *record.ends_at <= now) {
+            due.push_back(id);
+        }
+    }
+    for (const std::string& id : due) {
+        end_one(id);
+    }
+    set_alarm();
+}
+
+void SandboxBook::end_one(const std::string& session_id) {
+    SandboxRecord& record = records_[session_id];
+    record.ends_at.reset();
+    const SessionPtr session = service_.find(session_id);
+    if (session == nullptr) {
+        records_.erase(session_id);
+        return;
+    }
+    if (record.pause_at_end && pause(*session).has_value()) {
+        return;
+    }
+    // Ignored: it may have ended meanwhile.
+    (void)service_.remove(session_id);
+}
+
+}  // namespace cellkeep::e2b

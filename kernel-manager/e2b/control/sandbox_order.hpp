@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What E2B's clients ask for when they create a sandbox, as a session and a record. Pure.
+#pragma once
+
+#include "kernel-manager/e2b/control/sandbox_book.hpp"
+#include "kernel-manager/egress/network_policy.hpp"
+#include "kernel-manager/limits/limits.hpp"
+#include "kernel-manager/session/session_options.hpp"
+#include "protocol/support/result.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cellkeep::e2b {
+
+/// What this server has for them.
+struct Offer {
+    std::vector<std::string> languages;
+    session::LimitCeilings ceilings;
+    /// What the operator lets sessions reach at most: what E2B calls internet access.
+    std::vector<egress::AllowedHost> reachable;
+};
+
+struct SandboxOrder {
+    session::SessionOptions options;  // without an owner
+    SandboxRecord record;             // without ends_at
+    std::chrono::seconds timeout{0};
+};
+
+/// The language of a template: its own for one that is called as a language, "python" for E2B's
+/// base and code interpreter. Without a value: there is no such template. A tag behind a colon is
+/// left out.
+std::optional<std::string> language_of_template(
+    std::string_view name, const std::vector<std::string>& languages);
+/// The names that language_of_template() knows, for people.
+std::string template_names(const std::vector<std::string>& languages);
+
+/// kInvalidArgument; kNotFound: no such template; kUnavailable: something that this server does not
+/// offer, with what to do instead.
+Result<SandboxOrder> parse_sandbox_order(const nlohmann::json& body, const Offer& offer);
+/// What a body says of the network: nothing is said, or which of the reachable. As above.
+Result<egress::NetworkPolicy> parse_network(const nlohmann::json& body, const Offer& offer);
+/// The member "timeout" in seconds. kInvalidArgument beyond the server's ceiling.
+Result<std::optional<std::chrono::seconds>> parse_timeout(
+    const nlohmann::json& body, const session::LimitCeilings& ceilings);
+
+}  // namespace cellkeep::e2b

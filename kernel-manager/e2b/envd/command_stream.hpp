@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a command says, as the messages of an answer of process.Process. io_context thread only.
+#pragma once
+
+#include "kernel-manager/http/message/request.hpp"
+#include "kernel-manager/http/message/response.hpp"
+#include "kernel-manager/process/command.hpp"
+#include "kernel-manager/session/session.hpp"
+#include "protocol/support/result.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace cellkeep::e2b {
+
+/// A stream that ends with this error at once: streams have status 200, however they end.
+http::Response fail_stream(const Error& error);
+/// Its start, its output behind this place, and its end. A client that goes ends nothing.
+http::Response follow_command(
+    const http::Request& request, std::shared_ptr<process::Command> command, std::uint64_t after);
+
+/// The time that the client gives the command (Connect-Timeout-Ms), nullopt: as long as it likes.
+std::optional<std::chrono::milliseconds> asked_time(const http::Request& request);
+/// Kills the command when its time is over, also if nobody follows it any more.
+void limit_command(
+    const boost::asio::any_io_executor& executor,
+    const std::shared_ptr<session::Session>& session,
+    const std::shared_ptr<process::Command>& command,
+    std::optional<std::chrono::milliseconds> time);
+
+}  // namespace cellkeep::e2b

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/e2b/envd/file_routes.hpp"
+
+#include "kernel-manager/e2b/control/sandbox_answer.hpp"
+#include "kernel-manager/e2b/envd/file_upload.hpp"
+#include "kernel-manager/e2b/envd/guest_path.hpp"
+#include "kernel-manager/e2b/wire/rpc.hpp"
+#include "kernel-manager/execution/artifacts/media_type.hpp"
+#include "kernel-manager/http/message/problem.hpp"
+#include "kernel-manager/http/message/range.hpp"
+#include "protocol/limits.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace cellkeep::e2b {
+
+namespace {
+
+using Answer = boost::asio::awaitable<http::Response>;
+
+/// A signed address whose time is over; the wrong ones were refused before.
+std::optional<http::Response> refuse_expired(
+    const http::Request& request, const session::Session& session, const SandboxTokens& tokens) {
+    const auto use = signed_use_of(request);
+    const bool expired =
+        use && tokens.check(session.id(), *use, std::chrono::system_clock::now()) ==
+                   SandboxTokens::Verdict::kExpired;
+    if (!expired || request.headers.find("X-Access-Token") != nullptr) {
+        return std::nullopt;
+    }
+    // The clients' own tests look for these words.
+    return http::to_response(http::make_problem(401, "signature is already expired"));
+}
+
+http::Response file_answer(
+    const http::Request& request, const GuestPath& path, sandbox::Workspace::OpenedFile file) {
+    const http::RangeAnswer range = http::select_range(request.headers.get("Range"), file.bytes);
+    const std::string size = std::to_string(file.bytes);
+    if (range.outcome == http::RangeOutcome::kNotSatisfiable) {
+        http::Response refused =
+            http::to_response(http::make_problem(416, "The file has " + size + " bytes."));
+        refused.headers.add("Content-Range", "bytes */" + size);
+        return refused;
+    }
+    http::Response response;
+    response.headers.add("Content-Type", std::string(session::media_type_of(path.inside)));
+    response.headers.add("Accept-Ranges", "bytes");
+    // The bytes are the guest's: no browser may run them in this server's origin.
+    response.headers.add("Content-Disposition", "attachment");
+    response.headers.add("Content-Security-Policy", "sandbox; default-src 'none'");
+    if (range.outcome == http::RangeOutcome::kPart) {
+        response.status = 206;
+        const std::uint64_t last = range.range.offset + range.range.length - 1;
+        response.headers.add(
+            "Content-Range",
+            "bytes " + std::to_string(range.range.offset) + "-" + std::to_string(last) + "/" +
+                size);
+    }
+    response.body = http::FileBody{std::move(file.fd), range.range.offset, range.range.length};
+    return response;
+}
+
+http::Response download(const http::Request& request, session::Session& session) {
+    const auto path = parse_guest_path(request.target.find_query("path").value_or(""));
+    if (path.has_error()) {
+        return http::to_response(http::problem_from(path.error()));
+    }
+    const auto workspace = session.workspace();
+    if (workspace.has_error()) {
+        return http::to_response(http::problem_from(workspace.error()));
+    }
+    const std::string& inside = path.value().inside;
+    if (const auto state = workspace.value().state(inside);
+        state.has_value() && state.value().kind == sandbox::EntryKind::kDirectory) {
+        return http::to_response(
+            http::make_problem(400, "path '" + path.value().shown + "' is a directory"));
+    }
+    auto file = session.inputs().contains(inside) ? session.open_input(inside)
+                                                  : workspace.value().open_for_reading(inside);
+    if (file.has_error()) {
+        const bool missing = file.error().code() == ErrorCode::kNotFound;
+        return missing ? http::to_response(http::make_problem(
+                             404, "path '" + path.value().shown + "' does not exist"))
+                       : http::to_response(http::problem_from(file.error()));
+    }
+    return file_answer(request, path.value(), std::move(file).value());
+}
+
+Answer usage(http::Request& /*request*/, RpcSession session) {
+    SandboxRecord record;
+    auto metrics = metrics_json(*session, record);
+    if (metrics.has_error()) {
+        co_return http::to_response(http::problem_from(metrics.error()));
+    }
+    const nlohmann::json& found = metrics.value();
+    co_return http::make_json(
+        200,
+        {{"ts", found["timestampUnix"]},
+         {"cpu_count", found["cpuCount"]},
+         {"cpu_used_pct", found["cpuUsedPct"]},
+         {"mem_used", found["memUsed"]},
+         {"mem_total", found["memTotal"]},
+         {"disk_used", found["diskUsed"]},
+         {"disk_total", found["diskTotal"]}});
+}
+
+}  // namespace
+
+void add_envd_files(http::Router& router, const SandboxDoor& door, const SandboxTokens& tokens) {
+    using http::Access;
+    const auto guarded = [&door, &tokens](SandboxDoor::SandboxHandler handler) {
+        return door.with_session(
+            [&tokens, handler = std::move(handler)](
+                http::Request& request, RpcSession session) -> Answer {
+                if (auto refused = refuse_expired(request, *session, tokens)) {
+                    co_return std::move(*refused);
+                }
+                http::Response answer = co_await handler(request, std::move(session));
+                co_return answer;
+            });
+    };
+    router.add(
+        {Access::kRead,
+         "GET",
+         rpc_pattern("files"),
+         guarded([](http::Request& request, RpcSession session) -> Answer {
+             co_return download(request, *session);
+         })});
+    http::Route upload(Access::kChange, "POST", rpc_pattern("files"), guarded(take_upload));
+    upload.body_mode = http::BodyMode::kStreamed;
+    upload.body_bytes_max = limits::kUploadBytesMax;
+    router.add(std::move(upload));
+    router.add(
+        {Access::kRead,
+         "GET",
+         rpc_pattern("health"),
+         door.with_session([](http::Request& /*request*/, RpcSession /*session*/) -> Answer {
+             co_return http::make_empty(204);
+         })});
+    router.add({Access::kRead, "GET", rpc_pattern("metrics"), door.with_session(usage)});
+    router.add(
+        {Access::kRead,
+         "GET",
+         rpc_pattern("envs"),
+         door.with_session([](http::Request& /*request*/, RpcSession /*session*/) -> Answer {
+             co_return http::make_json(200, nlohmann::json::object());
+         })});
+}
+
+}  // namespace cellkeep::e2b

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/e2b/envd/filesystem_routes.hpp"
+
+#include "kernel-manager/e2b/envd/entry_answer.hpp"
+#include "kernel-manager/e2b/envd/guest_path.hpp"
+#include "kernel-manager/e2b/limits.hpp"
+#include "kernel-manager/e2b/wire/fields.hpp"
+#include "kernel-manager/e2b/wire/rpc.hpp"
+#include "protocol/support/next_turn.hpp"
+#include "sandbox/workspace/workspace_listing.hpp"
+#include "sandbox/workspace/workspace_moves.hpp"
+#include "sandbox/workspace/workspace_removal.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+namespace cellkeep::e2b {
+
+namespace {
+
+using RpcResult = Result<nlohmann::json>;
+using RpcCoroutine = boost::asio::awaitable<RpcResult>;
+
+Result<GuestPath> asked_path(const nlohmann::json& request, const char* name = "path") {
+    Fields fields(request);
+    const std::string path = fields.text(name, kGuestPathBytesMax).value_or("");
+    if (!fields.good()) {
+        return fields.error();
+    }
+    return parse_guest_path(path);
+}
+
+/// No client may change an input of the operator's.
+Status check_no_input(const session::Session& session, const std::string& path) {
+    for (const auto& [mounted, name] : session.inputs()) {
+        if (mounted == path || mounted.starts_with(path + "/")) {
+            return Error(
+                ErrorCode::kPermissionDenied, "/home/user/" + mounted + " is a read-only input.");
+        }
+    }
+    return ok();
+}
+
+RpcCoroutine stat(RpcSession session, nlohmann::json request) {
+    BOOST_OUTCOME_CO_TRY(const GuestPath path, asked_path(request));
+    BOOST_OUTCOME_CO_TRY(const auto workspace, session->workspace());
+    BOOST_OUTCOME_CO_TRY(auto entry, entry_info(workspace, path.inside, path.shown));
+    co_return nlohmann::json{{"entry", std::move(entry)}};
+}
+
+RpcCoroutine make_directory(RpcSession session, nlohmann::json request) {
+    BOOST_OUTCOME_CO_TRY(const GuestPath path, asked_path(request));
+    BOOST_OUTCOME_CO_TRY(const auto workspace, session->workspace());
+    if (const auto there = workspace.state(path.inside); there.has_value()) {
+        const bool directory = there.value().kind == sandbox::EntryKind::kDirectory;
+        co_return directory
+            ? Error::in_field(
+                  ErrorCode::kConflict, kTakenPath, "directory already exists: " + path.shown)
+            : Error(
+                  ErrorCode::kInvalidArgument,
+                  "path already exists, and it is a file: " + path.shown);
+    }
+    BOOST_OUTCOME_CO_TRY(workspace.make_directory(path.inside));
+    BOOST_OUTCOME_CO_TRY(auto entry, entry_info(workspace, path.inside, path.shown));
+    co_return nlohmann::json{{"entry", std::move(entry)}};
+}
+
+/// As os.Rename: what is at the new path goes, if it is a file, and missing directories are made.
+RpcCoroutine move(RpcSession session, nlohmann::json request) {
+    BOOST_OUTCOME_CO_TRY(const GuestPath from, asked_path(request, "source"));
+    BOOST_OUTCOME_CO_TRY(const GuestPath to, asked_path(request, "destination"));
+    BOOST_OUTCOME_CO_TRY(const auto workspace, session->workspace());
+    BOOST_OUTCOME_CO_TRY(check_no_input(*session, from.inside));
+    BOOST_OUTCOME_CO_TRY(check_no_input(*session, to.inside));
+    BOOST_OUTCOME_CO_TRY(entry_info(workspace, from.inside, from.shown));
+    if (const std::size_t slash = to.inside.rfind('/'); slash != std::string::npos) {
+        BOOST_OUTCOME_CO_TRY(workspace.make_directory(to.inside.substr(0, slash)));
+    }
+    const auto there = workspace.state(to.inside);
+    const bool replaces = there.has_value() && there.value().kind != sandbox::EntryKind::kDirectory;
+    if (replaces && from.inside != to.inside) {
+        BOOST_OUTCOME_CO_TRY(workspace.remove(to.inside));
+    }
+    BOOST_OUTCOME_CO_TRY(sandbox::rename(workspace, from.inside, to.inside));
+    BOOST_OUTCOME_CO_TRY(auto entry, entry_info(workspace, to.inside, to.shown));
+    co_return nlohmann::json{{"entry", std::move(entry)}};
+}
+
+RpcCoroutine remove(RpcSession session, nlohmann::json request) {
+    BOOST_OUTCOME_CO_TRY(const GuestPath path, asked_path(request));
+    BOOST_OUTCOME_CO_TRY(const auto workspace, session->workspace());
+    BOOST_OUTCOME_CO_TRY(check_no_input(*session, path.inside));
+    if (path.inside.empty()) {
+        co_return Error(
+            ErrorCode::kPermissionDenied, path.shown + " is the sandbox's own and stays.");
+    }
+    auto begun = sandbox::Removal::begin(workspace, path.inside);
+    if (begun.has_error()) {
+        // What is not there need not be removed.
+        co_return begun.error().code() == ErrorCode::kNotFound ? RpcResult(nlohmann::json::object())
+                                                               : RpcResult(begun.error());
+    }
+    sandbox::Removal removal = std::move(begun).value();
+    while (true) {
+        const auto more = removal.remove_some(kSliceEntries);
+        if (more.has_error()) {
+            co_return more.error();
+        }
+        if (!more.value()) {
+            co_return nlohmann::json::object();
+        }
+        co_await next_turn();
+    }
+}
+
+/// The entries of one directory, as paths inside.
+boost::asio::awaitable<Result<std::vector<sandbox::Entry>>> read_directory(
+    const sandbox::Workspace& workspace, const GuestPath& path) {
+    auto opened = sandbox::DirectoryListing::open(workspace, path.inside);
+    if (opened.has_error()) {
+        co_return opened.error().code() == ErrorCode::kNotFound
+            ? Error(ErrorCode::kNotFound, "directory not found: " + path.shown)
+            : opened.error();
+    }
+    sandbox::DirectoryListing listing = std::move(opened).value();
+    while (true) {
+        const auto more = listing.read_some(kSliceEntries);
+        if (more.has_error()) {
+            co_return more.error();
+        }
+        if (!more.value()) {
+            co_return listing.take();
+        }
+        co_await next_turn();
+    }
+}
+
+struct Level {
+    GuestPath path;
+    std::int64_t depth = 0;
+};
+
+/// A directory first, then what is in it.
+RpcCoroutine list(RpcSession session, nlohmann::json request) {
+    BOOST_OUTCOME_CO_TRY(const GuestPath path, asked_path(request));
+    Fields fields(request);
+    const auto depth = fields.integer("depth", 0, kListDepthMax).value_or(1);
+    if (!fields.good()) {
+        co_return fields.error();
+    }
+    std::deque<Level> waiting{{path, std::max<std::int64_t>(depth, 1)}};
+    nlohmann::json entries = nlohmann::json::array();
+    while (!waiting.empty()) {
+        const Level level = std::move(waiting.front());
+        waiting.pop_front();
+        // Asked for anew: the session may have ended meanwhile.
+        BOOST_OUTCOME_CO_TRY(const auto workspace, session->workspace());
+        auto found = co_await read_directory(workspace, level.path);
+        if (found.has_error()) {
+            if (level.path.inside == path.inside) {
+                co_return found.error();
+            }
+            continue;  // it went meanwhile
+        }
+        for (const sandbox::Entry& entry : found.value()) {
+            if (entries.size() >= kListedEntriesMax) {
+                co_return Error(
+                    ErrorCode::kLimitExceeded,
+                    "there are more than " + std::to_string(kListedEntriesMax) +
+                        " entries: list a smaller depth");
+            }
+            const std::string shown = join_path(level.path.shown, name_of(entry.path));
+            auto info = entry_info(workspace, entry.path, shown);
+            if (info.has_value()) {
+                entries.push_back(std::move(info).value());
+            }
+            if (entry.kind == sandbox::EntryKind::kDirectory && level.depth > 1) {
+                waiting.push_back({{shown, entry.path}, level.depth - 1});
+            }
+        }
+        co_await next_turn();
+    }
+    co_return nlohmann::json{{"entries", std::move(entries)}};
+}
+
+RpcCoroutine no_watch(RpcSession /*session*/, nlohmann::json /*request*/) {
+    co_return Error(
+        ErrorCode::kUnavailable,
+        "This server does not watch files for this API. Run `inotifywait` as a command, or list "
+        "the directory again.");
+}
+
+}  // namespace
+
+void add_filesystem_rpcs(http::Router& router, const SandboxDoor& door) {
+    const std::string service = "filesystem.Filesystem/";
+    add_unary(router, door, service + "Stat", stat);
+    add_unary(router, door, service + "MakeDir", make_directory);
+    add_unary(router, door, service + "Move", move);
+    add_unary(router, door, service + "Remove", remove);
+    add_unary(router, door, service + "ListDir", list);
+    for (const char* method : {"CreateWatcher", "GetWatcherEvents", "RemoveWatcher"}) {
+        add_unary(router, door, service + method, no_watch);
+    }
+}
+
+}  // namespace cellkeep::e2b

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// E2B's protocol on this server's own port: the control plane (control/), and within each sandbox
+// what the clients expect at ports 49983 (envd/: commands and files) and 49999 (interpreter/).
+// Translates; every decision about a session is the session service's. io_context thread only.
+#pragma once
+
+#include "kernel-manager/e2b/control/control_routes.hpp"
+#include "kernel-manager/e2b/control/sandbox_book.hpp"
+#include "kernel-manager/e2b/interpreter/interpreter_routes.hpp"
+#include "kernel-manager/e2b/wire/sandbox_door.hpp"
+#include "kernel-manager/e2b/wire/sandbox_tokens.hpp"
+#include "kernel-manager/egress/network_policy.hpp"
+#include "kernel-manager/http/application.hpp"
+#include "kernel-manager/service/session_registry.hpp"
+#include "kernel-manager/service/session_service.hpp"
+#include "protocol/support/result.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cellkeep::e2b {
+
+class Front : public session::SessionListener {
+ public:
+    /// The service must outlive this, and this the listener. reachable: what the operator lets
+    /// sessions reach at most. Fails as getrandom(2) does.
+    static Result<std::unique_ptr<Front>> create(
+        boost::asio::io_context& io,
+        session::SessionService& service,
+        std::vector<egress::AllowedHost> reachable);
+    Front(const Front&) = delete;
+    Front& operator=(const Front&) = delete;
+    ~Front() override = default;
+
+    void add_to(http::Application& application);
+
+    // --- session::SessionListener
+    Status on_session_created(const std::shared_ptr<session::Session>& session) override;
+    void on_session_closed(const std::string& session_id) override;
+
+ private:
+    Front(
+        boost::asio::io_context& io,
+        session::SessionService& service,
+        const SandboxTokens& tokens,
+        std::vector<egress::AllowedHost> reachable);
+
+    const SandboxTokens tokens_;
+    SandboxBook book_;
+    SandboxDoor door_;
+    ControlRoutes control_;
+    InterpreterRoutes interpreter_;
+};
+
+}  // namespace cellkeep::e2b

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/e2b/wire/sandbox_door.hpp"
+
+#include "kernel-manager/e2b/wire/error_style.hpp"
+#include "kernel-manager/e2b/wire/sandbox_place.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace cellkeep::e2b {
+
+namespace {
+
+/// An address within a sandbox has these segments before its own path.
+constexpr std::size_t kPlaceSegments = 3;
+
+bool is_files_address(const http::Request& request) {
+    const auto& segments = request.target.segments;
+    return segments.size() == kPlaceSegments + 1 && segments.back() == "files";
+}
+
+}  // namespace
+
+std::optional<SandboxTokens::SignedUse> signed_use_of(const http::Request& request) {
+    const auto signature = request.target.find_query("signature");
+    if (!signature) {
+        return std::nullopt;
+    }
+    SandboxTokens::SignedUse use;
+    use.path = request.target.find_query("path").value_or("");
+    use.operation = request.method == "POST" ? "write" : "read";
+    use.user = request.target.find_query("username").value_or("");
+    use.signature = *signature;
+    use.expiration = request.target.find_query("signature_expiration");
+    return use;
+}
+
+bool SandboxDoor::has_token(const http::Request& request, const std::string& session_id) const {
+    using Use = SandboxTokens::Use;
+    const bool is_envd = request.target.segments[2] == std::to_string(kEnvdPort);
+    if (const std::string* token = request.headers.find("X-Access-Token")) {
+        return tokens_.fits(Use::kEnvd, session_id, *token);
+    }
+    const std::string* traffic = request.headers.find("E2B-Traffic-Access-Token");
+    if (!is_envd && traffic != nullptr) {
+        return tokens_.fits(Use::kTraffic, session_id, *traffic);
+    }
+    if (is_envd && is_files_address(request)) {
+        const auto use = signed_use_of(request);
+        // An expired one is told apart where files are served.
+        return use && tokens_.check(session_id, *use, std::chrono::system_clock::now()) !=
+                          SandboxTokens::Verdict::kWrong;
+    }
+    return false;
+}
+
+std::optional<http::Principal> SandboxDoor::identify(const http::Request& request) const {
+    const auto& segments = request.target.segments;
+    const auto id = segments.size() < kPlaceSegments ? std::nullopt : session_id_of(segments[1]);
+    if (!id || !has_token(request, *id)) {
+        return std::nullopt;
+    }
+    // Whoever has a sandbox's token may do what its owner may do in it, and nothing elsewhere.
+    const auto session = book_.find(*id);
+    return http::Principal{
+        session == nullptr ? std::string("-") : session->info().owner, http::Role::kAgent};
+}
+
+http::Handler SandboxDoor::with_session(SandboxHandler handler) const {
+    return [this, handler = std::move(handler)](
+               http::Request& request) -> boost::asio::awaitable<http::Response> {
+        const auto id = session_id_of(request.capture("id"));
+        Session session = id ? book_.find(*id) : nullptr;
+        if (session == nullptr) {
+            co_return sandbox_not_found(request);
+        }
+        if (book_.is_paused(*session)) {
+            if (!book_.record(*id).resume_on_use) {
+                co_return sandbox_not_found(request);
+            }
+            book_.resume(*session);
+        }
+        session->touch();
+        http::Response answer = co_await handler(request, std::move(session));
+        co_return answer;
+    };
+}
+
+}  // namespace cellkeep::e2b

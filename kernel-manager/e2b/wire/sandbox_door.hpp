@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From an address within a sandbox to its session: who may pass, and what becomes of one that is
+// paused. io_context thread only.
+#pragma once
+
+#include "kernel-manager/e2b/control/sandbox_book.hpp"
+#include "kernel-manager/e2b/wire/sandbox_tokens.hpp"
+#include "kernel-manager/http/router.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace cellkeep::e2b {
+
+class SandboxDoor {
+ public:
+    using Session = std::shared_ptr<session::Session>;
+    using SandboxHandler =
+        std::function<boost::asio::awaitable<http::Response>(http::Request&, Session)>;
+
+    /// Both must outlive this.
+    SandboxDoor(SandboxBook& book, const SandboxTokens& tokens) : book_(book), tokens_(tokens) {}
+
+    /// http::Application::Credentials of addresses within a sandbox: its owner, if the request has
+    /// the token that the port asks for, or a signature for a file.
+    std::optional<http::Principal> identify(const http::Request& request) const;
+    /// Calls `handler` with the session. One that has ended or is paused is not found, unless it is
+    /// to go on when it is used. This must outlive the handler that is returned.
+    http::Handler with_session(SandboxHandler handler) const;
+
+ private:
+    bool has_token(const http::Request& request, const std::string& session_id) const;
+
+    SandboxBook& book_;
+    const SandboxTokens& tokens_;
+};
+
+/// The signature in the query of an address of a file; nullopt: there is none.
+std::optional<SandboxTokens::SignedUse> signed_use_of(const http::Request& request);
+
+}  // namespace cellkeep::e2b

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""E2B's client for Python, over the server: files, directories, signed addresses."""
+
+import io
+
+import pytest
+import requests
+from e2b import FileType, InvalidArgumentException, NotFoundException, SandboxException
+from e2b_code_interpreter import Sandbox
+
+
+def test_what_is_written_is_read(shared: Sandbox) -> None:
+    written = shared.files.write("notes.txt", "käse\n")
+    assert written.path == "/home/user/notes.txt" and written.name == "notes.txt"
+    assert shared.files.read("notes.txt") == "käse\n"
+    assert shared.files.read("/workspace/notes.txt") == "käse\n"
+    assert shared.run_code("open('notes.txt').read()").text == "käse\\n"
+    assert shared.commands.run("cat /home/user/notes.txt").stdout == "käse\n"
+    assert shared.files.read("notes.txt", format="bytes") == "käse\n".encode()
+    assert b"".join(shared.files.read("notes.txt", format="stream")) == "käse\n".encode()
+    shared.files.write("notes.txt", b"")
+    assert shared.files.read("notes.txt") == ""
+
+
+def test_large_and_odd_contents_survive(shared: Sandbox) -> None:
+    contents = bytes(range(256)) * 8192 + b"\r\n--not-the-boundary--\r\n"
+    shared.files.write("deep/er/data.bin", contents)
+    assert shared.files.read("deep/er/data.bin", format="bytes") == contents
+    shared.files.write("stream.bin", io.BytesIO(contents))
+    assert shared.files.read("stream.bin", format="bytes") == contents
+    shared.files.write('a "quoted" name', "x")
+    assert shared.files.exists('a "quoted" name') or shared.files.exists("a %22quoted%22 name")
+
+
+def test_many_files_in_one_request(shared: Sandbox) -> None:
+    entries = [{"path": f"many/{number}.txt", "data": str(number)} for number in range(20)]
+    assert len(shared.files.write_files(entries)) == 20
+    names = [entry.name for entry in shared.files.list("many")]
+    assert sorted(names) == sorted(f"{number}.txt" for number in range(20))
+    assert shared.files.read("many/7.txt") == "7"
+
+
+def test_entries_are_described(shared: Sandbox) -> None:
+    shared.files.write("d/sub/file", "12345")
+    shared.commands.run("ln -s file d/sub/link; chmod 640 d/sub/file", cwd="/home/user")
+    info = shared.files.get_info("d/sub/file")
+    assert info.type == FileType.FILE and info.size == 5
+    assert info.permissions == "-rw-r-----" and info.mode == 0o640
+    assert info.path == "/home/user/d/sub/file" and info.owner == "user"
+    link = shared.files.get_info("d/sub/link")
+    assert link.symlink_target == "file"
+    shallow = {entry.path for entry in shared.files.list("d")}
+    assert shallow == {"/home/user/d/sub"}
+    deep = {entry.path for entry in shared.files.list("d", depth=2)}
+    assert deep >= {"/home/user/d/sub", "/home/user/d/sub/file"}
+
+
+def test_directories_moves_and_removal(shared: Sandbox) -> None:
+    assert shared.files.make_dir("made/here") is True
+    assert shared.files.make_dir("made/here") is False
+    shared.files.write("made/a", "1")
+    moved = shared.files.rename("made/a", "made/here/b")
+    assert moved.path == "/home/user/made/here/b"
+    assert not shared.files.exists("made/a") and shared.files.exists("made/here/b")
+    shared.files.remove("made")
+    assert not shared.files.exists("made")
+    with pytest.raises(NotFoundException):
+        shared.files.rename("made/a", "made/b")
+    with pytest.raises(SandboxException):
+        shared.files.remove("/home/user")
+
+
+def test_what_is_not_there_is_said(shared: Sandbox) -> None:
+    with pytest.raises(NotFoundException):
+        shared.files.read("missing")
+    with pytest.raises(NotFoundException):
+        shared.files.list("missing")
+    shared.files.make_dir("a-directory")
+    with pytest.raises(InvalidArgumentException):
+        shared.files.read("a-directory")
+    assert shared.files.exists("missing") is False
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "../../etc/passwd", "/home/user/../../etc/passwd", "/proc/self/environ", "/"]
+)
+def test_no_spelling_of_a_path_leads_out(shared: Sandbox, path: str) -> None:
+    with pytest.raises(SandboxException, match="/home/user"):
+        shared.files.read(path)
+    with pytest.raises(SandboxException):
+        shared.files.write(path, "x")
+
+
+def test_no_link_leads_out(shared: Sandbox) -> None:
+    shared.commands.run("ln -sfn /etc out && ln -sfn /etc/passwd pw", cwd="/home/user")
+    for path in ("out/passwd", "pw"):
+        with pytest.raises(SandboxException):
+            shared.files.read(path)
+    with pytest.raises(SandboxException):
+        shared.files.list("out")
+
+
+def test_signed_addresses_need_no_token(shared: Sandbox) -> None:
+    shared.files.write("shared file.txt", "by address")
+    link = shared.download_url("shared file.txt", use_signature_expiration=60)
+    headers = {"E2b-Sandbox-Id": shared.sandbox_id, "E2b-Sandbox-Port": "49983"}
+    answer = requests.get(link, headers=headers, timeout=30)
+    assert (answer.status_code, answer.text) == (200, "by address")
+    upload = shared.upload_url("up.txt", use_signature_expiration=60)
+    files = {"file": ("up.txt", b"sent by a form")}
+    assert requests.post(upload, files=files, headers=headers, timeout=30).status_code == 200
+    assert shared.files.read("up.txt") == "sent by a form"
+    # It is for that path, that direction and that time only.
+    assert requests.post(link, files=files, headers=headers, timeout=30).status_code == 401
+    other = link.replace("shared%20file.txt", "up.txt").replace("shared+file.txt", "up.txt")
+    assert requests.get(other, headers=headers, timeout=30).status_code == 401
+    over = shared.download_url("up.txt", use_signature_expiration=-10)
+    expired = requests.get(over, headers=headers, timeout=30)
+    assert expired.status_code == 401
+    assert expired.json() == {"code": 401, "message": "signature is already expired"}
