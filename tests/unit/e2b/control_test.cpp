@@ -174,5 +174,24 @@ TEST_CASE("a key is remembered until too many came after it", "[e2b][idempotency
     }
 }
 
+TEST_CASE("the clients learn where ports of sandboxes are", "[e2b][answer]") {
+    const auto domain = [](const char* host) {
+        http::Request request;
+        request.headers.add("Host", host);
+        return domain_of(request);
+    };
+    CHECK(domain("127.0.0.1:8888") == "localhost:8888");
+    CHECK(domain("[::1]:8888") == "localhost:8888");
+    CHECK(domain("localhost:8888") == "localhost:8888");
+    CHECK(domain("lab.example") == "lab.example");
+    CHECK(domain("api.lab.example:443") == "lab.example:443");
+    CHECK(domain("API.lab.example") == "lab.example");
+    CHECK(domain("apis.example") == "apis.example");
+    for (const char* wrong : {"", "api.", ":8888", "a b", "[::1", "x:y"}) {
+        CAPTURE(wrong);
+        CHECK(domain(wrong) == "localhost");
+    }
+}
+
 }  // namespace
 }  // namespace cellkeep::e2b
