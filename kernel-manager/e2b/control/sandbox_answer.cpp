@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <string_view>
 
 namespace cellkeep::e2b {
 
@@ -37,6 +38,8 @@ system_clock::time_point end_of(const session::SessionInfo& info, const SandboxR
     return system_clock::now() + std::chrono::duration_cast<system_clock::duration>(left);
 }
 
+constexpr std::string_view kApiLabel = "api.";
+
 struct DiskUse {
     std::uint64_t used = 0;
     std::uint64_t total = 0;
@@ -55,7 +58,11 @@ Result<DiskUse> disk_of(session::Session& session) {
 }  // namespace
 
 std::string domain_of(const http::Request& request) {
-    const std::string host(request.headers.get("Host"));
+    std::string host(request.headers.get("Host"));
+    // With E2B_DOMAIN the clients ask "api.NAME", and put the sandboxes' ports below NAME.
+    if (http::equals_ignoring_case(host.substr(0, kApiLabel.size()), kApiLabel)) {
+        host.erase(0, kApiLabel.size());
+    }
     const auto name = http::host_of(host);
     if (!name || name->empty()) {
         return "localhost";

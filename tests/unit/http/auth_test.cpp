@@ -80,7 +80,46 @@ TEST_CASE("a right token in the query does not make up for a wrong header", "[ht
     CHECK_FALSE(TokenAuth("secret").authenticate(request).has_value());
 }
 
-TEST_CASE("the Host guard admits loopback names and the configured names", "[http][auth]") {
+TEST_CASE("a token may come as X-API-Key, and decides alone then", "[http][auth]") {
+    const TokenAuth auth("secret");
+    const auto with_key = [](const char* key, const char* target) {
+        Request request;
+        request.headers.add("x-api-key", key);
+        request.target = parse_target(target).value();
+        return request;
+    };
+    CHECK(auth.authenticate(with_key("secret", "/")).has_value());
+    CHECK(TokenAuth::uses_header(with_key("", "/")));
+    for (const char* wrong : {"", "secre", "secrets", "Bearer secret", "secret secret"}) {
+        CAPTURE(wrong);
+        CHECK_FALSE(auth.authenticate(with_key(wrong, "/")).has_value());
+        CHECK_FALSE(auth.authenticate(with_key(wrong, "/?token=secret")).has_value());
+    }
+    Request both = with_authorization("Bearer wrong");
+    both.headers.add("X-API-Key", "secret");
+    CHECK_FALSE(auth.authenticate(both).has_value());
+}
+
+TEST_CASE(
+    "the Host guard admits ports of sandboxes below the names that it knows", "[http][auth]") {
+    const HostGuard guard({"lab.example"});
+    CHECK(guard.allows("49999-a1.localhost:8888"));
+    CHECK(guard.allows("49999-a1.LAB.example"));
+    for (const char* other :
+         {"49999-a1.evil.example",
+          "49999-a1.localhost.evil.example",
+          "49999-a1.xlocalhost",
+          "a1.localhost",
+          "49999-a1",
+          "49999-a1.b2.localhost",
+          "70000-a1.localhost"}) {
+        CAPTURE(other);
+        CHECK_FALSE(guard.allows(other));
+    }
+}
+
+TEST_CASE(
+    "the Host guard admits loopback loopback names and the configured names", "[http][auth]") {
     const HostGuard guard({"lab.example.org"});
     for (const char* host :
          {"localhost",

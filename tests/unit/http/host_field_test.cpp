@@ -102,5 +102,34 @@ TEST_CASE("a request has one Host, and the target's authority is the same", "[ht
     CHECK(host_fault(with_hosts({}), "localhost").has_value());
 }
 
+TEST_CASE("a host may name a port of a sandbox", "[http][host_field]") {
+    const auto parts = split_sandbox_host("49999-a1B2.lab.example");
+    REQUIRE(parts.has_value());
+    CHECK(parts->port == 49999);
+    CHECK(parts->id == "a1B2");
+    CHECK(parts->name == "lab.example");
+    CHECK(split_sandbox_host("1-a.b").has_value());
+    CHECK(split_sandbox_host("65535-a.b").has_value());
+    for (const char* other :
+         {"",
+          "localhost",
+          "lab.example",
+          "0-a.b",
+          "01-a.b",
+          "65536-a.b",
+          "-1-a.b",
+          "1a-a.b",
+          "1-.b",
+          "1-a.",
+          "1-a",
+          "1-a-b.c",
+          "1-a_b.c",
+          "1.2-a.b",
+          "a-1.b"}) {
+        CAPTURE(other);
+        CHECK_FALSE(split_sandbox_host(other).has_value());
+    }
+}
+
 }  // namespace
 }  // namespace cellkeep::http

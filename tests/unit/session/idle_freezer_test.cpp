@@ -131,6 +131,28 @@ TEST_CASE("rest is two looks that show no work and no time used between", "[sess
     CHECK_FALSE(shows_rest(waits, RestLook{true, 6ms}));
 }
 
+TEST_CASE(
+    "what a client freezes stays so until it is woken, whatever it does", "[session][freezer]") {
+    World world(0ms);  // nothing is frozen for being idle
+    world.busy = true;
+    CHECK(world.freezer.freeze().has_value());
+    CHECK(world.freezer.freeze().has_value());
+    CHECK(world.freezer.frozen());
+    CHECK(world.looks == 0);
+    CHECK(world.done == Done{"freeze", "frozen"});
+    world.freezer.wake();
+    CHECK_FALSE(world.freezer.frozen());
+    CHECK(world.done == Done{"freeze", "frozen", "thaw", "thawed"});
+}
+
+TEST_CASE("a freeze that fails is taken back and told", "[session][freezer]") {
+    World world(0ms);
+    world.freezes = Error(ErrorCode::kSystem, "freeze: not now");
+    CHECK(world.freezer.freeze().error().message() == "freeze: not now");
+    CHECK_FALSE(world.freezer.frozen());
+    CHECK(world.done == Done{"freeze", "thaw"});
+}
+
 TEST_CASE("a session at rest is frozen, costs nothing, and wakes once", "[session][freezer]") {
     World world(kSoon);
     world.freezer.note_use();
