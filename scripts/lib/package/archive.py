@@ -8,8 +8,8 @@ from pathlib import Path
 from files import PackagingError, sha256_of
 
 # zstd's bytes depend on the level and on whether there are workers, not on how many.
-ZSTD = ("zstd", "-q", "-9", "-T2")
-GZIP = ("gzip", "-n", "-6")
+ZSTD = ("zstd", "-q", "-3", "-T2")
+GZIP = ("gzip", "-n", "-3")
 
 
 def pack(tree: Path, name: str, epoch: int, archive: Path, compressor: tuple[str, ...]) -> None:

@@ -38,7 +38,18 @@ def copy_file(source: Path, target: Path) -> None:
     target.chmod(PROGRAM_MODE if is_program(source) else FILE_MODE)
 
 
-def copy_tree(source: Path, target: Path, is_left_out: Callable[[Path], bool]) -> None:
+def link_file(source: Path, target: Path) -> None:
+    """The same file under another name: for what is settled and stays as it is."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.link(source, target)
+
+
+def copy_tree(
+    source: Path,
+    target: Path,
+    is_left_out: Callable[[Path], bool],
+    copy: Callable[[Path, Path], None] = copy_file,
+) -> None:
     """is_left_out() is asked about paths relative to the source; a folder takes its contents along."""
     if not source.is_dir():
         raise PackagingError(f"the folder {source} is missing")
@@ -50,9 +61,10 @@ def copy_tree(source: Path, target: Path, is_left_out: Callable[[Path], bool]) -
         if path.is_symlink():
             (target / relative).symlink_to(path.readlink())
         elif path.is_dir():
-            copy_tree(path, target / relative, lambda below, at=relative: is_left_out(at / below))
+            is_out = lambda below, at=relative: is_left_out(at / below)  # noqa: E731
+            copy_tree(path, target / relative, is_out, copy)
         else:
-            copy_file(path, target / relative)
+            copy(path, target / relative)
 
 
 def settle(tree: Path, epoch: int) -> None:

@@ -5,6 +5,7 @@ Two calls over the same sources write the same bytes.
 """
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -12,9 +13,11 @@ from pathlib import Path
 
 import archive
 import sbom
+from debian import make_deb
 from files import PackagingError
 from layout import Sources, read_epoch, read_version, stage
 from libraries import Library
+from wheels import make_client_wheel, make_npm_tarball, make_server_wheel
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -24,7 +27,13 @@ def make_tarball(sources: Sources, tree: Path, output: Path) -> None:
     archive.pack(tree, name, sources.epoch, output / f"{name}.tar.zst", archive.ZSTD)
 
 
-KINDS = {"tarball": make_tarball}
+KINDS = {
+    "tarball": make_tarball,
+    "deb": make_deb,
+    "server-wheel": make_server_wheel,
+    "client-wheel": make_client_wheel,
+    "npm": make_npm_tarball,
+}
 
 
 def make(sources: Sources, kinds: list[str], output: Path) -> None:
@@ -44,6 +53,7 @@ def make(sources: Sources, kinds: list[str], output: Path) -> None:
 
 
 def main() -> int:
+    os.umask(0o022)  # compilers and packers of others take it over
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binaries", type=Path, default=ROOT / "build/release/bin")
     parser.add_argument("--environments", type=Path, default=ROOT / "build/environments")
