@@ -38,6 +38,9 @@ Result<Installation> find_installation() {
         found.python_environment = found.environments + "/python";
         found.driver_module = (installed / "driver" / kDriverModule).string();
         found.kernel_directories = {(installed / "kernels").string()};
+        if (fs::is_directory(installed / "shared", error)) {
+            found.shared_libraries = (installed / "shared").string();
+        }
         return found;
     }
     const fs::path build = bin.parent_path().parent_path();

@@ -21,6 +21,8 @@ struct Installation {
     /// Of languages that are folders; the operator's own come last.
     std::vector<std::string> kernel_directories = {};
     std::string program_path = {};  // where programs of theirs are looked for, as in $PATH
+    /// Libraries that a package brings for programs inside, a folder; empty: the system has them.
+    std::string shared_libraries = {};
 };
 
 /// The installation this program belongs to: beside /proc/self/exe in an installed tree, or the

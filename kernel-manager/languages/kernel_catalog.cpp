@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/languages/kernel_catalog.hpp"
 
+#include "kernel-manager/languages/system_paths.hpp"
 #include "kernel-manager/languages/virtual_environment.hpp"
 #include "sandbox/shared/plan.hpp"
 
@@ -22,6 +23,9 @@ constexpr const char* kInsidePackage = "/opt/cellkeep/python";
 constexpr const char* kInsideEnvironment = "/opt/cellkeep/environment";
 constexpr const char* kInsideDriverBinary = "/opt/cellkeep/bin/cellkeep-kernel-driver";
 constexpr const char* kInsideDriver = "/opt/cellkeep/driver";
+/// Where kernel programs look for libraries first: beside /opt/cellkeep/bin
+/// (cmake/SharedLibraries.cmake).
+constexpr const char* kInsideShared = "/opt/cellkeep/lib/cellkeep/shared";
 
 Status require(const std::string& path, const std::string& what, const std::string& hint) {
     std::error_code error;
@@ -31,37 +35,10 @@ Status require(const std::string& path, const std::string& what, const std::stri
     return Error(ErrorCode::kUnavailable, what + " is missing: " + path, hint);
 }
 
-/// What of the host's system every interpreter needs: programs and libraries, time zones, fonts and
-/// the certificates' public halves. No /etc of the host, no /home, no /var, no /sys.
-std::vector<sandbox::ReadOnlyPath> system_paths() {
-    std::vector<sandbox::ReadOnlyPath> paths = {
-        {"/usr/bin", "/usr/bin"},
-        {"/usr/lib", "/usr/lib"},
-    };
-    const auto add_optional = [&paths](const char* path, bool executable) {
-        paths.push_back(
-            {.source = path, .target = path, .executable = executable, .optional = true});
-    };
-    add_optional("/usr/lib64", true);
-    for (const char* data :
-         {"/usr/share/zoneinfo",
-          "/usr/share/fonts",
-          "/usr/share/fontconfig",
-          "/usr/share/ca-certificates",
-          "/usr/share/mime",
-          "/usr/share/locale",
-          "/etc/ssl/certs",
-          "/etc/fonts",
-          "/etc/alternatives",
-          "/etc/ld.so.cache",
-          "/etc/localtime"}) {
-        add_optional(data, false);
-    }
-    return paths;
-}
-
-/// The same, from private copies: no inode of the host's. What is in them is image_recipe.cpp's.
-void add_image_paths(const image::Prepared& images, KernelSpec& spec) {
+/// system_paths() from private copies: no inode of the host's. What is in them is
+/// image_recipe.cpp's.
+void add_image_paths(
+    const Installation& installation, const image::Prepared& images, KernelSpec& spec) {
     const auto add = [&spec](const image::ImageInUse& image, const std::string& path, bool runs) {
         spec.read_only.push_back(
             {.source = image.root + path, .target = path, .executable = runs, .optional = true});
@@ -74,6 +51,9 @@ void add_image_paths(const image::Prepared& images, KernelSpec& spec) {
     add(images.environment, kInsideEnvironment, true);
     add(images.programs, kInsideBinary, true);
     add(images.programs, kInsidePackage, false);
+    if (!installation.shared_libraries.empty()) {
+        add(images.programs, kInsideShared, true);
+    }
     spec.images = images.images();
     spec.leases = {images.environment.lease, images.programs.lease};
     spec.environment.digest = images.environment.record.digest;
@@ -138,6 +118,10 @@ void add_host_paths(const Installation& installation, KernelSpec& spec) {
         {.source = installation.python_package_dir, .target = kInsidePackage, .executable = false});
     spec.read_only.push_back(
         {.source = installation.python_environment, .target = kInsideEnvironment});
+    if (!installation.shared_libraries.empty()) {
+        spec.read_only.push_back(
+            {.source = installation.shared_libraries, .target = kInsideShared});
+    }
     spec.environment.digest = digest_of(installation.python_environment);
 }
 
@@ -174,7 +158,7 @@ Result<KernelSpec> make_python(const Installation& installation, const image::Pr
     spec.env.push_back("CELLKEEP_PYTHONPATH=" + std::string(kInsidePackage));
     spec.environment.name = "default";
     if (images != nullptr) {
-        add_image_paths(*images, spec);
+        add_image_paths(installation, *images, spec);
     } else {
         add_host_paths(installation, spec);
     }
@@ -319,6 +303,10 @@ image::Sources image_sources(const Installation& installation) {
             }
         }
     };
+    if (!installation.shared_libraries.empty()) {
+        add({{.source = installation.shared_libraries, .target = kInsideShared}},
+            sources.program_additions);
+    }
     for (const LanguageFolder& language : find_languages(installation).found) {
         const OwnPaths paths = own_paths(installation, language);
         add(paths.programs, sources.program_additions);

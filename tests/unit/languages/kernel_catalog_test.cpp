@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,25 @@ KernelSpec language_with(const std::string& name, std::size_t own_paths) {
     return spec;
 }
 
+constexpr const char* kSharedInside = "opt/cellkeep/lib/cellkeep/shared";
+
+bool has_shared_libraries(const image::Sources& sources) {
+    return std::any_of(
+        sources.program_additions.begin(),
+        sources.program_additions.end(),
+        [](const image::Addition& one) {
+            return one.source == "/pkg/lib/cellkeep/shared" && one.target == kSharedInside;
+        });
+}
+
 }  // namespace
+
+TEST_CASE("libraries that a package brings go into the image of programs", "[session][languages]") {
+    Installation installation;
+    CHECK_FALSE(has_shared_libraries(image_sources(installation)));
+    installation.shared_libraries = "/pkg/lib/cellkeep/shared";
+    CHECK(has_shared_libraries(image_sources(installation)));
+}
 
 TEST_CASE("languages that do not fit beside the others are withheld", "[session][languages]") {
     KernelCatalog catalog;

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clean Debian 12 systems as folders, made by mmdebstrap from the sources of this machine's apt."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from in_root import arguments
+
+# Of files that packages' scripts of Debian's change when anything is installed or removed.
+OF_THE_SYSTEM = (
+    "dev",
+    "proc",
+    "run",
+    "sys",
+    "tmp",
+    "root",
+    "var/lib/dpkg",
+    "var/lib/apt",
+    "var/cache/apt",
+    "var/cache/ldconfig",
+    "var/log",
+    "etc/passwd-",
+    "etc/group-",
+    "etc/shadow-",
+    "etc/gshadow-",
+    "etc/subuid-",
+    "etc/subgid-",
+)
+
+
+def fetch_mmdebstrap(folder: Path) -> Path:
+    """Its script; it is not installed on this machine."""
+    subprocess.run(["apt-get", "download", "mmdebstrap"], cwd=folder, check=True)
+    (package,) = folder.glob("mmdebstrap_*.deb")
+    subprocess.run(["dpkg-deb", "-x", package, folder / "mmdebstrap"], check=True)
+    return folder / "mmdebstrap/usr/bin/mmdebstrap"
+
+
+def debian_sources() -> list[Path]:
+    """This machine's, of Debian alone: a clean system has no others."""
+    found = [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("debian*")]
+    return [path for path in found if path.is_file() and path.stat().st_size > 0]
+
+
+def make_base(folder: Path) -> Path:
+    """The archive of a system with what is essential, apt and its certificates."""
+    base = folder / "debian12.tar"
+    script = fetch_mmdebstrap(folder)
+    options = ["--variant=minbase", "--mode=root", "--include=ca-certificates", "--quiet"]
+    subprocess.run(["perl", script, *options, "bookworm", base, *debian_sources()], check=True)
+    return base
+
+
+class CleanRoot:
+    """One system; its folder goes with remove()."""
+
+    def __init__(self, base: Path, folder: Path) -> None:
+        self.path = folder
+        folder.mkdir()
+        subprocess.run(["tar", "-C", folder, "-xf", base], check=True)
+
+    def attempt(self, *command: object) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            arguments(self.path, *command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *command: object) -> str:
+        done = self.attempt(*command)
+        assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout[-4000:]}"
+        return done.stdout
+
+    def shell(self, text: str) -> str:
+        return self.run("bash", "-ec", text)
+
+    def install(self, *packages: str) -> None:
+        options = "-q -y --no-install-recommends"
+        self.shell(f"apt-get -q update && apt-get {options} install {' '.join(packages)}")
+
+    def put(self, source: Path, target: str) -> None:
+        place = self.path / target.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.unlink(missing_ok=True)
+        shutil.copyfile(source, place)
+
+    def write(self, target: str, text: str) -> None:
+        (self.path / target.lstrip("/")).write_text(text, encoding="utf-8")
+
+    def files(self) -> set[str]:
+        """Everything that a package could have left."""
+        found = set()
+        for path in self.path.rglob("*"):
+            name = path.relative_to(self.path).as_posix()
+            if not name.startswith(OF_THE_SYSTEM):
+                found.add(name)
+        return found
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path)
