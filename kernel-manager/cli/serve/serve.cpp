@@ -297,7 +297,8 @@ Status run_server(const ServePlan& plan) {
     jupyter::ChannelsFront channels(io, service, std::move(channels_config));
     channels.add_to(application.router());
     service.add_listener(&channels);
-    mcp::Front mcp_front(io, service, version_text());
+    const auto fixtures = plan.mcp_fixtures ? mcp::WithFixtures::kYes : mcp::WithFixtures::kNo;
+    mcp::Front mcp_front(io, service, version_text(), fixtures);
     mcp::HttpEndpoint mcp_endpoint(
         mcp_front,
         {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()});
@@ -313,6 +314,7 @@ Status run_server(const ServePlan& plan) {
             preparation->stop();
         }
         channels.announce_shutdown();
+        mcp_endpoint.stop();
         service.shutdown();
         listeners.stop(kStopPatience, [&stopped] { stopped = true; });
     };
