@@ -4,6 +4,8 @@
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/image_arguments.hpp"
 #include "kernel-manager/cli/kernel/kernel_arguments.hpp"
+#include "kernel-manager/cli/mcp/setup/client_program.hpp"
+#include "kernel-manager/cli/mcp/setup/setup.hpp"
 #include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/cli/serve/serve_arguments.hpp"
 
@@ -13,6 +15,9 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cellkeep::cli {
 
@@ -45,7 +50,30 @@ void add_run(CLI::App& app, RunCommand& command, std::uint32_t& timeout_seconds)
     sub->add_option("--allow-degraded", command.allow_degraded, "As for serve; not with --server");
 }
 
-void add_mcp(CLI::App& app, McpCommand& command) {
+void add_mcp_setup(CLI::App& mcp, McpSetupCommand& command) {
+    std::vector<std::string> names;
+    for (const ClientProgram& program : client_programs()) {
+        names.emplace_back(program.name);
+    }
+    for (const char* verb : {"install", "remove"}) {
+        const bool removes = std::string_view(verb) == "remove";
+        CLI::App* sub = mcp.add_subcommand(
+            verb,
+            removes ? "Take this server out of an agent's program again"
+                    : "Write this server into the configuration of an agent's program");
+        sub->add_option("--client", command.client, "The program")
+            ->required()
+            ->check(CLI::IsMember(names));
+        sub->add_option("--name", command.name, "Of the entry")->capture_default_str();
+        sub->add_option("--file", command.file, "Default: where the program looks");
+        sub->add_flag("--yes", command.yes, "Ask nothing");
+        if (!removes) {
+            sub->add_option("--server", command.server_state_dir, "As for mcp");
+        }
+    }
+}
+
+void add_mcp(CLI::App& app, McpCommand& command, McpSetupCommand& setup) {
     CLI::App* sub =
         app.add_subcommand("mcp", "Speak the Model Context Protocol over stdin and stdout");
     sub->add_option(
@@ -57,6 +85,14 @@ void add_mcp(CLI::App& app, McpCommand& command) {
         ->check(CLI::Range(std::size_t{1}, kMcpSessionsMax));
     sub->add_option("--kernels", command.kernels, "As for serve; not with --server");
     sub->add_option("--allow-degraded", command.allow_degraded, "As for serve; not with --server");
+    add_mcp_setup(*sub, setup);
+}
+
+/// Speaks the protocol, or sets another program up for it.
+int run_mcp(const CLI::App& app, const McpCommand& command, McpSetupCommand setup) {
+    const CLI::App* sub = app.get_subcommand("mcp");
+    setup.remove = sub->got_subcommand("remove");
+    return setup.remove || sub->got_subcommand("install") ? set_up_mcp(setup) : mcp(command);
 }
 
 void add_exec(CLI::App& app, ExecCommand& exec_command, ExecCommand& shell_command) {
@@ -86,7 +122,8 @@ int dispatch(int argc, char** argv) {
     auto timeout_seconds = static_cast<std::uint32_t>(run_command.timeout.count());
     add_run(app, run_command, timeout_seconds);
     McpCommand mcp_command;
-    add_mcp(app, mcp_command);
+    McpSetupCommand mcp_setup_command;
+    add_mcp(app, mcp_command, mcp_setup_command);
     ConnectCommand connect_command;
     CLI::App* connect_sub =
         app.add_subcommand("connect", "Show how Jupyter clients attach to a session");
@@ -124,7 +161,7 @@ int dispatch(int argc, char** argv) {
         return run(run_command);
     }
     if (app.got_subcommand("mcp")) {
-        return mcp(mcp_command);
+        return run_mcp(app, mcp_command, std::move(mcp_setup_command));
     }
     if (app.got_subcommand("connect")) {
         return connect(connect_command);

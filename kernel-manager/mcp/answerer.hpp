@@ -26,6 +26,10 @@ class Answerer {
     /// The result of a request, or the protocol's error. A tool that fails is a result. Ends soon
     /// after the call is cancelled.
     virtual boost::asio::awaitable<Answer> answer(std::shared_ptr<Call> call, Message message) = 0;
+    /// A response of the client to what was asked elsewhere. Nothing is asked elsewhere by default.
+    virtual void deliver(Message /*response*/) {}
+    /// Where messages go that belong to no call. None by default.
+    virtual void set_outlet(Client::Outlet /*outlet*/) {}
 };
 
 }  // namespace cellkeep::mcp

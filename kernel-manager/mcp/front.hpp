@@ -6,7 +6,10 @@
 #pragma once
 
 #include "kernel-manager/mcp/answerer.hpp"
+#include "kernel-manager/mcp/asking/state_seal.hpp"
 #include "kernel-manager/mcp/call.hpp"
+#include "kernel-manager/mcp/changes/subscriptions.hpp"
+#include "kernel-manager/mcp/fixtures/fixtures.hpp"
 #include "kernel-manager/mcp/tools/session_names.hpp"
 #include "kernel-manager/mcp/tools/tool.hpp"
 #include "kernel-manager/mcp/wire/rpc.hpp"
@@ -17,36 +20,76 @@
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace cellkeep::mcp {
 
+/// What --mcp-fixtures decides.
+enum class WithFixtures { kNo, kYes };
+
 class Front : public Answerer {
  public:
     /// All must outlive this, and this the calls.
-    Front(boost::asio::io_context& io, session::SessionService& service, std::string version);
+    Front(
+        boost::asio::io_context& io,
+        session::SessionService& service,
+        std::string version,
+        WithFixtures fixtures = WithFixtures::kNo);
+    Front(const Front&) = delete;
+    Front& operator=(const Front&) = delete;
+    ~Front() override = default;
+
     boost::asio::awaitable<Answer> answer(std::shared_ptr<Call> call, Message message) override;
+    boost::asio::io_context& io() const { return io_; }
+    /// A client that has sent initialize with these parameters.
+    std::shared_ptr<Client> make_client(const nlohmann::json& params) const;
+    /// Ends the calls that would not end by themselves, and looks at nothing any more.
+    void stop();
 
     /// Whether this server knows the method in this revision.
     static bool knows(const Message& message, Era era);
-    /// Whether the answer may take as long as code runs.
+    /// Whether the answer may take as long as code runs, or says something before.
     bool waits(const Message& message) const;
+    /// Whether it never ends by itself: only a stream can answer it.
+    static bool listens(const Message& message);
 
  private:
-    Answer initialize(const Message& message) const;
-    Answer discover() const;
-    Answer list_tools(const Message& message) const;
-    boost::asio::awaitable<Answer> call_tool(std::shared_ptr<Call> call, Message message);
-    Answer read_one_resource(const Call& call, const Message& message) const;
-    static Answer get_one_prompt(const Message& message);
+    using Coroutine = boost::asio::awaitable<Answer>;
+    struct Method;
+
+    static const Method* find_method(const std::string& name, Era era);
+    Coroutine ping(std::shared_ptr<Call> call, Message message);
+    Coroutine initialize(std::shared_ptr<Call> call, Message message);
+    Coroutine discover(std::shared_ptr<Call> call, Message message);
+    Coroutine set_log_level(std::shared_ptr<Call> call, Message message);
+    Coroutine list_all_tools(std::shared_ptr<Call> call, Message message);
+    Coroutine call_tool(std::shared_ptr<Call> call, Message message);
+    Coroutine list_all_prompts(std::shared_ptr<Call> call, Message message);
+    Coroutine get_one_prompt(std::shared_ptr<Call> call, Message message);
+    Coroutine list_all_resources(std::shared_ptr<Call> call, Message message);
+    Coroutine list_templates(std::shared_ptr<Call> call, Message message);
+    Coroutine read_one_resource(std::shared_ptr<Call> call, Message message);
+    Coroutine subscribe(std::shared_ptr<Call> call, Message message);
+    Coroutine unsubscribe(std::shared_ptr<Call> call, Message message);
+    Coroutine listen(std::shared_ptr<Call> call, Message message);
+    Coroutine complete_argument(std::shared_ptr<Call> call, Message message);
+
+    Coroutine run_tool(const Tool& tool, std::shared_ptr<Call> call, nlohmann::json arguments);
+    /// Whether it is there to be subscribed to.
+    Status find_any(const http::Principal& principal, const std::string& uri) const;
     const Tool* find_tool(const nlohmann::json& params) const;
     nlohmann::json server_info() const;
 
+    boost::asio::io_context& io_;
     SessionNames names_;
     ToolBench bench_;
     std::vector<Tool> tools_;
     std::string version_;
+    StateSeal seal_;
+    std::optional<Fixtures> fixtures_;
+    Subscriptions subscriptions_;
 };
 
 }  // namespace cellkeep::mcp

@@ -26,6 +26,30 @@ inline constexpr std::size_t kClientSessionsMax = 4096;
 /// The same of one principal.
 inline constexpr std::size_t kPrincipalClientSessionsMax = 256;
 
+// --- what a client is asked, and what it hears
+/// Questions to one client that it has not answered.
+inline constexpr std::size_t kQuestionsMax = 16;
+/// How long an answer is waited for. A person gives it.
+inline constexpr std::chrono::milliseconds kAnswerPatience{600'000};
+/// What a request carries from one round to the next, sealed.
+inline constexpr std::size_t kRequestStateBytesMax = 64ULL << 10U;
+/// How long a client may take from one round to the next.
+inline constexpr std::chrono::minutes kRequestStateLife{60};
+/// Resources that one client subscribes to, and all of them together.
+inline constexpr std::size_t kSubscribedUrisMax = 64;
+inline constexpr std::size_t kSubscribedUrisTotalMax = 4096;
+/// A URI that is subscribed to.
+inline constexpr std::size_t kUriBytesMax = 8ULL << 10U;
+/// Streams of subscriptions/listen at once, of one principal.
+inline constexpr std::size_t kListensMax = 64;
+/// How often what is subscribed to is looked at; at how many resources before other work has its
+/// turn, and how long that turn is.
+inline constexpr std::chrono::milliseconds kLookInterval{500};
+inline constexpr std::size_t kLooksPerTurn = 256;
+inline constexpr std::chrono::milliseconds kLookRest{20};
+/// Values that one completion offers; it says how many there are.
+inline constexpr std::size_t kCompletionsMax = 100;
+
 /// One argument of a prompt.
 inline constexpr std::size_t kPromptArgumentBytesMax = 64ULL << 10U;
 
@@ -71,8 +95,8 @@ inline constexpr std::chrono::milliseconds kWaitMax{600'000};
 /// How often a client that asked for it hears of progress, and every other one a comment line.
 /// Some HTTP clients give up after 5 s without a byte.
 inline constexpr std::chrono::milliseconds kProgressInterval{3'000};
-/// Progress notifications of one request that wait to be written; a later one takes the place of
-/// the last.
+/// Messages of one request, or of one client, that wait to be written. Then there is no room: what
+/// the server may leave out it leaves out, and a change is told later.
 inline constexpr std::size_t kNotificationsWaitingMax = 16;
 /// How long the calls of a stdio client that closed its end may go on before they are interrupted.
 inline constexpr std::chrono::milliseconds kStdioLastWork{5'000};

@@ -116,6 +116,15 @@ nlohmann::json list_prompts() {
     return {{"prompts", std::move(prompts)}};
 }
 
+bool has_prompt_argument(const std::string& prompt, const std::string& argument) {
+    return std::any_of(kPrompts.begin(), kPrompts.end(), [&](const PromptRow& row) {
+        return row.name == prompt &&
+               std::any_of(row.arguments.begin(), row.arguments.end(), [&](const auto& each) {
+                   return each.name == argument;
+               });
+    });
+}
+
 Result<nlohmann::json> get_prompt(const std::string& name, const nlohmann::json& arguments) {
     const auto prompt = std::find_if(
         kPrompts.begin(), kPrompts.end(), [&](const auto& each) { return each.name == name; });

@@ -13,6 +13,8 @@ namespace cellkeep::mcp {
 
 /// {"prompts": […]}, by name.
 nlohmann::json list_prompts();
+/// Whether there is a prompt of this name with this argument.
+bool has_prompt_argument(const std::string& prompt, const std::string& argument);
 /// {"description", "messages"}: the prompt with these arguments, an object of texts. kNotFound:
 /// there is no such prompt; kInvalidArgument: an argument is missing, unknown, no text, or longer
 /// than kPromptArgumentBytesMax.

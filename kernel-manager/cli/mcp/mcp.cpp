@@ -126,7 +126,11 @@ Status serve_locally(const McpCommand& command, Pipes pipes) {
     asio::io_context io(1);
     session::Service service(io, std::move(config));
     mcp::Front front(io, service, version_text());
-    return serve_client(io, front, std::move(pipes), [&service] { service.shutdown(); });
+    const auto end = [&front, &service] {
+        front.stop();
+        service.shutdown();
+    };
+    return serve_client(io, front, std::move(pipes), end);
 }
 
 Status serve_remotely(const std::string& state_dir, Pipes pipes) {
@@ -134,7 +138,7 @@ Status serve_remotely(const std::string& state_dir, Pipes pipes) {
     BOOST_OUTCOME_TRY(http::ServerAddress address, address_of(record));
     asio::io_context io(1);
     RemoteAnswerer answerer(io, std::move(address));
-    return serve_client(io, answerer, std::move(pipes), [] {});
+    return serve_client(io, answerer, std::move(pipes), [&answerer] { answerer.end(); });
 }
 
 Status serve_stdio(const McpCommand& command) {

@@ -8,6 +8,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -25,12 +26,13 @@ constexpr std::size_t kRemoteAnswerBytesMax = 64ULL << 20U;
 /// The messages in a body, JSON or server-sent events, as it comes.
 class MessageReader {
  public:
-    explicit MessageReader(std::shared_ptr<mcp::Call> call) : call_(std::move(call)) {}
+    explicit MessageReader(std::function<bool(nlohmann::json)> give_on, std::function<bool()> done)
+        : give_on_(std::move(give_on)), done_(std::move(done)) {}
 
     /// False when the answer is no longer wanted or is too long.
     bool take(std::string_view piece) {
         text_ += piece;
-        if (call_->cancelled() || text_.size() > kRemoteAnswerBytesMax) {
+        if (done_() || text_.size() > kRemoteAnswerBytesMax) {
             return false;
         }
         if (text_.starts_with('{')) {
@@ -68,13 +70,14 @@ class MessageReader {
             return;
         }
         if (message.value().contains("method")) {
-            call_->notify(std::move(message).value());
+            (void)give_on_(std::move(message).value());  // Ignored: its client takes no more.
         } else {
             response_ = std::move(message).value();
         }
     }
 
-    std::shared_ptr<mcp::Call> call_;
+    std::function<bool(nlohmann::json)> give_on_;  // what is no response
+    std::function<bool()> done_;                   // no more is wanted
     std::string text_;
     nlohmann::json response_;
 };
@@ -119,10 +122,19 @@ http::ClientRequest make_request(const nlohmann::json& message) {
     return request;
 }
 
-asio::awaitable<void> deliver(
+asio::awaitable<void> deliver_to(
     std::shared_ptr<const http::ServerAddress> server, http::ClientRequest request) {
     // Ignored: a server that is gone runs nothing.
     (void)co_await http::fetch(*server, std::move(request));
+}
+
+asio::awaitable<void> follow(
+    std::shared_ptr<const http::ServerAddress> server,
+    http::ClientRequest request,
+    std::shared_ptr<MessageReader> reader) {
+    http::BodySink sink = [reader](std::string_view piece) { return reader->take(piece); };
+    // Ignored: it ends with the server or with the client session.
+    (void)co_await http::fetch_stream(*server, std::move(request), std::move(sink));
 }
 
 void add_stateless_headers(http::Headers& headers, const mcp::Message& message) {
@@ -155,7 +167,14 @@ asio::awaitable<mcp::Answerer::Answer> RemoteAnswerer::answer(
         request.headers.add("MCP-Protocol-Version", revision_);
         call->on_cancel([this, id] { send_cancellation(id); });
     }
-    const auto reader = std::make_shared<MessageReader>(call);
+    if (message.method == "resources/subscribe") {
+        open_stream();
+    } else if (message.method == "subscriptions/listen") {
+        call->set_endless();
+    }
+    const auto reader = std::make_shared<MessageReader>(
+        [call](const nlohmann::json& sent) { return call->notify(sent); },
+        [call] { return call->cancelled(); });
     http::BodySink sink = [reader](std::string_view piece) { return reader->take(piece); };
     const auto response =
         co_await http::fetch_stream(*server_, std::move(request), std::move(sink));
@@ -173,11 +192,49 @@ asio::awaitable<mcp::Answerer::Answer> RemoteAnswerer::answer(
 }
 
 void RemoteAnswerer::send_cancellation(std::int64_t id) {
-    http::ClientRequest request =
-        make_request(mcp::notification_message("notifications/cancelled", {{"requestId", id}}));
+    send(mcp::notification_message("notifications/cancelled", {{"requestId", id}}));
+}
+
+void RemoteAnswerer::deliver(mcp::Message response) {
+    nlohmann::json message = std::move(response.response);
+    message["jsonrpc"] = "2.0";
+    message["id"] = response.id;
+    send(std::move(message));
+}
+
+void RemoteAnswerer::send(nlohmann::json message) {
+    http::ClientRequest request = make_request(std::move(message));
     request.headers.add("Mcp-Session-Id", session_);
     request.headers.add("MCP-Protocol-Version", revision_);
-    asio::co_spawn(io_, deliver(server_, std::move(request)), asio::detached);
+    asio::co_spawn(io_, deliver_to(server_, std::move(request)), asio::detached);
+}
+
+void RemoteAnswerer::open_stream() {
+    if (std::exchange(streaming_, true)) {
+        return;
+    }
+    http::ClientRequest request;
+    request.method = "GET";
+    request.target = "/mcp";
+    request.timeout = kRemoteSilenceMax;
+    request.headers.add("Accept", "text/event-stream");
+    request.headers.add("Mcp-Session-Id", session_);
+    const auto reader = std::make_shared<MessageReader>(
+        [outlet = outlet_](const nlohmann::json& sent) { return *outlet && (*outlet)(sent); },
+        [outlet = outlet_] { return *outlet == nullptr; });
+    asio::co_spawn(io_, follow(server_, std::move(request), reader), asio::detached);
+}
+
+void RemoteAnswerer::end() {
+    if (session_.empty()) {
+        return;
+    }
+    http::ClientRequest request;
+    request.method = "DELETE";
+    request.target = "/mcp";
+    request.timeout = kRemoteSilenceMax;
+    request.headers.add("Mcp-Session-Id", session_);
+    asio::co_spawn(io_, deliver_to(server_, std::move(request)), asio::detached);
 }
 
 }  // namespace cellkeep::cli

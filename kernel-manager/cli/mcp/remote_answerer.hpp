@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace cellkeep::cli {
 
@@ -22,17 +23,28 @@ class RemoteAnswerer : public mcp::Answerer {
 
     boost::asio::awaitable<Answer> answer(
         std::shared_ptr<mcp::Call> call, mcp::Message message) override;
+    void deliver(mcp::Message response) override;
+    void set_outlet(mcp::Client::Outlet outlet) override { *outlet_ = std::move(outlet); }
+    /// Ends the client session of the server, if there is one, and with it its stream.
+    void end();
 
  private:
     /// Tells the server that this request of the client session is no longer wanted.
     void send_cancellation(std::int64_t id);
+    /// Sends a message of the client session that gets no answer.
+    void send(nlohmann::json message);
+    /// Gives on what belongs to no request. Once, before the first subscription.
+    void open_stream();
 
     boost::asio::io_context& io_;
     /// Shared with notifications on their way, which may outlive this.
     std::shared_ptr<const http::ServerAddress> server_;
     std::string session_;   // of the handshake; empty before it
     std::string revision_;  // the same
+    bool streaming_ = false;
     std::int64_t last_id_ = 0;
+    /// Shared with the stream, which may outlive this.
+    std::shared_ptr<mcp::Client::Outlet> outlet_ = std::make_shared<mcp::Client::Outlet>();
 };
 
 }  // namespace cellkeep::cli

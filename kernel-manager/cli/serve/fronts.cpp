@@ -65,7 +65,11 @@ Fronts::Fronts(
       routes_(service, history_, version_text()),
       rest_api_(io, service, std::move(rest)),
       channels_(io, service, channels_config()),
-      mcp_front_(io, service, version_text()),
+      mcp_front_(
+          io,
+          service,
+          version_text(),
+          plan.mcp_fixtures ? mcp::WithFixtures::kYes : mcp::WithFixtures::kNo),
       mcp_endpoint_(
           mcp_front_,
           {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()}),
@@ -78,6 +82,11 @@ Fronts::Fronts(
     mcp_endpoint_.add_to(application_);
     e2b_front_->add_to(application_);
     service.add_listener(e2b_front_.get());
+}
+
+void Fronts::announce_shutdown() {
+    channels_.announce_shutdown();
+    mcp_endpoint_.stop();
 }
 
 }  // namespace cellkeep::cli

@@ -45,8 +45,8 @@ class Fronts {
     /// The routes of all of them.
     http::Application& application() { return application_; }
 
-    /// Tells the clients of WebSockets that their kernels end.
-    void announce_shutdown() { channels_.announce_shutdown(); }
+    /// Tells the clients of WebSockets that their kernels end, and ends the client sessions of MCP.
+    void announce_shutdown();
 
  private:
     Fronts(

@@ -190,6 +190,10 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         "--no-store",
         flags.no_store,
         "Remember sessions and executions only while they live, not in the state directory");
+    sub->add_flag(
+        "--mcp-fixtures",
+        flags.mcp_fixtures,
+        "Also offer the tools, prompts and resources of MCP's conformance suite. For tests only");
     sub->add_option(
         "--ready-fd",
         flags.ready_fd,

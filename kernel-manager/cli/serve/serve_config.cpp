@@ -76,6 +76,7 @@ bool any_key(const Visit& visit) {
            visit("tls_cert", &ServeOptions::tls_cert) || visit("tls_key", &ServeOptions::tls_key) ||
            visit("no_token_on_unix_socket", &ServeOptions::no_token_on_unix_socket) ||
            visit("no_store", &ServeOptions::no_store) ||
+           visit("mcp_fixtures", &ServeOptions::mcp_fixtures) ||
            visit("ready_fd", &ServeOptions::ready_fd) || visit("image", &ServeOptions::image) ||
            visit("while_preparing", &ServeOptions::while_preparing) ||
            visit("kernels", &ServeOptions::kernels) ||

@@ -32,6 +32,7 @@ struct ServeOptions {
     std::optional<std::string> tls_key;
     std::optional<bool> no_token_on_unix_socket;
     std::optional<bool> no_store;
+    std::optional<bool> mcp_fixtures;
     std::optional<int> ready_fd;
     std::optional<std::string> inputs;                        // directory
     std::optional<std::vector<std::string>> kernels;          // directories of languages

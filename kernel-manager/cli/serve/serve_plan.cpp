@@ -107,6 +107,7 @@ Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
     plan.cull.connected = options.cull_connected.value_or(false);
     plan.cull.busy = options.cull_busy.value_or(false);
     plan.store = !options.no_store.value_or(false);
+    plan.mcp_fixtures = options.mcp_fixtures.value_or(false);
     plan.zygotes = !options.no_zygotes.value_or(false);
     plan.prespawn_count =
         options.prespawn_count.value_or(std::min(kPrespawnCount, plan.sessions_max));

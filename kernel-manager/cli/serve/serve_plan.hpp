@@ -36,6 +36,7 @@ struct ServePlan {
     std::vector<std::string> allow_degraded;
     egress::EgressConfig egress;  // without its log and directory
     bool store = true;            // in the state directory
+    bool mcp_fixtures = false;    // tools of MCP's conformance suite
     std::optional<int> ready_fd;
     std::string inputs;          // a directory; empty: none
     std::string image = "auto";  // service_setup.hpp

@@ -230,6 +230,19 @@ NewOutput read_new_output(const session::EventJournal& events, std::uint64_t cur
     return output;
 }
 
+std::string output_text(const session::Execution& execution) {
+    NewOutput output;
+    if (const auto& result = execution.result()) {
+        output.stdout_text = result->stdout_text;
+        output.stderr_text = result->stderr_text;
+    } else {
+        output = read_new_output(execution.events(), 0);
+    }
+    std::string text = show_text(output.stdout_text).text;
+    add_section(text, "stderr", show_text(output.stderr_text).text);
+    return text;
+}
+
 std::string last_line(const NewOutput& output) {
     std::string_view text = output.stdout_text.empty() ? output.stderr_text : output.stdout_text;
     const std::size_t end = text.find_last_not_of(" \r\n\t");

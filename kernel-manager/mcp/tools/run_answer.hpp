@@ -38,6 +38,8 @@ struct NewOutput {
     std::uint64_t missed = 0;  // events that are no longer kept
 };
 NewOutput read_new_output(const session::EventJournal& events, std::uint64_t cursor);
+/// What it has said so far, stdout and then stderr, each with its beginning and end if it is long.
+std::string output_text(const session::Execution& execution);
 /// Its last line with something in it, at most kProgressLineBytes.
 std::string last_line(const NewOutput& output);
 

@@ -102,7 +102,15 @@ ToolCoroutine answer_run(
         place.before = State::kLost;
         place.note = kReplacedNote;
     }
-    co_return finished_answer(place, *execution);
+    ToolAnswer answer = finished_answer(place, *execution);
+    if (answer.structured.at("state") == to_string(State::kLost)) {
+        call->log(
+            LogLevel::kWarning,
+            {{"message", "variables of before are gone"},
+             {"session", place.name},
+             {"execution_id", execution->id()}});
+    }
+    co_return answer;
 }
 
 ToolAnswer refuse_run(const Error& error, const session::Session& session) {

@@ -21,29 +21,30 @@ namespace asio = boost::asio;
 
 namespace {
 
+std::string frame(const std::string& message) {
+    return "event: message\ndata: " + message + "\n\n";
+}
+
 /// Shared by the writer and by what makes the answer, which may outlive the writer.
 struct Pending {
     explicit Pending(const asio::any_io_executor& executor) : timer(executor) {}
     asio::steady_timer timer;
     std::deque<std::string> notifications;
-    std::optional<std::string> response;
+    std::optional<std::string> response;  // as it is written; "" for none
 
-    void add(const nlohmann::json& notification) {
+    bool add(const nlohmann::json& notification) {
         if (notifications.size() == kNotificationsWaitingMax) {
-            notifications.pop_back();
+            return false;
         }
         notifications.push_back(protocol::dump_json(notification));
         timer.cancel();
+        return true;
     }
     void finish(const nlohmann::json& message) {
-        response = protocol::dump_json(message);
+        response = message.is_null() ? std::string() : frame(protocol::dump_json(message));
         timer.cancel();
     }
 };
-
-std::string frame(const std::string& message) {
-    return "event: message\ndata: " + message + "\n\n";
-}
 
 /// Whatever a library throws is an answer, too.
 asio::awaitable<void> make_answer(
@@ -67,7 +68,7 @@ asio::awaitable<Status> write_answer(
     const auto executor = co_await asio::this_coro::executor;
     const auto pending = std::make_shared<Pending>(executor);
     call->set_listener(
-        [pending](const nlohmann::json& notification) { pending->add(notification); });
+        [pending](const nlohmann::json& notification) { return pending->add(notification); });
     writer.watch([pending] { pending->timer.cancel(); });
     asio::co_spawn(
         executor, make_answer(pending, std::move(make)), [](const std::exception_ptr& thrown) {
@@ -86,7 +87,9 @@ asio::awaitable<Status> write_answer(
         }
         if (pending->response) {
             finished = true;
-            status = co_await writer.write(frame(*pending->response));
+            if (!pending->response->empty()) {
+                status = co_await writer.write(*pending->response);
+            }
             continue;
         }
         pending->timer.expires_after(kProgressInterval);

@@ -18,8 +18,8 @@ namespace cellkeep::mcp {
 /// What happens to the request when its client goes first.
 enum class OnGone { kCancel, kGoOn };
 
-/// make: gives the response as a JSON-RPC message; it is run to its end whatever becomes of the
-/// client, and ends soon after the call is cancelled.
+/// make: gives the response as a JSON-RPC message, or null for a stream that has none; it is run to
+/// its end whatever becomes of the client, and ends soon after the call is cancelled.
 boost::asio::awaitable<Status> write_answer(
     http::BodyWriter& writer,
     std::shared_ptr<Call> call,

@@ -28,13 +28,13 @@ void CallsInFlight::cancel(const Message& notification) const {
     }
 }
 
-void CallsInFlight::cancel_all() const {
+void CallsInFlight::cancel_if(const std::function<bool(const Call&)>& chosen) const {
     std::vector<std::shared_ptr<Call>> alive;  // what is cancelled may remove itself
     for (const auto& [id, call] : calls_) {
         alive.push_back(call.lock());
     }
     for (const auto& call : alive) {
-        if (call != nullptr) {
+        if (call != nullptr && chosen(*call)) {
             call->cancel();
         }
     }

@@ -15,7 +15,8 @@ constexpr std::size_t kIdRandomBytes = 16;
 
 }  // namespace
 
-Result<std::string> ClientSessions::open(const std::string& principal, std::string revision) {
+Result<std::string> ClientSessions::open(
+    const std::string& principal, std::string revision, std::shared_ptr<Client> client) {
     BOOST_OUTCOME_TRY(std::string id, secret_hex(kIdRandomBytes));
     if (counts_[principal] >= kPrincipalClientSessionsMax) {
         forget_oldest(&principal);
@@ -25,6 +26,7 @@ Result<std::string> ClientSessions::open(const std::string& principal, std::stri
     auto session = std::make_shared<ClientSession>();
     session->principal = principal;
     session->revision = std::move(revision);
+    session->client = std::move(client);
     session->used = ++uses_;
     sessions_.emplace(id, std::move(session));
     ++counts_[principal];
@@ -40,8 +42,20 @@ void ClientSessions::forget_oldest(const std::string* principal) {
         }
     }
     if (oldest != sessions_.end()) {
-        --counts_[oldest->second->principal];
-        sessions_.erase(oldest);
+        end(oldest);
+    }
+}
+
+void ClientSessions::end(Sessions::iterator at) {
+    const std::shared_ptr<ClientSession> session = at->second;
+    --counts_[session->principal];
+    sessions_.erase(at);
+    session->client->close();
+}
+
+void ClientSessions::close_all() {
+    while (!sessions_.empty()) {
+        end(sessions_.begin());
     }
 }
 
@@ -59,8 +73,7 @@ bool ClientSessions::close(const std::string& id, const std::string& principal) 
     if (find(id, principal) == nullptr) {
         return false;
     }
-    --counts_[principal];
-    sessions_.erase(id);
+    end(sessions_.find(id));
     return true;
 }
 

@@ -20,25 +20,32 @@ namespace cellkeep::mcp {
 struct ClientSession {
     std::string principal;
     std::string revision;
+    std::shared_ptr<Client> client;
     CallsInFlight calls;
     std::uint64_t used = 0;
 };
 
 class ClientSessions {
  public:
-    /// The new id. Beyond kClientSessionsMax, or kPrincipalClientSessionsMax of one principal, the
-    /// one that was not used for longest goes. kSystem: there is no randomness.
-    Result<std::string> open(const std::string& principal, std::string revision);
+    /// The new id; the client is closed with its session. Beyond kClientSessionsMax, or
+    /// kPrincipalClientSessionsMax of one principal, the one that was not used for longest goes.
+    /// kSystem: there is no randomness.
+    Result<std::string> open(
+        const std::string& principal, std::string revision, std::shared_ptr<Client> client);
     /// Counts as a use. Null if there is none, or it is another's.
     std::shared_ptr<ClientSession> find(const std::string& id, const std::string& principal);
     /// False as find() is null. What it runs goes on.
     bool close(const std::string& id, const std::string& principal);
+    void close_all();
     std::size_t size() const { return sessions_.size(); }
 
  private:
-    void forget_oldest(const std::string* principal);
+    using Sessions = std::map<std::string, std::shared_ptr<ClientSession>>;
 
-    std::map<std::string, std::shared_ptr<ClientSession>> sessions_;
+    void forget_oldest(const std::string* principal);
+    void end(Sessions::iterator at);
+
+    Sessions sessions_;
     std::map<std::string, std::size_t> counts_;  // by principal
     std::uint64_t uses_ = 0;
 };

@@ -6,6 +6,7 @@
 #include "kernel-manager/mcp/transport/answer_stream.hpp"
 #include "kernel-manager/mcp/wire/header_check.hpp"
 #include "protocol/json.hpp"
+#include "protocol/support/completion.hpp"
 #include "protocol/support/text.hpp"
 
 #include <optional>
@@ -95,6 +96,36 @@ nlohmann::json to_message(const nlohmann::json& id, Front::Answer answer) {
     return result_message(id, std::move(std::get<nlohmann::json>(answer)));
 }
 
+Peer peer_of(const ClientSession& session) {
+    return {
+        Era::kSession, session.revision, session.client->capabilities(), session.client->log_level};
+}
+
+http::Response begin_stream() {
+    http::Response response;
+    response.headers.add("Content-Type", "text/event-stream");
+    response.headers.add("Cache-Control", "no-store");
+    // Proxies that gather answers before they pass them on are asked not to.
+    response.headers.add("X-Accel-Buffering", "no");
+    return response;
+}
+
+/// Until the client session ends, or the one that reads it goes.
+asio::awaitable<nlohmann::json> stay_open(
+    std::shared_ptr<Call> call, std::shared_ptr<Completion<bool>> ended) {
+    const std::shared_ptr<Client> client = call->client();
+    client->set_outlet([call](const nlohmann::json& message) { return call->notify(message); });
+    client->on_close([ended] { ended->set(true); });
+    call->on_cancel([ended] { ended->set(true); });
+    if (!call->cancelled()) {
+        (void)co_await Completion<bool>::wait(ended);
+    }
+    call->on_cancel({});
+    client->on_close({});
+    client->set_outlet({});
+    co_return nlohmann::json();
+}
+
 /// Takes the request out of the session's calls when its answer has been made.
 class CallEntry {
  public:
@@ -125,6 +156,8 @@ void HttpEndpoint::add_to(http::Application& application) {
         return [this, handler](http::Request& request) { return (this->*handler)(request); };
     };
     router.add(http::Route(Access::kChange, "POST", "/mcp", member(&HttpEndpoint::post)));
+    router.add(
+        http::Route(Access::kChange, "GET", "/mcp", member(&HttpEndpoint::get)).without_body());
     router.add(http::Route(Access::kChange, "DELETE", "/mcp", member(&HttpEndpoint::remove))
                    .without_body());
     for (const char* path : {"", "/mcp"}) {
@@ -138,6 +171,11 @@ void HttpEndpoint::add_to(http::Application& application) {
     application.set_challenge("mcp", [this](const http::Request& request) {
         return "resource_metadata=\"" + address_of(request) + kMetadataPath + "/mcp\"";
     });
+}
+
+void HttpEndpoint::stop() {
+    sessions_.close_all();
+    front_.stop();
 }
 
 HttpEndpoint::Response HttpEndpoint::post(http::Request& request) {
@@ -181,7 +219,9 @@ http::Response HttpEndpoint::take_notification(
     if (session == nullptr) {
         return refuse_session(message, id);
     }
-    if (message.kind == MessageKind::kNotification && message.method == "notifications/cancelled") {
+    if (message.kind == MessageKind::kResponse) {
+        (void)session->client->questions().deliver(message);  // Ignored: it may come too late.
+    } else if (message.method == "notifications/cancelled") {
         session->calls.cancel(message);
     }
     return http::make_empty(202);
@@ -201,6 +241,10 @@ HttpEndpoint::Response HttpEndpoint::answer_stateless(
     if (front_.waits(message) && accepts_stream(request)) {
         co_return answer_streamed(call, std::move(message), nullptr);
     }
+    if (front_.waits(message) && Front::listens(message)) {
+        co_return http::to_response(
+            http::make_problem(406, "The answer is text/event-stream: accept it."));
+    }
     auto answered = co_await answer_whole(request, call, std::move(message), nullptr);
     co_return answered;
 }
@@ -208,13 +252,16 @@ HttpEndpoint::Response HttpEndpoint::answer_stateless(
 HttpEndpoint::Response HttpEndpoint::begin_session(http::Request& request, Message message) {
     const auto call = std::make_shared<Call>(request.principal, Peer{});
     const nlohmann::json id = message.id;
+    std::shared_ptr<Client> client = front_.make_client(message.params);
     Front::Answer answer = co_await front_.answer(call, std::move(message));
     const auto* result = std::get_if<nlohmann::json>(&answer);
     if (result == nullptr) {
         co_return rpc_response(400, to_message(id, std::move(answer)));
     }
-    const auto opened =
-        sessions_.open(request.principal.name, result->at("protocolVersion").get<std::string>());
+    const auto opened = sessions_.open(
+        request.principal.name,
+        result->at("protocolVersion").get<std::string>(),
+        std::move(client));
     if (opened.has_error()) {
         co_return http::to_response(http::problem_from(opened.error()));
     }
@@ -235,8 +282,9 @@ HttpEndpoint::Response HttpEndpoint::answer_in_session(http::Request& request, M
     }
     const auto call = std::make_shared<Call>(
         request.principal,
-        Peer{Era::kSession, session->revision},
-        std::move(std::get<nlohmann::json>(token)));
+        peer_of(*session),
+        std::move(std::get<nlohmann::json>(token)),
+        session->client);
     if (!session->calls.add(message.id, call)) {
         co_return rpc_refusal(
             400,
@@ -277,11 +325,7 @@ http::Response HttpEndpoint::answer_streamed(
     const OnGone on_gone = session == nullptr ? OnGone::kCancel : OnGone::kGoOn;
     // A stream whose head could not be sent is never run: the entry goes with it.
     const auto entry = std::make_shared<CallEntry>(std::move(session), message.id);
-    http::Response response;
-    response.headers.add("Content-Type", "text/event-stream");
-    response.headers.add("Cache-Control", "no-store");
-    // Proxies that gather answers before they pass them on are asked not to.
-    response.headers.add("X-Accel-Buffering", "no");
+    http::Response response = begin_stream();
     const auto make =
         [this, call, message = std::move(message), entry]() -> asio::awaitable<nlohmann::json> {
         const nlohmann::json id = message.id;
@@ -292,6 +336,35 @@ http::Response HttpEndpoint::answer_streamed(
         return write_answer(writer, call, on_gone, make);
     }};
     return response;
+}
+
+HttpEndpoint::Response HttpEndpoint::get(http::Request& request) {
+    if (!config_.origins.admits(request)) {
+        co_return http::to_response(
+            http::make_problem(403, "A page of another origin may not do this."));
+    }
+    const std::string id = session_id(request);
+    const auto session = sessions_.find(id, request.principal.name);
+    if (session == nullptr) {
+        co_return refuse_session({}, id);
+    }
+    if (!accepts_stream(request)) {
+        co_return http::to_response(
+            http::make_problem(406, "The answer is text/event-stream: accept it."));
+    }
+    if (session->client->has_outlet()) {
+        co_return http::to_response(
+            http::make_problem(409, "The client session has its stream already."));
+    }
+    const auto call = std::make_shared<Call>(
+        request.principal, peer_of(*session), nlohmann::json(), session->client);
+    const auto ended = std::make_shared<Completion<bool>>(front_.io());
+    http::Response response = begin_stream();
+    response.body = http::StreamBody{[call, ended](http::BodyWriter& writer) {
+        const auto make = [call, ended] { return stay_open(call, ended); };
+        return write_answer(writer, call, OnGone::kCancel, make);
+    }};
+    co_return response;
 }
 
 HttpEndpoint::Response HttpEndpoint::remove(http::Request& request) {

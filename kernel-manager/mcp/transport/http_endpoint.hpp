@@ -2,8 +2,9 @@
 //
 // MCP over streamable HTTP: POST /mcp, one message each. A request of 2026-07-28 stands alone, and
 // closing its answer cancels it. One of an earlier revision belongs to a client session
-// (Mcp-Session-Id); there a notification cancels, and a connection that breaks ends nothing. The
-// token, the role and the Host header have been checked before (http/application.hpp).
+// (Mcp-Session-Id); there a notification cancels, a connection that breaks ends nothing, and GET
+// /mcp is the stream of what belongs to no request. The token, the role and the Host header have
+// been checked before (http/application.hpp).
 #pragma once
 
 #include "kernel-manager/http/access/origin.hpp"
@@ -34,11 +35,14 @@ class HttpEndpoint {
     ~HttpEndpoint() = default;
     /// The routes, and what a client without a token learns (RFC 9728).
     void add_to(http::Application& application);
+    /// Ends every client session, and with it its stream.
+    void stop();
 
  private:
     using Response = boost::asio::awaitable<http::Response>;
 
     Response post(http::Request& request);
+    Response get(http::Request& request);
     Response remove(http::Request& request);
     Response resource_metadata(http::Request& request);
     /// "http://HOST/base/", as the client sees this server.

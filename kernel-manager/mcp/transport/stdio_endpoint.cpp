@@ -42,7 +42,14 @@ StdioEndpoint::StdioEndpoint(
       principal_(std::move(principal)),
       input_(io, input.release()),
       output_(io, output.release()),
-      news_(std::make_shared<Wakeup>(io)) {}
+      client_(std::make_shared<Client>(io, ClientCapabilities{})),
+      news_(std::make_shared<Wakeup>(io)) {
+    answerer_.set_outlet([this](const nlohmann::json& message) { return offer(message); });
+}
+
+StdioEndpoint::~StdioEndpoint() {
+    answerer_.set_outlet({});
+}
 
 asio::awaitable<Status> StdioEndpoint::serve() {
     std::string buffer;
@@ -96,6 +103,10 @@ void StdioEndpoint::take_line(std::string_view line) {
     auto& message = std::get<Message>(parsed);
     if (message.kind == MessageKind::kRequest) {
         take_request(std::move(message));
+    } else if (message.kind == MessageKind::kResponse) {
+        if (!client_->questions().deliver(message)) {
+            answerer_.deliver(std::move(message));
+        }
     } else if (message.method == "notifications/cancelled") {
         calls_.cancel(message);
     }
@@ -134,20 +145,27 @@ void StdioEndpoint::take_request(Message message) {
         principal_,
         stateless
             ? std::move(*stateless)
-            : Peer{Era::kSession, revision_.empty() ? std::string(kUnnamedRevision) : revision_},
-        std::move(std::get<nlohmann::json>(token)));
+            : Peer{
+                  Era::kSession,
+                  revision_.empty() ? std::string(kUnnamedRevision) : revision_,
+                  client_->capabilities(),
+                  client_->log_level},
+        std::move(std::get<nlohmann::json>(token)),
+        client_);
     if (!calls_.add(message.id, call)) {
         refuse_request(
             {RpcCode::kInvalidRequest, "A request of this id is being answered already.", {}, {}});
         return;
     }
-    call->set_listener([this](const nlohmann::json& notification) { send(notification); });
+    call->set_listener([this](const nlohmann::json& sent) { return offer(sent); });
     asio::co_spawn(io_, answer(call, std::move(message)), rethrow_failure);
 }
 
 asio::awaitable<void> StdioEndpoint::answer(std::shared_ptr<Call> call, Message message) {
     const nlohmann::json id = message.id;
     const bool is_handshake = message.method == "initialize";
+    const auto capabilities =
+        read_capabilities(message.params.value("capabilities", nlohmann::json()));
     nlohmann::json response;
     try {
         Answerer::Answer answer = co_await answerer_.answer(call, std::move(message));
@@ -158,6 +176,9 @@ asio::awaitable<void> StdioEndpoint::answer(std::shared_ptr<Call> call, Message 
             auto& result = std::get<nlohmann::json>(answer);
             if (is_handshake) {
                 revision_ = result.at("protocolVersion").get<std::string>();
+                client_->close();
+                client_ = std::make_shared<Client>(io_, capabilities);
+                client_->set_outlet([this](const nlohmann::json& sent) { return offer(sent); });
             }
             response = result_message(id, std::move(result));
         }
@@ -170,6 +191,14 @@ asio::awaitable<void> StdioEndpoint::answer(std::shared_ptr<Call> call, Message 
         send(response);
     }
     news_->wake();
+}
+
+bool StdioEndpoint::offer(const nlohmann::json& message) {
+    if (broken_ || unsent_.size() >= kNotificationsWaitingMax) {
+        return false;
+    }
+    send(message);
+    return true;
 }
 
 void StdioEndpoint::send(const nlohmann::json& message) {
@@ -200,6 +229,8 @@ asio::awaitable<void> StdioEndpoint::write_lines() {
 }
 
 asio::awaitable<void> StdioEndpoint::finish_calls() {
+    calls_.cancel_endless();
+    client_->close();  // it answers no more questions
     co_await wait_for_calls(stopped_ || broken_ ? std::chrono::milliseconds(0) : kStdioLastWork);
     calls_.cancel_all();
     co_await wait_for_calls(kStdioLastWork);

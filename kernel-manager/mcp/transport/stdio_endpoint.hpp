@@ -34,7 +34,7 @@ class StdioEndpoint {
         UniqueFd output);
     StdioEndpoint(const StdioEndpoint&) = delete;
     StdioEndpoint& operator=(const StdioEndpoint&) = delete;
-    ~StdioEndpoint() = default;
+    ~StdioEndpoint();
 
     /// Answers until the input ends and every answer is written; what still runs kStdioLastWork
     /// after the input's end is interrupted. kProtocol: a line is longer than kLineBytesMax.
@@ -48,6 +48,8 @@ class StdioEndpoint {
     void take_request(Message message);
     boost::asio::awaitable<void> answer(std::shared_ptr<Call> call, Message message);
     void send(const nlohmann::json& message);
+    /// As send(), if the client takes what it is sent. False if not.
+    bool offer(const nlohmann::json& message);
     boost::asio::awaitable<void> write_lines();
     boost::asio::awaitable<void> finish_calls();
     boost::asio::awaitable<void> wait_for_calls(std::chrono::milliseconds patience);
@@ -57,7 +59,8 @@ class StdioEndpoint {
     http::Principal principal_;
     boost::asio::posix::stream_descriptor input_;
     boost::asio::posix::stream_descriptor output_;
-    std::string revision_;  // of the handshake; empty before it
+    std::string revision_;            // of the handshake; empty before it
+    std::shared_ptr<Client> client_;  // of the newest handshake
     CallsInFlight calls_;
     std::deque<std::string> unsent_;
     std::size_t unsent_bytes_ = 0;

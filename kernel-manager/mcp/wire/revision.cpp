@@ -2,6 +2,7 @@
 #include "kernel-manager/mcp/wire/revision.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace cellkeep::mcp {
 
@@ -9,6 +10,7 @@ namespace {
 
 constexpr const char* kVersionKey = "io.modelcontextprotocol/protocolVersion";
 constexpr const char* kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
+constexpr const char* kLogLevelKey = "io.modelcontextprotocol/logLevel";
 
 RpcError unsupported(const Message& message, const nlohmann::json& asked) {
     return {
@@ -81,7 +83,26 @@ std::variant<std::optional<Peer>, RpcError> read_peer(
         return bad_envelope(
             message, "params._meta lacks the object \"" + std::string(kCapabilitiesKey) + "\".");
     }
-    return std::optional<Peer>(Peer{Era::kStateless, std::string(kStatelessRevision)});
+    Peer peer{Era::kStateless, std::string(kStatelessRevision), {}, {}};
+    if (capabilities != meta.end()) {
+        peer.capabilities = read_capabilities(*capabilities);
+    }
+    if (const auto level = meta.find(kLogLevelKey); level != meta.end()) {
+        peer.log_level = level->is_string() ? parse_log_level(level->get_ref<const std::string&>())
+                                            : std::nullopt;
+        if (!peer.log_level) {
+            return bad_envelope(message, "There is no such log level.");
+        }
+    }
+    return std::optional<Peer>(std::move(peer));
+}
+
+RpcError no_such_resource(Era era, const std::string& uri) {
+    return {
+        era == Era::kStateless ? RpcCode::kInvalidParams : RpcCode::kResourceNotFound,
+        "There is no such resource.",
+        {{"uri", uri}},
+        {}};
 }
 
 std::variant<nlohmann::json, RpcError> read_progress_token(const Message& message) {

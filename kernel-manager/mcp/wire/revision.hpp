@@ -4,6 +4,8 @@
 // every request says so itself; before, the handshake did, for a client's whole session. Pure.
 #pragma once
 
+#include "kernel-manager/mcp/wire/capabilities.hpp"
+#include "kernel-manager/mcp/wire/log_level.hpp"
 #include "kernel-manager/mcp/wire/rpc.hpp"
 
 #include <nlohmann/json.hpp>
@@ -32,10 +34,12 @@ bool is_session_revision(std::string_view revision);
 /// revisions, else the newest of those.
 std::string negotiate(std::string_view asked);
 
-/// In which revision a request is answered.
+/// In which revision a request is answered, and what its client can and wants.
 struct Peer {
     Era era = Era::kSession;
     std::string revision{kUnnamedRevision};
+    ClientCapabilities capabilities;
+    std::optional<LogLevel> log_level;  // nothing: it wants no log
 };
 
 /// The stateless revision, if the request's own _meta or the header of its transport says so;
@@ -43,6 +47,9 @@ struct Peer {
 /// header: the value of MCP-Protocol-Version; "" without one.
 std::variant<std::optional<Peer>, RpcError> read_peer(
     const Message& message, std::string_view header);
+
+/// The error's code is the era's.
+RpcError no_such_resource(Era era, const std::string& uri);
 
 /// The progress token of a request; null if it has none. kInvalidParams if it is none.
 std::variant<nlohmann::json, RpcError> read_progress_token(const Message& message);

