@@ -72,11 +72,7 @@ Interpreter::Events ProcessSupervisor::events() {
                     on_text(stream, text);
                 }
             },
-        .awaits_busy =
-            [this, enter] {
-                const auto owner = enter();
-                return owner && listener_.awaits_busy();
-            },
+        .awaits_busy = [this, enter] { return enter() && listener_.awaits_busy(); },
         .on_link_closed =
             [this, enter](const Error& /*error*/) {
                 if (const auto owner = enter()) {
