@@ -120,7 +120,7 @@ def test_what_is_written_works(tmp_path: Path) -> None:
         (["install", "--client", "cursor", "--name", "", "--yes"], "--name"),
         (["install", "--client", "cursor", "--file", ".", "--yes"], "plain file"),
         (["remove", "--client", "cursor", "--server", "x", "--yes"], "--server"),
-        (["install", "remove", "--client", "cursor"], "--client"),
+        (["install", "remove", "--client", "cursor"], "remove"),
         (["install", "--client", "cursor"], "--yes"),
     ],
 )

@@ -146,18 +146,18 @@ std::string member_text(
     return nlohmann::json(name).dump() + ": " + lines;
 }
 
-/// Behind the last member, or as the only one.
+/// Before the first member, so that no line of another one changes, or as the only one.
 std::string insert_member(
     std::string text,
     const ObjectSpan& object,
     const std::string& name,
     const nlohmann::ordered_json& value) {
     if (!object.members.empty()) {
-        const MemberSpan& last = object.members.back();
-        const bool own_line = text.find('\n', object.open) < object.members.front().begin;
-        const std::string indent = indent_at(text, object.members.front().begin);
-        const std::string before = own_line ? ",\n" + indent : ", ";
-        return text.insert(last.end, before + member_text(name, value, indent));
+        const std::size_t first = object.members.front().begin;
+        const bool own_line = text.find('\n', object.open) < first;
+        const std::string indent = indent_at(text, first);
+        const std::string behind = own_line ? ",\n" + indent : ", ";
+        return text.insert(first, member_text(name, value, indent) + behind);
     }
     const std::string outer = indent_at(text, object.open);
     const std::string inner = outer + "  ";
