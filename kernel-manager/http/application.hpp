@@ -11,8 +11,10 @@
 #include "kernel-manager/http/base_url.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/http/router.hpp"
+#include "protocol/support/work_thread.hpp"
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,7 +36,8 @@ class Application {
     /// cannot send one: nbclient's GatewayKernelClient opens its WebSocket without.
     void trust_same_user_peers() { trust_same_user_ = true; }
 
-    /// Either a route whose captures and principal are now in the request, or the answer.
+    /// Either a route whose captures, principal and work thread are now in the request, or the
+    /// answer.
     struct Admission {
         const Route* route = nullptr;
         Response refusal;  // if route is null
@@ -72,6 +75,7 @@ class Application {
     BaseUrl base_;
     OriginPolicy origins_;
     bool trust_same_user_ = false;
+    std::unique_ptr<WorkThread> work_thread_ = std::make_unique<WorkThread>();
 };
 
 }  // namespace cellkeep::http

@@ -113,8 +113,9 @@ const Tool* Front::find_tool(const nlohmann::json& params) const {
 bool Front::waits(const Message& message) const {
     const Tool* tool = message.method == "tools/call" ? find_tool(message.params) : nullptr;
     // What is refused at once has a status of its own.
+    const auto arguments = message.params.find("arguments");
     return tool != nullptr && tool->waits &&
-           message.params.value("arguments", nlohmann::json::object()).is_object();
+           (arguments == message.params.end() || arguments->is_object());
 }
 
 nlohmann::json Front::server_info() const {
@@ -156,7 +157,10 @@ asio::awaitable<Front::Answer> Front::call_tool(std::shared_ptr<Call> call, Mess
     if (tool == nullptr) {
         co_return invalid_params(message, "There is no such tool.");
     }
-    nlohmann::json arguments = message.params.value("arguments", nlohmann::json::object());
+    nlohmann::json arguments = nlohmann::json::object();
+    if (const auto given = message.params.find("arguments"); given != message.params.end()) {
+        arguments = std::move(*given);
+    }
     if (!arguments.is_object()) {
         co_return invalid_params(message, "\"arguments\" must be an object.");
     }
