@@ -79,9 +79,35 @@ struct Signer::Mac {
             1);
         return digest;
     }
+
+    /// Nothing without a key: no key, no check is the specification's rule.
+    Result<std::optional<Fingerprint>> verify(
+        std::string_view signature, std::span<const std::string_view> parts) const {
+        if (keyed == nullptr) {
+            return std::optional<Fingerprint>();
+        }
+        // Two characters for each byte of the digest. First, because it is free and the HMAC is
+        // not.
+        if (signature.size() != 2 * EVP_MAC_CTX_get_mac_size(keyed.get())) {
+            return Error(ErrorCode::kProtocol, "signature: wrong length");
+        }
+        const Digest digest = compute(parts);
+        const std::string expected = to_hex(digest.view());
+        CELLKEEP_CHECK(expected.size() == signature.size());
+        // Constant time, so that a peer cannot find the right bytes one after the other.
+        if (CRYPTO_memcmp(signature.data(), expected.data(), expected.size()) != 0) {
+            return Error(ErrorCode::kProtocol, "signature: does not match");
+        }
+        Fingerprint fingerprint{};
+        static_assert(sizeof(fingerprint) <= 16);  // the length of the shortest digest, MD5
+        std::memcpy(fingerprint.data(), digest.bytes.data(), sizeof(fingerprint));
+        return std::optional(fingerprint);
+    }
+
+    Result<Checked> check(Channel channel, std::span<const std::string_view> frames) const;
 };
 
-Signer::Signer(std::unique_ptr<Mac> mac) : mac_(std::move(mac)) {}
+Signer::Signer(std::shared_ptr<const Mac> mac) : mac_(std::move(mac)) {}
 Signer::Signer(Signer&& other) noexcept = default;
 Signer& Signer::operator=(Signer&& other) noexcept = default;
 Signer::~Signer() = default;
@@ -93,7 +119,7 @@ Result<Signer> Signer::create(std::string_view scheme, std::string key) {
             ErrorCode::kInvalidArgument,
             "signature_scheme: must be hmac-sha256, hmac-sha512 or hmac-md5");
     }
-    auto mac = std::make_unique<Mac>();
+    auto mac = std::make_shared<Mac>();
     if (key.empty()) {
         return Signer(std::move(mac));
     }
@@ -206,30 +232,6 @@ std::vector<std::string_view> Signer::frames(
     return frames;
 }
 
-Status Signer::verify(std::string_view signature, std::span<const std::string_view> parts) {
-    if (mac_->keyed == nullptr) {
-        return ok();  // no key, no check: the specification's rule
-    }
-    // Two characters for each byte of the digest. First, because it is free and the HMAC is not.
-    if (signature.size() != 2 * EVP_MAC_CTX_get_mac_size(mac_->keyed.get())) {
-        return Error(ErrorCode::kProtocol, "signature: wrong length");
-    }
-    const Mac::Digest digest = mac_->compute(parts);
-    const std::string expected = to_hex(digest.view());
-    CELLKEEP_CHECK(expected.size() == signature.size());
-    // Constant time, so that a peer cannot find the right bytes one after the other.
-    if (CRYPTO_memcmp(signature.data(), expected.data(), expected.size()) != 0) {
-        return Error(ErrorCode::kProtocol, "signature: does not match");
-    }
-    Fingerprint fingerprint{};
-    static_assert(sizeof(fingerprint) <= 16);  // the length of the shortest digest, MD5
-    std::memcpy(fingerprint.data(), digest.bytes.data(), sizeof(fingerprint));
-    if (!remember(fingerprint)) {
-        return Error(ErrorCode::kProtocol, "signature: seen before");
-    }
-    return ok();
-}
-
 bool Signer::remember(const Fingerprint& fingerprint) {
     if (!seen_.insert(fingerprint).second) {
         return false;
@@ -242,7 +244,8 @@ bool Signer::remember(const Fingerprint& fingerprint) {
     return true;
 }
 
-Result<SignedMessage> Signer::open(Channel channel, std::span<const std::string_view> frames) {
+Result<Signer::Checked> Signer::Mac::check(
+    Channel channel, std::span<const std::string_view> frames) const {
     if (frames.size() > limits::kZmqFramesMax) {
         return Error(
             ErrorCode::kLimitExceeded,
@@ -268,17 +271,42 @@ Result<SignedMessage> Signer::open(Channel channel, std::span<const std::string_
     }
     const auto parts = signed_frames.subspan(1, kSignedParts);
     const auto buffers = signed_frames.subspan(1 + kSignedParts);
-    BOOST_OUTCOME_TRY(verify(signed_frames[0], parts));
-    BOOST_OUTCOME_TRY(
-        auto message,
-        Message::create(MessageParts{
-            .channel = channel,
-            .header = parts[0],
-            .parent_header = parts[1],
-            .metadata = parts[2],
-            .content = parts[3],
-            .buffers = {buffers.begin(), buffers.end()}}));
-    return SignedMessage{.identities = {frames.begin(), delimiter}, .message = std::move(message)};
+    BOOST_OUTCOME_TRY(auto fingerprint, verify(signed_frames[0], parts));
+    auto message = Message::create(MessageParts{
+        .channel = channel,
+        .header = parts[0],
+        .parent_header = parts[1],
+        .metadata = parts[2],
+        .content = parts[3],
+        .buffers = {buffers.begin(), buffers.end()}});
+    if (message.has_error()) {
+        return Checked{fingerprint, message.error()};
+    }
+    return Checked{
+        fingerprint,
+        SignedMessage{
+            .identities = {frames.begin(), delimiter}, .message = std::move(message).value()}};
+}
+
+Signer::Check Signer::check() const {
+    return [mac = mac_](Channel channel, std::span<const std::string_view> frames) {
+        return mac->check(channel, frames);
+    };
+}
+
+Result<SignedMessage> Signer::admit(Result<Checked> checked) {
+    if (checked.has_error()) {
+        return checked.error();
+    }
+    const std::optional<Fingerprint>& fingerprint = checked.value().fingerprint;
+    if (fingerprint && !remember(*fingerprint)) {
+        return Error(ErrorCode::kProtocol, "signature: seen before");
+    }
+    return std::move(checked.value().message);
+}
+
+Result<SignedMessage> Signer::open(Channel channel, std::span<const std::string_view> frames) {
+    return admit(mac_->check(channel, frames));
 }
 
 }  // namespace cellkeep::protocol

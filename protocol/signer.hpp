@@ -3,8 +3,8 @@
 // Signed multipart messages for ZeroMQ (Jupyter messaging specification 5.5, "The Wire Protocol"):
 // [identities…] "<IDS|MSG>" hex-HMAC header parent_header metadata content [buffers…]. This file
 // knows no ZeroMQ: it works on byte strings. Order of work on input: structure, signature (length,
-// then constant-time comparison), replay, only then JSON.
-// One Signer serves one connection file; not thread-safe.
+// then constant-time comparison), only then JSON, and replay.
+// One Signer serves one connection file; not thread-safe, but for check().
 #pragma once
 
 #include "protocol/message.hpp"
@@ -14,7 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,21 +64,32 @@ class Signer {
     /// missing signature, a repeated signature (replay), bad JSON; kLimitExceeded past a bound.
     Result<SignedMessage> open(Channel channel, std::span<const std::string_view> frames);
 
- private:
-    friend class Signing;
-    struct Mac;
     /// 128 bits of a verified HMAC identify a message: only the owner of the key could find two
     /// messages that agree in them.
     using Fingerprint = std::array<std::uint64_t, 2>;
+    /// What is signed rightly, whether it came before or not.
+    struct Checked {
+        std::optional<Fingerprint> fingerprint;  // nothing without a key
+        Result<SignedMessage> message;           // kProtocol: bad JSON
+    };
+    using Check =
+        std::function<Result<Checked>(Channel channel, std::span<const std::string_view> frames)>;
+    /// open() in two steps, for a large message: what check() gives does all the work and may be
+    /// called on another thread, also after the Signer's end. admit() refuses what came before.
+    Check check() const;
+    Result<SignedMessage> admit(Result<Checked> checked);
+
+ private:
+    friend class Signing;
+    struct Mac;
     struct FingerprintHash {
         std::size_t operator()(const Fingerprint& value) const { return value[0]; }
     };
 
-    explicit Signer(std::unique_ptr<Mac> mac);
-    Status verify(std::string_view signature, std::span<const std::string_view> parts);
+    explicit Signer(std::shared_ptr<const Mac> mac);
     bool remember(const Fingerprint& fingerprint);
 
-    std::unique_ptr<Mac> mac_;
+    std::shared_ptr<const Mac> mac_;
     std::unordered_set<Fingerprint, FingerprintHash> seen_;
     std::deque<Fingerprint> seen_order_;
 };

@@ -26,21 +26,11 @@ std::uint64_t bytes_of(const OneShot& run) {
     return run.execution->events().bytes() + (result ? result->retained_bytes : 0);
 }
 
-/// The body without what does not change the run.
-std::string canonical(nlohmann::json body) {
-    for (const char* name :
-         {"idempotency_key", "cache_ttl_s", "outputs", "on_disconnect", "reasoning", "metadata"}) {
-        body.erase(name);
-    }
-    return protocol::dump_json(body);
-}
-
 /// A file by reference is the same one only if its digest is named.
-bool has_known_inputs(const nlohmann::json& body) {
-    const auto files = body.find("files");
-    return files == body.end() || std::all_of(files->begin(), files->end(), [](const auto& file) {
-               return !file.contains("from") || file.contains("sha256");
-           });
+bool has_known_inputs(const std::vector<session::InputFile>& files) {
+    return std::all_of(files.begin(), files.end(), [](const session::InputFile& file) {
+        return file.from.empty() || !file.sha256.empty();
+    });
 }
 
 /// Code that ran to its end, well or badly. A timeout or a death may be the host's doing.
@@ -51,30 +41,29 @@ bool may_be_cached(const session::ExecutionResult& result) {
 
 }  // namespace
 
-std::string OneShots::cache_key_of(
-    const OneShotOrder& order, const nlohmann::json& body, const std::string& owner) const {
+std::string OneShots::cache_key_of(const OneShotOrder& order, const std::string& owner) const {
     const session::KernelSpec* spec = backend_.find_spec(order.options.language);
-    if (order.cache_ttl.count() == 0 || spec == nullptr || !has_known_inputs(body)) {
+    if (order.cache_ttl.count() == 0 || spec == nullptr || !has_known_inputs(order.options.files)) {
         return {};
     }
     protocol::Sha256 digest;
     digest.update_field(owner);
     digest.update_field(order.options.language);
     digest.update_field(spec->environment.digest);
-    digest.update_field(canonical(body));
+    digest.update_field(order.digest);
     return digest.finish();
 }
 
 asio::awaitable<Result<OneShots::Begun>> OneShots::begin(
-    OneShotOrder order, nlohmann::json body, const std::string& owner) {
+    OneShotOrder order, const std::string& owner) {
     forget_old();
-    const std::string cache_key = cache_key_of(order, body, owner);
+    const std::string cache_key = cache_key_of(order, owner);
     const std::string key = order.execution.request.idempotency_key;
     if (key.empty()) {
         co_return co_await run(std::move(order), cache_key);
     }
     Memory& memory = owners_[owner];
-    const std::string digest = protocol::sha256_hex(canonical(body));
+    const std::string digest = order.digest;
     if (const auto seen = memory.keys.find(key); seen != memory.keys.end()) {
         co_return co_await repeat(seen->second, digest);
     }

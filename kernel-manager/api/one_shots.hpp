@@ -54,12 +54,11 @@ class OneShots {
         From from = From::kRun;  // begun now, an identical one's answer, or what its key stands for
         bool cached = false;     // so was the answer that is given, now or when its key came first
     };
-    /// body is what the order was read from: identical bodies are identical runs. Errors are those
+    /// Orders of one digest are identical runs. Errors are those
     /// of SessionService::create and Session::begin; kInvalidArgument (in the field
     /// "idempotency_key") for a key that came with another body; session::forgotten_answer() for
     /// one whose answer is not kept.
-    boost::asio::awaitable<Result<Begun>> begin(
-        OneShotOrder order, nlohmann::json body, const std::string& owner);
+    boost::asio::awaitable<Result<Begun>> begin(OneShotOrder order, const std::string& owner);
     /// Null if it is not remembered.
     std::shared_ptr<OneShot> find(const std::string& execution_id);
 
@@ -93,8 +92,7 @@ class OneShots {
     static void forget_keys(Memory& memory, std::size_t most);
     void forget_oldest(Memory& memory);
     boost::asio::awaitable<void> keep(OneShot run, std::string cache_key, std::chrono::seconds ttl);
-    std::string cache_key_of(
-        const OneShotOrder& order, const nlohmann::json& body, const std::string& owner) const;
+    std::string cache_key_of(const OneShotOrder& order, const std::string& owner) const;
     void forget_old();
     void store_answer(const OneShot& run, const std::string& key, std::chrono::seconds ttl);
 

@@ -27,7 +27,8 @@ FileWriting::FileWriting(
       files_(std::move(files)),
       inputs_(std::move(inputs)),
       references_(references),
-      reads_inputs_(references == References::kCopied && has_references(files_)) {
+      reads_inputs_(references == References::kCopied && has_references(files_)),
+      bytes_(bytes_of(files_)) {
     if (!directory_) {
         status_ = Error::from_errno(errno, "fcntl(F_DUPFD_CLOEXEC)");
     }

@@ -7,9 +7,9 @@
 
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/execution/inputs_directory.hpp"
-#include "kernel-manager/execution/work_thread.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
+#include "protocol/support/work_thread.hpp"
 #include "sandbox/workspace/workspace.hpp"
 
 #include <atomic>
@@ -19,6 +19,9 @@
 #include <vector>
 
 namespace cellkeep::session {
+
+/// Bytes of files that are written on the event loop; more are written by a work thread.
+inline constexpr std::size_t kFilesWrittenAtOnceBytesMax = 64ULL << 10U;
 
 /// What becomes of files of the inputs directory: those of a session are mounted when its sandbox
 /// is made, and left out here.
@@ -38,6 +41,8 @@ class FileWriting {
 
     /// Whether any of them comes from the inputs directory.
     bool reads_inputs() const { return reads_inputs_; }
+    /// What the files that come by their bytes have, before any is written.
+    std::size_t bytes() const { return bytes_; }
     /// Some megabytes, or one file.
     WorkThread::Slice advance();
     /// advance() to the end.
@@ -60,6 +65,7 @@ class FileWriting {
     std::shared_ptr<const InputsDirectory> inputs_;
     References references_;
     bool reads_inputs_;
+    std::size_t bytes_;
     std::size_t next_ = 0;
     std::optional<InputsDirectory::Copy> copy_;  // of files_[next_]
     Status status_ = ok();

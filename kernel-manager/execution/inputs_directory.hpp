@@ -7,10 +7,10 @@
 #pragma once
 
 #include "kernel-manager/execution/execution.hpp"
-#include "kernel-manager/execution/work_thread.hpp"
 #include "protocol/sha256.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
+#include "protocol/support/work_thread.hpp"
 #include "sandbox/policy/policy.hpp"
 #include "sandbox/workspace/workspace.hpp"
 

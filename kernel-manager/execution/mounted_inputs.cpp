@@ -25,13 +25,14 @@ Status check_start_files(const std::vector<InputFile>& files, const MountedInput
     return ok();
 }
 
-Status write_start_files(
+Result<std::shared_ptr<FileWriting>> prepare_start_files(
     const sandbox::Workspace& workspace,
     std::vector<InputFile> files,
     const MountedInputs& mounted,
     std::shared_ptr<const InputsDirectory> inputs) {
     BOOST_OUTCOME_TRY(check_start_files(files, mounted));
-    return FileWriting(workspace, std::move(files), std::move(inputs), References::kMounted).run();
+    return std::make_shared<FileWriting>(
+        workspace, std::move(files), std::move(inputs), References::kMounted);
 }
 
 Result<sandbox::Workspace::OpenedFile> open_mounted(

@@ -23,9 +23,8 @@ using MountedInputs = std::map<std::string, std::string>;
 /// "files/N/path".
 Status check_start_files(const std::vector<InputFile>& files, const MountedInputs& mounted);
 
-/// Puts the files in place that are not mounted. Blocks. Errors are those of check_start_files()
-/// and FileWriting.
-Status write_start_files(
+/// What puts the files in place that are not mounted. Errors are those of check_start_files().
+Result<std::shared_ptr<FileWriting>> prepare_start_files(
     const sandbox::Workspace& workspace,
     std::vector<InputFile> files,
     const MountedInputs& mounted,

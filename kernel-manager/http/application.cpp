@@ -122,6 +122,7 @@ Application::Admission Application::admit(Request& request, std::string_view tar
         return {nullptr, refuse_request(read_only_problem(), request)};
     }
     request.captures = std::move(match.captures);
+    request.work_thread = work_thread_.get();
     return {match.route, {}};
 }
 

@@ -11,9 +11,11 @@
 #include "kernel-manager/http/base_url.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/http/router.hpp"
+#include "protocol/support/work_thread.hpp"
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,7 +52,8 @@ class Application {
     using ErrorStyle = std::function<void(const Request&, Response&)>;
     void set_error_style(std::string segment, ErrorStyle style);
 
-    /// Either a route whose captures and principal are now in the request, or the answer.
+    /// Either a route whose captures, principal and work thread are now in the request, or the
+    /// answer.
     struct Admission {
         const Route* route = nullptr;
         Response refusal;  // if route is null
@@ -91,6 +94,7 @@ class Application {
     BaseUrl base_;
     OriginPolicy origins_;
     bool trust_same_user_ = false;
+    std::unique_ptr<WorkThread> work_thread_ = std::make_unique<WorkThread>();
 };
 
 }  // namespace cellkeep::http

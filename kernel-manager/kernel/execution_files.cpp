@@ -31,7 +31,7 @@ std::shared_ptr<FileWriting> ExecutionFiles::take_files(TrackedExecution& execut
 
 void ExecutionFiles::place(
     const std::shared_ptr<FileWriting>& writing, std::function<void()> done) {
-    if (!writing->reads_inputs()) {
+    if (!writing->reads_inputs() && writing->bytes() <= kFilesWrittenAtOnceBytesMax) {
         (void)writing->run().has_value();  // the caller looks at the status
         done();
         return;
@@ -45,7 +45,8 @@ void ExecutionFiles::place(
         }
     };
     // The guard keeps the io_context running until they are in place.
-    places_.inputs_thread->run([writing, placed, work = boost::asio::make_work_guard(io_)] {
+    const auto& thread = writing->reads_inputs() ? places_.inputs_thread : places_.work_thread;
+    thread->run([writing, placed, work = boost::asio::make_work_guard(io_)] {
         if (writing->advance() == WorkThread::Slice::kMore) {
             return WorkThread::Slice::kMore;
         }

@@ -11,10 +11,10 @@
 #include "kernel-manager/execution/file_writing.hpp"
 #include "kernel-manager/execution/inputs_directory.hpp"
 #include "kernel-manager/execution/saved_texts.hpp"
-#include "kernel-manager/execution/work_thread.hpp"
 #include "kernel-manager/kernel/request_queue.hpp"
 #include "kernel-manager/limits/session_account.hpp"
 #include "protocol/support/alarm.hpp"
+#include "protocol/support/work_thread.hpp"
 #include "sandbox/workspace/workspace.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -31,7 +31,7 @@ class ExecutionFiles {
     struct Places {
         const sandbox::Workspace& workspace;
         SavedTexts& saved_texts;
-        /// Reads what executions leave.
+        /// Reads what executions leave, and writes what comes with them.
         std::shared_ptr<WorkThread> work_thread;
         /// Reads the operator's inputs, whose disk may stall: nothing else waits for it.
         std::shared_ptr<WorkThread> inputs_thread;
@@ -57,9 +57,9 @@ class ExecutionFiles {
 
     /// Takes over the files that come with the execution; null if there are none.
     std::shared_ptr<FileWriting> take_files(TrackedExecution& execution) const;
-    /// Puts them in place. Calls `done` when that is over or has failed (FileWriting::status()), at
-    /// once unless they come from the operator's directory; keeps the io_context running until
-    /// then. Not after the end of this object.
+    /// Puts them in place. Calls `done` when that is over or has failed (FileWriting::status()): at
+    /// once if they are short and none comes from the operator's directory. Keeps the io_context
+    /// running until then. Not after the end of this object.
     void place(const std::shared_ptr<FileWriting>& writing, std::function<void()> done);
 
     /// An execution's code begins: what is in the workspace now is not its doing.

@@ -166,8 +166,9 @@ bool Front::waits(const Message& message) const {
         // What is refused at once has a status of its own.
         return message.params.value("notifications", nlohmann::json()).is_object();
     }
+    const auto arguments = message.params.find("arguments");
     if (message.method != "tools/call" ||
-        !message.params.value("arguments", nlohmann::json::object()).is_object()) {
+        (arguments != message.params.end() && !arguments->is_object())) {
         return false;
     }
     const std::string* name = text_parameter(message, "name");
@@ -250,7 +251,10 @@ Front::Coroutine Front::call_tool(std::shared_ptr<Call> call, Message message) {
     if (auto refused = take_input(*call, message, seal_)) {
         co_return std::move(*refused);
     }
-    nlohmann::json arguments = message.params.value("arguments", nlohmann::json::object());
+    nlohmann::json arguments = nlohmann::json::object();
+    if (const auto given = message.params.find("arguments"); given != message.params.end()) {
+        arguments = std::move(*given);
+    }
     const std::string* name = text_parameter(message, "name");
     if (name != nullptr && fixtures_ && fixtures_->has_tool(*name)) {
         co_return co_await fixtures_->call_tool(std::move(call), std::move(message));

@@ -7,13 +7,13 @@
 
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/inputs_directory.hpp"
-#include "kernel-manager/execution/work_thread.hpp"
 #include "kernel-manager/languages/session_languages.hpp"
 #include "kernel-manager/service/service_config.hpp"
 #include "kernel-manager/session/managed_session.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "kernel-manager/session/session_setup.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/work_thread.hpp"
 #include "sandbox/policy/policy.hpp"
 #include "sandbox/sandbox.hpp"
 

@@ -5,7 +5,10 @@
 #include "kernel-manager/session/network_access.hpp"
 #include "kernel-manager/session/session_update.hpp"
 #include "protocol/limits.hpp"
+#include "protocol/support/run_elsewhere.hpp"
 
+#include <functional>
+#include <optional>
 #include <utility>
 
 namespace cellkeep::session {
@@ -45,16 +48,37 @@ SandboxedSession::~SandboxedSession() {
     close({Death::Kind::kRequested, 0});
 }
 
-Status SandboxedSession::place_files() {
-    BOOST_OUTCOME_TRY(write_start_files(
-        workspace_, std::exchange(setup_.options.files, {}), setup_.mounted, setup_.inputs));
-    return with_context(
+boost::asio::awaitable<Status> SandboxedSession::place_files() {
+    auto prepared = prepare_start_files(
+        workspace_, std::exchange(setup_.options.files, {}), setup_.mounted, setup_.inputs);
+    if (prepared.has_error()) {
+        co_return prepared.error();
+    }
+    const auto writing = prepared.value();
+    Status written = ok();
+    if (writing->bytes() <= kFilesWrittenAtOnceBytesMax) {
+        written = writing->run();
+    } else {
+        const auto thread = setup_.work_thread;
+        std::function<std::optional<Status>()> slice = [writing]() -> std::optional<Status> {
+            return writing->advance() == WorkThread::Slice::kMore
+                       ? std::nullopt
+                       : std::optional(writing->status());
+        };
+        written = co_await run_elsewhere<Status>(io_, *thread, std::move(slice));
+    }
+    BOOST_OUTCOME_CO_TRY(std::move(written));
+    if (closed_) {
+        co_return Error(ErrorCode::kConflict, "files: the session has ended");
+    }
+    co_return with_context(
         workspace_.make_directory(setup_.options.working_directory), "working_directory");
 }
 
 boost::asio::awaitable<Status> SandboxedSession::start() {
     const auto self = shared_from_this();
-    BOOST_OUTCOME_CO_TRY(place_files());
+    Status placed = co_await place_files();
+    BOOST_OUTCOME_CO_TRY(std::move(placed));
     BOOST_OUTCOME_CO_TRY(watch_.begin(sandbox_.event_fd()));
     account_.hand_out(usage_.cpu_time());
     BOOST_OUTCOME_CO_TRY(kernels_.main().launch());
@@ -80,7 +104,11 @@ boost::asio::awaitable<Status> SandboxedSession::adopt(
     life_.begin_anew();
     account_ = SessionAccount(session_limits().consecutive_failures.value_or(0));
     account_.hand_out(usage_.cpu_time());
-    BOOST_OUTCOME_CO_TRY(place_files());
+    Status placed = co_await place_files();
+    BOOST_OUTCOME_CO_TRY(std::move(placed));
+    if (!kernels_.main().is_ready()) {
+        co_return Error(ErrorCode::kConflict, "hand out: the spare has ended");
+    }
     OwnStart own{setup_.options.env, setup_.options.working_directory};
     Status adopted = co_await kernels_.main().adopt(std::move(own));
     BOOST_OUTCOME_CO_TRY(std::move(adopted));

@@ -134,7 +134,7 @@ class SandboxedSession final : public ManagedSession,
     SandboxedSession(boost::asio::io_context& io, Setup setup, sandbox::Sandbox sandbox);
 
     const SessionLimits& session_limits() const { return setup_.options.limits; }
-    Status place_files();
+    boost::asio::awaitable<Status> place_files();
     Status apply_limits(const SessionLimits& wanted);
     nlohmann::json make_usage();
     void on_left_dead(const Death& death);

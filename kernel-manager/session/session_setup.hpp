@@ -7,12 +7,12 @@
 #include "kernel-manager/egress/egress_service.hpp"
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/inputs_directory.hpp"
-#include "kernel-manager/execution/work_thread.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/limits/limit_reason.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_options.hpp"
+#include "protocol/support/work_thread.hpp"
 
 #include <chrono>
 #include <functional>

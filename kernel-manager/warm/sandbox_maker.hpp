@@ -5,8 +5,8 @@
 // the sandboxes (Sandbox::create). io_context thread only.
 #pragma once
 
-#include "kernel-manager/execution/work_thread.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/work_thread.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/server/zygote.hpp"
 

@@ -5,8 +5,8 @@
 // wait. io_context thread only.
 #pragma once
 
-#include "kernel-manager/execution/work_thread.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/work_thread.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <boost/asio/awaitable.hpp>

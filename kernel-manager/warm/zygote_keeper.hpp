@@ -6,10 +6,10 @@
 // made by one share it. io_context thread only.
 #pragma once
 
-#include "kernel-manager/execution/work_thread.hpp"
 #include "kernel-manager/warm/retry_delay.hpp"
 #include "protocol/support/completion.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/work_thread.hpp"
 #include "sandbox/server/zygote.hpp"
 
 #include <boost/asio/awaitable.hpp>

@@ -95,20 +95,35 @@ def status_of(one: socket.socket) -> str:
     return answer.split(b" ", 2)[1].decode() if answer else "closed"
 
 
-def bodies_of_many_values(server: Server, size: float) -> str:
-    body = b'{"metadata": [' + b"[]," * int(3_000_000 * size) + b"[]]}"
+def send_bodies(server: Server, path: str, body: bytes) -> str:
+    """Eight clients send it at the same time, again and again."""
     answers: Counter[str] = Counter()
+    head = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     for _ in range(BODY_ROUNDS):
         with ExitStack() as stack:
-            sockets = []
-            for _ in range(8):
-                one = stack.enter_context(connect(server, "POST /v1/sessions HTTP/1.1"))
-                one.sendall(
-                    f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
-                )
-                sockets.append(one)
+            sockets = [stack.enter_context(connect(server, f"POST {path} HTTP/1.1")) for _ in range(8)]
+            for one in sockets:
+                one.sendall(head + body)
             answers.update(status_of(one) for one in sockets)
     return listed(answers)
+
+
+def bodies_of_many_values(server: Server, size: float) -> str:
+    body = b'{"metadata": [' + b"[]," * int(3_000_000 * size) + b"[]]}"
+    return send_bodies(server, "/v1/sessions", body)
+
+
+def bodies_of_one_string(server: Server, size: float) -> str:
+    body = b'{"metadata": {"a": "' + b"x" * int(9_000_000 * size) + b'"}}'
+    return send_bodies(server, "/v1/sessions", body)
+
+
+def bodies_with_files(server: Server, size: float) -> str:
+    path = execute(server, "1")
+    body = b'{"code": "1", "files": [{"path": "a", "base64": "' + b"AAAA" * int(2_250_000 * size) + b'"}]}'
+    said = send_bodies(server, path.rpartition("/")[0], body)
+    delete_session(server, path)
+    return said
 
 
 def bodies_that_stop(server: Server, size: float) -> str:
@@ -151,6 +166,16 @@ def client_attacks(size: float) -> list[ClientAttack]:
             "eight bodies of many values, ten times",
             lambda server: bodies_of_many_values(server, size),
             lambda said: said == f"{8 * BODY_ROUNDS} x 400",
+        ),
+        ClientAttack(
+            "eight bodies of one long string, ten times",
+            lambda server: bodies_of_one_string(server, size),
+            lambda said: said == f"{8 * BODY_ROUNDS} x 422",
+        ),
+        ClientAttack(
+            "eight bodies with a file, ten times",
+            lambda server: bodies_with_files(server, size),
+            lambda said: said == f"{8 * BODY_ROUNDS} x 200",
         ),
         # The server reads no more of them than limits::kArrivalPrincipalBytesMax.
         ClientAttack(

@@ -2,7 +2,7 @@
 """What one session or one client costs the others: for each kind of attack, how long /healthz and a
 neighbour's 1+1 take meanwhile, and what memory the server keeps.
 
-Also a program of its own: python fairness.py [--short] [--binary PATH] prints only this table.
+Also a program of its own: python fairness.py [--short] [--only NAME] [--binary PATH] prints only this table.
 """
 
 import argparse
@@ -240,28 +240,31 @@ class Fairness:
         )
 
 
-def share_fairly(table: Table, size: float, timed: bool) -> None:
+def share_fairly(table: Table, size: float, timed: bool, only: str = "") -> None:
     """timed: times and memory must stay in their bounds, too. A machine that is busy with other work,
-    as in the tests, cannot show that."""
+    as in the tests, cannot show that. only: a part of the names of the attacks that are tried."""
     with Server("--log-format", "text", "--prespawn-count", "0") as server:
         trial = Fairness(server)
         quiet = trial.quiet()
         for attack in attacks(size):
-            trial.run(table, attack, quiet, timed)
+            if only in attack.name:
+                trial.run(table, attack, quiet, timed)
         for client_attack in client_attacks(size):
-            trial.run_client(table, client_attack, quiet, timed)
+            if only in client_attack.name:
+                trial.run_client(table, client_attack, quiet, timed)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="fairness.py")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--binary")
+    parser.add_argument("--only", default="", help="a part of the attacks' names")
     options = parser.parse_args()
     if options.binary:
         os.environ["CELLKEEP_BINARY"] = options.binary
     print(head(), flush=True)
     table = Table()
-    share_fairly(table, 0.1 if options.short else 1.0, timed=not options.short)
+    share_fairly(table, 0.1 if options.short else 1.0, timed=not options.short, only=options.only)
     return 0 if table.good else 1
 
 

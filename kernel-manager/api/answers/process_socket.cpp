@@ -3,8 +3,10 @@
 
 #include "kernel-manager/api/answers/process_answers.hpp"
 #include "kernel-manager/api/bodies/process_body.hpp"
+#include "kernel-manager/http/message/text_reading.hpp"
 #include "kernel-manager/process/paced_input.hpp"
 #include "protocol/json.hpp"
+#include "protocol/limits.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -16,6 +18,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,8 +39,12 @@ struct ProcessPeer {
         std::shared_ptr<http::WebSocket> its_socket,
         std::shared_ptr<session::Session> its_session,
         std::shared_ptr<process::Command> command,
-        std::uint64_t after)
-        : socket(std::move(its_socket)), session(std::move(its_session)), wake(executor) {
+        std::uint64_t after,
+        WorkThread* its_work_thread)
+        : socket(std::move(its_socket)),
+          session(std::move(its_session)),
+          work_thread(its_work_thread),
+          wake(executor) {
         stream.command = std::move(command);
         stream.framing = EventFraming::kLines;
         stream.after = after;
@@ -45,6 +52,7 @@ struct ProcessPeer {
 
     std::shared_ptr<http::WebSocket> socket;
     std::shared_ptr<session::Session> session;
+    WorkThread* work_thread;
     ProcessStream stream;
     std::deque<std::string> refusals;
     asio::steady_timer wake;
@@ -68,36 +76,61 @@ std::string take_type(nlohmann::json& body) {
     return type;
 }
 
+/// What a text message asks for: one of these.
+struct SocketOrder {
+    std::optional<InputOrder> input;
+    std::optional<process::TerminalSize> size;
+    std::optional<int> signal;
+};
+
+Result<SocketOrder> read_socket_order(const std::string& text) {
+    BOOST_OUTCOME_TRY(
+        nlohmann::json body,
+        protocol::parse_json(
+            text,
+            "the message",
+            protocol::RepeatedKeys::kLastCounts,
+            limits::kHttpBodyJsonValuesMax));
+    if (!body.is_object()) {
+        return Error(ErrorCode::kProtocol, "the message: not a JSON object");
+    }
+    const std::string type = take_type(body);
+    FieldErrors errors;
+    SocketOrder order;
+    if (type == "stdin") {
+        order.input = parse_input_order(body, errors);
+    } else if (type == "resize") {
+        order.size = parse_size_order(body, errors);
+    } else if (type == "signal") {
+        order.signal = parse_signal_order(body, errors);
+    } else {
+        return Error(ErrorCode::kInvalidArgument, "type must be stdin, resize or signal");
+    }
+    BOOST_OUTCOME_TRY(checked(errors));
+    return order;
+}
+
 asio::awaitable<Status> act(Peer peer, http::WebSocketMessage message) {
     process::CommandTable& table = *peer->session->commands();
     const auto& command = peer->stream.command;
     if (message.kind == http::WebSocketKind::kBinary) {
         co_return co_await process::write_paced(table, command, std::move(message.data), false);
     }
-    auto parsed = protocol::parse_json_object(message.data, "the message");
-    if (parsed.has_error()) {
-        co_return parsed.error();
+    http::TextReader<Result<SocketOrder>> read = read_socket_order;
+    auto found = co_await http::read_text<Result<SocketOrder>>(
+        peer->work_thread, std::move(message.data), std::move(read));
+    if (found.has_error()) {
+        co_return found.error();
     }
-    nlohmann::json body = std::move(parsed).value();
-    const std::string type = take_type(body);
-    FieldErrors errors;
-    if (type == "stdin") {
-        InputOrder order = parse_input_order(body, errors);
-        BOOST_OUTCOME_CO_TRY(checked(errors));
-        co_return co_await process::write_paced(
-            table, command, std::move(order.bytes), order.close);
+    SocketOrder order = std::move(found).value();
+    if (order.size) {
+        co_return table.resize(command->id(), *order.size);
     }
-    if (type == "resize") {
-        const process::TerminalSize size = parse_size_order(body, errors);
-        BOOST_OUTCOME_CO_TRY(checked(errors));
-        co_return table.resize(command->id(), size);
+    if (order.signal) {
+        co_return table.signal(command->id(), *order.signal);
     }
-    if (type == "signal") {
-        const int number = parse_signal_order(body, errors);
-        BOOST_OUTCOME_CO_TRY(checked(errors));
-        co_return table.signal(command->id(), number);
-    }
-    co_return Error(ErrorCode::kInvalidArgument, "type must be stdin, resize or signal");
+    InputOrder input = std::move(*order.input);
+    co_return co_await process::write_paced(table, command, std::move(input.bytes), input.close);
 }
 
 asio::awaitable<Status> send_text(const Peer& peer, std::string text) {
@@ -154,11 +187,12 @@ asio::awaitable<void> serve_process(
     std::shared_ptr<http::WebSocket> socket,
     std::shared_ptr<session::Session> session,
     std::shared_ptr<process::Command> command,
-    std::uint64_t after) {
+    std::uint64_t after,
+    WorkThread* work_thread) {
     const auto executor = co_await asio::this_coro::executor;
     const std::shared_ptr<void> connected = session->connect_client();
     const auto peer = std::make_shared<ProcessPeer>(
-        executor, std::move(socket), std::move(session), std::move(command), after);
+        executor, std::move(socket), std::move(session), std::move(command), after, work_thread);
     asio::co_spawn(executor, send_news(peer), asio::detached);
     while (true) {
         auto message = co_await peer->socket->receive();

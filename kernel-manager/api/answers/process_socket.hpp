@@ -9,6 +9,7 @@
 #include "kernel-manager/http/websocket/websocket.hpp"
 #include "kernel-manager/process/command.hpp"
 #include "kernel-manager/session/session.hpp"
+#include "protocol/support/work_thread.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -17,11 +18,13 @@
 
 namespace cellkeep::api {
 
-/// after: the bytes of output that the client has. While it runs its client counts as connected.
+/// after: the bytes of output that the client has. work_thread: reads long messages; null: they are
+/// read at once. While it runs its client counts as connected.
 boost::asio::awaitable<void> serve_process(
     std::shared_ptr<http::WebSocket> socket,
     std::shared_ptr<session::Session> session,
     std::shared_ptr<process::Command> command,
-    std::uint64_t after);
+    std::uint64_t after,
+    WorkThread* work_thread);
 
 }  // namespace cellkeep::api

@@ -9,6 +9,7 @@
 #include "protocol/base64.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/message.hpp"
+#include "protocol/sha256.hpp"
 #include "sandbox/workspace/workspace.hpp"
 
 #include <algorithm>
@@ -236,12 +237,13 @@ void read_execution_fields(
     }
 }
 
-bool is_json_type(std::string_view content_type) {
-    std::string_view type = content_type.substr(0, content_type.find(';'));
-    while (!type.empty() && type.back() == ' ') {
-        type.remove_suffix(1);
+/// Of the body without what does not change the run.
+std::string digest_of_run(nlohmann::json body) {
+    for (const char* name :
+         {"idempotency_key", "cache_ttl_s", "outputs", "on_disconnect", "reasoning", "metadata"}) {
+        body.erase(name);
     }
-    return http::equals_ignoring_case(type, "application/json");
+    return protocol::sha256_hex(protocol::dump_json(body));
 }
 
 }  // namespace
@@ -281,28 +283,6 @@ void read_env(ObjectReader& parent, std::map<std::string, std::string>& env, Fie
         parent.fail(
             "env", "must be at most " + std::to_string(limits::kEnvironmentBytesMax) + " bytes");
     }
-}
-
-ParsedBody parse_body(const http::Request& request, EmptyBody empty) {
-    if (request.body.empty() && empty == EmptyBody::kAllowed) {
-        return {nlohmann::json::object(), std::nullopt};
-    }
-    if (!is_json_type(request.headers.get("Content-Type"))) {
-        return {
-            nullptr, http::make_problem(415, "Send the body as Content-Type: application/json.")};
-    }
-    auto value = protocol::parse_json(
-        request.body,
-        "the body",
-        protocol::RepeatedKeys::kLastCounts,
-        limits::kHttpBodyJsonValuesMax);
-    if (value.has_error()) {
-        return {
-            nullptr,
-            http::make_problem(
-                400, "malformed-json", "The body is not JSON", value.error().message())};
-    }
-    return {std::move(value).value(), std::nullopt};
 }
 
 Offer offer_of(const session::SessionService& backend) {
@@ -364,21 +344,14 @@ OneShotOrder parse_one_shot(const nlohmann::json& body, const Offer& offer, Fiel
     if (const auto seconds = reader.integer("cache_ttl_s", ttl)) {
         order.cache_ttl = std::chrono::seconds(static_cast<std::int64_t>(*seconds));
     }
+    if (order.cache_ttl.count() > 0 || !order.execution.request.idempotency_key.empty()) {
+        order.digest = digest_of_run(body);
+    }
     if (order.cache_ttl.count() > 0 && order.options.network.mode != egress::NetworkMode::kNone) {
         reader.fail("cache_ttl_s", "is for runs without a network");
     }
     reader.finish();
     return order;
-}
-
-http::Problem invalid_body(FieldErrors errors) {
-    std::string detail = "The body has " + std::to_string(errors.size()) +
-                         (errors.size() == 1 ? " error: " : " errors, the first: ");
-    const auto& first = errors.front();
-    detail += (first.pointer.empty() ? "the body" : first.pointer) + " " + first.message + ".";
-    http::Problem problem = http::make_problem(422, std::move(detail));
-    problem.errors = std::move(errors);
-    return problem;
 }
 
 }  // namespace cellkeep::api

@@ -45,16 +45,10 @@ struct OneShotOrder {
     ExecutionOrder execution;
     /// How long its answer may be given to identical runs; 0: not.
     std::chrono::seconds cache_ttl{0};
+    /// Of what decides the run: two runs of the same digest are identical. Empty if it has neither
+    /// an idempotency key nor a cache_ttl.
+    std::string digest;
 };
-
-/// The body as JSON. 415 unless the content type is JSON; 400 with the place unless the text is
-/// JSON; an empty body is {} where that is allowed.
-enum class EmptyBody { kAllowed, kRefused };
-struct ParsedBody {
-    nlohmann::json value;
-    std::optional<http::Problem> problem;
-};
-ParsedBody parse_body(const http::Request& request, EmptyBody empty);
 
 // Each fills errors; the value counts only if there are none.
 session::SessionOptions parse_session_options(
@@ -69,8 +63,5 @@ OneShotOrder parse_one_shot(const nlohmann::json& body, const Offer& offer, Fiel
 
 /// The member "env" of a body: variables by their names.
 void read_env(ObjectReader& parent, std::map<std::string, std::string>& env, FieldErrors& errors);
-
-/// 422 with all of them.
-http::Problem invalid_body(FieldErrors errors);
 
 }  // namespace cellkeep::api

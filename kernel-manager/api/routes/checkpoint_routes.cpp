@@ -4,7 +4,7 @@
 #include "kernel-manager/api/answers/checkpoint_answers.hpp"
 #include "kernel-manager/api/answers/model.hpp"
 #include "kernel-manager/api/bodies/checkpoint_body.hpp"
-#include "kernel-manager/api/bodies/request_body.hpp"
+#include "kernel-manager/api/bodies/order_reading.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
 #include <nlohmann/json.hpp>
@@ -28,16 +28,13 @@ http::Problem refused(const Error& error) {
 }
 
 Answer make_checkpoint(http::Request& request, Session session) {
-    ParsedBody body = parse_body(request, EmptyBody::kAllowed);
+    OrderReader<checkpoint::CheckpointOrder> read = parse_checkpoint_order;
+    auto body = co_await read_order<checkpoint::CheckpointOrder>(
+        request, EmptyBody::kAllowed, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
-    FieldErrors errors;
-    checkpoint::CheckpointOrder order = parse_checkpoint_order(body.value, errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
-    }
-    const auto made = co_await session->make_checkpoint(std::move(order));
+    const auto made = co_await session->make_checkpoint(std::move(body.order));
     if (made.has_error()) {
         co_return http::to_response(refused(made.error()));
     }
@@ -89,17 +86,14 @@ Answer remove_checkpoint(http::Request& request, Session session) {
 }
 
 Answer roll_back(http::Request& request, Session session) {
-    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    OrderReader<checkpoint::RollbackOrder> read = parse_rollback_order;
+    auto body = co_await read_order<checkpoint::RollbackOrder>(
+        request, EmptyBody::kRefused, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
-    FieldErrors errors;
-    checkpoint::RollbackOrder order = parse_rollback_order(body.value, errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
-    }
-    const std::string id = order.checkpoint;
-    const auto back = co_await session->roll_back(std::move(order));
+    const std::string id = body.order.checkpoint;
+    const auto back = co_await session->roll_back(std::move(body.order));
     if (back.has_error() && back.error().code() == ErrorCode::kNotFound) {
         co_return http::to_response(no_checkpoint(id, session->find_gone_checkpoint(id)));
     }

@@ -3,6 +3,7 @@
 
 #include "kernel-manager/api/answers/execution_answer.hpp"
 #include "kernel-manager/api/answers/refusals.hpp"
+#include "kernel-manager/api/bodies/order_reading.hpp"
 #include "kernel-manager/api/bodies/request_body.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
@@ -79,15 +80,15 @@ ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request, Session
     if (form.problem) {
         co_return http::to_response(*form.problem);
     }
-    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    OrderReader<ExecutionOrder> read = [running = session->info()](
+                                           const nlohmann::json& value, FieldErrors& errors) {
+        return parse_execution(value, running, errors);
+    };
+    auto body = co_await read_order<ExecutionOrder>(request, EmptyBody::kRefused, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
-    FieldErrors errors;
-    ExecutionOrder order = parse_execution(body.value, session->info(), errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
-    }
+    ExecutionOrder order = std::move(body.order);
     // Only a key can name an execution that there was before.
     const ExecutionList known =
         order.request.idempotency_key.empty() ? ExecutionList() : session->list_executions();

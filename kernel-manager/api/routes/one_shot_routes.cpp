@@ -3,6 +3,7 @@
 
 #include "kernel-manager/api/answers/execution_answer.hpp"
 #include "kernel-manager/api/answers/refusals.hpp"
+#include "kernel-manager/api/bodies/order_reading.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
 #include <utility>
@@ -44,15 +45,15 @@ OneShotRoutes::Answer OneShotRoutes::execute(http::Request& request) {
     if (form.problem) {
         co_return http::to_response(*form.problem);
     }
-    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    OrderReader<OneShotOrder> read = [offer = offer_of(backend_)](
+                                         const nlohmann::json& value, FieldErrors& errors) {
+        return parse_one_shot(value, offer, errors);
+    };
+    auto body = co_await read_order<OneShotOrder>(request, EmptyBody::kRefused, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
-    FieldErrors errors;
-    OneShotOrder order = parse_one_shot(body.value, offer_of(backend_), errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
-    }
+    OneShotOrder order = std::move(body.order);
     order.options.owner = request.principal.name;
     AnswerPlan plan;
     plan.form = form.form;
@@ -60,8 +61,7 @@ OneShotRoutes::Answer OneShotRoutes::execute(http::Request& request) {
     plan.reasoning = order.execution.request.reasoning;
     plan.metadata = order.execution.request.metadata;
     const bool interrupts = order.execution.interrupt_on_disconnect;
-    const auto begun =
-        co_await one_shots_.begin(std::move(order), std::move(body.value), request.principal.name);
+    const auto begun = co_await one_shots_.begin(std::move(order), request.principal.name);
     if (begun.has_error()) {
         co_return refuse_execution(begun.error(), nullptr);
     }

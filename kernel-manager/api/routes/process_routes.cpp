@@ -4,8 +4,8 @@
 #include "kernel-manager/api/answers/execution_answer.hpp"
 #include "kernel-manager/api/answers/process_answers.hpp"
 #include "kernel-manager/api/answers/process_socket.hpp"
+#include "kernel-manager/api/bodies/order_reading.hpp"
 #include "kernel-manager/api/bodies/process_body.hpp"
-#include "kernel-manager/api/bodies/request_body.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
 #include <nlohmann/json.hpp>
@@ -39,20 +39,17 @@ http::Response settle(const http::Request& request, const Status& done) {
 }
 
 Answer start_process(http::Request& request, Session session) {
-    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    OrderReader<process::CommandOrder> read = parse_command_order;
+    auto body =
+        co_await read_order<process::CommandOrder>(request, EmptyBody::kRefused, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
-    }
-    FieldErrors errors;
-    process::CommandOrder order = parse_command_order(body.value, errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
     }
     CommandTable* table = session->commands();
     if (table == nullptr) {
         co_return no_table();
     }
-    const auto started = co_await table->start(std::move(order));
+    const auto started = co_await table->start(std::move(body.order));
     if (started.has_error()) {
         co_return http::to_response(http::problem_from(started.error()));
     }
@@ -89,15 +86,12 @@ http::Handler with_process(
 }
 
 Answer write_input(http::Request& request, Session session) {
-    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    OrderReader<InputOrder> read = parse_input_order;
+    auto body = co_await read_order<InputOrder>(request, EmptyBody::kRefused, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
-    FieldErrors errors;
-    const InputOrder order = parse_input_order(body.value, errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
-    }
+    const InputOrder& order = body.order;
     CommandTable* table = session->commands();
     co_return table == nullptr
         ? no_table()
@@ -105,33 +99,26 @@ Answer write_input(http::Request& request, Session session) {
 }
 
 Answer send_signal(http::Request& request, Session session) {
-    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    OrderReader<int> read = parse_signal_order;
+    auto body = co_await read_order<int>(request, EmptyBody::kRefused, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
-    FieldErrors errors;
-    const int number = parse_signal_order(body.value, errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
-    }
     CommandTable* table = session->commands();
     co_return table == nullptr ? no_table()
-                               : settle(request, table->signal(request.capture("prc"), number));
+                               : settle(request, table->signal(request.capture("prc"), body.order));
 }
 
 Answer resize_terminal(http::Request& request, Session session) {
-    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    OrderReader<process::TerminalSize> read = parse_size_order;
+    auto body =
+        co_await read_order<process::TerminalSize>(request, EmptyBody::kRefused, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
-    FieldErrors errors;
-    const process::TerminalSize size = parse_size_order(body.value, errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
-    }
     CommandTable* table = session->commands();
     co_return table == nullptr ? no_table()
-                               : settle(request, table->resize(request.capture("prc"), size));
+                               : settle(request, table->resize(request.capture("prc"), body.order));
 }
 
 Answer open_socket(http::Request& request, Session session) {
@@ -150,9 +137,11 @@ Answer open_socket(http::Request& request, Session session) {
         co_return http::to_response(bad_place());
     }
     http::WebSocketUpgrade upgrade;
-    upgrade.run = [session, command, place = std::min(*after, command->output().total())](
-                      std::shared_ptr<http::WebSocket> socket) {
-        return serve_process(std::move(socket), session, command, place);
+    upgrade.run = [session,
+                   command,
+                   place = std::min(*after, command->output().total()),
+                   thread = request.work_thread](std::shared_ptr<http::WebSocket> socket) {
+        return serve_process(std::move(socket), session, command, place, thread);
     };
     http::Response response;
     response.status = 101;

@@ -3,6 +3,7 @@
 
 #include "kernel-manager/api/answers/model.hpp"
 #include "kernel-manager/api/answers/session_page.hpp"
+#include "kernel-manager/api/bodies/order_reading.hpp"
 #include "kernel-manager/api/bodies/request_body.hpp"
 #include "kernel-manager/api/bodies/session_update_body.hpp"
 #include "kernel-manager/http/message/problem.hpp"
@@ -25,23 +26,18 @@ nlohmann::json shown(session::SessionInfo info, const http::Principal& principal
     return to_json(info);
 }
 
-struct LanguageChoice {
-    std::optional<std::string> language;  // nothing: none is named
-    std::optional<http::Problem> problem;
-};
+using LanguageChoice = BodyOrder<std::optional<std::string>>;  // nothing: none is named
 
 /// What the body of an interrupt or a restart says; it may be empty.
-LanguageChoice choose_language(const http::Request& request, const session::Session& session) {
-    ParsedBody body = parse_body(request, EmptyBody::kAllowed);
-    if (body.problem) {
-        return {std::nullopt, std::move(body.problem)};
-    }
-    FieldErrors errors;
-    auto language = parse_language_choice(body.value, session.info(), errors);
-    if (!errors.empty()) {
-        return {std::nullopt, invalid_body(std::move(errors))};
-    }
-    return {std::move(language), std::nullopt};
+boost::asio::awaitable<LanguageChoice> choose_language(
+    http::Request& request, const session::Session& session) {
+    OrderReader<std::optional<std::string>> read =
+        [running = session.info()](const nlohmann::json& value, FieldErrors& errors) {
+            return parse_language_choice(value, running, errors);
+        };
+    LanguageChoice choice = co_await read_order<std::optional<std::string>>(
+        request, EmptyBody::kAllowed, std::move(read));
+    co_return choice;
 }
 
 }  // namespace
@@ -71,15 +67,16 @@ void SessionRoutes::add_to(http::Router& router) {
 }
 
 SessionRoutes::Answer SessionRoutes::create(http::Request& request) {
-    ParsedBody body = parse_body(request, EmptyBody::kAllowed);
+    OrderReader<session::SessionOptions> read =
+        [offer = offer_of(backend_)](const nlohmann::json& value, FieldErrors& errors) {
+            return parse_session_options(value, offer, errors);
+        };
+    auto body =
+        co_await read_order<session::SessionOptions>(request, EmptyBody::kAllowed, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
-    FieldErrors errors;
-    session::SessionOptions options = parse_session_options(body.value, offer_of(backend_), errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
-    }
+    session::SessionOptions options = std::move(body.order);
     options.owner = request.principal.name;
     const auto created = co_await backend_.create(std::move(options));
     if (created.has_error()) {
@@ -130,16 +127,16 @@ SessionRoutes::Answer SessionRoutes::update(http::Request& request, Session sess
             type.substr(0, type.find(';')), "application/merge-patch+json")) {
         request.headers.set("Content-Type", "application/json");
     }
-    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    OrderReader<session::SessionUpdate> read =
+        [present = session->info()](const nlohmann::json& value, FieldErrors& errors) {
+            return parse_session_update(value, present, errors);
+        };
+    auto body =
+        co_await read_order<session::SessionUpdate>(request, EmptyBody::kRefused, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
-    FieldErrors errors;
-    const session::SessionUpdate update = parse_session_update(body.value, session->info(), errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
-    }
-    const Status updated = session->update(update);
+    const Status updated = session->update(body.order);
     if (updated.has_error()) {
         co_return http::to_response(refused_field(updated.error()));
     }
@@ -160,13 +157,13 @@ SessionRoutes::Answer SessionRoutes::remove(http::Request& request, Session sess
 }
 
 SessionRoutes::Answer SessionRoutes::interrupt(http::Request& request, Session session) {
-    const LanguageChoice choice = choose_language(request, *session);
+    const LanguageChoice choice = co_await choose_language(request, *session);
     if (choice.problem) {
         co_return http::to_response(*choice.problem);
     }
     session->touch();
     const Status interrupted =
-        choice.language ? session->interrupt_language(*choice.language) : session->interrupt();
+        choice.order ? session->interrupt_language(*choice.order) : session->interrupt();
     if (interrupted.has_error()) {
         co_return http::to_response(refused_field(interrupted.error()));
     }
@@ -174,14 +171,14 @@ SessionRoutes::Answer SessionRoutes::interrupt(http::Request& request, Session s
 }
 
 SessionRoutes::Answer SessionRoutes::restart(http::Request& request, Session session) {
-    const LanguageChoice choice = choose_language(request, *session);
+    const LanguageChoice choice = co_await choose_language(request, *session);
     if (choice.problem) {
         co_return http::to_response(*choice.problem);
     }
     session->touch();
     Status restarted = ok();
-    if (choice.language) {
-        restarted = co_await session->restart_language(*choice.language);
+    if (choice.order) {
+        restarted = co_await session->restart_language(*choice.order);
     } else {
         restarted = co_await session->restart();
     }

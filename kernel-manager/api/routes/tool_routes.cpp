@@ -2,7 +2,7 @@
 #include "kernel-manager/api/routes/tool_routes.hpp"
 
 #include "kernel-manager/api/answers/refusals.hpp"
-#include "kernel-manager/api/bodies/request_body.hpp"
+#include "kernel-manager/api/bodies/order_reading.hpp"
 #include "kernel-manager/api/bodies/tool_body.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
@@ -33,20 +33,17 @@ http::Response settle_call(const http::Request& request, const Status& given) {
 }
 
 Answer answer_call(http::Request& request, SessionLookup::Session session) {
-    ParsedBody body = parse_body(request, EmptyBody::kRefused);
+    auto body =
+        co_await read_order<session::ToolAnswer>(request, EmptyBody::kRefused, parse_tool_answer);
     if (body.problem) {
         co_return http::to_response(*body.problem);
-    }
-    FieldErrors errors;
-    const session::ToolAnswer answer = parse_tool_answer(body.value, errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
     }
     const auto execution = session->find_execution(request.capture("exe"));
     if (!execution) {
         co_return unknown_execution(request);
     }
-    co_return settle_call(request, execution->answer_tool_call(request.capture("call"), answer));
+    co_return settle_call(
+        request, execution->answer_tool_call(request.capture("call"), body.order));
 }
 
 }  // namespace

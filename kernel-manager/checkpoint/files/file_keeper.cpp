@@ -2,7 +2,7 @@
 #include "kernel-manager/checkpoint/files/file_keeper.hpp"
 
 #include "kernel-manager/checkpoint/files/file_capture.hpp"
-#include "kernel-manager/checkpoint/run_elsewhere.hpp"
+#include "protocol/support/run_elsewhere.hpp"
 
 #include <fcntl.h>
 
@@ -11,8 +11,6 @@
 #include <utility>
 
 namespace cellkeep::checkpoint {
-
-using session::WorkThread;
 
 FileKeeper::FileKeeper(
     boost::asio::io_context& io,
@@ -69,7 +67,7 @@ boost::asio::awaitable<Result<FileKeeper::Kept>> FileKeeper::capture(MakeRoom ma
                        ? std::nullopt
                        : std::optional(std::move(step));
         };
-        const Stop stop = co_await run_elsewhere<Stop>(io_, thread, slice);
+        const Stop stop = co_await run_elsewhere<Stop>(io_, *thread, slice);
         if (stop.has_error()) {
             thread->run([capture] {
                 capture->give_up();
@@ -96,7 +94,7 @@ boost::asio::awaitable<Result<Restored>> FileKeeper::restore(Kept target, Kept l
     const std::function<std::optional<Restored>()> slice = [work]() -> std::optional<Restored> {
         return work->advance() ? std::nullopt : std::optional(work->take());
     };
-    co_return co_await run_elsewhere<Restored>(io_, thread, slice);
+    co_return co_await run_elsewhere<Restored>(io_, *thread, slice);
 }
 
 void FileKeeper::drop(Kept kept) {

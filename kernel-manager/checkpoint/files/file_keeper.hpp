@@ -7,8 +7,8 @@
 #include "kernel-manager/checkpoint/files/file_restore.hpp"
 #include "kernel-manager/checkpoint/files/file_versions.hpp"
 #include "kernel-manager/checkpoint/files/manifest.hpp"
-#include "kernel-manager/execution/work_thread.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/work_thread.hpp"
 #include "sandbox/workspace/workspace.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -33,7 +33,7 @@ class FileKeeper {
     /// open only until the first capture. ignored: see FileVersions.
     FileKeeper(
         boost::asio::io_context& io,
-        std::shared_ptr<session::WorkThread> thread,
+        std::shared_ptr<WorkThread> thread,
         std::shared_ptr<BlobSpace> space,
         const sandbox::Workspace& workspace,
         std::set<std::string> ignored);
@@ -55,7 +55,7 @@ class FileKeeper {
     Status open();
 
     boost::asio::io_context& io_;
-    std::shared_ptr<session::WorkThread> thread_;
+    std::shared_ptr<WorkThread> thread_;
     std::shared_ptr<BlobSpace> space_;
     sandbox::Workspace workspace_;
     std::set<std::string> ignored_;

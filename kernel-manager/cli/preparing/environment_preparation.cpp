@@ -67,7 +67,7 @@ void EnvironmentPreparation::load() {
                 self->on_loaded(std::move(*loaded));
             }
         });
-        return session::WorkThread::Slice::kDone;
+        return WorkThread::Slice::kDone;
     });
 }
 

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "kernel-manager/cli/preparing/build_process.hpp"
-#include "kernel-manager/execution/work_thread.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/work_thread.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -56,7 +56,7 @@ class EnvironmentPreparation : public std::enable_shared_from_this<EnvironmentPr
     std::string last_line_;
     int builds_ = 0;
     bool ended_ = false;
-    session::WorkThread thread_;  // ends first
+    WorkThread thread_;  // ends first
 };
 
 }  // namespace cellkeep::cli

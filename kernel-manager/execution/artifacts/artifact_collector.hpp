@@ -7,7 +7,7 @@
 
 #include "kernel-manager/execution/artifacts/artifact_digest.hpp"
 #include "kernel-manager/execution/artifacts/artifact_tracker.hpp"
-#include "kernel-manager/execution/work_thread.hpp"
+#include "protocol/support/work_thread.hpp"
 #include "sandbox/workspace/workspace.hpp"
 
 #include <boost/asio/io_context.hpp>

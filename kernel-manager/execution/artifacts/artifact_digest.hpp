@@ -8,8 +8,8 @@
 
 #include "kernel-manager/execution/artifacts/artifact_tracker.hpp"
 #include "kernel-manager/execution/execution.hpp"
-#include "kernel-manager/execution/work_thread.hpp"
 #include "protocol/sha256.hpp"
+#include "protocol/support/work_thread.hpp"
 #include "sandbox/workspace/workspace.hpp"
 
 #include <chrono>

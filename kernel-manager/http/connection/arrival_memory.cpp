@@ -147,6 +147,12 @@ asio::awaitable<bool> ArrivalMemory::Claim::grow_to(std::size_t bytes) {
     co_return waiter.granted;
 }
 
+ArrivalMemory::Claim ArrivalMemory::Claim::split() {
+    Claim taken(state_, principal_);
+    taken.held_ = std::exchange(held_, 0);
+    return taken;
+}
+
 void ArrivalMemory::Claim::release() {
     if (held_ == 0) {
         return;

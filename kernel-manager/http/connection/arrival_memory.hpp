@@ -45,6 +45,8 @@ class ArrivalMemory {
         /// stay where it is until then.
         boost::asio::awaitable<bool> grow_to(std::size_t bytes);
         std::size_t held() const { return held_; }
+        /// A claim on what this one held; this one holds nothing then.
+        Claim split();
         void release();
 
      private:

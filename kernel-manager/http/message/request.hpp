@@ -10,6 +10,7 @@
 #include "kernel-manager/http/message/target.hpp"
 #include "kernel-manager/http/websocket/websocket.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/work_thread.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -41,6 +42,9 @@ struct Request {
     std::string body;               // whole, unless the route streams
     BodyStream* stream = nullptr;   // only if the route streams
     ClientWatch* client = nullptr;  // null: that the client goes is not seen
+    /// Reads long bodies and messages (text_reading.hpp); there as long as the server. Null: they
+    /// are read at once.
+    WorkThread* work_thread = nullptr;
     std::map<std::string, std::string, std::less<>> captures;  // from the route's pattern
     Principal principal;
     /// It came over a Unix socket from a process of the server's own user (SO_PEERCRED, unix(7)).

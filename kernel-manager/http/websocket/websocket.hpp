@@ -38,6 +38,8 @@ enum class WebSocketKind { kText, kBinary };
 struct WebSocketMessage {
     WebSocketKind kind = WebSocketKind::kText;
     std::string data;  // text is valid UTF-8
+    /// Counts a long message's bytes as still arriving until it goes. Null: it is a short one.
+    std::shared_ptr<void> memory = nullptr;
 };
 
 class WebSocket {

@@ -219,8 +219,12 @@ asio::awaitable<Result<WebSocketMessage>> BeastSession::receive() {
     do {
         error = co_await read_more(message.data);
     } while (!error && !stream_.is_message_done());
-    memory_.release();
     const bool refused = error == asio::error::no_memory;
+    if (error) {
+        memory_.release();
+    } else if (memory_.held() > 0) {
+        message.memory = std::make_shared<ArrivalMemory::Claim>(memory_.split());
+    }
     if (refused) {
         message = {};
         error = co_await skip_rest();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/channels/channels_connection.hpp"
 
+#include "kernel-manager/http/message/text_reading.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "protocol/header.hpp"
 #include "protocol/support/await.hpp"
@@ -40,12 +41,14 @@ ChannelsConnection::ChannelsConnection(
     std::shared_ptr<ChannelsSubscription> subscription,
     std::shared_ptr<session::Session> session,
     std::shared_ptr<PeerLog> log,
-    ChannelsStyle style)
+    ChannelsStyle style,
+    WorkThread* work_thread)
     : socket_(std::move(socket)),
       subscription_(std::move(subscription)),
       session_(std::move(session)),
       log_(std::move(log)),
       style_(style),
+      work_thread_(work_thread),
       wake_(io, kNever),
       room_(io, kNever),
       sent_all_(io, kNever),
@@ -80,7 +83,7 @@ asio::awaitable<void> ChannelsConnection::run() {
             break;
         }
         if (!stopped_) {
-            take(std::move(received).value());
+            co_await take(std::move(received).value());
         }
     }
     stopped_ = true;
@@ -141,10 +144,18 @@ asio::awaitable<Status> ChannelsConnection::send_one(Message message) {
     co_return sent;
 }
 
-void ChannelsConnection::take(http::WebSocketMessage received) {
+asio::awaitable<void> ChannelsConnection::take(http::WebSocketMessage received) {
+    using Decoded = Result<DecodedRequest>;
     const bool binary = received.kind == WebSocketKind::kBinary;
-    Result<DecodedRequest> decoded =
-        decode_request(style_.framing, binary, std::move(received.data));
+    http::TextReader<Decoded> decode = [framing = style_.framing, binary](std::string data) {
+        Decoded decoded = decode_request(framing, binary, std::move(data));
+        if (decoded.has_value()) {
+            (void)decoded.value().message.outline();  // scanned now, not on the event loop
+        }
+        return decoded;
+    };
+    Decoded decoded = co_await http::read_text<Decoded>(
+        work_thread_, std::move(received.data), std::move(decode));
     if (decoded.has_error()) {
         const std::string& why = decoded.error().message();
         log_->record(PeerEvent::kRejected, why);
@@ -153,11 +164,11 @@ void ChannelsConnection::take(http::WebSocketMessage received) {
             socket_->close(
                 text_in_v1 ? CloseCode::kUnsupportedData : CloseCode::kProtocolError, why);
         }
-        return;
+        co_return;
     }
     if (!decoded.value().problem.empty()) {
         refuse(decoded.value());
-        return;
+        co_return;
     }
     session_->submit(std::move(decoded.value().message), subscription_);
 }

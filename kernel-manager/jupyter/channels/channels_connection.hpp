@@ -11,6 +11,7 @@
 #include "kernel-manager/jupyter/peer_log.hpp"
 #include "kernel-manager/kernel/server_messages.hpp"
 #include "kernel-manager/session/session.hpp"
+#include "protocol/support/work_thread.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -31,13 +32,15 @@ struct ChannelsStyle {
 
 class ChannelsConnection : public std::enable_shared_from_this<ChannelsConnection> {
  public:
+    /// work_thread: reads long messages; null: they are read at once.
     ChannelsConnection(
         boost::asio::io_context& io,
         std::shared_ptr<http::WebSocket> socket,
         std::shared_ptr<ChannelsSubscription> subscription,
         std::shared_ptr<session::Session> session,
         std::shared_ptr<PeerLog> log,
-        ChannelsStyle style);
+        ChannelsStyle style,
+        WorkThread* work_thread = nullptr);
     ~ChannelsConnection() = default;
     ChannelsConnection(const ChannelsConnection&) = delete;
     ChannelsConnection& operator=(const ChannelsConnection&) = delete;
@@ -56,7 +59,7 @@ class ChannelsConnection : public std::enable_shared_from_this<ChannelsConnectio
     boost::asio::awaitable<void> send_all();
     boost::asio::awaitable<Status> send_one(protocol::Message message);
     boost::asio::awaitable<void> wait_for_room();
-    void take(http::WebSocketMessage received);
+    boost::asio::awaitable<void> take(http::WebSocketMessage received);
     void refuse(const DecodedRequest& request);
     void welcome();
     std::string sender() const;
@@ -66,6 +69,7 @@ class ChannelsConnection : public std::enable_shared_from_this<ChannelsConnectio
     std::shared_ptr<session::Session> session_;
     std::shared_ptr<PeerLog> log_;
     ChannelsStyle style_;
+    WorkThread* work_thread_;
     boost::asio::steady_timer wake_;  // never expire; cancelled to wake who waits
     boost::asio::steady_timer room_;
     boost::asio::steady_timer sent_all_;

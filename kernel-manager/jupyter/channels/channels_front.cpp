@@ -60,6 +60,7 @@ Result<ChannelsClient> read_client(const http::Request& request) {
         return Error(ErrorCode::kInvalidArgument, "replay must be all, running or none");
     }
     client.replay = *replay;
+    client.work_thread = request.work_thread;
     const auto& offered = request.websocket->protocols;
     if (std::find(offered.begin(), offered.end(), kV1Protocol) != offered.end()) {
         client.style.framing = Framing::kV1;

@@ -66,7 +66,13 @@ std::shared_ptr<ChannelsConnection> ChannelsHub::enter(
     }
     begin(*place.subscription, client, known);
     place.connection = std::make_shared<ChannelsConnection>(
-        io_, std::move(socket), place.subscription, session_, log_, client.style);
+        io_,
+        std::move(socket),
+        place.subscription,
+        session_,
+        log_,
+        client.style,
+        client.work_thread);
     return place.connection;
 }
 

@@ -36,6 +36,8 @@ struct ChannelsClient {
     /// The msg_id of the last output message that the client has; goes before `replay`.
     std::optional<std::string> since;
     ChannelsStyle style;
+    /// Reads its long messages; null: they are read at once.
+    WorkThread* work_thread = nullptr;
 };
 
 class ChannelsHub {

@@ -26,12 +26,11 @@ Status read_fields(const nlohmann::json& object, RestSession& session) {
 
 }  // namespace
 
-Result<nlohmann::json> read_document_object(const std::string& body) {
-    BOOST_OUTCOME_TRY(auto parsed, parse_body(body));
-    if (!parsed) {
+Result<nlohmann::json> read_document_object(std::optional<nlohmann::json> body) {
+    if (!body) {
         return Error(ErrorCode::kInvalidArgument, "No JSON data provided");
     }
-    nlohmann::json object = std::move(*parsed);
+    nlohmann::json object = std::move(*body);
     if (object.contains("notebook")) {
         BOOST_OUTCOME_TRY(const auto notebook, object_field(object, "notebook"));
         BOOST_OUTCOME_TRY(const std::string path, text_field(notebook, "path"));

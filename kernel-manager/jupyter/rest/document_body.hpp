@@ -9,13 +9,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <string>
 
 namespace cellkeep::jupyter {
 
-/// The body's object, in the newer of two shapes: {"notebook": {"path"}} is {"path", "type":
-/// "notebook"}.
-Result<nlohmann::json> read_document_object(const std::string& body);
+/// The object of a request's body, in the newer of two shapes: {"notebook": {"path"}} is {"path",
+/// "type": "notebook"}. Nothing is an error.
+Result<nlohmann::json> read_document_object(std::optional<nlohmann::json> body);
 
 /// A document as a client describes it, and the kernel that it asks for.
 struct DocumentOrder {

@@ -23,6 +23,14 @@ http::Response bad_request_response(std::string what) {
     return http::to_response(http::make_problem(400, std::move(what)));
 }
 
+boost::asio::awaitable<Result<nlohmann::json>> read_document(http::Request& request) {
+    auto parsed = co_await read_object(request);
+    if (parsed.has_error()) {
+        co_return parsed.error();
+    }
+    co_return read_document_object(std::move(parsed).value());
+}
+
 }  // namespace
 
 void DocumentRoutes::add_to(http::Router& router, ClientActivity& activity) {
@@ -119,7 +127,7 @@ DocumentRoutes::Answer DocumentRoutes::make(
 }
 
 DocumentRoutes::Answer DocumentRoutes::create(http::Request& request) {
-    const auto body = read_document_object(request.body);
+    const auto body = co_await read_document(request);
     if (body.has_error()) {
         co_return failure_response(body.error());
     }
@@ -159,7 +167,7 @@ DocumentRoutes::Answer DocumentRoutes::get(http::Request& request) {
 }
 
 DocumentRoutes::Answer DocumentRoutes::patch(http::Request& request) {
-    const auto body = read_document_object(request.body);
+    const auto body = co_await read_document(request);
     const RestSession* present = find(request);
     if (present == nullptr) {
         co_return no_such_session(request.capture("id"));

@@ -58,7 +58,7 @@ KernelRoutes::Answer KernelRoutes::list(http::Request& request) {
 }
 
 KernelRoutes::Answer KernelRoutes::create(http::Request& request) {
-    const auto body = parse_body(request.body);
+    const auto body = co_await read_object(request);
     if (body.has_error()) {
         co_return failure_response(body.error());
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/rest/rest_body.hpp"
 
+#include "kernel-manager/http/message/text_reading.hpp"
 #include "kernel-manager/service/options_check.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/message.hpp"
@@ -61,6 +62,13 @@ Result<std::optional<nlohmann::json>> parse_body(std::string_view body) {
         return bad_request("The body must be a JSON object.");
     }
     return std::optional<nlohmann::json>(std::move(value).value());
+}
+
+boost::asio::awaitable<Result<std::optional<nlohmann::json>>> read_object(http::Request& request) {
+    using Parsed = Result<std::optional<nlohmann::json>>;
+    http::TextReader<Parsed> parse = parse_body;
+    Parsed parsed = co_await http::read_body<Parsed>(request, std::move(parse));
+    co_return parsed;
 }
 
 Result<std::string> text_field(const nlohmann::json& object, const char* name) {

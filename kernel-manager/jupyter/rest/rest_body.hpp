@@ -2,11 +2,14 @@
 //
 // The JSON bodies of the Jupyter Server REST API. Read leniently, because clients differ in what
 // they send: nothing at all, a null, fields of other servers, no Content-Type. What is read is
-// checked. Pure functions; every failure is kInvalidArgument in words for the client.
+// checked. Pure functions but for read_object; every failure is kInvalidArgument in words for the
+// client.
 #pragma once
 
+#include "kernel-manager/http/message/request.hpp"
 #include "protocol/support/result.hpp"
 
+#include <boost/asio/awaitable.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
@@ -20,6 +23,8 @@ namespace cellkeep::jupyter {
 
 /// Nothing if the body is empty or blank. What is neither that nor a JSON object is an error.
 Result<std::optional<nlohmann::json>> parse_body(std::string_view body);
+/// The same of a request, whose body it takes. A long one is parsed by another thread.
+boost::asio::awaitable<Result<std::optional<nlohmann::json>>> read_object(http::Request& request);
 
 /// Empty if the field is missing or null.
 Result<std::string> text_field(const nlohmann::json& object, const char* name);

@@ -101,7 +101,7 @@ TerminalRoutes::Answer TerminalRoutes::list(http::Request& request) {
 }
 
 TerminalRoutes::Answer TerminalRoutes::create(http::Request& request) {
-    const auto body = parse_body(request.body);
+    const auto body = co_await read_object(request);
     if (body.has_error()) {
         co_return failure_response(body.error());
     }
@@ -173,8 +173,9 @@ TerminalRoutes::Answer TerminalRoutes::open(http::Request& request) {
     }
     http::WebSocketUpgrade upgrade;
     upgrade.run = [session = found->session,
-                   command = found->command](std::shared_ptr<http::WebSocket> socket) {
-        return serve_terminal(std::move(socket), session, command);
+                   command = found->command,
+                   thread = request.work_thread](std::shared_ptr<http::WebSocket> socket) {
+        return serve_terminal(std::move(socket), session, command, thread);
     };
     http::Response response;
     response.status = 101;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/rest/terminal_socket.hpp"
 
+#include "kernel-manager/http/message/text_reading.hpp"
 #include "kernel-manager/process/command_table.hpp"
 #include "kernel-manager/process/limits.hpp"
 #include "kernel-manager/process/paced_input.hpp"
@@ -104,7 +105,8 @@ TerminalMessage read_terminal_message(std::string_view text) {
 asio::awaitable<void> serve_terminal(
     std::shared_ptr<http::WebSocket> socket,
     std::shared_ptr<session::Session> session,
-    std::shared_ptr<process::Command> command) {
+    std::shared_ptr<process::Command> command,
+    WorkThread* work_thread) {
     const auto executor = co_await asio::this_coro::executor;
     const std::shared_ptr<void> connected = session->connect_client();
     const auto peer =
@@ -112,14 +114,16 @@ asio::awaitable<void> serve_terminal(
     asio::co_spawn(executor, send_output(peer), asio::detached);
     process::CommandTable* table = session->commands();
     while (true) {
-        const auto received = co_await peer->socket->receive();
+        auto received = co_await peer->socket->receive();
         if (received.has_error()) {
             break;
         }
-        const TerminalMessage message = read_terminal_message(received.value().data);
+        http::TextReader<TerminalMessage> read = read_terminal_message;
+        TerminalMessage message = co_await http::read_text<TerminalMessage>(
+            work_thread, std::move(received.value().data), std::move(read));
         // Ignored: terminado has no message for an error, and the end of the shell is a message.
         if (message.input) {
-            std::string input = *message.input;
+            std::string input = std::move(*message.input);
             (void)(co_await process::write_paced(*table, peer->command, std::move(input), false))
                 .has_value();
         }

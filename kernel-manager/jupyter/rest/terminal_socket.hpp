@@ -9,6 +9,7 @@
 #include "kernel-manager/process/command.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/work_thread.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -26,10 +27,12 @@ struct TerminalMessage {
 };
 TerminalMessage read_terminal_message(std::string_view text);
 
-/// Begins with what is kept of the output. While it runs its client counts as connected.
+/// Begins with what is kept of the output. work_thread: reads long messages; null: they are read at
+/// once. While it runs its client counts as connected.
 boost::asio::awaitable<void> serve_terminal(
     std::shared_ptr<http::WebSocket> socket,
     std::shared_ptr<session::Session> session,
-    std::shared_ptr<process::Command> command);
+    std::shared_ptr<process::Command> command,
+    WorkThread* work_thread);
 
 }  // namespace cellkeep::jupyter

@@ -56,6 +56,13 @@ Result<SendOutcome> WatchedSocket::send(
     return outcome;
 }
 
+void WatchedSocket::resume() {
+    paused_ = false;
+    if (!closed_) {
+        post_turn();
+    }
+}
+
 void WatchedSocket::wait() {
     if (waiting_ || closed_) {
         return;
@@ -105,7 +112,7 @@ bool WatchedSocket::receive_one() {
         }
         events_.on_error(received.error());
     } else if (received.value().has_value()) {
-        events_.on_message(*received.value());
+        events_.on_message(std::move(*received.value()));
     }
     return !closed_;
 }
@@ -115,6 +122,9 @@ void WatchedSocket::take_turn() {
     for (std::size_t i = 0; i < limits::kZmqTurnMessagesMax; ++i) {
         if (closed_) {
             return;
+        }
+        if (paused_) {
+            break;
         }
         emptied = !receive_one();
         if (emptied) {
@@ -127,8 +137,8 @@ void WatchedSocket::take_turn() {
     if (events_.on_turn) {
         events_.on_turn();
     }
-    if (closed_) {
-        return;
+    if (closed_ || paused_) {
+        return;  // resume() looks at what has come
     }
     if (!emptied) {
         post_turn();

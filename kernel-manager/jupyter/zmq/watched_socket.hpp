@@ -22,7 +22,7 @@ namespace cellkeep::jupyter {
 /// What a WatchedSocket tells its owner, from the io_context and never from inside send().
 struct SocketEvents {
     /// A message came.
-    std::function<void(const ZmqMultipart&)> on_message;
+    std::function<void(ZmqMultipart)> on_message;
     /// A message was thrown away (kLimitExceeded), or the socket no longer works (kSystem).
     std::function<void(const Error&)> on_error;
     /// Called after each turn, for an owner that waits for room to send. May be empty.
@@ -53,6 +53,10 @@ class WatchedSocket : public std::enable_shared_from_this<WatchedSocket> {
     /// Tells at once what has come. Not from inside an event of this socket.
     void look() { take_turn(); }
 
+    /// Receives nothing until resume(), also when it is called by on_message.
+    void pause() { paused_ = true; }
+    void resume();
+
     /// Calls no callback afterwards. What was sent goes on being sent for the linger time once the
     /// last holder lets go.
     void close();
@@ -67,6 +71,7 @@ class WatchedSocket : public std::enable_shared_from_this<WatchedSocket> {
     SocketEvents events_;
     boost::asio::posix::stream_descriptor descriptor_;
     bool closed_ = false;
+    bool paused_ = false;
     bool waiting_ = false;
     bool turn_posted_ = false;
 };

@@ -66,6 +66,7 @@ struct ZmqFront::State {
     std::map<std::string, Place, std::less<>> places;
     /// Null: over tcp, or where none is to be had; sockets are bound at once then.
     std::shared_ptr<FileWatch> watch;
+    WorkThread work_thread{};  // checks long messages
 
     void log(const std::string& line) const {
         if (config.log) {
@@ -80,6 +81,7 @@ Status ZmqFront::State::serve(Place& place, BoundSockets sockets) {
     ZmqSessionConfig session_config;
     session_config.stall_max = config.stall_max;
     session_config.log = config.log;
+    session_config.work_thread = &work_thread;
     BOOST_OUTCOME_TRY(
         place.front,
         ZmqSession::create(io, std::move(sockets), place.session, std::move(session_config)));

@@ -1,14 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/zmq/zmq_session.hpp"
 
+#include "kernel-manager/http/message/text_reading.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "protocol/limits.hpp"
+#include "protocol/support/run_elsewhere.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
+#include <optional>
 #include <utility>
 
 namespace cellkeep::jupyter {
+
+namespace {
+
+bool is_long(const ZmqMultipart& multipart) {
+    std::size_t bytes = 0;
+    for (const std::string_view frame : multipart.frames()) {
+        bytes += frame.size();
+    }
+    return bytes > http::kTextReadAtOnceBytesMax;
+}
+
+}  // namespace
 
 /// Where the answers to one ZeroMQ client go. Outlives the front harmlessly.
 class ZmqClient : public session::ReplySink {
@@ -76,9 +93,9 @@ Result<std::shared_ptr<WatchedSocket>> ZmqSession::watch_router(
     ZmqSocket socket, protocol::Channel channel) {
     SocketEvents events;
     const std::weak_ptr<ZmqSession> weak = weak_from_this();
-    events.on_message = [weak, channel](const ZmqMultipart& multipart) {
+    events.on_message = [weak, channel](ZmqMultipart multipart) {
         if (const auto self = weak.lock(); self != nullptr) {
-            self->receive(channel, multipart);
+            self->receive(channel, std::move(multipart));
         }
     };
     events.on_error = [weak, channel](const Error& error) {
@@ -126,11 +143,58 @@ Status ZmqSession::watch_heartbeat(ZmqSocket socket) {
     return ok();
 }
 
-void ZmqSession::receive(protocol::Channel channel, const ZmqMultipart& multipart) {
+void ZmqSession::receive(protocol::Channel channel, ZmqMultipart multipart) {
     if (closed_) {
         return;
     }
-    Result<protocol::SignedMessage> opened = signer_.open(channel, multipart.frames());
+    if (config_.work_thread == nullptr || !is_long(multipart)) {
+        take(channel, signer_.open(channel, multipart.frames()));
+        return;
+    }
+    const auto& socket = socket_of(channel);
+    socket->pause();
+    boost::asio::co_spawn(
+        io_,
+        receive_long(
+            weak_from_this(),
+            socket,
+            channel,
+            std::make_shared<ZmqMultipart>(std::move(multipart))),
+        boost::asio::detached);
+}
+
+boost::asio::awaitable<void> ZmqSession::receive_long(
+    std::weak_ptr<ZmqSession> session,
+    std::weak_ptr<WatchedSocket> socket,
+    protocol::Channel channel,
+    std::shared_ptr<ZmqMultipart> multipart) {
+    using Checked = Result<protocol::Signer::Checked>;
+    auto self = session.lock();
+    if (self == nullptr) {
+        co_return;
+    }
+    boost::asio::io_context& io = self->io_;
+    WorkThread& thread = *self->config_.work_thread;
+    std::function<std::optional<Checked>()> slice =
+        [check = self->signer_.check(), channel, multipart = std::move(multipart)] {
+            Checked checked = check(channel, multipart->frames());
+            if (checked.has_value() && checked.value().message.has_value()) {
+                // Scanned now, not on the event loop.
+                (void)checked.value().message.value().message.outline();
+            }
+            return std::optional(std::move(checked));
+        };
+    self.reset();  // it may end meanwhile, and its sockets with it: ZeroMQ waits for them
+    Checked checked = co_await run_elsewhere<Checked>(io, thread, std::move(slice));
+    if (self = session.lock(); self != nullptr && !self->closed_) {
+        self->take(channel, self->signer_.admit(std::move(checked)));
+    }
+    if (const auto paused = socket.lock(); paused != nullptr) {
+        paused->resume();
+    }
+}
+
+void ZmqSession::take(protocol::Channel channel, Result<protocol::SignedMessage> opened) {
     if (opened.has_error()) {
         // Never answered: who cannot sign gets no sign of life, and no error to work with.
         report(protocol::to_string(channel), opened.error());
@@ -217,13 +281,17 @@ void ZmqSession::send_replies() {
     }
 }
 
+const std::shared_ptr<WatchedSocket>& ZmqSession::socket_of(protocol::Channel channel) const {
+    if (channel == protocol::Channel::kControl) {
+        return control_;
+    }
+    return channel == protocol::Channel::kStdin ? stdin_ : shell_;
+}
+
 void ZmqSession::send(
     const Identities& identities, const protocol::Message& message, const std::string& signature) {
     const protocol::Channel channel = message.channel();
-    const std::shared_ptr<WatchedSocket>& socket =
-        channel == protocol::Channel::kControl
-            ? control_
-            : (channel == protocol::Channel::kStdin ? stdin_ : shell_);
+    const std::shared_ptr<WatchedSocket>& socket = socket_of(channel);
     std::vector<std::string_view> frames(identities.begin(), identities.end());
     const std::vector<std::string_view> signed_frames = signer_.frames(message, signature);
     frames.insert(frames.end(), signed_frames.begin(), signed_frames.end());

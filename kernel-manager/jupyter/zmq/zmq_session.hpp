@@ -17,7 +17,9 @@
 #include "protocol/message.hpp"
 #include "protocol/signer.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/work_thread.hpp"
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
@@ -34,6 +36,8 @@ namespace cellkeep::jupyter {
 struct ZmqSessionConfig {
     std::chrono::milliseconds stall_max{0};
     PeerLog::Write log;  // may be empty
+    /// Checks long messages, and lives longer. Null: they are checked at once.
+    WorkThread* work_thread = nullptr;
     /// Called, from the io_context, after a client's shutdown_request was answered, whether it
     /// asked for a restart or not. May be empty.
     std::function<void()> on_shutdown_answered;
@@ -89,7 +93,15 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
         ZmqSocket socket, protocol::Channel channel);
     Status watch_iopub(ZmqSocket socket);
     Status watch_heartbeat(ZmqSocket socket);
-    void receive(protocol::Channel channel, const ZmqMultipart& multipart);
+    void receive(protocol::Channel channel, ZmqMultipart multipart);
+    /// The same of a long message: the socket that it came by is paused meanwhile.
+    static boost::asio::awaitable<void> receive_long(
+        std::weak_ptr<ZmqSession> session,
+        std::weak_ptr<WatchedSocket> socket,
+        protocol::Channel channel,
+        std::shared_ptr<ZmqMultipart> multipart);
+    void take(protocol::Channel channel, Result<protocol::SignedMessage> opened);
+    const std::shared_ptr<WatchedSocket>& socket_of(protocol::Channel channel) const;
     void beat(const ZmqMultipart& multipart);
     void deliver(const Identities& identities, const protocol::Message& message);
     void send_replies();

@@ -3,6 +3,7 @@
 
 #include "kernel-manager/http/message/negotiation.hpp"
 #include "kernel-manager/http/message/problem.hpp"
+#include "kernel-manager/http/message/text_reading.hpp"
 #include "kernel-manager/mcp/transport/answer_stream.hpp"
 #include "kernel-manager/mcp/wire/header_check.hpp"
 #include "protocol/json.hpp"
@@ -182,7 +183,9 @@ HttpEndpoint::Response HttpEndpoint::post(http::Request& request) {
     if (auto refused = refuse_form(request, config_.origins)) {
         co_return std::move(*refused);
     }
-    auto parsed = parse_message(request.body);
+    using Parsed = std::variant<Message, RpcError>;
+    http::TextReader<Parsed> parse = parse_message;
+    Parsed parsed = co_await http::read_body<Parsed>(request, std::move(parse));
     if (const auto* error = std::get_if<RpcError>(&parsed)) {
         co_return rpc_refusal(400, *error);
     }

@@ -2,8 +2,8 @@
 #include "kernel-manager/session/checkpoints/kept_checkpoints.hpp"
 
 #include "kernel-manager/checkpoint/private_memory.hpp"
-#include "kernel-manager/checkpoint/run_elsewhere.hpp"
 #include "protocol/limits.hpp"
+#include "protocol/support/run_elsewhere.hpp"
 #include "protocol/support/unique_fd.hpp"
 
 #include <fcntl.h>
@@ -142,8 +142,8 @@ boost::asio::awaitable<checkpoint::CheckpointList> KeptCheckpoints::list() {
     };
     Measured measured;
     if (!parts_.empty()) {
-        measured =
-            co_await checkpoint::run_elsewhere<Measured>(io_, work_thread_, std::move(measure));
+        const auto thread = work_thread_;
+        measured = co_await run_elsewhere<Measured>(io_, *thread, std::move(measure));
     }
     checkpoint::CheckpointList list{tree_.list(), keeper_.bytes()};
     for (Checkpoint& one : list.checkpoints) {

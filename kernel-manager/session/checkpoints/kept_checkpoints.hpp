@@ -11,9 +11,9 @@
 #include "kernel-manager/checkpoint/files/file_keeper.hpp"
 #include "kernel-manager/checkpoint/files/file_restore.hpp"
 #include "kernel-manager/checkpoint/files/manifest.hpp"
-#include "kernel-manager/execution/work_thread.hpp"
 #include "kernel-manager/kernel/process/sleeping_copy.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/work_thread.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/workspace/workspace.hpp"
 

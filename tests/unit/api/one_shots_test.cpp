@@ -163,12 +163,12 @@ struct Bounded {
         order.options.owner = owner;
         order.execution.request.code = "1";
         order.execution.request.idempotency_key = key;
-        const nlohmann::json body = {{"code", "1"}};
+        order.digest = "of the body";
         std::optional<Result<OneShots::Begun>> begun;
         boost::asio::co_spawn(
             backend.io,
             [&]() -> boost::asio::awaitable<void> {
-                begun.emplace(co_await runs.begin(std::move(order), body, owner));
+                begun.emplace(co_await runs.begin(std::move(order), owner));
             },
             [](std::exception_ptr thrown) { REQUIRE_FALSE(thrown); });
         backend.io.restart();

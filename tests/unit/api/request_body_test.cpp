@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/bodies/request_body.hpp"
 
+#include "kernel-manager/api/bodies/order_reading.hpp"
 #include "protocol/limits.hpp"
 
 #include <catch2/catch.hpp>
@@ -332,12 +333,7 @@ TEST_CASE("a one-shot body is both, bounded by its own limits", "[agent][body]")
 
 TEST_CASE("a body must be JSON and say so", "[agent][body]") {
     const auto status = [](const char* type, const char* text, EmptyBody empty) {
-        http::Request request;
-        if (*type != '\0') {
-            request.headers.add("Content-Type", type);
-        }
-        request.body = text;
-        const auto body = parse_body(request, empty);
+        const auto body = parse_body(text, type, empty);
         return body.problem ? body.problem->status : 0;
     };
     CHECK(status("application/json", "{}", EmptyBody::kRefused) == 0);
@@ -356,17 +352,12 @@ TEST_CASE("a body must be JSON and say so", "[agent][body]") {
 }
 
 TEST_CASE("limits::kHttpBodyJsonValuesMax bounds the values of a body", "[agent][body][limits]") {
-    http::Request request;
-    request.headers.add("Content-Type", "application/json");
-    request.body = "[1";  // two values
+    std::string most = "[1";  // two values
     for (std::size_t values = 2; values < limits::kHttpBodyJsonValuesMax; ++values) {
-        request.body += ",1";
+        most += ",1";
     }
-    const std::string most = request.body;
-    request.body = most + "]";
-    CHECK_FALSE(parse_body(request, EmptyBody::kRefused).problem);
-    request.body = most + ",1]";
-    const auto body = parse_body(request, EmptyBody::kRefused);
+    CHECK_FALSE(parse_body(most + "]", "application/json", EmptyBody::kRefused).problem);
+    const auto body = parse_body(most + ",1]", "application/json", EmptyBody::kRefused);
     REQUIRE(body.problem);
     CHECK(body.problem->status == 400);
     CHECK_THAT(body.problem->detail, Catch::Contains("more than 20000 values"));

@@ -49,6 +49,25 @@ struct ArrivalHarness {
 
 }  // namespace
 
+TEST_CASE("what a claim held can be kept longer than the claim", "[http]") {
+    ArrivalHarness harness;
+    auto claim = harness.memory.make_claim("a");
+    CHECK(*harness.grow(claim, 30) == true);
+    {
+        const auto kept = claim.split();
+        CHECK(kept.held() == 30);
+        CHECK(claim.held() == 0);
+        CHECK(harness.memory.used() == 30);
+        CHECK(*harness.grow(claim, 10) == true);
+        const auto waiting = harness.grow(claim, 11);
+        CHECK_FALSE(waiting->has_value());
+        CHECK(harness.memory.waiting() == 1);
+        claim.release();
+    }
+    harness.settle();
+    CHECK(harness.memory.used() == 1);  // what the claim waited for
+}
+
 TEST_CASE("limits::kArrivalPrincipalBytesMax: a principal's claims wait for its own", "[http]") {
     ArrivalHarness harness;
     auto first = harness.memory.make_claim("a");

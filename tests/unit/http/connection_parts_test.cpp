@@ -15,6 +15,10 @@
 #include <boost/asio/write.hpp>
 #include <catch2/catch.hpp>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -195,6 +199,49 @@ TEST_CASE("only a short rest of a known length is skipped", "[http][parts]") {
     large.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
     REQUIRE(large.read_head());
     CHECK_FALSE(large.run(large.reader->skip_short_rest()));
+}
+
+TEST_CASE("an answer that its client does not take has a deadline", "[http][parts]") {
+    // limits::kHttpBodyTimeout, and limits::kHttpBodyBytesPerSecond for a text.
+    constexpr std::size_t kBytes = 8'000'000;  // more than the sockets hold
+    const bool is_file = GENERATE(false, true);
+    Parts parts;
+    parts.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    REQUIRE(parts.read_head());
+    Response response;
+    if (is_file) {
+        UniqueFd fd(::memfd_create("answer", MFD_CLOEXEC));
+        REQUIRE(::ftruncate(fd.get(), kBytes) == 0);
+        response.body = FileBody{std::move(fd), 0, kBytes};
+    } else {
+        response.body = std::string(kBytes, 'x');
+    }
+    ResponseSender sender(parts.wire);
+    std::optional<bool> sent;
+    asio::co_spawn(
+        parts.io,
+        sender.send(response, Sending(), *parts.watch),
+        [&sent](std::exception_ptr thrown, bool done) {
+            REQUIRE_FALSE(thrown);
+            sent = done;
+        });
+    const auto run = [&parts] {
+        parts.io.restart();
+        while (parts.io.poll() > 0) {
+        }
+    };
+    const auto begun = Clock::now();
+    run();
+    CHECK_FALSE(sent.has_value());
+    const auto least = limits::kHttpBodyTimeout;
+    const auto most = least + std::chrono::seconds(is_file ? 0 : kBytes / kReadBytes);
+    CHECK_FALSE(parts.wire->deadline.due(begun + least - std::chrono::seconds(1)));
+    CHECK(parts.wire->deadline.due(Clock::now() + most));
+    // As the connection's watcher does.
+    parts.wire->deadline.expire();
+    parts.wire->stream->cancel();
+    run();
+    CHECK(sent == false);
 }
 
 TEST_CASE("a client that goes is noted once, also by a callback that comes late", "[http][parts]") {

@@ -253,6 +253,27 @@ TEST_CASE("a message that finds no memory ends its WebSocket, and no other", "[h
     CHECK(other.read() == std::string(100'000, 'y'));
 }
 
+TEST_CASE("a long message is counted until its handler is done with it", "[http][websocket]") {
+    constexpr std::size_t kBytes = 16'000'000;  // more than sockets hold on its way back
+    ConnectionLimits limits;
+    limits.arrival_principal_bytes_max = 2 * kBytes - 1;  // claims grow by doubling
+    limits.arrival_wait_max = milliseconds(1000);
+    const TestServer server(limits);
+    WebSocketClient first(server.port(), "/echo-socket");
+    first.send_binary(std::string(kBytes, 'x'));
+    CHECK(first.read().size() == kBytes);
+    RawClient holding(server.port());
+    holding.send(request_text("GET", "/echo-socket", handshake_headers()));
+    (void)holding.read_until("\r\n\r\n");
+    // A masked binary frame (RFC 6455, section 5.2).
+    holding.send(std::string("\x82\xff\0\0\0\0\x00\xf4\x24\x00\0\0\0\0", 14));
+    holding.send(std::string(kBytes, 'x'));
+    (void)holding.read_once();  // the handler has it, and the rest of the answer is not read
+    WebSocketClient refused(server.port(), "/echo-socket");
+    refused.send_binary(std::string(kBytes, 'y'));
+    CHECK(refused.read_close() == 1013);
+}
+
 TEST_CASE("a peer that takes nothing is cut off", "[http][websocket]") {
     // limits::kWebSocketStallMax
     ConnectionLimits limits;

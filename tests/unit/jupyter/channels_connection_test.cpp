@@ -49,6 +49,7 @@ struct HubFixture {
         client.key = key;
         client.replay = replay;
         client.style.framing = Framing::kV1;
+        client.work_thread = work_thread;
         if (!since.empty()) {
             client.since = std::move(since);
         }
@@ -71,8 +72,45 @@ struct HubFixture {
     boost::asio::io_context io{1};
     std::shared_ptr<JournalSession> session = std::make_shared<JournalSession>();
     std::shared_ptr<ChannelsHub> hub;
+    WorkThread* work_thread = nullptr;
     int ended = 0;
 };
+
+TEST_CASE("messages that another thread reads stay in order", "[channels][connection][limits]") {
+    // http::kTextReadAtOnceBytesMax
+    HubFixture f;
+    WorkThread thread;
+    f.work_thread = &thread;
+    const auto socket = f.connect("a");
+    const auto say = [&](const std::string& type, std::size_t bytes) {
+        socket->say(Message::make(
+            Channel::kShell,
+            protocol::make_header(type, "client", "user"),
+            nlohmann::json::object(),
+            {{"code", std::string(bytes, 'x')}}));
+    };
+    say("first", 300'000);
+    say("second", 1);
+    say("third", 300'000);
+    say("fourth", 1);
+    const auto run_until = [&f](const auto& done) {
+        while (!done()) {
+            f.io.restart();
+            (void)f.io.run_one();
+        }
+    };
+    run_until([&f] { return f.session->submitted.size() == 4; });
+    std::vector<std::string> types;
+    for (const auto& [message, client] : f.session->submitted) {
+        types.push_back(message.header().msg_type);
+    }
+    CHECK(types == std::vector<std::string>{"first", "second", "third", "fourth"});
+    CHECK_FALSE(socket->closed.has_value());
+    socket->say(WebSocketKind::kText, std::string(300'000, 'x'));  // no form of this framing
+    run_until([&socket] { return socket->closed.has_value(); });
+    CHECK(socket->closed == CloseCode::kUnsupportedData);
+    CHECK(f.session->submitted.size() == 4);
+}
 
 TEST_CASE("a client gets the present state", "[channels][connection]") {
     HubFixture f;

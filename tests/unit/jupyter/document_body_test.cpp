@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/rest/document_body.hpp"
 
+#include "kernel-manager/jupyter/rest/rest_body.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <string>
+#include <utility>
 
 namespace cellkeep::jupyter::test {
 namespace {
 
+Result<nlohmann::json> read_text(const std::string& body) {
+    BOOST_OUTCOME_TRY(auto parsed, parse_body(body));
+    return read_document_object(std::move(parsed));
+}
+
 DocumentOrder read(const std::string& body, const RestSession& present = {}) {
-    const auto object = read_document_object(body);
+    const auto object = read_text(body);
     REQUIRE(object.has_value());
     const auto order = read_document_order(object.value(), present);
     REQUIRE(order.has_value());
@@ -28,7 +36,7 @@ TEST_CASE("a body that is no document is refused", "[rest][documents]") {
           R"({"notebook":{"path":1}})",
           R"({"notebook":{"name":[]}})"}) {
         CAPTURE(body);
-        const auto object = read_document_object(body);
+        const auto object = read_text(body);
         REQUIRE(object.has_error());
         CHECK(object.error().code() == ErrorCode::kInvalidArgument);
     }
@@ -42,7 +50,7 @@ TEST_CASE("a document with a field of the wrong type is refused", "[rest][docume
           R"({"kernel":1})",
           R"({"kernel":"python3"})"}) {
         CAPTURE(body);
-        const auto object = read_document_object(body);
+        const auto object = read_text(body);
         REQUIRE(object.has_value());
         CHECK(read_document_order(object.value(), {}).has_error());
     }

@@ -211,6 +211,40 @@ TEST_CASE("what is not signed with the key is refused without an answer", "[jupy
     CHECK(stage.log[0].find("message refused: shell: ") != std::string::npos);
 }
 
+TEST_CASE("long messages are checked by another thread, in order", "[jupyter][limits]") {
+    // http::kTextReadAtOnceBytesMax
+    Stage stage;
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    const nlohmann::json content = {{"code", std::string(300'000, 'x')}};
+    const protocol::Message first = client.send(Channel::kShell, "execute_request", content);
+    client.send(Channel::kShell, "kernel_info_request");
+    client.send(Channel::kShell, "complete_request", content);
+    client.send(Channel::kShell, "is_complete_request");
+    REQUIRE(stage.run_until([&] { return stage.session->submitted.size() == 4; }));
+    std::vector<std::string> types;
+    for (const Submitted& request : stage.session->submitted) {
+        types.push_back(request.message.header().msg_type);
+    }
+    CHECK(
+        types ==
+        std::vector<std::string>{
+            "execute_request", "kernel_info_request", "complete_request", "is_complete_request"});
+    CHECK(stage.session->submitted[0].message.content_json() == first.content_json());
+    CHECK(stage.count(PeerEvent::kRejected) == 0);
+    Frames frames = client.sign(first);
+    SECTION("one that is played back is refused") {
+        check_refused(stage, client, frames);
+    }
+    SECTION("one that was changed is refused") {
+        frames.back().back() = ' ';
+        check_refused(stage, client, frames);
+    }
+    SECTION("one without a delimiter is refused") {
+        frames.front() = "<IDS|MSG";
+        check_refused(stage, client, frames);
+    }
+}
+
 TEST_CASE("a recorded message is refused when it is played back", "[jupyter]") {
     Stage stage;
     ZmqTestClient client(stage.context, stage.session->connection_file);

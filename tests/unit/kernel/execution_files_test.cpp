@@ -77,6 +77,21 @@ TEST_CASE("files are placed before code runs", "[session][execution_files]") {
         CHECK(writing->status().has_value());
         CHECK(fixture.execution->files.empty());
     }
+    SECTION("by their bytes, just short enough: at once") {
+        const std::size_t bytes = kFilesWrittenAtOnceBytesMax - 1;  // and the path
+        const auto writing = fixture.place({by_bytes("x", std::string(bytes, '1'))}, placed);
+        CHECK(placed);
+        CHECK(std::filesystem::file_size(fixture.target.path("x")) == bytes);
+    }
+    SECTION("by their bytes, one more: when the thread has written them") {
+        const std::size_t bytes = kFilesWrittenAtOnceBytesMax;
+        const auto writing = fixture.place({by_bytes("x", std::string(bytes, '1'))}, placed);
+        CHECK_FALSE(placed);
+        fixture.run();
+        CHECK(placed);
+        CHECK(writing->status().has_value());
+        CHECK(std::filesystem::file_size(fixture.target.path("x")) == bytes);
+    }
     SECTION("of the operator's directory: when the thread has copied them") {
         const auto writing = fixture.place({by_name("x", "in")}, placed);
         CHECK_FALSE(placed);
@@ -91,7 +106,9 @@ TEST_CASE("files that cannot be placed say so", "[session][execution_files]") {
     ExecutionFilesFixture fixture;
     fixture.target.make_directory("x");
     bool placed = false;
-    const auto writing = fixture.place({by_bytes("x", "1")}, placed);
+    const std::size_t bytes = GENERATE(std::size_t{1}, kFilesWrittenAtOnceBytesMax);
+    const auto writing = fixture.place({by_bytes("x", std::string(bytes, '1'))}, placed);
+    fixture.run();
     CHECK(placed);
     REQUIRE(writing->status().has_error());
     CHECK(writing->status().error().field() == "files/0");

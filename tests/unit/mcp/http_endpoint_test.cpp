@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/http/message/text_reading.hpp"
 #include "tests/unit/mcp/mcp_server.hpp"
 
 #include <catch2/catch.hpp>
@@ -37,6 +38,37 @@ TEST_CASE("a request of 2026-07-28 stands alone", "[mcp][http]") {
     CHECK(
         server.call("tools/list", nlohmann::json::object(), {{"Mcp-Session-Id", "x"}}).status ==
         200);
+}
+
+TEST_CASE("a long message gets the answer of a short one", "[mcp][http][limits]") {
+    // http::kTextReadAtOnceBytesMax: another thread reads it.
+    McpServer server;
+    const std::string session = server.begin("2025-11-25");
+    const std::string blank(http::kTextReadAtOnceBytesMax, ' ');
+    const auto ask = [&](const std::string& body) {
+        return server.ask("POST", body, {{"Mcp-Session-Id", session}});
+    };
+    CHECK(ask(kPing + blank).json["id"] == 1);
+    for (const std::string& wrong :
+         {std::string("{"),
+          std::string("[]"),
+          std::string("1"),
+          kPing + std::string("}"),
+          std::string(R"({"jsonrpc":"2.0","id":1,"id":2,"method":"ping"})"),
+          std::string(R"({"jsonrpc":"1.0","id":1,"method":"ping"})"),
+          std::string(R"({"jsonrpc":"2.0","id":{},"method":"ping"})"),
+          std::string(R"({"jsonrpc":"2.0","id":1,"method":"ping","params":[]})"),
+          "\xff" + std::string(kPing)}) {
+        CAPTURE(wrong);
+        const auto expected = ask(wrong);
+        const auto answer = ask(blank + wrong + blank);
+        CHECK(expected.status == 400);
+        CHECK(answer.status == 400);
+        CHECK(code_of(answer) == code_of(expected));
+    }
+    const auto ran = server.tool("run_code", {{"code", std::string(100'000, 'x')}});
+    CHECK(ran["isError"] != true);
+    REQUIRE(server.backend.find("ses_1") != nullptr);
 }
 
 TEST_CASE(

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <string>
+#include <utility>
 #include <vector>
 
 using Catch::Matchers::Contains;
@@ -192,6 +193,28 @@ TEST_CASE("a message is opened once", "[protocol][signer]") {
     CHECK(signer.open(Channel::kControl, good_frames()).has_error());
     auto moved = std::move(signer);
     check_opening_refused(moved, good_frames(), ErrorCode::kProtocol, "seen before");
+}
+
+TEST_CASE("what was checked is admitted once", "[protocol][signer]") {
+    auto signer = make_signer();
+    const Signer::Check check = signer.check();
+    auto first = check(Channel::kShell, good_frames());
+    auto again = check(Channel::kShell, good_frames());
+    REQUIRE(again.has_value());
+    CHECK(again.value().message.has_value());
+    const auto admitted = signer.admit(std::move(first));
+    REQUIRE(admitted.has_value());
+    CHECK(admitted.value().message.content_json() == kSignedContent);
+    const auto repeated = signer.admit(std::move(again));
+    REQUIRE(repeated.has_error());
+    CHECK_THAT(repeated.error().message(), Contains("seen before"));
+    auto frames = good_frames();
+    frames[6] = "{}";
+    const auto changed = signer.admit(check(Channel::kShell, frames));
+    REQUIRE(changed.has_error());
+    CHECK_THAT(changed.error().message(), Contains("does not match"));
+    const Signer::Check orphan = make_signer().check();  // its Signer has gone
+    CHECK(orphan(Channel::kShell, good_frames()).has_value());
 }
 
 TEST_CASE("the signature is verified before any JSON is parsed", "[protocol][signer]") {

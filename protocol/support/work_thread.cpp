@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/execution/work_thread.hpp"
+#include "protocol/support/work_thread.hpp"
 
 #include <csignal>
 #include <utility>
 
-namespace cellkeep::session {
+namespace cellkeep {
 
 WorkThread::WorkThread() {
     // Signals are the main thread's: a new thread inherits the mask (pthread_sigmask(3)).
@@ -54,4 +54,4 @@ void WorkThread::work() {
     }
 }
 
-}  // namespace cellkeep::session
+}  // namespace cellkeep

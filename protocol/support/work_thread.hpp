@@ -12,7 +12,7 @@
 #include <mutex>
 #include <thread>
 
-namespace cellkeep::session {
+namespace cellkeep {
 
 class WorkThread {
  public:
@@ -38,4 +38,4 @@ class WorkThread {
     std::thread thread_;
 };
 
-}  // namespace cellkeep::session
+}  // namespace cellkeep
