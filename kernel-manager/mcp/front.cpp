@@ -251,10 +251,6 @@ Front::Coroutine Front::call_tool(std::shared_ptr<Call> call, Message message) {
     if (auto refused = take_input(*call, message, seal_)) {
         co_return std::move(*refused);
     }
-    nlohmann::json arguments = nlohmann::json::object();
-    if (const auto given = message.params.find("arguments"); given != message.params.end()) {
-        arguments = std::move(*given);
-    }
     const std::string* name = text_parameter(message, "name");
     if (name != nullptr && fixtures_ && fixtures_->has_tool(*name)) {
         co_return co_await fixtures_->call_tool(std::move(call), std::move(message));
@@ -262,6 +258,10 @@ Front::Coroutine Front::call_tool(std::shared_ptr<Call> call, Message message) {
     const Tool* tool = find_tool(message.params);
     if (tool == nullptr) {
         co_return invalid_params("There is no such tool.");
+    }
+    nlohmann::json arguments = nlohmann::json::object();
+    if (const auto given = message.params.find("arguments"); given != message.params.end()) {
+        arguments = std::move(*given);
     }
     if (!arguments.is_object()) {
         co_return invalid_params("\"arguments\" must be an object.");

@@ -254,39 +254,6 @@ boost::asio::awaitable<Status> SandboxedSession::restart_language(const std::str
     co_return co_await kernel->restart();
 }
 
-boost::asio::awaitable<Result<checkpoint::CheckpointMade>> SandboxedSession::make_checkpoint(
-    checkpoint::CheckpointOrder order) {
-    const auto self = shared_from_this();
-    touch();
-    co_await auto_checkpoints_.wait();
-    co_return co_await checkpoints_.make(std::move(order));
-}
-
-boost::asio::awaitable<checkpoint::CheckpointList> SandboxedSession::list_checkpoints() {
-    const auto self = shared_from_this();
-    co_return co_await checkpoints_.list();
-}
-
-boost::asio::awaitable<Result<checkpoint::FileChanges>> SandboxedSession::compare_files(
-    std::string against, std::optional<std::string> later) {
-    const auto self = shared_from_this();
-    co_await auto_checkpoints_.wait();
-    co_return co_await checkpoints_.compare(std::move(against), std::move(later));
-}
-
-Status SandboxedSession::remove_checkpoint(const std::string& id) {
-    touch();
-    return checkpoints_.remove(id);
-}
-
-boost::asio::awaitable<Result<checkpoint::RolledBack>> SandboxedSession::roll_back(
-    checkpoint::RollbackOrder order) {
-    const auto self = shared_from_this();
-    touch();
-    co_await auto_checkpoints_.wait();
-    co_return co_await checkpoints_.roll_back(std::move(order));
-}
-
 Status SandboxedSession::update(const SessionUpdate& wanted) {
     if (closed_) {
         return Error(ErrorCode::kConflict, "update: the session has ended");

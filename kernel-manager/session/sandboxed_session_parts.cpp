@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the parts of a SandboxedSession are connected.
+// How the parts of a SandboxedSession are connected, and what is its checkpoints' part alone.
 #include "kernel-manager/session/sandboxed_session.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -327,6 +327,39 @@ IdleFreezer::Hooks SandboxedSession::freezer_hooks() {
             [this](const Error& error) {
                 setup_.log("session " + setup_.id + " is not frozen: " + error.message());
             }};
+}
+
+boost::asio::awaitable<Result<checkpoint::CheckpointMade>> SandboxedSession::make_checkpoint(
+    checkpoint::CheckpointOrder order) {
+    const auto self = shared_from_this();
+    touch();
+    co_await auto_checkpoints_.wait();
+    co_return co_await checkpoints_.make(std::move(order));
+}
+
+boost::asio::awaitable<checkpoint::CheckpointList> SandboxedSession::list_checkpoints() {
+    const auto self = shared_from_this();
+    co_return co_await checkpoints_.list();
+}
+
+boost::asio::awaitable<Result<checkpoint::FileChanges>> SandboxedSession::compare_files(
+    std::string against, std::optional<std::string> later) {
+    const auto self = shared_from_this();
+    co_await auto_checkpoints_.wait();
+    co_return co_await checkpoints_.compare(std::move(against), std::move(later));
+}
+
+Status SandboxedSession::remove_checkpoint(const std::string& id) {
+    touch();
+    return checkpoints_.remove(id);
+}
+
+boost::asio::awaitable<Result<checkpoint::RolledBack>> SandboxedSession::roll_back(
+    checkpoint::RollbackOrder order) {
+    const auto self = shared_from_this();
+    touch();
+    co_await auto_checkpoints_.wait();
+    co_return co_await checkpoints_.roll_back(std::move(order));
 }
 
 }  // namespace cellkeep::session
