@@ -159,7 +159,11 @@ asio::awaitable<mcp::Answerer::Answer> RemoteAnswerer::answer(
     const bool is_handshake = message.method == "initialize";
     const std::int64_t id = ++last_id_;
     http::ClientRequest request = make_request(
-        {{"jsonrpc", "2.0"}, {"id", id}, {"method", message.method}, {"params", message.params}});
+        {{"jsonrpc", "2.0"},
+         // What a stream tells names the request's id: it must be the client's own.
+         {"id", stateless ? message.id : nlohmann::json(id)},
+         {"method", message.method},
+         {"params", message.params}});
     if (stateless) {
         add_stateless_headers(request.headers, message);
     } else if (!is_handshake) {

@@ -88,7 +88,7 @@ def test_figures_files_and_links(server: Server, era: str) -> None:
         listed = await client.call_tool("list_files", session)
         assert {entry["path"] for entry in told(listed)["entries"]} >= {"a b.csv", "d"}
         assert len((await client.list_resources()).resources) >= 1
-        assert len((await client.list_resource_templates()).resource_templates) == 1
+        assert len((await client.list_resource_templates()).resource_templates) == 3
         with pytest.raises(MCPError):
             await client.read_resource(str(link.uri) + ".missing")
         await client.call_tool("close_session", session)

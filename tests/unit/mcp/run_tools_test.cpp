@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/mcp/limits.hpp"
-#include "kernel-manager/mcp/tools/displays.hpp"
 #include "kernel-manager/mcp/tools/run_answer.hpp"
 #include "tests/unit/mcp/mcp_server.hpp"
 
@@ -295,47 +294,6 @@ TEST_CASE("files that a run made are links, up to kArtifactsShownMax", "[mcp][ru
     const ToolAnswer many = links_of(kArtifactsShownMax + 1);
     CHECK(many.content.size() == kArtifactsShownMax + 1);
     CHECK(many.structured["artifacts_total"] == kArtifactsShownMax + 1);
-}
-
-TEST_CASE("who hears the log is told when variables are lost", "[mcp][run]") {
-    McpServer server;
-    const auto session = server.backend.add();
-    session->finishes = false;
-    const auto events_at = [&](const nlohmann::json& level, bool kept) {
-        server.meanwhile = [&session, kept] {
-            const auto execution = session->executions.back();
-            session::ExecutionResult result = session->answer_of(*execution);
-            result.state_kept = kept;
-            execution->finish(std::move(result));
-        };
-        nlohmann::json params = {
-            {"name", "run_code"}, {"arguments", {{"code", "1"}, {"session", "ses_1"}}}};
-        if (!level.is_null()) {
-            params["_meta"]["io.modelcontextprotocol/logLevel"] = level;
-        }
-        return server.call("tools/call", params).events;
-    };
-    const auto told = events_at("warning", false);
-    REQUIRE(told.size() == 2);
-    CHECK(told[0]["method"] == "notifications/message");
-    CHECK(told[0]["params"]["level"] == "warning");
-    CHECK(told[0]["params"]["data"]["session"] == "ses_1");
-    CHECK(events_at("warning", true).size() == 1);
-    CHECK(events_at("error", false).size() == 1);
-    CHECK(events_at(nullptr, false).size() == 1);
-}
-
-TEST_CASE("what a run says can be read while it runs and after it", "[mcp][run]") {
-    boost::asio::io_context io;
-    session::Execution execution(io, {});
-    CHECK(output_text(execution).empty());
-    execution.add_event("stdout", protocol::TextPieces(std::string(R"({"text":"out\n"})")));
-    execution.add_event("stderr", protocol::TextPieces(std::string(R"({"text":"err"})")));
-    CHECK(output_text(execution) == "out\n[stderr]\nerr");
-    session::ExecutionResult result;
-    result.stdout_text = std::string(kTextHeadBytes + kTextTailBytes + 1, 'x');
-    execution.finish(std::move(result));
-    CHECK(output_text(execution).find("bytes omitted") != std::string::npos);
 }
 
 TEST_CASE("new output stops at kNewOutputBytesMax and goes on there", "[mcp][run]") {
