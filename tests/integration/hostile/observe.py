@@ -82,7 +82,8 @@ class Observed:
         return (
             after.startswith("tmpfs")
             and {"ro", "nosuid", "nodev"} <= options
-            and not {"root", "home", "var", "sys", "run"} & self.names_in_its_root()
+            and not {"root", "var", "sys", "run"} & self.names_in_its_root()
+            and os.listdir(f"/proc/{self.worker}/root/home") == ["user"]
         )
 
     def names_in_its_root(self) -> set[str]:

@@ -26,7 +26,7 @@ print(attempt(lambda: os.stat(path)), attempt(lambda: os.listdir(path)),
 
 # The control is that most of them are on the host.
 HOST_PATHS = [
-    *("/root", "/home", "/boot", "/run", "/var", "/srv", "/mnt", "/media", "/opt/lost"),
+    *("/root", "/boot", "/run", "/var", "/srv", "/mnt", "/media", "/opt/lost"),
     *("/etc/shadow", "/etc/gshadow", "/etc/ssh", "/etc/machine-id", "/etc/sudoers", "/etc/fstab"),
     *("/etc/ssl/private", "/etc/environment", "/etc/apt", "/etc/systemd", "/etc/pam.d"),
     *("/sys/fs/cgroup", "/sys/firmware", "/sys/kernel/security", "/sys/devices/virtual/powercap"),
@@ -46,6 +46,12 @@ HOST_PATHS = [
 def test_a_path_of_the_host_is_not_there(attacker: Attacker, path: str) -> None:
     printed = attacker.python(LOOK.format(path=path))
     assert set(printed.split()) <= {"ENOENT", "EACCES", "ENOTDIR"}, printed
+
+
+def test_the_only_home_is_the_workspace(attacker: Attacker) -> None:
+    code = "import os\nprint(os.listdir('/home'), os.readlink('/home/user'))"
+    assert attacker.python(code) == "['user'] /workspace"
+    assert os.path.isdir("/home")
 
 
 def test_most_of_these_paths_are_on_the_host() -> None:
