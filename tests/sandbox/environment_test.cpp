@@ -56,7 +56,7 @@ TEST_CASE("the root holds what the policy lists and nothing more") {
     auto sandbox = make_sandbox();
     CHECK(
         run_inside(sandbox, {"/usr/bin/ls", "/"}).out ==
-        "bin\ndev\netc\nlib\nlib64\nprobe\nproc\nsbin\ntmp\nusr\nworkspace\n");
+        "bin\ndev\netc\nhome\nlib\nlib64\nprobe\nproc\nsbin\ntmp\nusr\nworkspace\n");
     CHECK(
         run_inside(sandbox, {"/usr/bin/ls", "/dev"}).out ==
         "fd\nfull\nnull\nrandom\nshm\nstderr\nstdin\nstdout\nurandom\nzero\n");
