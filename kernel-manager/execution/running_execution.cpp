@@ -133,7 +133,7 @@ void Execution::finish(ExecutionResult result) {
     if (result_) {
         return;  // the first answer counts
     }
-    tools_.give_up();
+    end_tool_calls();
     phase_ = ExecutionPhase::kFinished;
     finished_at_ = std::chrono::system_clock::now();
     result_ = std::make_shared<const ExecutionResult>(std::move(result));

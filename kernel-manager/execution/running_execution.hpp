@@ -85,6 +85,8 @@ class Execution {
     /// Takes a request of protocol/tool_request.hpp. The reply is sent now or later, or never: the
     /// code has ended then.
     void ask_tool(const protocol::Message& request, ToolCalls::Reply reply);
+    /// Its code has ended: an answer that comes now is refused.
+    void end_tool_calls() { tools_.give_up(); }
     /// Something else runs first.
     void mark_queued();
     void mark_started();

@@ -269,13 +269,22 @@ ExecutionMetrics CurrentRun::measure(const RunningRequest& run) const {
     return run.measure(steady_clock::now(), owner_.memory_peak());
 }
 
+/// Nothing runs any more, and no call of a tool waits for its caller.
+RunningRequest CurrentRun::take_current() {
+    RunningRequest run = std::move(*current_);
+    current_.reset();
+    if (const auto& execution = run.execution()) {
+        execution->execution->end_tool_calls();
+    }
+    return run;
+}
+
 void CurrentRun::finish() {
     const auto owner = keep_alive_();  // an answer may let go of the session
     watch_.forget();
     output_.restore_pressure();
     output_.end_run();
-    RunningRequest current = std::move(*current_);
-    current_.reset();
+    RunningRequest current = take_current();
     if (current.is_sent()) {
         process_.watch_claimed_end(current.wall_deadline());
     }
@@ -330,10 +339,9 @@ std::optional<Message> CurrentRun::fail(const Death& death, const std::string& t
     }
     settle(death);
     const ExecutionMetrics metrics = measure(*current_);
-    const RunningRequest run = std::move(*current_);
     watch_.forget();
     output_.end_run();
-    current_.reset();
+    const RunningRequest run = take_current();
     if (run.writing()) {
         run.writing()->cancel();
     }

@@ -134,6 +134,7 @@ class CurrentRun {
     void send_or_kill(const protocol::Message& message);
     void settle(const std::optional<Death>& death);
     ExecutionMetrics measure(const RunningRequest& run) const;
+    RunningRequest take_current();
     void finish();
     void answer(const RunningRequest& run);
     void conclude(

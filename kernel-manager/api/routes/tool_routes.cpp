@@ -34,8 +34,8 @@ http::Response settle_call(const http::Request& request, const Status& given) {
 
 Answer answer_call(http::Request& request, SessionLookup::Session session) {
     OrderReader<session::ToolAnswer> read = parse_tool_answer;
-    auto body = co_await read_order<session::ToolAnswer>(
-        request, EmptyBody::kRefused, std::move(read));
+    auto body =
+        co_await read_order<session::ToolAnswer>(request, EmptyBody::kRefused, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }

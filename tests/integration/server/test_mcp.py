@@ -149,7 +149,7 @@ def test_what_is_wrong_is_refused(server: Server) -> None:
     assert ask(server, "tools/list", meta=old, headers=named).json()["error"]["code"] == -32022
     assert ask(server, "tools/list", meta=old).json()["error"]["code"] == -32020
     assert server.request("POST", "/mcp", data="[]", headers={"Content-Type": "application/json"}).status_code == 400
-    assert server.get("/mcp").status_code == 405
+    assert server.get("/mcp").status_code == 400  # a stream belongs to a client session
     evil = {"Origin": "http://evil.example"}
     assert ask(server, "tools/list", headers=evil).status_code == 403
     assert ask(server, "tools/list", headers={"Host": "evil.example"}).status_code == 421
