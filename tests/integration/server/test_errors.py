@@ -185,7 +185,7 @@ def test_a_session_name_that_cannot_be_one(server: Server) -> None:
 
 
 def test_an_unknown_address_and_an_unknown_execution(server: Server, session: Session) -> None:
-    check_problem(server.get("/v3/sessions"), 404)
+    check_problem(server.get("/v9/sessions"), 404)
     check_problem(server.get(f"{session.path}/executions/exe_none"), 404)
     check_problem(server.get(f"{session.path}/files/not-there"), 404)
 
