@@ -83,7 +83,7 @@ class Observed:
             after.startswith("tmpfs")
             and {"ro", "nosuid", "nodev"} <= options
             and not {"root", "var", "sys", "run"} & self.names_in_its_root()
-            and os.listdir(f"/proc/{self.worker}/root/home") == ["user"]
+            and os.listdir(Path(f"/proc/{self.worker}/root", "home")) == ["user"]
         )
 
     def names_in_its_root(self) -> set[str]:
