@@ -26,7 +26,7 @@ http::Response follow_command(
 
 /// The time that the client gives the command (Connect-Timeout-Ms), nullopt: as long as it likes.
 std::optional<std::chrono::milliseconds> asked_time(const http::Request& request);
-/// Kills the command when its time is over, also if nobody follows it any more.
+/// Kills the command when its time is over, even if no client follows it any more.
 void limit_command(
     const boost::asio::any_io_executor& executor,
     const std::shared_ptr<session::Session>& session,

@@ -11,7 +11,7 @@ namespace cellkeep::e2b {
 
 namespace {
 
-/// Whoever asks for whatever user: there is one inside.
+/// A sandbox has one user. A request may name any.
 constexpr const char* kOwner = "user";
 
 const char* type_of(sandbox::EntryKind kind) {

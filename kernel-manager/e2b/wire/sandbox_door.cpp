@@ -47,7 +47,7 @@ bool SandboxDoor::has_token(const http::Request& request, const std::string& ses
     }
     if (is_envd && is_files_address(request)) {
         const auto use = signed_use_of(request);
-        // An expired one is told apart where files are served.
+        // The file routes answer an expired signature with an error of its own.
         return use && tokens_.check(session_id, *use, std::chrono::system_clock::now()) !=
                           SandboxTokens::Verdict::kWrong;
     }
@@ -60,7 +60,7 @@ std::optional<http::Principal> SandboxDoor::identify(const http::Request& reques
     if (!id || !has_token(request, *id)) {
         return std::nullopt;
     }
-    // Whoever has a sandbox's token may do what its owner may do in it, and nothing elsewhere.
+    // A sandbox's token allows what its owner may do in this sandbox, and nothing elsewhere.
     const auto session = book_.find(*id);
     return http::Principal{
         session == nullptr ? std::string("-") : session->info().owner, http::Role::kAgent};

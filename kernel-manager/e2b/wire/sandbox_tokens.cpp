@@ -61,7 +61,7 @@ Result<SandboxTokens> SandboxTokens::create() {
 std::string SandboxTokens::token(Use use, std::string_view session_id) const {
     const std::string key(reinterpret_cast<const char*>(key_.data()), key_.size());
     const std::string text = (use == Use::kEnvd ? "envd:" : "traffic:") + std::string(session_id);
-    // The outer digest keeps whoever has the token from going on with the inner one, as in HMAC.
+    // As in HMAC, the outer digest prevents that a client extends the inner one (length extension).
     const http::TokenDigest inner = http::digest_of_token(key + text);
     return to_hex(bytes_of(http::digest_of_token(key + std::string(bytes_of(inner)))));
 }

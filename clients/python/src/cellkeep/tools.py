@@ -82,7 +82,7 @@ class LentTools:
         """Calls the tool of an event ``tool_call``. What it raises is the answer's error."""
         try:
             return _result(self._function(event)(**event.data["arguments"]))
-        except Exception as error:  # Whatever the tool raises, its caller inside is told.
+        except Exception as error:  # The code inside gets it as the error of its call.
             return _failure(error)
 
     async def answer_async(self, event: Event) -> Json:

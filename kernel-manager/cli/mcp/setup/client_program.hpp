@@ -46,7 +46,7 @@ const std::vector<ClientProgram>& client_programs();
 const ClientProgram* find_client_program(std::string_view name);
 std::string config_path(const ClientProgram& program, const ClientHome& home);
 
-/// The server that a program is told to start.
+/// The server that a client program starts, as its configuration names it.
 struct ServerEntry {
     std::string name;
     std::string command;  // an absolute path
