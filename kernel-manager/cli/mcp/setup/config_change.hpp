@@ -33,8 +33,8 @@ struct ConfigChange {
 /// kLimitExceeded beyond kClientConfigBytesMax.
 Result<ConfigChange> plan_install(
     const ClientProgram& program, const std::string& path, const ServerEntry& entry);
-/// As remove_entry(). A file that the installation made goes; one that nobody has changed since is
-/// as it was before, to the byte.
+/// As remove_entry(). It removes a file that the installation made. A file that has not changed
+/// since the installation becomes what it was before, to the byte.
 Result<ConfigChange> plan_removal(
     const ClientProgram& program, const std::string& path, const ServerEntry& entry);
 
