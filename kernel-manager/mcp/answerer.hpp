@@ -27,9 +27,9 @@ class Answerer {
     /// after the call is cancelled.
     virtual boost::asio::awaitable<Answer> answer(std::shared_ptr<Call> call, Message message) = 0;
     /// A response of the client to what was asked elsewhere. Nothing is asked elsewhere by default.
-    virtual void deliver(Message /*response*/) {}
+    virtual void deliver(const Message& /*response*/) {}
     /// Where messages go that belong to no call. None by default.
-    virtual void set_outlet(Client::Outlet /*outlet*/) {}
+    virtual void set_outlet(const Client::Outlet& /*outlet*/) {}
 };
 
 }  // namespace cellkeep::mcp

@@ -22,7 +22,7 @@ const std::string* short_text(const nlohmann::json& object, const char* name) {
     if (value == object.end() || !value->is_string()) {
         return nullptr;
     }
-    const std::string& text = value->get_ref<const std::string&>();
+    const auto& text = value->get_ref<const std::string&>();
     return text.size() <= kPromptArgumentBytesMax ? &text : nullptr;
 }
 

@@ -137,11 +137,6 @@ std::string describe_file(session::Session& session, const std::string& path) {
 
 }  // namespace
 
-const std::string_view kFileTemplate = "cellkeep://sessions/{session}/files/{+path}";
-const std::string_view kOutputTemplate =
-    "cellkeep://sessions/{session}/executions/{execution_id}/output";
-const std::string_view kReportTemplate = "cellkeep://sessions/{session}";
-
 nlohmann::json list_resources(const SessionNames& names, const http::Principal& principal) {
     nlohmann::json resources = nlohmann::json::array();
     std::size_t looked_at = 0;

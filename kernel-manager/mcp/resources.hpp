@@ -11,13 +11,14 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <string_view>
 
 namespace cellkeep::mcp {
 
-/// "cellkeep://sessions/{session}/files/{+path}"
-extern const std::string_view kFileTemplate;
-extern const std::string_view kOutputTemplate;
-extern const std::string_view kReportTemplate;
+inline constexpr std::string_view kFileTemplate = "cellkeep://sessions/{session}/files/{+path}";
+inline constexpr std::string_view kOutputTemplate =
+    "cellkeep://sessions/{session}/executions/{execution_id}/output";
+inline constexpr std::string_view kReportTemplate = "cellkeep://sessions/{session}";
 
 /// {"resources": […]}: the plain files at the top of each session that the principal may see, up
 /// to kEntriesShownMax of them.

@@ -199,15 +199,15 @@ void RemoteAnswerer::send_cancellation(std::int64_t id) {
     send(mcp::notification_message("notifications/cancelled", {{"requestId", id}}));
 }
 
-void RemoteAnswerer::deliver(mcp::Message response) {
-    nlohmann::json message = std::move(response.response);
+void RemoteAnswerer::deliver(const mcp::Message& response) {
+    nlohmann::json message = response.response;
     message["jsonrpc"] = "2.0";
     message["id"] = response.id;
-    send(std::move(message));
+    send(message);
 }
 
-void RemoteAnswerer::send(nlohmann::json message) {
-    http::ClientRequest request = make_request(std::move(message));
+void RemoteAnswerer::send(const nlohmann::json& message) {
+    http::ClientRequest request = make_request(message);
     request.headers.add("Mcp-Session-Id", session_);
     request.headers.add("MCP-Protocol-Version", revision_);
     asio::co_spawn(io_, deliver_to(server_, std::move(request)), asio::detached);

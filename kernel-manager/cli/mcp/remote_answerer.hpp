@@ -23,8 +23,8 @@ class RemoteAnswerer : public mcp::Answerer {
 
     boost::asio::awaitable<Answer> answer(
         std::shared_ptr<mcp::Call> call, mcp::Message message) override;
-    void deliver(mcp::Message response) override;
-    void set_outlet(mcp::Client::Outlet outlet) override { *outlet_ = std::move(outlet); }
+    void deliver(const mcp::Message& response) override;
+    void set_outlet(const mcp::Client::Outlet& outlet) override { *outlet_ = outlet; }
     /// Ends the client session of the server, if there is one, and with it its stream.
     void end();
 
@@ -32,7 +32,7 @@ class RemoteAnswerer : public mcp::Answerer {
     /// Tells the server that this request of the client session is no longer wanted.
     void send_cancellation(std::int64_t id);
     /// Sends a message of the client session that gets no answer.
-    void send(nlohmann::json message);
+    void send(const nlohmann::json& message);
     /// Gives on what belongs to no request. Once, before the first subscription.
     void open_stream();
 

@@ -85,7 +85,7 @@ nlohmann::json Subscriptions::subscribe_all(
         if (!uri.is_string()) {
             continue;
         }
-        const std::string& text = uri.get_ref<const std::string&>();
+        const auto& text = uri.get_ref<const std::string&>();
         if (find_(subscription.principal(), text).has_value() &&
             changes_->add(subscription, text).has_value()) {
             taken.push_back(uri);

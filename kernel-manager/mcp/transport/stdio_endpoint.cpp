@@ -105,7 +105,7 @@ void StdioEndpoint::take_line(std::string_view line) {
         take_request(std::move(message));
     } else if (message.kind == MessageKind::kResponse) {
         if (!client_->questions().deliver(message)) {
-            answerer_.deliver(std::move(message));
+            answerer_.deliver(message);
         }
     } else if (message.method == "notifications/cancelled") {
         calls_.cancel(message);

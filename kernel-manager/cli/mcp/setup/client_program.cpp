@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kEntryNameBytesMax = 64;
 
 std::string variable(const char* name) {
-    const char* value = std::getenv(name);
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
     return value == nullptr ? std::string() : std::string(value);
 }
 

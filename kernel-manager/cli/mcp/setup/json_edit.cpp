@@ -213,7 +213,7 @@ Result<OpenedJson> open_json(const std::string& text) {
 
 /// The text, if it means what was wanted.
 Result<std::string> checked(
-    const OpenedJson& opened, std::string text, const nlohmann::json& wanted) {
+    const OpenedJson& opened, const std::string& text, const nlohmann::json& wanted) {
     if (parse_with_comments(text) != wanted) {
         return no_json("a key may stand in it twice");
     }
@@ -253,7 +253,7 @@ Result<std::string> set_json_member(
     std::string changed = opened.text;
     const std::string whole = member_text(name, value, indent_at(opened.text, member->begin));
     changed.replace(member->begin, member->end - member->begin, whole);
-    return checked(opened, std::move(changed), wanted);
+    return checked(opened, changed, wanted);
 }
 
 Result<std::string> remove_json_member(
