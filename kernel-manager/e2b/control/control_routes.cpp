@@ -4,12 +4,11 @@
 #include "kernel-manager/e2b/control/sandbox_answer.hpp"
 #include "kernel-manager/e2b/control/sandbox_page.hpp"
 #include "kernel-manager/e2b/limits.hpp"
+#include "kernel-manager/e2b/wire/body_reading.hpp"
 #include "kernel-manager/e2b/wire/error_style.hpp"
-#include "kernel-manager/e2b/wire/fields.hpp"
 #include "kernel-manager/e2b/wire/sandbox_place.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/session/session_update.hpp"
-#include "protocol/sha256.hpp"
 
 #include <algorithm>
 #include <array>
@@ -165,12 +164,20 @@ http::Response ControlRoutes::created(
         201, created_json(session, book_.record(session.id()), tokens_, domain_of(request)));
 }
 
+boost::asio::awaitable<Result<ControlRoutes::Timeout>> ControlRoutes::read_timeout(
+    http::Request& request) const {
+    BodyReader<Timeout> read = [ceilings = service_.ceilings()](const nlohmann::json& body) {
+        return parse_timeout(body, ceilings);
+    };
+    auto timeout = co_await read_body<Timeout>(request, std::move(read));
+    co_return timeout;
+}
+
 ControlRoutes::Answer ControlRoutes::create(http::Request& request) {
-    const auto body = parse_body(request);
-    if (body.has_error()) {
-        co_return refuse(body.error());
-    }
-    auto order = parse_sandbox_order(body.value(), offer());
+    BodyReader<SandboxOrder> read = [offer = offer()](const nlohmann::json& body) {
+        return parse_sandbox_order(body, offer);
+    };
+    auto order = co_await read_body<SandboxOrder>(request, std::move(read));
     if (order.has_error()) {
         co_return refuse(order.error());
     }
@@ -184,7 +191,7 @@ ControlRoutes::Answer ControlRoutes::create(http::Request& request) {
             400, "Idempotency-Key must be 1 to 255 of the characters a to z, 0 to 9 and -."));
     }
     const std::string name = request.principal.name + "\n" + *key;
-    const std::string digest = protocol::sha256_hex(request.body);
+    const std::string digest = order.value().digest;
     const Idempotency::Known* known = idempotency_.find(name);
     const auto before = known == nullptr ? nullptr : service_.find(known->session_id);
     if (known != nullptr && known->request != digest) {
@@ -287,11 +294,7 @@ ControlRoutes::Answer ControlRoutes::remove(http::Request& request, Session sess
 }
 
 ControlRoutes::Answer ControlRoutes::set_timeout(http::Request& request, Session session) {
-    const auto body = parse_body(request);
-    if (body.has_error()) {
-        co_return refuse(body.error());
-    }
-    const auto timeout = parse_timeout(body.value(), service_.ceilings());
+    const auto timeout = co_await read_timeout(request);
     if (timeout.has_error()) {
         co_return refuse(timeout.error());
     }
@@ -304,29 +307,22 @@ ControlRoutes::Answer ControlRoutes::set_timeout(http::Request& request, Session
 }
 
 ControlRoutes::Answer ControlRoutes::pause(http::Request& request, Session session) {
-    const auto body = parse_body(request);
-    if (body.has_error()) {
-        co_return refuse(body.error());
+    BodyReader<bool> read = parse_pause;
+    const auto with_memory = co_await read_body<bool>(request, std::move(read));
+    if (with_memory.has_error()) {
+        co_return refuse(with_memory.error());
     }
-    Fields fields(body.value());
-    if (!fields.boolean("memory").value_or(true)) {
+    if (!with_memory.value()) {
         co_return refuse(
             {ErrorCode::kUnavailable,
              "This server pauses a sandbox with its memory: leave out \"memory\"."});
-    }
-    if (!fields.good()) {
-        co_return refuse(fields.error());
     }
     const Status paused = book_.pause(*session);
     co_return paused.has_error() ? refuse(paused.error()) : http::make_empty(204);
 }
 
 ControlRoutes::Answer ControlRoutes::connect(http::Request& request, Session session) {
-    const auto body = parse_body(request);
-    if (body.has_error()) {
-        co_return refuse(body.error());
-    }
-    const auto timeout = parse_timeout(body.value(), service_.ceilings());
+    const auto timeout = co_await read_timeout(request);
     if (timeout.has_error()) {
         co_return refuse(timeout.error());
     }
@@ -354,15 +350,10 @@ ControlRoutes::Answer ControlRoutes::metrics(http::Request& /*request*/, Session
 }
 
 ControlRoutes::Answer ControlRoutes::set_network(http::Request& request, Session session) {
-    auto body = parse_body(request);
-    if (body.has_error()) {
-        co_return refuse(body.error());
-    }
-    nlohmann::json wanted = {{"network", std::move(body).value()}};
-    if (wanted["network"].is_object() && wanted["network"].contains("allow_internet_access")) {
-        wanted["allow_internet_access"] = wanted["network"]["allow_internet_access"];
-    }
-    auto network = parse_network(wanted, offer());
+    BodyReader<egress::NetworkPolicy> read = [offer = offer()](const nlohmann::json& body) {
+        return parse_network_body(body, offer);
+    };
+    auto network = co_await read_body<egress::NetworkPolicy>(request, std::move(read));
     if (network.has_error()) {
         co_return refuse(network.error());
     }

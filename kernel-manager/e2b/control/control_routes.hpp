@@ -14,8 +14,10 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,9 @@ class ControlRoutes {
     using Session = std::shared_ptr<session::Session>;
 
     http::Handler with_sandbox(Answer (ControlRoutes::*member)(http::Request&, Session));
+    using Timeout = std::optional<std::chrono::seconds>;
+
+    boost::asio::awaitable<Result<Timeout>> read_timeout(http::Request& request) const;
     Answer create(http::Request& request);
     Answer create_new(http::Request& request, SandboxOrder order, std::string key);
     Answer list(http::Request& request);

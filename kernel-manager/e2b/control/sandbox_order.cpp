@@ -3,6 +3,8 @@
 
 #include "kernel-manager/e2b/limits.hpp"
 #include "kernel-manager/e2b/wire/fields.hpp"
+#include "protocol/json.hpp"
+#include "protocol/sha256.hpp"
 
 #include <algorithm>
 #include <array>
@@ -165,8 +167,26 @@ Result<egress::NetworkPolicy> parse_network(const nlohmann::json& body, const Of
     return policy_of(access && !denies ? offer.reachable : std::vector<egress::AllowedHost>());
 }
 
+Result<egress::NetworkPolicy> parse_network_body(const nlohmann::json& body, const Offer& offer) {
+    nlohmann::json wanted = {{"network", body}};
+    if (body.is_object() && body.contains("allow_internet_access")) {
+        wanted["allow_internet_access"] = body["allow_internet_access"];
+    }
+    return parse_network(wanted, offer);
+}
+
+Result<bool> parse_pause(const nlohmann::json& body) {
+    Fields fields(body);
+    const bool with_memory = fields.boolean("memory").value_or(true);
+    if (!fields.good()) {
+        return fields.error();
+    }
+    return with_memory;
+}
+
 Result<SandboxOrder> parse_sandbox_order(const nlohmann::json& body, const Offer& offer) {
     SandboxOrder order;
+    order.digest = protocol::sha256_hex(protocol::dump_json(body));
     Fields fields(body);
     order.record.template_id = fields.text("templateID", kTemplateBytesMax).value_or("base");
     order.options.env = fields.texts("envVars", kMetadataEntriesMax, kVariableBytesMax);

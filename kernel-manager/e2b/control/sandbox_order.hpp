@@ -31,6 +31,7 @@ struct SandboxOrder {
     session::SessionOptions options;  // without an owner
     SandboxRecord record;             // without ends_at
     std::chrono::seconds timeout{0};
+    std::string digest;  // of the body: equal for equal wishes, however they are spelled
 };
 
 /// The language of a template: its own for one that is called as a language, "python" for E2B's
@@ -46,6 +47,11 @@ std::string template_names(const std::vector<std::string>& languages);
 Result<SandboxOrder> parse_sandbox_order(const nlohmann::json& body, const Offer& offer);
 /// What a body says of the network: nothing is said, or which of the reachable. As above.
 Result<egress::NetworkPolicy> parse_network(const nlohmann::json& body, const Offer& offer);
+/// The same of the body of PUT /sandboxes/{id}/network, which is the network itself.
+Result<egress::NetworkPolicy> parse_network_body(const nlohmann::json& body, const Offer& offer);
+/// The body of a pause: whether the memory is kept, which is what a client means that says nothing.
+/// kInvalidArgument.
+Result<bool> parse_pause(const nlohmann::json& body);
 /// The member "timeout" in seconds. kInvalidArgument beyond the server's ceiling.
 Result<std::optional<std::chrono::seconds>> parse_timeout(
     const nlohmann::json& body, const session::LimitCeilings& ceilings);

@@ -5,6 +5,7 @@
 #include "kernel-manager/e2b/interpreter/execution_stream.hpp"
 #include "kernel-manager/e2b/interpreter/run_variables.hpp"
 #include "kernel-manager/e2b/limits.hpp"
+#include "kernel-manager/e2b/wire/body_reading.hpp"
 #include "kernel-manager/e2b/wire/fields.hpp"
 #include "kernel-manager/e2b/wire/sandbox_place.hpp"
 #include "kernel-manager/http/message/problem.hpp"
@@ -47,14 +48,49 @@ Error no_language(const std::string& asked, const session::SessionInfo& info) {
         "This server does not run " + asked + ". It runs: " + names + "."};
 }
 
-Result<std::map<std::string, std::string>> asked_variables(const nlohmann::json& body) {
+/// What a client asks for with POST /execute.
+struct RunOrder {
+    std::string code;
+    ContextChoice context;
+    std::map<std::string, std::string> variables;
+};
+
+Result<RunOrder> parse_run(const nlohmann::json& body) {
+    RunOrder order;
     Fields fields(body);
-    auto variables = fields.texts("env_vars", kMetadataEntriesMax, kVariableBytesMax);
+    auto code = fields.text("code", kCodeBytesMax);
+    order.context.id = fields.text("context_id", kContextIdBytesMax);
+    order.context.language = fields.text("language", kLanguageBytesMax);
+    order.variables = fields.texts("env_vars", kMetadataEntriesMax, kVariableBytesMax);
+    if (!code) {
+        fields.fail("code", "is required");
+    }
+    if (order.context.id && order.context.language) {
+        fields.fail("", "must have at most one of \"context_id\" and \"language\"");
+    }
     if (!fields.good()) {
         return fields.error();
     }
-    BOOST_OUTCOME_TRY(session::check_environment_variables(variables));
-    return variables;
+    BOOST_OUTCOME_TRY(session::check_environment_variables(order.variables));
+    order.code = std::move(*code);
+    return order;
+}
+
+/// What a client asks for with POST /contexts.
+struct ContextOrder {
+    std::string language;
+    std::string directory;
+};
+
+Result<ContextOrder> parse_context(const nlohmann::json& body) {
+    Fields fields(body);
+    ContextOrder order;
+    order.language = fields.text("language", kLanguageBytesMax).value_or("python");
+    order.directory = absolute_path(fields.text("cwd", kContextDirectoryBytesMax).value_or(""));
+    if (!fields.good()) {
+        return fields.error();
+    }
+    return order;
 }
 
 /// The client's code, with what sets its variables before it and behind it in the queue.
@@ -112,48 +148,33 @@ void InterpreterRoutes::add_to(http::Router& router) {
 }
 
 Result<Context> InterpreterRoutes::choose(
-    const session::Session& session, const nlohmann::json& body) const {
+    const session::Session& session, const ContextChoice& choice) const {
     const session::SessionInfo info = session.info();
-    Fields fields(body);
-    const auto id = fields.text("context_id", kContextIdBytesMax);
-    const auto language = fields.text("language", kLanguageBytesMax);
-    if (id && language) {
-        fields.fail("", "must have at most one of \"context_id\" and \"language\"");
-    }
-    if (!fields.good()) {
-        return fields.error();
-    }
-    if (id) {
-        auto context = contexts_.find(info, *id);
+    if (choice.id) {
+        auto context = contexts_.find(info, *choice.id);
         return context ? Result<Context>(std::move(*context))
-                       : Error(ErrorCode::kNotFound, "Context " + *id + " not found");
+                       : Error(ErrorCode::kNotFound, "Context " + *choice.id + " not found");
     }
-    const auto name = Contexts::language_of(language.value_or(info.language), info);
+    const std::string asked = choice.language.value_or(info.language);
+    const auto name = Contexts::language_of(asked, info);
     if (!name) {
-        return no_language(*language, info);
+        return no_language(asked, info);
     }
     return *contexts_.find(info, *name);
 }
 
 InterpreterRoutes::Answer InterpreterRoutes::execute(http::Request& request, Session session) {
-    const auto body = parse_body(request);
-    if (body.has_error()) {
-        co_return refuse_run(body.error());
+    BodyReader<RunOrder> read = parse_run;
+    auto read_order = co_await read_body<RunOrder>(request, std::move(read));
+    if (read_order.has_error()) {
+        co_return refuse_run(read_order.error());
     }
-    Fields fields(body.value());
-    auto code = fields.text("code", kCodeBytesMax);
-    if (!code) {
-        fields.fail("code", "is required");
+    RunOrder& order = read_order.value();
+    const auto context = choose(*session, order.context);
+    if (context.has_error()) {
+        co_return refuse_run(context.error());
     }
-    if (!fields.good()) {
-        co_return refuse_run(fields.error());
-    }
-    const auto context = choose(*session, body.value());
-    const auto variables = asked_variables(body.value());
-    if (context.has_error() || variables.has_error()) {
-        co_return refuse_run(context.has_error() ? context.error() : variables.error());
-    }
-    auto run = begin_run(*session, context.value(), std::move(*code), variables.value());
+    auto run = begin_run(*session, context.value(), std::move(order.code), order.variables);
     if (run.has_error()) {
         co_return refuse_run(run.error());
     }
@@ -169,22 +190,17 @@ InterpreterRoutes::Answer InterpreterRoutes::list(http::Request& /*request*/, Se
 }
 
 InterpreterRoutes::Answer InterpreterRoutes::create(http::Request& request, Session session) {
-    const auto body = parse_body(request);
-    if (body.has_error()) {
-        co_return refuse_run(body.error());
+    BodyReader<ContextOrder> read = parse_context;
+    const auto order = co_await read_body<ContextOrder>(request, std::move(read));
+    if (order.has_error()) {
+        co_return refuse_run(order.error());
     }
     const session::SessionInfo info = session->info();
-    Fields fields(body.value());
-    const std::string asked = fields.text("language", kLanguageBytesMax).value_or("python");
-    const std::string directory =
-        absolute_path(fields.text("cwd", kContextDirectoryBytesMax).value_or(""));
-    if (!fields.good()) {
-        co_return refuse_run(fields.error());
-    }
-    const auto language = Contexts::language_of(asked, info);
+    const auto language = Contexts::language_of(order.value().language, info);
     if (!language) {
-        co_return refuse_run(no_language(asked, info));
+        co_return refuse_run(no_language(order.value().language, info));
     }
+    const std::string& directory = order.value().directory;
     auto made = contexts_.make(info.id, *language, directory);
     if (made.has_error()) {
         co_return refuse_run(made.error());

@@ -11,9 +11,17 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace cellkeep::e2b {
+
+/// Which context a request is about: that of the id, or the one that every sandbox has for a
+/// language; without both, the one of the sandbox's own language.
+struct ContextChoice {
+    std::optional<std::string> id;
+    std::optional<std::string> language;
+};
 
 class InterpreterRoutes {
  public:
@@ -35,7 +43,7 @@ class InterpreterRoutes {
     Answer create(http::Request& request, Session session);
     Answer remove(http::Request& request, Session session);
     Answer restart(http::Request& request, Session session);
-    Result<Context> choose(const session::Session& session, const nlohmann::json& body) const;
+    Result<Context> choose(const session::Session& session, const ContextChoice& choice) const;
 
     const SandboxDoor& door_;
     Contexts contexts_;

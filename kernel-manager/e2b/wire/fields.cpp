@@ -132,12 +132,12 @@ Error Fields::error() const {
     return {ErrorCode::kInvalidArgument, *fault_};
 }
 
-Result<nlohmann::json> parse_body(const http::Request& request) {
-    if (request.body.empty()) {
+Result<nlohmann::json> parse_body(const std::string& text) {
+    if (text.empty()) {
         return nlohmann::json::object();
     }
-    auto body = protocol::parse_json(
-        request.body, "body", protocol::RepeatedKeys::kRefused, kBodyValuesMax);
+    auto body =
+        protocol::parse_json(text, "body", protocol::RepeatedKeys::kRefused, kBodyValuesMax);
     if (body.has_error()) {
         return Error(ErrorCode::kInvalidArgument, body.error().message());
     }

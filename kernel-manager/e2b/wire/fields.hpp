@@ -5,8 +5,6 @@
 // Remembers the first fault. Not thread-safe.
 #pragma once
 
-#include "kernel-manager/http/message/request.hpp"
-#include "kernel-manager/http/message/response.hpp"
 #include "protocol/support/result.hpp"
 
 #include <nlohmann/json.hpp>
@@ -48,7 +46,7 @@ class Fields {
     std::optional<std::string> fault_;
 };
 
-/// The body of a request; an empty one is an object without members. kInvalidArgument.
-Result<nlohmann::json> parse_body(const http::Request& request);
+/// A request's body; an empty one is an object without members. kInvalidArgument. Pure.
+Result<nlohmann::json> parse_body(const std::string& text);
 
 }  // namespace cellkeep::e2b

@@ -2,7 +2,7 @@
 #include "kernel-manager/e2b/wire/rpc.hpp"
 
 #include "kernel-manager/e2b/limits.hpp"
-#include "kernel-manager/e2b/wire/fields.hpp"
+#include "kernel-manager/e2b/wire/body_reading.hpp"
 #include "kernel-manager/e2b/wire/sandbox_place.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 #include "protocol/support/text.hpp"
@@ -44,7 +44,10 @@ void add_unary(
         if (auto refused = refuse_media_type(request, "application/json")) {
             co_return std::move(*refused);
         }
-        auto body = parse_body(request);
+        BodyReader<nlohmann::json> read = [](const nlohmann::json& parsed) {
+            return Result<nlohmann::json>(parsed);
+        };
+        auto body = co_await read_body<nlohmann::json>(request, std::move(read));
         if (body.has_error()) {
             co_return rpc_problem(body.error());
         }
@@ -54,11 +57,10 @@ void add_unary(
         const auto done = co_await answer(std::move(session), std::move(body).value());
         co_return done.has_error() ? rpc_problem(done.error()) : http::make_json(200, done.value());
     };
-    router.add(
-        {http::Access::kChange,
-         "POST",
-         rpc_pattern(method),
-         door.with_session(std::move(handler))});
+    http::Route route(
+        http::Access::kChange, "POST", rpc_pattern(method), door.with_session(std::move(handler)));
+    route.body_bytes_max = kMessageBytesMax;
+    router.add(std::move(route));
 }
 
 http::Response stream_head() {

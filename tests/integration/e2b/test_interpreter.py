@@ -19,6 +19,14 @@ def test_variables_live_on_between_runs(shared: Sandbox) -> None:
     assert run.execution_count is not None and run.execution_count > 1
 
 
+def test_long_code_runs_like_short_code(shared: Sandbox) -> None:
+    comment = "# " + "x" * 300_000 + "\n"
+    assert shared.run_code(comment + "6 * 7").text == "42"
+    with pytest.raises(InvalidArgumentException, match="8388608"):
+        shared.run_code(comment * 30)
+    assert shared.run_code("6 * 8").text == "48"
+
+
 def test_the_streams_come_while_the_code_runs(shared: Sandbox) -> None:
     heard: list[tuple[bool, str]] = []
 

@@ -102,6 +102,41 @@ Result<PageQuery> query_of(const std::string& query) {
     return parse_page_query(target.value());
 }
 
+TEST_CASE("the network alone is read as it is within an order", "[e2b][order]") {
+    const auto allowed = [](const char* body) {
+        auto policy = parse_network_body(nlohmann::json::parse(body), test_offer());
+        REQUIRE(policy.has_value());
+        return policy.value().allow.size();
+    };
+    CHECK(allowed(R"({})") == 1);
+    CHECK(allowed(R"({"allowOut":["a.example.org"]})") == 1);
+    CHECK(allowed(R"({"allow_internet_access":false})") == 0);
+    for (const char* wrong :
+         {R"([])", R"({"allowOut":[7]})", R"({"allowOut":["elsewhere.test"]})"}) {
+        CAPTURE(wrong);
+        CHECK(parse_network_body(nlohmann::json::parse(wrong), test_offer()).has_error());
+    }
+}
+
+TEST_CASE("a pause keeps the memory unless the client says otherwise", "[e2b][order]") {
+    const auto pause = [](const char* body) { return parse_pause(nlohmann::json::parse(body)); };
+    CHECK(pause("{}").value());
+    CHECK(pause(R"({"memory":true})").value());
+    CHECK_FALSE(pause(R"({"memory":false})").value());
+    for (const char* wrong : {"[]", R"({"memory":1})", R"({"memory":"no"})"}) {
+        CAPTURE(wrong);
+        CHECK(pause(wrong).error().code() == ErrorCode::kInvalidArgument);
+    }
+}
+
+TEST_CASE("orders are told apart by what they ask for, not by how", "[e2b][order]") {
+    const auto digest = [](const char* body) { return order_of(body).value().digest; };
+    const std::string one = digest(R"({"templateID":"base","timeout":60})");
+    CHECK(digest(R"({ "timeout": 60, "templateID": "base" })") == one);
+    CHECK(digest(R"({"templateID":"base","timeout":61})") != one);
+    CHECK(digest(R"({"templateID":"base"})") != one);
+}
+
 TEST_CASE("pages follow one another, whatever went meanwhile", "[e2b][page]") {
     const std::vector<ListedSandbox> all = {listed(1, "a"), listed(2, "a"), listed(3, "a")};
     auto query = query_of("limit=2").value();
