@@ -213,6 +213,7 @@ Result<SandboxOrder> parse_sandbox_order(const nlohmann::json& body, const Offer
     order.options.language = *language;
     order.options.limits = session::notebook_limits(offer.ceilings);
     order.options.env.emplace("HOME", "/home/user");
+    order.options.env.emplace("E2B_SANDBOX", "true");  // as E2B's own sandboxes say of themselves
     BOOST_OUTCOME_TRY(order.options.network, parse_network(body, offer));
     return order;
 }

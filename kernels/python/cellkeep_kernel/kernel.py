@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 
-from . import compatibility, debugger, figures, streams, tools
+from . import compatibility, debugger, figures, result_data, streams, tools
 from .cells import CellFiles
 from .copies import Copies
 from .encoding import to_json
@@ -62,6 +62,7 @@ class Kernel(Introspection):
         self.runner = Runner(host)
         self._start_streams()
         figures.prepare(os.environ["CELLKEEP_ENVIRONMENT"])
+        result_data.offer(self.shell.display_formatter)
         self.cells.begin()
         self.shell.history_manager.begin()
         self.debugger.begin(host)
@@ -310,6 +311,7 @@ class Kernel(Introspection):
         request = json.loads(request)
         os.environ.update(request["env"])
         time.tzset()  # TZ may be among them.
+        result_data.offer(self.shell.display_formatter)
         if request["working_directory"]:
             os.chdir(request["working_directory"])
         return to_json({"status": "ok"})
