@@ -126,7 +126,8 @@ void KernelLink::go_on_soon() {
     boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
         const Wakeups::Turn turn(self->wakeups_);
         self->going_on_ = false;
-        if (!self->closed_ && !self->paused_ && self->hand_out(begin_turn())) {
+        Turn bounds = begin_turn();
+        if (!self->closed_ && !self->paused_ && self->hand_out(bounds)) {
             self->wait_readable();
         }
     });
@@ -141,9 +142,15 @@ bool KernelLink::Turn::is_over() const {
 }
 
 void KernelLink::catch_up(const std::function<bool()>& enough) {
-    // A turn that is posted has frames of before to handle first: a flood, which no run begins
-    // with.
-    if (closed_ || paused_ || going_on_ || frame_.waits_for_memory()) {
+    if (closed_ || paused_ || frame_.waits_for_memory()) {
+        return;
+    }
+    const auto self = shared_from_this();
+    Turn turn = begin_turn();
+    turn.until = std::chrono::steady_clock::time_point::max();
+    // What a posted turn was to handle comes first. On a busy machine its own time was over before
+    // it had handled anything.
+    if (going_on_ && (!hand_out(turn, &enough) || paused_ || turn.bytes == 0 || enough())) {
         return;
     }
     char* const buffer = read_buffer();
@@ -151,9 +158,8 @@ void KernelLink::catch_up(const std::function<bool()>& enough) {
     if (got <= 0) {
         return;  // nothing is there, or its end, which the wait for more reports
     }
-    const auto self = shared_from_this();
     decoder_.append({buffer, static_cast<std::size_t>(got)});
-    (void)hand_out(begin_turn(), &enough);  // the wait for more goes on, or the link is closed
+    (void)hand_out(turn, &enough);  // the wait for more goes on, or the link is closed
 }
 
 void KernelLink::drain() {
@@ -225,7 +231,7 @@ KernelLink::ReadOutcome KernelLink::read_some(Turn turn) {
     return ReadOutcome::kClosed;
 }
 
-bool KernelLink::hand_out(Turn turn, const std::function<bool()>* enough) {
+bool KernelLink::hand_out(Turn& turn, const std::function<bool()>* enough) {
     const auto self = shared_from_this();  // an event may let go of the link
     while (!closed_ && !paused_) {
         if (turn.is_over()) {

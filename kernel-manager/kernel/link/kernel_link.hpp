@@ -56,8 +56,9 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     Status send(const protocol::Message& message, UniqueFd descriptor = {});
     void pause_reading();
     void resume_reading();
-    /// Handles what has come, within one turn's bounds, until enough() says so after a message. The
-    /// rest follows in later turns.
+    /// Handles what has come, up to limits::kLinkTurnBytesMax of it, until enough() says so after a
+    /// message. The rest follows in later turns. Time is no bound: a thread that had to wait for
+    /// its processor must not miss the message.
     void catch_up(const std::function<bool()>& enough);
     /// Handles what is in the socket at this moment, and no more: used when the kernel's process
     /// has ended. Something that it left behind may still write, and must not keep us here: a frame
@@ -92,7 +93,7 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     enum class ReadOutcome { kMore, kEmpty, kClosed };
     ReadOutcome read_some(Turn turn);
     /// enough: as in catch_up(); null: never.
-    bool hand_out(Turn turn, const std::function<bool()>* enough = nullptr);
+    bool hand_out(Turn& turn, const std::function<bool()>* enough = nullptr);
     Result<std::optional<protocol::Message>> next_message(Turn& turn);
     void go_on_soon();
     void flush();

@@ -2,7 +2,8 @@
 """What a result is given beside its text and picture: columns, the numbers of a figure, JSON."""
 
 import pytest
-from e2b_code_interpreter import ChartType, Sandbox
+from e2b_code_interpreter import Sandbox
+from e2b_code_interpreter.charts import ChartType
 
 from harness import Server
 

@@ -351,6 +351,50 @@ TEST_CASE(
     CHECK(harness.received[1].content_json().size() > most);
 }
 
+TEST_CASE("a message is caught up with while a turn is still to come", "[session][link]") {
+    LinkHarness harness;
+    const auto& received = harness.received;
+    std::size_t wanted = 0;
+    const std::function<bool()> enough = [&] { return received.size() >= wanted; };
+    // The first is longer than a turn, so another turn is posted for the rest.
+    const std::string text(cellkeep::limits::kLinkTurnBytesMax + 1000, 'x');
+    harness.say(on_wire(message(text)));
+    harness.say(on_wire(message("two")) + on_wire(message("three")));
+    SECTION("up to it, and no further") {
+        wanted = 2;
+        harness.io.run_one();
+        REQUIRE(received.empty());
+        harness.link->catch_up(enough);
+        REQUIRE(received.size() == 2);
+        CHECK(received[1].parse_content().value()["text"] == "two");
+    }
+    SECTION("also if it has to be read first") {
+        wanted = 3;
+        harness.io.run_one();
+        harness.link->catch_up(enough);
+        CHECK(received.size() == 3);
+    }
+    SECTION("a flood is left to the turns") {
+        wanted = 3;
+        harness.say(on_wire(message(text + text)) + on_wire(message("last")));
+        harness.link->catch_up([&] { return received.size() >= 5; });
+        CHECK(received.size() < 5);
+    }
+    SECTION("a paused link is left as it is") {
+        harness.io.run_one();
+        harness.link->pause_reading();
+        harness.link->catch_up(enough);
+        CHECK(received.empty());
+        harness.link->resume_reading();
+    }
+    wanted = 3;
+    while (received.size() < wanted) {
+        harness.io.run_one();
+    }
+    CHECK(received[2].parse_content().value()["text"] == "three");
+    CHECK(harness.closings.empty());
+}
+
 TEST_CASE(
     "limits::kLinkTurnTimeMax: messages that take long to handle are handled in turns",
     "[session][link][limits]") {
