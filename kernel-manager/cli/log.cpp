@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <string_view>
 
 namespace cellkeep::cli {
 
@@ -51,6 +52,33 @@ Log& instance() {
     return log;
 }
 
+/// Code points beyond ASCII that a terminal takes for commands, or that change how the text around
+/// them is shown: C1 controls, line and paragraph separators, and marks of writing direction.
+bool is_unshowable(char32_t point) {
+    return (point >= 0x80 && point <= 0x9F) || point == 0x200E || point == 0x200F ||
+           (point >= 0x2028 && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069) ||
+           point == 0xFEFF;
+}
+
+/// JSON text that shows everything it holds; it means the same. nlohmann/json escapes only C0.
+std::string dump_shown(const nlohmann::json& value) {
+    const std::string text = protocol::dump_json(value);
+    std::string shown;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto first = static_cast<unsigned char>(text[at]);
+        const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+        const std::string_view piece = std::string_view(text).substr(at, length);
+        char32_t point = length == 1 ? first : first & (0xFFU >> (length + 1));
+        for (const char more : piece.substr(1)) {
+            point = (point << 6U) | (static_cast<unsigned char>(more) & 0x3FU);
+        }
+        shown += is_unshowable(point) ? fmt::format("\\u{:04x}", static_cast<unsigned>(point))
+                                      : std::string(piece);
+        at += length;
+    }
+    return shown;
+}
+
 }  // namespace
 
 Result<LogLevel> parse_log_level(std::string_view text) {
@@ -91,12 +119,12 @@ std::string format_event(std::string_view event, const nlohmann::json& given, Lo
     const nlohmann::json fields = session::redact_json(given);
     if (format == LogFormat::kJson) {
         std::string line = "\"event\":" + protocol::dump_json(std::string(event));
-        const std::string rest = protocol::dump_json(fields);
+        const std::string rest = dump_shown(fields);
         return line + (rest.size() > 2 ? "," + rest.substr(1) : "}");
     }
     std::string line(event);
     for (const auto& [name, value] : fields.items()) {
-        line += " " + name + "=" + protocol::dump_json(value);
+        line += " " + name + "=" + dump_shown(value);
     }
     return line;
 }

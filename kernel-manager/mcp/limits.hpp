@@ -37,6 +37,7 @@ inline constexpr std::size_t kRequestStateBytesMax = 64ULL << 10U;
 inline constexpr std::chrono::minutes kRequestStateLife{60};
 /// Resources that one client subscribes to, and all of them together.
 inline constexpr std::size_t kSubscribedUrisMax = 64;
+inline constexpr std::size_t kSubscribedUrisPrincipalMax = 512;
 inline constexpr std::size_t kSubscribedUrisTotalMax = 4096;
 /// A URI that is subscribed to.
 inline constexpr std::size_t kUriBytesMax = 8ULL << 10U;

@@ -2,7 +2,6 @@
 #include "kernel-manager/mcp/asking/ask.hpp"
 
 #include "kernel-manager/mcp/limits.hpp"
-#include "protocol/json.hpp"
 #include "protocol/sha256.hpp"
 
 #include <boost/asio/steady_timer.hpp>
@@ -24,14 +23,10 @@ RpcError bad_input(std::string why) {
 
 /// What a memory is for: nobody else's request, and no other one.
 std::string subject_of(const Call& call, const Message& message) {
-    nlohmann::json params = message.params;
-    for (const char* name : {"_meta", "inputResponses", "requestState"}) {
-        params.erase(name);
-    }
     protocol::Sha256 digest;
     digest.update_field(call.principal().name);
     digest.update_field(message.method);
-    digest.update_field(protocol::dump_json(params));
+    digest.update_field(message.params_digest);
     return digest.finish();
 }
 

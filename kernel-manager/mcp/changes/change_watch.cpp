@@ -9,14 +9,14 @@ namespace cellkeep::mcp {
 
 Subscription::~Subscription() {
     if (const auto watch = watch_.lock()) {
-        watch->forget(seen_.size());
+        watch->forget(principal_, seen_.size());
     }
 }
 
 void Subscription::remove(const std::string& uri) {
     const std::size_t removed = seen_.erase(uri);
     if (const auto watch = watch_.lock()) {
-        watch->forget(removed);
+        watch->forget(principal_, removed);
     }
 }
 
@@ -45,6 +45,13 @@ Status ChangeWatch::add(Subscription& subscription, const std::string& uri) {
             ErrorCode::kLimitExceeded,
             "A client may subscribe to " + std::to_string(kSubscribedUrisMax) + " resources.");
     }
+    const auto own = watched_by_.find(subscription.principal().name);
+    if (own != watched_by_.end() && own->second >= kSubscribedUrisPrincipalMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "The clients of one principal may subscribe to " +
+                std::to_string(kSubscribedUrisPrincipalMax) + " resources.");
+    }
     if (watched_ >= kSubscribedUrisTotalMax) {
         return Error(
             ErrorCode::kLimitExceeded,
@@ -53,6 +60,7 @@ Status ChangeWatch::add(Subscription& subscription, const std::string& uri) {
     }
     subscription.seen_[uri] = look_(subscription.principal(), uri);
     ++watched_;
+    ++watched_by_[subscription.principal().name];
     look_later(kLookInterval);
     return ok();
 }
@@ -62,8 +70,12 @@ void ChangeWatch::stop() {
     timer_.cancel();
 }
 
-void ChangeWatch::forget(std::size_t uris) {
+void ChangeWatch::forget(const http::Principal& principal, std::size_t uris) {
     watched_ -= uris;
+    const auto own = watched_by_.find(principal.name);
+    if (own != watched_by_.end() && (own->second -= uris) == 0) {
+        watched_by_.erase(own);
+    }
     if (watched_ == 0) {
         timer_.cancel();
     }

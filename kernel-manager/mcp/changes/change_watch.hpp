@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,7 +32,7 @@ class ChangeWatch : public std::enable_shared_from_this<ChangeWatch> {
 
     std::shared_ptr<Subscription> open(http::Principal principal, Subscription::Tell tell);
     /// From now on; once more does nothing. kLimitExceeded beyond kSubscribedUrisMax of one
-    /// subscription, or kSubscribedUrisTotalMax.
+    /// subscription, kSubscribedUrisPrincipalMax of one principal, or kSubscribedUrisTotalMax.
     Status add(Subscription& subscription, const std::string& uri);
     /// Looks at nothing any more.
     void stop();
@@ -41,7 +42,7 @@ class ChangeWatch : public std::enable_shared_from_this<ChangeWatch> {
     friend class Subscription;
 
     ChangeWatch(boost::asio::io_context& io, Look look);
-    void forget(std::size_t uris);
+    void forget(const http::Principal& principal, std::size_t uris);
     void look_later(std::chrono::milliseconds delay);
     void look();
     /// Returns the number of resources looked at.
@@ -52,7 +53,8 @@ class ChangeWatch : public std::enable_shared_from_this<ChangeWatch> {
     bool waiting_ = false;
     bool stopped_ = false;
     std::size_t watched_ = 0;
-    std::size_t next_ = 0;  // where the next turn goes on
+    std::map<std::string, std::size_t> watched_by_;  // principals by name, of them all
+    std::size_t next_ = 0;                           // where the next turn goes on
     std::vector<std::weak_ptr<Subscription>> subscriptions_;
 };
 

@@ -3,7 +3,10 @@
 
 #include "kernel-manager/mcp/limits.hpp"
 #include "protocol/json.hpp"
+#include "protocol/sha256.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace cellkeep::mcp {
@@ -14,7 +17,21 @@ RpcError invalid_request(std::string why, nlohmann::json id = {}) {
     return {RpcCode::kInvalidRequest, std::move(why), {}, std::move(id)};
 }
 
+constexpr std::array<std::string_view, 2> kAskingMethods = {"prompts/get", "tools/call"};
+constexpr std::array<std::string_view, 3> kOfOneTry = {"_meta", "inputResponses", "requestState"};
+
 }  // namespace
+
+std::string digest_params(const nlohmann::json& params) {
+    protocol::Sha256 digest;
+    for (const auto& [name, value] : params.items()) {
+        if (std::find(kOfOneTry.begin(), kOfOneTry.end(), name) == kOfOneTry.end()) {
+            digest.update_field(name);
+            digest.update_field(protocol::dump_json(value));
+        }
+    }
+    return digest.finish();
+}
 
 bool is_token(const nlohmann::json& value) {
     return value.is_number_integer() ||
@@ -67,6 +84,11 @@ std::variant<Message, RpcError> parse_message(std::string_view text) {
                 RpcCode::kInvalidParams, "\"params\" must be an object.", {}, message.id};
         }
         message.params = std::move(*params);
+    }
+    // Here and not where it is needed: a long message is read by another thread.
+    if (std::find(kAskingMethods.begin(), kAskingMethods.end(), message.method) !=
+        kAskingMethods.end()) {
+        message.params_digest = digest_params(message.params);
     }
     return message;
 }

@@ -41,7 +41,13 @@ struct Message {
     nlohmann::json params = nlohmann::json::object();
     /// Of a response: {"result": …} or {"error": …}.
     nlohmann::json response = {};
+    /// Of a request that may have to ask its client something: digest_params().
+    std::string params_digest = {};
 };
+
+/// What tells a request's wish from another's: its parameters but for those that change when it
+/// comes again with answers.
+std::string digest_params(const nlohmann::json& params);
 
 /// A parameter that is a text; null if it is none.
 const std::string* text_parameter(const Message& message, const char* name);

@@ -108,5 +108,24 @@ TEST_CASE("levels and formats are known by name only", "[cli][log]") {
     }
 }
 
+TEST_CASE("a log line shows what a terminal would obey or turn around", "[cli][log]") {
+    const std::pair<const char*, const char*> shown[] = {
+        {"\xC2\x9B", "\\u009b"},      // C1: as ESC [
+        {"\xE2\x80\xAE", "\\u202e"},  // right-to-left override
+        {"\xE2\x80\xA8", "\\u2028"},  // line separator
+        {"\xE2\x81\xA9", "\\u2069"},  // pop directional isolate
+        {"\xEF\xBB\xBF", "\\ufeff"},  // byte order mark
+        {"\xC3\xA4", "\xC3\xA4"},     // ä and other letters stay
+        {"\xF0\x9F\x98\x80", "\xF0\x9F\x98\x80"}};
+    for (const auto& [raw, wanted] : shown) {
+        CAPTURE(wanted);
+        for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
+            const std::string line =
+                format_event("request", {{"path", std::string("/") + raw + "x"}}, format);
+            CHECK(line.find(std::string("/") + wanted + "x\"") != std::string::npos);
+        }
+    }
+}
+
 }  // namespace
 }  // namespace cellkeep::cli

@@ -15,6 +15,10 @@ namespace {
 
 const http::Principal kWatcher{"alice", http::Role::kAgent};
 
+http::Principal watcher(std::size_t number) {
+    return {"watcher " + std::to_string(number), http::Role::kAgent};
+}
+
 struct Watch {
     boost::asio::io_context io;
     std::map<std::string, std::string> now;  // by URI
@@ -91,19 +95,31 @@ TEST_CASE("subscriptions have bounds", "[mcp][changes]") {
     const auto hear = [](const std::string&) { return true; };
     std::vector<std::shared_ptr<Subscription>> all;
     for (std::size_t i = 0; i < kSubscribedUrisTotalMax; ++i) {
+        const std::size_t principal = i / kSubscribedUrisPrincipalMax;
         if (i % kSubscribedUrisMax == 0) {
-            all.push_back(one.watch->open(kWatcher, hear));
+            all.push_back(one.watch->open(watcher(principal), hear));
         }
         REQUIRE(one.watch->add(*all.back(), std::to_string(i)).has_value());
         if (i + 1 == kSubscribedUrisMax) {
             const Status beyond = one.watch->add(*all.back(), "one more");
             CHECK(beyond.error().code() == ErrorCode::kLimitExceeded);
         }
+        if (i + 1 == kSubscribedUrisPrincipalMax) {
+            // Of this principal no other client, and of another one every client.
+            const auto own = one.watch->open(watcher(principal), hear);
+            CHECK(one.watch->add(*own, "x").error().code() == ErrorCode::kLimitExceeded);
+            const auto other = one.watch->open(watcher(principal + 1), hear);
+            CHECK(one.watch->add(*other, "x").has_value());
+        }
     }
     const auto last = one.watch->open(kWatcher, hear);
     CHECK(one.watch->add(*last, "x").error().code() == ErrorCode::kLimitExceeded);
     all.pop_back();
     CHECK(one.watch->add(*last, "x").has_value());
+    // What has gone is not counted any more, for its principal either.
+    const auto again =
+        one.watch->open(watcher(kSubscribedUrisTotalMax / kSubscribedUrisPrincipalMax - 1), hear);
+    CHECK(one.watch->add(*again, "x").has_value());
 }
 
 TEST_CASE("one turn looks at about kLooksPerTurn resources", "[mcp][changes]") {
@@ -112,7 +128,8 @@ TEST_CASE("one turn looks at about kLooksPerTurn resources", "[mcp][changes]") {
     constexpr std::size_t kAll = 4 * kLooksPerTurn;
     for (std::size_t i = 0; i < kAll; ++i) {
         if (i % kSubscribedUrisMax == 0) {
-            all.push_back(one.watch->open(kWatcher, [](const std::string&) { return true; }));
+            all.push_back(one.watch->open(
+                watcher(i / kSubscribedUrisPrincipalMax), [](const std::string&) { return true; }));
         }
         REQUIRE(one.watch->add(*all.back(), std::to_string(i)).has_value());
     }
