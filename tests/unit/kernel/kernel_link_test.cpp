@@ -6,6 +6,7 @@
 #include "protocol/frame.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/syscall.hpp"
+#include "tests/unit/kernel/link_harness.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -30,62 +31,13 @@ using cellkeep::protocol::Message;
 using cellkeep::session::FrameBounds;
 using cellkeep::session::FrameMemory;
 using cellkeep::session::KernelLink;
-
-namespace {
-
-Message message(const std::string& text) {
-    return Message::make(
-        Channel::kIopub,
-        make_header("stream", "s", "u"),
-        nlohmann::json::object(),
-        {{"text", text}});
-}
-
-std::string on_wire(const Message& one) {
-    return cellkeep::protocol::encode_link_prefix(one.frame().size()) + std::string(one.frame());
-}
-
-struct LinkHarness {
-    boost::asio::io_context io;
-    UniqueFd peer;
-    std::vector<Message> received;
-    std::vector<std::string> closings;
-    std::shared_ptr<KernelLink> link;
-
-    explicit LinkHarness(
-        FrameBounds bounds = {}, std::size_t memory = cellkeep::limits::kLinkFramesBytesMax) {
-        boost::asio::make_service<FrameMemory>(io, memory);
-        auto pair = cellkeep::make_socket_pair(SOCK_STREAM).value();
-        REQUIRE(cellkeep::set_nonblocking(pair.first.get()).has_value());
-        peer = std::move(pair.second);
-        link =
-            KernelLink::create(
-                io,
-                std::move(pair.first),
-                {.on_message = [this](Message one) { received.push_back(std::move(one)); },
-                 .on_closed = [this](const Error& error) { closings.push_back(error.message()); }},
-                bounds)
-                .value();
-        link->start();
-    }
-    ~LinkHarness() { link->close(); }
-    LinkHarness(const LinkHarness&) = delete;
-    LinkHarness& operator=(const LinkHarness&) = delete;
-
-    void say(std::string_view bytes) { REQUIRE(write_all(peer.get(), bytes).has_value()); }
-    /// Runs until the link has closed.
-    void run_to_close() {
-        while (closings.empty()) {
-            io.run_one();
-        }
-    }
-};
-
-}  // namespace
+using cellkeep::test::LinkHarness;
+using cellkeep::test::on_wire;
+using cellkeep::test::stream_text;
 
 TEST_CASE("messages arrive whole and in order however the bytes are cut", "[session][link]") {
     LinkHarness harness;
-    const std::string bytes = on_wire(message("one")) + on_wire(message("two"));
+    const std::string bytes = on_wire(stream_text("one")) + on_wire(stream_text("two"));
     for (const char byte : bytes) {
         harness.say({&byte, 1});
         harness.io.poll();
@@ -97,7 +49,7 @@ TEST_CASE("messages arrive whole and in order however the bytes are cut", "[sess
 
 TEST_CASE("a kernel that closes is reported once, after its last words", "[session][link]") {
     LinkHarness harness;
-    harness.say(on_wire(message("last")));
+    harness.say(on_wire(stream_text("last")));
     harness.peer.reset();
     harness.run_to_close();
     harness.io.poll();
@@ -106,7 +58,7 @@ TEST_CASE("a kernel that closes is reported once, after its last words", "[sessi
 }
 
 TEST_CASE("garbage on the link closes it with a reason", "[session][link]") {
-    const std::string frame(message("x").frame());
+    const std::string frame(stream_text("x").frame());
     const auto [name, bytes] = GENERATE_COPY(table<std::string, std::string>(
         {{"a length of zero", std::string(4, '\0')},
          {"a length past the bound", std::string("\xff\xff\xff\xff")},
@@ -125,7 +77,7 @@ TEST_CASE("garbage on the link closes it with a reason", "[session][link]") {
 
 TEST_CASE("a kernel that closes in the middle of a frame is a closed link", "[session][link]") {
     LinkHarness harness;
-    harness.say(on_wire(message("x")).substr(0, 20));
+    harness.say(on_wire(stream_text("x")).substr(0, 20));
     harness.peer.reset();
     harness.run_to_close();
     CHECK(harness.received.empty());
@@ -134,7 +86,7 @@ TEST_CASE("a kernel that closes in the middle of a frame is a closed link", "[se
 TEST_CASE(
     "limits::kLinkFrameWaitMax: a frame whose rest does not come breaks the link",
     "[session][link][limits]") {
-    const std::string wire = on_wire(message("x"));
+    const std::string wire = on_wire(stream_text("x"));
     const std::size_t begun = GENERATE(as<std::size_t>(), 1, 4, 20);
     LinkHarness harness({.wait = std::chrono::milliseconds(0)});
     // The positive control: whole frames, and the time between them, have no deadline.
@@ -154,7 +106,7 @@ TEST_CASE(
     "limits::kLinkFrameBytesPerSecond: what has arrived of a frame earns time for its rest",
     "[session][link][limits]") {
     LinkHarness harness({.wait = std::chrono::milliseconds(0), .bytes_per_second = 1});
-    const std::string wire = on_wire(message("x"));
+    const std::string wire = on_wire(stream_text("x"));
     harness.say(wire.substr(0, wire.size() - 1));
     harness.io.poll();
     CHECK(harness.closings.empty());
@@ -174,7 +126,7 @@ TEST_CASE(
     FrameMemory::Claim other(memory, [] {});
     REQUIRE(other.take(cellkeep::limits::kFrameBytesMax));
     const auto say_all = [&](std::size_t bytes) {
-        const std::string wire = on_wire(message(std::string(bytes, 'x')));
+        const std::string wire = on_wire(stream_text(std::string(bytes, 'x')));
         std::size_t said = 0;
         while (said < wire.size() && memory.waiting() == 0) {
             const ssize_t wrote = ::send(
@@ -220,7 +172,7 @@ TEST_CASE("a paused link reads nothing and loses nothing", "[session][link]") {
     LinkHarness harness;
     harness.link->pause_reading();
     harness.io.poll();
-    harness.say(on_wire(message("held")));
+    harness.say(on_wire(stream_text("held")));
     harness.io.poll();
     CHECK(harness.received.empty());
     harness.link->resume_reading();
@@ -233,7 +185,7 @@ TEST_CASE("a paused link reads nothing and loses nothing", "[session][link]") {
 
 TEST_CASE("what waits for a kernel that does not read is bounded", "[session][link]") {
     LinkHarness harness;
-    const Message big = message(std::string(60ULL << 20U, 'x'));
+    const Message big = stream_text(std::string(60ULL << 20U, 'x'));
     std::size_t queued = 0;
     while (true) {
         const auto sent = harness.link->send(big);
@@ -251,7 +203,7 @@ TEST_CASE("a kernel that reads late and little gets every byte in order", "[sess
     LinkHarness harness;
     std::string expected;
     for (const std::size_t size : {std::size_t{1}, std::size_t{3} << 20U, std::size_t{2}}) {
-        const Message one = message(std::string(size, 'x'));
+        const Message one = stream_text(std::string(size, 'x'));
         expected += on_wire(one);
         REQUIRE(harness.link->send(one).has_value());
     }
@@ -269,12 +221,12 @@ TEST_CASE("a kernel that reads late and little gets every byte in order", "[sess
 
 TEST_CASE("nothing is sent or heard after close", "[session][link]") {
     LinkHarness harness;
-    harness.say(on_wire(message("x")));
+    harness.say(on_wire(stream_text("x")));
     harness.link->close();
     harness.io.poll();
     CHECK(harness.received.empty());
     CHECK(harness.closings.empty());
-    const auto sent = harness.link->send(message("y"));
+    const auto sent = harness.link->send(stream_text("y"));
     REQUIRE(sent.has_error());
     CHECK(sent.error().code() == ErrorCode::kConflict);
 }
@@ -286,7 +238,7 @@ TEST_CASE(
     const std::size_t most = cellkeep::limits::kLinkTurnBytesMax;
     // One message of many turns, then a small one.
     const std::string wire =
-        on_wire(message(std::string(16 * most, 'x'))) + on_wire(message("end"));
+        on_wire(stream_text(std::string(16 * most, 'x'))) + on_wire(stream_text("end"));
     std::size_t turns = 0;  // of other handlers
     std::function<void()> other = [&] {
         ++turns;
@@ -349,82 +301,4 @@ TEST_CASE(
     CHECK(harness.received[0].outline().valid);
     CHECK_FALSE(harness.received[1].outline().valid);
     CHECK(harness.received[1].content_json().size() > most);
-}
-
-TEST_CASE("a message is caught up with while a turn is still to come", "[session][link]") {
-    LinkHarness harness;
-    const auto& received = harness.received;
-    std::size_t wanted = 0;
-    const std::function<bool()> enough = [&] { return received.size() >= wanted; };
-    // The first is longer than a turn, so another turn is posted for the rest.
-    const std::string text(cellkeep::limits::kLinkTurnBytesMax + 1000, 'x');
-    harness.say(on_wire(message(text)));
-    harness.say(on_wire(message("two")) + on_wire(message("three")));
-    SECTION("up to it, and no further") {
-        wanted = 2;
-        harness.io.run_one();
-        REQUIRE(received.empty());
-        harness.link->catch_up(enough);
-        REQUIRE(received.size() == 2);
-        CHECK(received[1].parse_content().value()["text"] == "two");
-    }
-    SECTION("also if it has to be read first") {
-        wanted = 3;
-        harness.io.run_one();
-        harness.link->catch_up(enough);
-        CHECK(received.size() == 3);
-    }
-    SECTION("one turn's bytes at most: a flood is left to the turns") {
-        wanted = 3;
-        harness.link->catch_up(enough);
-        CHECK(received.empty());
-    }
-    SECTION("a paused link is left as it is") {
-        harness.io.run_one();
-        harness.link->pause_reading();
-        harness.link->catch_up(enough);
-        CHECK(received.empty());
-        harness.link->resume_reading();
-    }
-    wanted = 3;
-    while (received.size() < wanted) {
-        harness.io.run_one();
-    }
-    CHECK(received[2].parse_content().value()["text"] == "three");
-    CHECK(harness.closings.empty());
-}
-
-TEST_CASE(
-    "limits::kLinkTurnTimeMax: messages that take long to handle are handled in turns",
-    "[session][link][limits]") {
-    LinkHarness harness;
-    constexpr std::size_t kMessages = 20;
-    std::string wire;
-    for (std::size_t i = 0; i < kMessages; ++i) {
-        wire += on_wire(message("small"));
-    }
-    std::size_t handled = 0;
-    std::size_t handlers = 0;
-    auto pair = cellkeep::make_socket_pair(SOCK_STREAM).value();
-    REQUIRE(cellkeep::set_nonblocking(pair.first.get()).has_value());
-    const auto link = KernelLink::create(
-                          harness.io,
-                          std::move(pair.first),
-                          {.on_message =
-                               [&](const Message&) {
-                                   ++handled;
-                                   const auto began = std::chrono::steady_clock::now();
-                                   while (std::chrono::steady_clock::now() - began <=
-                                          cellkeep::limits::kLinkTurnTimeMax) {
-                                   }
-                               },
-                           .on_closed = [](const Error&) {}})
-                          .value();
-    REQUIRE(write_all(pair.second.get(), wire).has_value());
-    link->start();
-    while (handled < kMessages) {
-        handlers += harness.io.run_one();
-    }
-    CHECK(handlers >= kMessages);
-    link->close();
 }
