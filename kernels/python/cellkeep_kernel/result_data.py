@@ -33,6 +33,12 @@ class _ChartFormatter(BaseFormatter):
     print_method = ObjectName("_repr_e2b_chart_")
     _return_type = (dict, str)
 
+    def lookup(self, obj):
+        # Not registered: select_figure_formats() of IPython takes figures out of all formatters.
+        if (type(obj).__module__, type(obj).__name__) == _FIGURE:
+            return _chart
+        return super().lookup(obj)
+
 
 def _columns(table):
     """The values of each column in their order; a missing one is None."""
@@ -67,9 +73,7 @@ def offer(display_formatter):
     data = _DataFormatter(parent=display_formatter)
     for module, name in _TABLES:
         data.for_type_by_name(module, name, _columns)
-    chart = _ChartFormatter(parent=display_formatter)
-    chart.for_type_by_name(*_FIGURE, _chart)
     formatters["e2b/data"] = data
-    formatters["e2b/chart"] = chart
+    formatters["e2b/chart"] = _ChartFormatter(parent=display_formatter)
     for kind in (dict, list):
         formatters["application/json"].for_type(kind, _json)

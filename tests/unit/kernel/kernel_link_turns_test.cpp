@@ -5,7 +5,6 @@
 #include "tests/unit/kernel/link_harness.hpp"
 
 #include <chrono>
-#include <functional>
 #include <string>
 
 using cellkeep::Error;
@@ -19,44 +18,49 @@ using cellkeep::test::stream_text;
 TEST_CASE("a message is caught up with while a turn is still to come", "[session][link]") {
     LinkHarness harness;
     const auto& received = harness.received;
-    std::size_t wanted = 0;
-    const std::function<bool()> enough = [&] { return received.size() >= wanted; };
-    // The first is longer than a turn, so another turn is posted for the rest.
-    const std::string text(cellkeep::limits::kLinkTurnBytesMax + 1000, 'x');
-    harness.say(on_wire(stream_text(text)));
-    harness.say(on_wire(stream_text("two")) + on_wire(stream_text("three")));
-    SECTION("up to it, and no further") {
-        wanted = 2;
-        harness.io.run_one();
-        REQUIRE(received.empty());
-        harness.link->catch_up(enough);
-        REQUIRE(received.size() == 2);
-        CHECK(received[1].parse_content().value()["text"] == "two");
+    const auto catch_up_to = [&](std::size_t wanted) {
+        harness.link->catch_up([&, wanted] { return received.size() >= wanted; });
+    };
+    harness.say(on_wire(stream_text("one")) + on_wire(stream_text("two")));
+    catch_up_to(1);
+    REQUIRE(received.size() == 1);  // and the next turn is posted, with the second message
+    SECTION("which has it already") {
+        catch_up_to(2);
+        CHECK(received.size() == 2);
     }
-    SECTION("also if it has to be read first") {
-        wanted = 3;
-        harness.io.run_one();
-        harness.link->catch_up(enough);
+    SECTION("up to it and no further, also if it has to be read first") {
+        harness.say(on_wire(stream_text("three")) + on_wire(stream_text("four")));
+        catch_up_to(3);
         CHECK(received.size() == 3);
     }
-    SECTION("one turn's bytes at most: a flood is left to the turns") {
-        wanted = 3;
-        harness.link->catch_up(enough);
-        CHECK(received.empty());
-    }
     SECTION("a paused link is left as it is") {
-        harness.io.run_one();
         harness.link->pause_reading();
-        harness.link->catch_up(enough);
-        CHECK(received.empty());
+        catch_up_to(2);
+        CHECK(received.size() == 1);
         harness.link->resume_reading();
     }
-    wanted = 3;
-    while (received.size() < wanted) {
+    harness.say(on_wire(stream_text("last")));
+    const auto is_last = [](const Message& one) {
+        return one.parse_content().value()["text"] == "last";
+    };
+    while (!is_last(received.back())) {
         harness.io.run_one();
     }
-    CHECK(received[2].parse_content().value()["text"] == "three");
+    CHECK(received[1].parse_content().value()["text"] == "two");
     CHECK(harness.closings.empty());
+}
+
+TEST_CASE(
+    "limits::kLinkTurnBytesMax: a flood is not caught up with, but left to the turns",
+    "[session][link][limits]") {
+    LinkHarness harness;
+    const std::string text(cellkeep::limits::kLinkTurnBytesMax, 'x');
+    harness.say(on_wire(stream_text(text)));
+    harness.link->catch_up([&] { return !harness.received.empty(); });
+    CHECK(harness.received.empty());
+    while (harness.received.empty()) {
+        harness.io.run_one();
+    }
 }
 
 TEST_CASE(
