@@ -71,6 +71,12 @@ void OutputPipe::drain() {
     }
 }
 
+void OutputPipe::hand_out_rest() {
+    if (const std::size_t rest = std::exchange(kept_, 0); rest > 0) {
+        on_text_({buffer_.data(), rest});
+    }
+}
+
 void OutputPipe::pause_reading() {
     paused_ = true;
 }
@@ -121,9 +127,7 @@ std::size_t OutputPipe::read_some(std::size_t bytes_max) {
         const bool again = got < 0 && (errno == EAGAIN || errno == EINTR);
         if (!again) {
             close();  // end of file: every writer inside is gone
-            if (const std::size_t rest = std::exchange(kept_, 0); rest > 0) {
-                on_text_({buffer_.data(), rest});
-            }
+            hand_out_rest();
         }
         return 0;
     }

@@ -43,6 +43,8 @@ class OutputPipe : public std::enable_shared_from_this<OutputPipe> {
     /// Hands out what is in the pipe at this moment, and no more, so that a writer that never stops
     /// cannot keep us here. The rest of a character that was cut stays for later.
     void drain();
+    /// Hands out the beginning of a character whose rest has not come: its writer has ended.
+    void hand_out_rest();
     /// For poll(2). -1: closed.
     int descriptor() { return pipe_.native_handle(); }
     void pause_reading();

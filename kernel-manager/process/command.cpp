@@ -181,6 +181,11 @@ void Command::finish(CommandEnd end) {
         return;
     }
     drain();
+    for (const auto& pipe : {stdout_, stderr_}) {
+        if (pipe) {
+            pipe->hand_out_rest();
+        }
+    }
     info_.end = std::move(end);
     info_.ended_at = system_clock::now();
     if (has_terminal()) {

@@ -81,6 +81,17 @@ TEST_CASE("drain hands out what is there and does not wait for more", "[session]
     CHECK(harness.all() == "x");
 }
 
+TEST_CASE("a character that stays unfinished is handed out at the end", "[session][pipe]") {
+    PipeHarness harness;
+    harness.write("a\xe2\x82");
+    harness.pipe->drain();
+    CHECK(harness.all() == "a");
+    harness.pipe->hand_out_rest();
+    CHECK(harness.all() == "a\xe2\x82");
+    harness.pipe->hand_out_rest();
+    CHECK(harness.texts.size() == 2);
+}
+
 TEST_CASE("a chunk is never larger than its bound", "[session][pipe]") {
     PipeHarness harness;
     REQUIRE(::fcntl(harness.writer.get(), F_SETPIPE_SZ, 1 << 20) >= (1 << 20));

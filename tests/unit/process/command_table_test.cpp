@@ -81,9 +81,9 @@ TEST_CASE("output is read while it comes and up to the end", "[process][table]")
     CHECK(all_of(*command) == "one");
     CHECK(news == 1);
     // What the pipe holds when the process has ended belongs to it.
-    fixture.fake.write_out(0, "two");
+    fixture.fake.write_out(0, "two\xc3");  // and so does half a character
     fixture.fake.exit(1, 3);
-    CHECK(all_of(*command) == "onetwo");
+    CHECK(all_of(*command) == "onetwo\xc3");
     REQUIRE(command->end().has_value());
     CHECK(command->end()->kind == CommandEnd::Kind::kExited);
     CHECK(command->end()->status == 3);
@@ -91,7 +91,7 @@ TEST_CASE("output is read while it comes and up to the end", "[process][table]")
     // What it has started and left may write on, and is not kept.
     fixture.fake.write_out(0, "three");
     fixture.fake.poll();
-    CHECK(all_of(*command) == "onetwo");
+    CHECK(all_of(*command) == "onetwo\xc3");
     CHECK(fixture.fake.table.running() == 0);
     fixture.fake.exit(1, 4);
     CHECK(command->end()->status == 3);
