@@ -8,8 +8,8 @@ that all of them stand on, and the reasons for which a sandbox fails.
 from .aio import AsyncBox
 from .box import Box
 from .commands import Ran
-from .reasons import OutOfTime, Reason, SandboxBroken
+from .reasons import OutOfTime, Reason, SandboxBroken, SandboxLost
 
 __version__ = "0.1.0"
 
-__all__ = ["AsyncBox", "Box", "OutOfTime", "Ran", "Reason", "SandboxBroken"]
+__all__ = ["AsyncBox", "Box", "OutOfTime", "Ran", "Reason", "SandboxBroken", "SandboxLost"]

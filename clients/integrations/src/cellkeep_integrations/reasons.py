@@ -61,6 +61,26 @@ class OutOfTime(SandboxBroken):
         self.stderr = stderr
 
 
+class SandboxLost(BaseException):
+    """The same for frameworks that tell the model each ``Exception`` of a tool or of code, and go on.
+
+    This one ends the agent's run. ``__cause__`` says more.
+    """
+
+    def __init__(self, broken: SandboxBroken) -> None:
+        super().__init__(str(broken))
+        self.reason: Reason = broken.reason
+
+
+@contextmanager
+def ending_the_run() -> Iterator[None]:
+    """Turns :class:`SandboxBroken` into :class:`SandboxLost`."""
+    try:
+        yield
+    except SandboxBroken as broken:
+        raise SandboxLost(broken) from broken
+
+
 def reason_of(error: CellkeepError) -> Reason:
     """What a failed request says about the sandbox.
 
