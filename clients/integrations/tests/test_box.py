@@ -85,6 +85,8 @@ def test_what_cannot_be_started(box: Any) -> None:
     assert box.run(["ls"], cwd="/no/such").exit_code == 127
     assert box.run(["/etc/passwd", *["x"] * 300]).exit_code == 126
     assert box.run(["nosuch", *["x"] * 300]).exit_code == 127
+    assert box.run(["ls", *["x"] * 300], cwd="/no/such", stdin=bytes(1 << 20)).exit_code == 127
+    assert box.run("ls -A").out == ""
 
 
 def test_files(box: Any) -> None:

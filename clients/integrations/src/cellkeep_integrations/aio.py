@@ -138,13 +138,7 @@ class AsyncBox:
         with requests():
             for path, content in asked.uploads:
                 await self.session.upload(content, path)
-            process = await self.session.start_process(
-                asked.program,
-                cwd=asked.cwd,
-                env=asked.env,
-                stdin=bool(asked.stdin),
-                when_full="wait",
-            )
+            process = await self._start(asked)
             async with _deadline(process, timeout) as passed:
                 if asked.stdin:
                     # A command that ends without having read is none that failed.
@@ -154,7 +148,29 @@ class AsyncBox:
                     gathering.add(event)
         if passed.is_set() and gathering.killed and timeout is not None:
             raise OutOfTime(timeout, gathering.stdout, gathering.stderr)
-        return gathering.result()
+        ran = gathering.result()
+        if ran.not_started is not None:
+            await self._forget(asked)
+        return ran
+
+    async def _start(self, asked: Order) -> AsyncProcess:
+        try:
+            return await self.session.start_process(
+                asked.program,
+                cwd=asked.cwd,
+                env=asked.env,
+                stdin=bool(asked.stdin),
+                when_full="wait",
+            )
+        except CellkeepError:
+            await self._forget(asked)
+            raise
+
+    async def _forget(self, asked: Order) -> None:
+        """A command that did not begin has not removed its files."""
+        for path, _ in asked.uploads:
+            with suppress(CellkeepError):
+                await self.session.remove(path)
 
     # --- files
 

@@ -113,13 +113,7 @@ class Box:
         with requests():
             for path, content in asked.uploads:
                 self.session.upload(content, path)
-            process = self.session.start_process(
-                asked.program,
-                cwd=asked.cwd,
-                env=asked.env,
-                stdin=bool(asked.stdin),
-                when_full="wait",
-            )
+            process = self._start(asked)
             with _Deadline(process, timeout) as deadline:
                 if asked.stdin:
                     # A command that ends without having read is none that failed.
@@ -129,7 +123,29 @@ class Box:
                     gathering.add(event)
         if deadline.passed and gathering.killed and timeout is not None:
             raise OutOfTime(timeout, gathering.stdout, gathering.stderr)
-        return gathering.result()
+        ran = gathering.result()
+        if ran.not_started is not None:
+            self._forget(asked)
+        return ran
+
+    def _start(self, asked: Order) -> Process:
+        try:
+            return self.session.start_process(
+                asked.program,
+                cwd=asked.cwd,
+                env=asked.env,
+                stdin=bool(asked.stdin),
+                when_full="wait",
+            )
+        except CellkeepError:
+            self._forget(asked)
+            raise
+
+    def _forget(self, asked: Order) -> None:
+        """A command that did not begin has not removed its files."""
+        for path, _ in asked.uploads:
+            with suppress(CellkeepError):
+                self.session.remove(path)
 
     # --- files
 
