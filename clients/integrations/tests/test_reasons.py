@@ -10,7 +10,7 @@ import pytest
 
 import cellkeep_integrations.commands
 import cellkeep_integrations.reasons
-from cellkeep import Client, ProcessInfo, Result
+from cellkeep import Client, Event, ProcessInfo, Result
 from cellkeep.errors import ConnectionFailed, ProtocolError, problem_error
 from cellkeep_integrations import Box, Ran, SandboxBroken
 from cellkeep_integrations.commands import Gathering, absolute, check_file, order
@@ -122,11 +122,29 @@ def test_output_without_an_end_is_no_result() -> None:
         (Ran(117, b"", b"12"), SandboxBroken),
         (Ran(117, b"", b"words"), SandboxBroken),
         (Ran(1, b"", b"Traceback"), SandboxBroken),
+        (Ran(0, b"", b""), SandboxBroken),
+        (Ran(0, b"cut", b""), SandboxBroken),
     ],
 )
 def test_a_file_that_cannot_be_used(ran: Ran, error: type[Exception]) -> None:
     with pytest.raises(error):
         check_file("/x", ran)
+
+
+def test_a_file_that_came_whole() -> None:
+    assert check_file("/x", Ran(0, b"a\n\n", b"")) == b"a\n"
+    assert check_file("/x", Ran(0, b"\n", b"")) == b""
+
+
+def test_lost_output_is_no_result() -> None:
+    gathering = Gathering(10)
+    gathering.add(Event("gap", {"bytes": 3}, None))
+    process = {"id": "prc_1", "label": None, "argv": ["x"], "cwd": "/", "pid": 2, "state": "exited"}
+    end = {"reason": "exited", "exit_code": 0, "signal": None, "error": None}
+    more = {"end": end, "tty": None, "output": {"bytes": 3}, "stdin": "closed"}
+    gathering.add(Event("exited", {"process": {**process, **more}}, None))
+    with pytest.raises(SandboxBroken, match="3 bytes"):
+        gathering.result()
 
 
 @pytest.mark.parametrize("command", ["", [], [""], "a\0b", ["a", "b\0"]])

@@ -18,6 +18,7 @@ from .commands import (
     Order,
     Ran,
     check_file,
+    check_written,
     order,
     read_order,
     write_order,
@@ -177,12 +178,12 @@ class AsyncBox:
     async def read(self, path: str, *, bytes_max: int = 100 << 20) -> bytes:
         """A file, as the commands inside see it. Raises ``OSError`` as ``open`` does, or ``FileTooLarge``."""
         asked = read_order(path, bytes_max)
-        return check_file(path, await self._run(asked, FILE_SECONDS_MAX, Gathering(bytes_max)))
+        return check_file(path, await self._run(asked, FILE_SECONDS_MAX, Gathering(bytes_max + 1)))
 
     async def write(self, path: str, content: bytes) -> None:
         """Writes a file, and makes the folders above it. Raises ``OSError`` as ``open`` does."""
         asked = write_order(path, content)
-        check_file(path, await self._run(asked, FILE_SECONDS_MAX, Gathering(OUTPUT_BYTES_MAX)))
+        check_written(path, await self._run(asked, FILE_SECONDS_MAX, Gathering(OUTPUT_BYTES_MAX)))
 
     # --- code
 

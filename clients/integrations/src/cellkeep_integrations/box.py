@@ -17,6 +17,7 @@ from .commands import (
     Order,
     Ran,
     check_file,
+    check_written,
     order,
     read_order,
     write_order,
@@ -152,12 +153,12 @@ class Box:
     def read(self, path: str, *, bytes_max: int = 100 << 20) -> bytes:
         """A file, as the commands inside see it. Raises ``OSError`` as ``open`` does, or ``FileTooLarge``."""
         return check_file(
-            path, self._run(read_order(path, bytes_max), FILE_SECONDS_MAX, Gathering(bytes_max))
+            path, self._run(read_order(path, bytes_max), FILE_SECONDS_MAX, Gathering(bytes_max + 1))
         )
 
     def write(self, path: str, content: bytes) -> None:
         """Writes a file, and makes the folders above it. Raises ``OSError`` as ``open`` does."""
-        check_file(
+        check_written(
             path,
             self._run(write_order(path, content), FILE_SECONDS_MAX, Gathering(OUTPUT_BYTES_MAX)),
         )

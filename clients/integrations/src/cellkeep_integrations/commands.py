@@ -59,7 +59,7 @@ except OSError as error:
     sys.exit(127 if error.errno == 2 else 126)
 """
 
-# argv: the path, the most bytes that are read.
+# argv: the path, the most bytes that are read. The line's end behind them shows that all of them came.
 _READ = """
 import os, sys
 left = int(sys.argv[2])
@@ -73,6 +73,7 @@ try:
             if left < 0:
                 sys.exit(118)
             sys.stdout.buffer.write(chunk)
+    sys.stdout.buffer.write(b"\\n")
 except OSError as error:
     sys.stderr.write(str(error.errno))
     sys.exit(117)
@@ -197,6 +198,12 @@ def absolute(path: str, folder: str) -> str:
     return posixpath.join(folder, path)
 
 
+def check_written(path: str, ran: Ran) -> None:
+    """As :func:`check_file`, of the helper that writes."""
+    if ran.exit_code != 0:
+        check_file(path, ran)
+
+
 def read_order(path: str, bytes_max: int) -> Order:
     return order([*_PYTHON, _READ, path, str(bytes_max)])
 
@@ -208,7 +215,9 @@ def write_order(path: str, content: bytes) -> Order:
 def check_file(path: str, ran: Ran) -> bytes:
     """What the helper for a file gives, or the ``OSError`` that it met."""
     if ran.exit_code == 0 and not ran.truncated:
-        return ran.stdout
+        if not ran.stdout.endswith(b"\n"):
+            raise SandboxBroken("unreachable", f"the end of {path} was lost on the way")
+        return ran.stdout[:-1]
     if ran.exit_code == _TOO_LARGE or ran.truncated:
         raise FileTooLarge(path)
     if ran.exit_code != _FAILED or not ran.stderr.isdigit():
@@ -228,6 +237,7 @@ class Gathering:
         self._bytes_max = bytes_max
         self._kept = {"stdout": bytearray(), "stderr": bytearray()}
         self.truncated = False
+        self._missed = 0
         self._info: ProcessInfo | None = None
 
     def add(self, event: Event) -> None:
@@ -237,6 +247,8 @@ class Gathering:
             room = self._bytes_max - len(kept)
             kept += data[:room]
             self.truncated = self.truncated or len(data) > room
+        elif event.type == "gap":
+            self._missed += int(event.data["bytes"])
         elif event.type == "exited":
             self._info = ProcessInfo.from_wire(event.data["process"])
 
@@ -259,6 +271,9 @@ class Gathering:
         if info is None:
             raise SandboxBroken("dead", "the command's output ended before the command did")
         check_end(info)
+        if self._missed > 0:
+            what = f"{self._missed} bytes of the command's output were lost on the way"
+            raise SandboxBroken("unreachable", what)
         if info.reason == "not_started":
             return _not_started(info.error or "it could not be started")
         code = info.exit_code
