@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What our own clients are built and tested with: a locked Python environment and two sets of locked
-# Node packages; and the environments of agents', MCP and E2B clients. To be sourced after environments.sh and npm.sh.
+# Node packages; and the environments of agents', MCP and E2B clients and of our plug-ins. To be sourced after environments.sh and npm.sh.
 
 # The environment of the Python client and of the contract's tests.
 make_clients_environment() {
@@ -23,6 +23,12 @@ make_mcp_environment() {
 # E2B's clients. Only the full tests need them.
 make_e2b_environment() {
     make_environment e2b "$build/environments/e2b" "$root/tests/environment/e2b/requirements.lock"
+}
+
+# The frameworks that our plug-ins put a sandbox under. Only the full tests need them.
+make_integrations_environment() {
+    make_environment integrations "$build/environments/integrations" \
+        "$root/tests/environment/integrations/requirements.lock"
 }
 
 # The compiler and the type generator of the TypeScript client.

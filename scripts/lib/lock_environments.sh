@@ -13,7 +13,8 @@ trap 'rm -rf "$scratch"' EXIT
 "$scratch/venv/bin/python" -m pip install --quiet uv
 
 for folder in ${*:-kernels/python/environment kernels/foreign/environment tests/environment tests/environment/bench \
-    tests/environment/agents tests/environment/e2b tests/environment/kernels tests/environment/lab tests/environment/mcp}; do
+    tests/environment/agents tests/environment/e2b tests/environment/integrations tests/environment/kernels tests/environment/lab \
+    tests/environment/mcp}; do
     (
         cd "$folder"
         # Neither an index's address nor a folder of this machine may enter the file.
