@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tool calls on the stdin channel of the kernel link: the code of an execution calls a tool that
-// the execution's caller lends. Cellkeep's own messages; no Jupyter client sees them. Each reply
-// has its request as its parent. Code asks one thing at a time: a new request means that it no
-// longer waits for the answer to an earlier one.
+// the execution's caller lends, or one of the server's operator. Cellkeep's own messages; no
+// Jupyter client sees them. Each reply has its request as its parent. Code asks one thing at a
+// time: a new request means that it no longer waits for the answer to an earlier one.
 #pragma once
 
 #include <string_view>
@@ -25,6 +25,11 @@ inline constexpr std::string_view kToolRefusedNotLent = "not_lent";    // none i
 inline constexpr std::string_view kToolRefusedTooLarge = "too_large";  // the arguments
 inline constexpr std::string_view kToolRefusedMalformed = "malformed";
 inline constexpr std::string_view kToolRefusedTooMany = "too_many_calls";
-inline constexpr std::string_view kToolRefusedFailed = "failed";  // the caller says why
+inline constexpr std::string_view kToolRefusedFailed = "failed";  // the tool says why
+// Of the operator's tools only.
+inline constexpr std::string_view kToolRefusedDenied = "denied";  // by a rule, or by a person
+inline constexpr std::string_view kToolRefusedNotApproved = "not_approved";  // nobody said yes
+inline constexpr std::string_view kToolRefusedUnavailable = "unavailable";   // its server is
+inline constexpr std::string_view kToolRefusedTimeout = "timeout";
 
 }  // namespace cellkeep::protocol

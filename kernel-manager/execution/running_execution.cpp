@@ -41,7 +41,7 @@ std::string_view to_string(ExecutionPhase phase) {
 Execution::Execution(boost::asio::io_context& io, Order order)
     : order_(std::move(order)),
       created_at_(std::chrono::system_clock::now()),
-      tools_(std::move(order_.tools)),
+      tools_(std::move(order_.tools), std::move(order_.operator_access), tool_watch()),
       completion_(std::make_shared<Completion<FinishedExecution>>(io)) {}
 
 boost::asio::awaitable<FinishedExecution> Execution::wait() const {
@@ -94,18 +94,42 @@ void Execution::ask_tool(const protocol::Message& request, ToolCalls::Reply repl
     protocol::TextSplicer text;
     text.add(R"({"call":")").add(call->id).add(R"(","tool":")").add(call->tool);
     text.add(R"(","arguments":)").add(call->arguments).add("}");
-    add_event("tool_call", text.finish());
+    // The caller answers a "tool_call", and must not answer the other one.
+    add_event(call->is_operators ? "server_tool_call" : "tool_call", text.finish());
+}
+
+ToolCalls::Watch Execution::tool_watch() {
+    return {
+        .on_held =
+            [this](const ToolCalls::Call& call) {
+                add_event(
+                    "approval",
+                    protocol::TextPieces(protocol::dump_json(
+                        {{"call", call.id},
+                         {"approval",
+                          call.approval.empty() ? nlohmann::json()
+                                                : nlohmann::json(call.approval)}})));
+            },
+        .on_done =
+            [this](const ToolCalls::Call& call, const ToolOutcome& outcome) {
+                add_result_event("server_tool_result", call.id, outcome);
+            }};
+}
+
+void Execution::add_result_event(
+    std::string_view type, const std::string& call, const ToolOutcome& got) {
+    add_event(
+        std::string(type),
+        protocol::TextPieces(protocol::dump_json(
+            {{"call", call},
+             {"status", got.failed ? "error" : "ok"},
+             {"bytes", got.content.size()},
+             {"sha256", protocol::sha256_hex(got.content)}})));
 }
 
 Status Execution::answer_tool_call(const std::string& id, const ToolAnswer& answer) {
-    BOOST_OUTCOME_TRY(const std::string content, tools_.answer(id, answer));
-    add_event(
-        "tool_result",
-        protocol::TextPieces(protocol::dump_json(
-            {{"call", id},
-             {"status", answer.error ? "error" : "ok"},
-             {"bytes", content.size()},
-             {"sha256", protocol::sha256_hex(content)}})));
+    BOOST_OUTCOME_TRY(std::string content, tools_.answer(id, answer));
+    add_result_event("tool_result", id, {std::move(content), answer.error.has_value()});
     return ok();
 }
 

@@ -45,6 +45,7 @@ class Execution {
         std::string reasoning;
         nlohmann::json metadata = nlohmann::json::object();
         std::vector<LentTool> tools = {};
+        OperatorAccess operator_access = {};
     };
 
     Execution(boost::asio::io_context& io, Order order);
@@ -76,8 +77,12 @@ class Execution {
     /// How many listen: those who wait or stream and said so by subscribing.
     std::size_t listeners() const;
 
-    // --- the tools that its caller lends
+    // --- the tools that its caller lends, and the operator's
     const std::optional<ToolCalls::Call>& waiting_tool_call() const { return tools_.waiting(); }
+    /// As ToolCalls::held_for().
+    std::chrono::nanoseconds held_for(std::chrono::steady_clock::time_point now) const {
+        return tools_.held_for(now);
+    }
     /// As ToolCalls::answer(), with an event.
     Status answer_tool_call(const std::string& id, const ToolAnswer& answer);
 
@@ -98,6 +103,8 @@ class Execution {
 
  private:
     void notify();
+    ToolCalls::Watch tool_watch();
+    void add_result_event(std::string_view type, const std::string& call, const ToolOutcome& got);
 
     Order order_;
     ExecutionPhase phase_ = ExecutionPhase::kQueued;

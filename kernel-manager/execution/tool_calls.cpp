@@ -57,11 +57,6 @@ std::size_t number_of(std::string_view id) {
 
 }  // namespace
 
-std::string no_tool_lent() {
-    return refusal_content(
-        protocol::kToolRefusedNotLent, "The caller of this cell has lent no tools to it.");
-}
-
 bool is_tool_name(std::string_view name) {
     if (name.size() > limits::kToolNameBytesMax) {
         return false;
@@ -79,14 +74,20 @@ bool is_tool_name(std::string_view name) {
 }
 
 std::string ToolCalls::list() const {
-    auto tools = nlohmann::json::array();
+    std::string text = R"({"tools":[)";
     for (const LentTool& tool : tools_) {
-        tools.push_back(
+        text += text.ends_with('[') ? "" : ",";
+        text += protocol::dump_json(
             {{"name", tool.name},
              {"description", tool.description},
              {"input_schema", tool.input_schema}});
     }
-    return protocol::dump_json({{"tools", std::move(tools)}});
+    if (operator_.tools) {
+        const std::string others = operator_.tools->list(operator_.caller);
+        text += text.ends_with('[') || others.empty() ? "" : ",";
+        text += others;
+    }
+    return text + "]}";
 }
 
 const LentTool* ToolCalls::find(std::string_view name) const {
@@ -110,8 +111,9 @@ std::optional<ToolCalls::Call> ToolCalls::begin(const protocol::Message& request
         reply(refusal_content(protocol::kToolRefusedMalformed, "The arguments are no object."));
         return std::nullopt;
     }
-    const LentTool* tool = find(asked_name(request));
-    if (tool == nullptr) {
+    const std::string name = asked_name(request);
+    const bool is_lent = find(name) != nullptr;
+    if (!is_lent && !(operator_.tools && operator_.tools->offers(operator_.caller, name))) {
         reply(refusal_content(
             protocol::kToolRefusedNotLent, "No tool of this name was lent to this execution."));
         return std::nullopt;
@@ -123,9 +125,58 @@ std::optional<ToolCalls::Call> ToolCalls::begin(const protocol::Message& request
         return std::nullopt;
     }
     ++begun_;
-    waiting_ = Call{std::string(kToolIdPrefix) + std::to_string(begun_), tool->name, arguments};
+    waiting_ =
+        Call{std::string(kToolIdPrefix) + std::to_string(begun_), name, arguments, !is_lent, {}};
     reply_ = std::move(reply);
+    if (!is_lent) {
+        call_operators(name, arguments);
+    }
     return waiting_;
+}
+
+/// The hooks are gone when this object is: it holds what keeps them.
+void ToolCalls::call_operators(const std::string& name, const protocol::RawJson& arguments) {
+    operators_call_ = operator_.tools->call(
+        operator_.caller,
+        name,
+        arguments,
+        {.on_held = [this](const std::string& approval) { on_held(approval); },
+         .on_approved = [this] { on_held(""); },
+         .on_done = [this](const ToolOutcome& outcome) { on_done(outcome); }});
+}
+
+/// approval is empty: it has been given.
+void ToolCalls::on_held(const std::string& approval) {
+    end_hold();
+    waiting_->approval = approval;
+    if (!approval.empty()) {
+        held_since_ = std::chrono::steady_clock::now();
+    }
+    if (watch_.on_held) {
+        watch_.on_held(*waiting_);
+    }
+}
+
+void ToolCalls::end_hold() {
+    held_ = held_for(std::chrono::steady_clock::now());
+    held_since_.reset();
+}
+
+std::chrono::nanoseconds ToolCalls::held_for(std::chrono::steady_clock::time_point now) const {
+    const auto more = held_since_ ? now - *held_since_ : std::chrono::nanoseconds(0);
+    return std::min<std::chrono::nanoseconds>(held_ + more, kHeldTimeMax);
+}
+
+void ToolCalls::on_done(const ToolOutcome& outcome) {
+    end_hold();
+    const Call call = *std::exchange(waiting_, std::nullopt);
+    const Reply reply = std::exchange(reply_, nullptr);
+    const auto kept = std::exchange(operators_call_, nullptr);  // it is what calls this
+    const auto tell = watch_.on_done;  // the reply may end the run, and this with it
+    reply(outcome.content);
+    if (tell) {
+        tell(call, outcome);
+    }
 }
 
 Result<std::string> ToolCalls::answer(const std::string& id, const ToolAnswer& answer) {
@@ -137,6 +188,10 @@ Result<std::string> ToolCalls::answer(const std::string& id, const ToolAnswer& a
         return Error(
             ErrorCode::kConflict,
             "the tool call " + id + " has been answered, or the code no longer waits for it");
+    }
+    if (waiting_->is_operators) {
+        return Error(
+            ErrorCode::kConflict, "the tool call " + id + " is answered by a tool of this server");
     }
     std::string content = answer.error
                               ? refusal_content(protocol::kToolRefusedFailed, *answer.error)
@@ -155,8 +210,10 @@ Result<std::string> ToolCalls::answer(const std::string& id, const ToolAnswer& a
 }
 
 void ToolCalls::give_up() {
+    end_hold();
     waiting_.reset();
     reply_ = nullptr;
+    operators_call_ = nullptr;
 }
 
 }  // namespace cellkeep::session

@@ -269,10 +269,11 @@ ExecutionMetrics CurrentRun::measure(const RunningRequest& run) const {
     return run.measure(steady_clock::now(), owner_.memory_peak());
 }
 
-/// Nothing runs any more, and no call of a tool waits for its caller.
+/// Nothing runs any more, and no call of a tool waits for an answer.
 RunningRequest CurrentRun::take_current() {
     RunningRequest run = std::move(*current_);
     current_.reset();
+    own_tools_.reset();
     if (const auto& execution = run.execution()) {
         execution->execution->end_tool_calls();
     }

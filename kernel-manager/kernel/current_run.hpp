@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/execution/tool_calls.hpp"
 #include "kernel-manager/kernel/execution_files.hpp"
 #include "kernel-manager/kernel/interpreter.hpp"
 #include "kernel-manager/kernel/kernel_output.hpp"
@@ -66,6 +67,8 @@ class CurrentRun {
         std::function<void(const std::string& execution_id, const LimitHit&)> log_limit;
         /// The interpreter has died: set_restored(), if the next one goes on from a checkpoint.
         std::function<void(ExecutionResult&)> note_restored;
+        /// The tools of a Jupyter client's request. May be empty: there are none.
+        std::function<OperatorAccess()> operator_access = nullptr;
     };
 
     /// The limits stay where they are and may change.
@@ -125,6 +128,7 @@ class CurrentRun {
     bool is_current(std::uint64_t number) const;
     void on_input_request(const protocol::Message& request);
     void on_tool_request(const protocol::Message& request);
+    ToolCalls& own_tools();
     void send();
     void on_files_placed(std::uint64_t number);
     void finish_unsent();
@@ -150,6 +154,8 @@ class CurrentRun {
     const KeepAlive keep_alive_;
 
     std::optional<RunningRequest> current_;
+    /// Of a Jupyter client's request that has asked for tools.
+    std::optional<ToolCalls> own_tools_;
     std::uint64_t next_number_ = 1;
 };
 

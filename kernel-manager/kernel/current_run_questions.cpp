@@ -7,6 +7,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cellkeep::session {
 
@@ -59,9 +61,20 @@ void CurrentRun::on_tool_request(const Message& request) {
     };
     if (const auto& execution = current_->execution()) {
         execution->execution->ask_tool(request, reply);
+    } else if (is_list) {
+        reply(own_tools().list());
     } else {
-        reply(is_list ? ToolCalls({}).list() : no_tool_lent());
+        (void)own_tools().begin(request, reply);
     }
+}
+
+ToolCalls& CurrentRun::own_tools() {
+    if (!own_tools_) {
+        OperatorAccess access =
+            owner_.operator_access ? owner_.operator_access() : OperatorAccess();
+        own_tools_.emplace(std::vector<LentTool>(), std::move(access));
+    }
+    return *own_tools_;
 }
 
 /// One question at a time is passed on.

@@ -91,8 +91,10 @@ void RunWatch::check_wall(Time now) {
     // The session's limit may have been lowered while it waited.
     const auto most = limits_.wall;
     const auto wall = execution && execution->timeout ? std::min(*execution->timeout, most) : most;
+    // The time of a person who is asked about a call is not the code's.
+    const auto held = execution ? execution->execution->held_for(now) : std::chrono::nanoseconds(0);
     const std::chrono::nanoseconds limit = monitor_.wall_time(limits_, wall, now).time;
-    const RunningRequest::Look look = run_->look_at_wall(now, limit, account_.runs());
+    const RunningRequest::Look look = run_->look_at_wall(now, limit + held, account_.runs());
     if (look.passed) {
         owner_.cut(Cut::kWallTimeout);
         return;

@@ -6,6 +6,7 @@
 
 #include "kernel-manager/egress/egress_service.hpp"
 #include "kernel-manager/execution/inputs_directory.hpp"
+#include "kernel-manager/execution/operator_tools.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/limits/limit_reason.hpp"
 #include "kernel-manager/limits/limits.hpp"
@@ -52,6 +53,8 @@ struct ServiceConfig {
     ZygoteBounds zygote_bounds;
     /// What sessions may reach of the network; null: nothing.
     std::shared_ptr<egress::EgressService> egress_service;
+    /// Tools that code may call; null: none.
+    std::shared_ptr<OperatorTools> operator_tools;
     /// One line for the server's log, at most one for each odd thing that a client or a session
     /// does.
     std::function<void(const std::string&)> log;

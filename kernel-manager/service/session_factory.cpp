@@ -117,6 +117,7 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
 
 void SessionFactory::connect(SessionSetup& setup) const {
     setup.egress_service = config_->egress_service;
+    setup.operator_tools = config_->operator_tools;
     setup.start_timeout = config_->start_timeout;
     setup.freeze_after = config_->freeze_after;
     setup.log_frozen = [log = config_->log_frozen, session_id = setup.id](bool frozen) {

@@ -118,7 +118,10 @@ SupervisedKernel::Owner SandboxedSession::kernel_owner(sandbox::WorkerGroup grou
             [this] {
                 setup_.on_end_requested({Death::Kind::kRequested, 0});
             },
-        .make_usage = [this] { return make_usage(); }};
+        .make_usage = [this] { return make_usage(); },
+        .operator_access = [this]() -> OperatorAccess {
+            return {setup_.operator_tools, {setup_.id, "", setup_.options.owner}};
+        }};
 }
 
 SupervisedKernel::Log SandboxedSession::kernel_log() {

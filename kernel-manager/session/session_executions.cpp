@@ -95,7 +95,8 @@ std::shared_ptr<TrackedExecution> SessionExecutions::make(
             .code_sha256 = protocol::sha256_hex(request.code),
             .reasoning = std::move(request.reasoning),
             .metadata = std::move(request.metadata),
-            .tools = std::move(request.tools)});
+            .tools = std::move(request.tools),
+            .operator_access = {setup_.operator_tools, {setup_.id, id, setup_.options.owner}}});
     return std::make_shared<TrackedExecution>(TrackedExecution{
         execution,
         ExecutionRecorder(

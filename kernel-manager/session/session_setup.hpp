@@ -7,6 +7,7 @@
 #include "kernel-manager/egress/egress_service.hpp"
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/inputs_directory.hpp"
+#include "kernel-manager/execution/operator_tools.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/limits/limit_reason.hpp"
@@ -30,9 +31,10 @@ struct SessionSetup {
     KernelSpec spec;  // of its main kernel
     /// What else may run in its sandbox; null: nothing.
     std::shared_ptr<const KernelCatalog> catalog = nullptr;
-    std::vector<std::string> network_env = {};              // "NAME=value", for every kernel
-    std::shared_ptr<egress::EgressService> egress_service;  // null: the server gives no network
-    std::shared_ptr<egress::SessionProxy> proxy;            // null: this session has none
+    std::vector<std::string> network_env = {};                // "NAME=value", for every kernel
+    std::shared_ptr<egress::EgressService> egress_service;    // null: the server gives no network
+    std::shared_ptr<egress::SessionProxy> proxy;              // null: this session has none
+    std::shared_ptr<OperatorTools> operator_tools = nullptr;  // null: the server gives none
     std::chrono::milliseconds start_timeout{0};
     /// At rest for so long, the sandbox is frozen until it is needed; 0: never.
     std::chrono::seconds freeze_after{0};

@@ -135,6 +135,8 @@ class SupervisedKernel {
         std::function<void()> end_session;
         /// The content of a usage_reply.
         std::function<nlohmann::json()> make_usage;
+        /// The tools of a Jupyter client's request. May be empty: there are none.
+        std::function<OperatorAccess()> operator_access = nullptr;
     };
 
     /// The server's log. None is empty.

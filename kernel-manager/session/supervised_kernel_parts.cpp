@@ -125,7 +125,8 @@ CurrentRun::Owner SupervisedKernel::run_owner(Activity& activity) {
                 if (revival_ && !process_.will_stay_dead()) {
                     set_restored(result, *revival_);
                 }
-            }};
+            },
+        .operator_access = owner_.operator_access};
 }
 
 RequestDispatcher::Kernel SupervisedKernel::dispatcher_kernel() {

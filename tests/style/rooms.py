@@ -62,12 +62,21 @@ ROOMS = (
     Room(MANAGER + "egress", "the proxy: what sessions reach of the network", ("protocol",)),
     Room(MANAGER + "image", "the private images that sessions see read-only", ("protocol", "sandbox/workspace")),
     Room(MANAGER + "store", "what is kept in the state directory", ("protocol",)),
-    Room(MANAGER + "governance", "what must not be shown: keys and passwords", ("protocol",)),
+    Room(
+        MANAGER + "governance",
+        "whether an action may happen: rules, reviews, the gate; keys and passwords in what is shown",
+        ("protocol",),
+    ),
     Room(MANAGER + "output", "journal, replay, the pipes of stdout and stderr", ("protocol",)),
     Room(
         MANAGER + "execution",
         "an execution's values, events and artifacts, the files that come with it",
         (MANAGER + "output", "sandbox/workspace"),
+    ),
+    Room(
+        MANAGER + "tools",
+        "the operator's tool servers (MCP): their file, connections, tools and calls",
+        (MANAGER + "execution", MANAGER + "governance", MANAGER + "egress"),
     ),
     Room(MANAGER + "limits", "limits, budgets, CPU clocks, circuit breaker, the reasons that they give", (MANAGER + "execution",)),
     Room(MANAGER + "checkpoint", "checkpoints as values and a tree, the files that they keep", (MANAGER + "execution",)),
@@ -121,7 +130,14 @@ ROOMS = (
     Room(
         MANAGER + "cli",
         "the program `cellkeep`, which puts everything together",
-        (MANAGER + "api", MANAGER + "jupyter", MANAGER + "mcp", MANAGER + "e2b", MANAGER + "image"),
+        (
+            MANAGER + "api",
+            MANAGER + "jupyter",
+            MANAGER + "mcp",
+            MANAGER + "e2b",
+            MANAGER + "image",
+            MANAGER + "tools",
+        ),
     ),
 )
 

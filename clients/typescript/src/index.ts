@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+export { Approvals } from './approvals.js';
 export { Checkpoints } from './checkpoints.js';
 export { CellkeepError, ConnectionFailed, ExecutionFailed, ProblemError } from './errors.js';
 export { EventDecoder, type Event } from './events.js';
@@ -9,6 +10,7 @@ export { type Tool, type Tools } from './tools.js';
 export { type Progress, type Upload } from './transfer.js';
 export type * as wire from './schema.js';
 export type {
+    Approval,
     Artifact,
     ExecutionError,
     ExecutionRequest,

@@ -621,9 +621,55 @@ export interface paths {
         put?: never;
         /**
          * Answer a call of a lent tool
-         * @description The code that made the call has waited for this and goes on. An event tool_call says that a call waits; so does the member tool_call of an execution that runs.
+         * @description The code that made the call has waited for this and goes on. An event tool_call says that a call waits; so does the member tool_call of an execution that runs. 409 for a call of a tool that the server answers itself.
          */
         post: operations["answerToolCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the calls that wait for a person
+         * @description Calls of the operator's tools for which a rule says ask, and of tools that are new or have changed since somebody reviewed them. Without an answer before expires_at the answer is no.
+         */
+        get: operations["listApprovals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/approvals/{approval}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of a call that waits (apr_…)
+                 * @example apr_5f1c0a9be2d34c7788aa0011
+                 */
+                approval: components["parameters"]["ApprovalId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve or deny a call
+         * @description Only an administrator does, so that no agent approves its own calls. 409: it has been answered, has expired, or its code no longer waits; nothing happens then. An approval of a tool that is new or has changed is its review, too.
+         */
+        post: operations["answerApproval"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1129,9 +1175,55 @@ export interface components {
             /** @description Why there is none; the call raises it */
             error?: string;
         } & (unknown | unknown);
+        ApprovalList: {
+            approvals: components["schemas"]["Approval"][];
+        };
+        Approval: {
+            id: string;
+            session_id: string;
+            /** @description null: a cell of a Jupyter client */
+            execution_id: string | null;
+            /** @description The principal whose session it is */
+            owner: string;
+            /** @description As the operator's file names it */
+            server: string;
+            /** @description As code calls it */
+            tool: string;
+            /** @enum {string} */
+            reason: "rule" | "new_tool" | "changed_tool";
+            /** @description What the tool's server says of it now: not to be trusted */
+            description: string;
+            tool_sha256: string;
+            /** @description JSON text of the guest's, perhaps cut: not to be trusted */
+            arguments: string;
+            arguments_cut: boolean;
+            arguments_bytes: number;
+            arguments_sha256: string;
+            /**
+             * Format: date-time
+             * @example 2026-11-22T04:30:00.123Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @example 2026-11-22T04:40:00.123Z
+             */
+            expires_at: string;
+        };
+        ApprovalAnswer: {
+            /** @enum {string} */
+            decision: "approve" | "deny";
+        };
         ToolCall: {
             call: string;
             tool: string;
+            /**
+             * @description caller: by a request to its address. server: by a tool server of the operator's
+             * @enum {string}
+             */
+            answered_by: "caller" | "server";
+            /** @description It waits for a person, who answers this approval */
+            approval?: string;
             arguments: Record<string, never>;
         };
         OneShotRequest: {
@@ -1700,7 +1792,7 @@ export interface components {
             id: string;
             session_id: string;
             /** @enum {string} */
-            phase: "queued" | "running";
+            phase: "queued" | "running" | "waiting_approval";
             status: null;
             /**
              * Format: date-time
@@ -1714,7 +1806,7 @@ export interface components {
             code_sha256: string;
             reasoning?: string;
             metadata?: Record<string, never>;
-            /** @description The call of a lent tool that waits for its answer */
+            /** @description The call of a tool that waits for its answer */
             tool_call?: components["schemas"]["ToolCall"] | null;
             last_event?: number;
         };
@@ -1773,7 +1865,7 @@ export interface components {
         /** @description One line of an NDJSON stream, and the data of one server-sent event. The last one is finished and holds the whole answer; a stream that ends earlier was cut off and is to be resumed. */
         Event: {
             /** @enum {string} */
-            type: "queued" | "started" | "stdout" | "stderr" | "display" | "update_display" | "clear_output" | "result" | "error" | "tool_call" | "tool_result" | "gap" | "heartbeat" | "finished";
+            type: "queued" | "started" | "stdout" | "stderr" | "display" | "update_display" | "clear_output" | "result" | "error" | "tool_call" | "tool_result" | "server_tool_call" | "server_tool_result" | "approval" | "gap" | "heartbeat" | "finished";
             /** @description From 1, per execution; a heartbeat has none */
             seq?: number;
             text?: string;
@@ -1800,12 +1892,14 @@ export interface components {
              * @example 2026-11-22T04:30:00.123Z
              */
             started_at?: string;
-            /** @description Of a tool_call, to be answered; of a tool_result, which one was */
+            /** @description Of a tool_call, to be answered; of a server_tool_call, which one a tool server answers; of both results, which one was answered */
             call?: string;
             tool?: string;
             arguments?: Record<string, never>;
+            /** @description Of an approval: the call waits for a person, who answers it; null: it has been approved */
+            approval?: string | null;
             /**
-             * @description Of a tool_result
+             * @description Of a tool_result or server_tool_result
              * @enum {string}
              */
             status?: "ok" | "error";
@@ -1827,7 +1921,7 @@ export interface components {
             /** @description The event's seq, to be sent as Last-Event-ID; a heartbeat has none */
             id?: string;
             /** @enum {string} */
-            event: "queued" | "started" | "stdout" | "stderr" | "display" | "update_display" | "clear_output" | "result" | "error" | "tool_call" | "tool_result" | "gap" | "heartbeat" | "finished";
+            event: "queued" | "started" | "stdout" | "stderr" | "display" | "update_display" | "clear_output" | "result" | "error" | "tool_call" | "tool_result" | "server_tool_call" | "server_tool_result" | "approval" | "gap" | "heartbeat" | "finished";
             /** @description One line of JSON */
             data: string;
         };
@@ -1853,7 +1947,7 @@ export interface components {
         /** @description RFC 9457 */
         Problem: {
             /**
-             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-process`, `unknown-execution`, `unknown-tool-call`, `unknown-file`, `unknown-checkpoint`, `checkpoint-gone`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `not-forkable`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `budget-exhausted`, `circuit-open`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
+             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `approval-by-administrator`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-process`, `unknown-execution`, `unknown-tool-call`, `unknown-approval`, `unknown-file`, `unknown-checkpoint`, `checkpoint-gone`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `not-forkable`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `budget-exhausted`, `circuit-open`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
              * @example /problems/unknown-session
              */
             type: string;
@@ -2329,6 +2423,11 @@ export interface components {
          */
         ToolCallId: string;
         /**
+         * @description Id of a call that waits (apr_…)
+         * @example apr_5f1c0a9be2d34c7788aa0011
+         */
+        ApprovalId: string;
+        /**
          * @description Execution id (exe_…)
          * @example exe_0f1e2d3c4b5a69788796a5b4
          */
@@ -2390,6 +2489,9 @@ export type SessionUpdate = components['schemas']['SessionUpdate'];
 export type ExecutionRequest = components['schemas']['ExecutionRequest'];
 export type LentTool = components['schemas']['LentTool'];
 export type ToolAnswer = components['schemas']['ToolAnswer'];
+export type ApprovalList = components['schemas']['ApprovalList'];
+export type Approval = components['schemas']['Approval'];
+export type ApprovalAnswer = components['schemas']['ApprovalAnswer'];
 export type ToolCall = components['schemas']['ToolCall'];
 export type OneShotRequest = components['schemas']['OneShotRequest'];
 export type Network = components['schemas']['Network'];
@@ -2455,6 +2557,7 @@ export type ParameterSessionId = components['parameters']['SessionId'];
 export type ParameterProcessId = components['parameters']['ProcessId'];
 export type ParameterCheckpointId = components['parameters']['CheckpointId'];
 export type ParameterToolCallId = components['parameters']['ToolCallId'];
+export type ParameterApprovalId = components['parameters']['ApprovalId'];
 export type ParameterExecutionId = components['parameters']['ExecutionId'];
 export type ParameterFilePath = components['parameters']['FilePath'];
 export type ParameterPageSize = components['parameters']['PageSize'];
@@ -4593,6 +4696,106 @@ export interface operations {
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    listApprovals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Those of sessions that the principal may see, oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "approvals": [
+                     *         {
+                     *           "id": "apr_5f1c0a9be2d34c7788aa0011",
+                     *           "session_id": "ses_5f1c0a9be2d34c7788aa0011",
+                     *           "execution_id": "exe_0f1e2d3c4b5a69788796a5b4",
+                     *           "owner": "analyst",
+                     *           "server": "github",
+                     *           "tool": "github.create_issue",
+                     *           "reason": "rule",
+                     *           "description": "Opens an issue.",
+                     *           "tool_sha256": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+                     *           "arguments": "{\"title\":\"It fails\"}",
+                     *           "arguments_cut": false,
+                     *           "arguments_bytes": 20,
+                     *           "arguments_sha256": "3a7bd3e2360a3d29eea436fcfb7e44c735d117c42d1c1835420b6b9942dd4f1b",
+                     *           "created_at": "2026-11-22T04:30:00.123456Z",
+                     *           "expires_at": "2026-11-22T04:40:00.123456Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApprovalList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    answerApproval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of a call that waits (apr_…)
+                 * @example apr_5f1c0a9be2d34c7788aa0011
+                 */
+                approval: components["parameters"]["ApprovalId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApprovalAnswer"];
+            };
+        };
+        responses: {
+            /** @description The code has its answer, or goes on to the tool */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];

@@ -2,6 +2,7 @@
 //
 // Sessions, their executions and their files: the thin surface over the wire's own types (schema.ts).
 
+import { Approvals } from './approvals.js';
 import { Checkpoints } from './checkpoints.js';
 import { ConnectionFailed, ProblemError } from './errors.js';
 import { EventDecoder, type Event } from './events.js';
@@ -347,9 +348,11 @@ export class Session {
 /** A server: its sessions, and runs that need none. */
 export class Client {
     readonly #http: Http;
+    readonly approvals: Approvals;
 
     constructor(options: ServerOptions = {}) {
         this.#http = new Http(options);
+        this.approvals = new Approvals(this.#http);
     }
 
     async create(request: SessionRequest = {}): Promise<Session> {

@@ -14,8 +14,14 @@ nlohmann::json time_or_null(const std::optional<session::Execution::Time>& time)
     return time ? nlohmann::json(to_iso8601(*time)) : nlohmann::json(nullptr);
 }
 
+/// A run that waits for a person is no longer just a run.
+std::string_view phase_of(const session::Execution& execution) {
+    const auto& call = execution.waiting_tool_call();
+    return call && !call->approval.empty() ? "waiting_approval" : to_string(execution.phase());
+}
+
 void add_times(nlohmann::json& model, const session::Execution& execution) {
-    model["phase"] = to_string(execution.phase());
+    model["phase"] = phase_of(execution);
     model["created_at"] = to_iso8601(execution.created_at());
     model["started_at"] = time_or_null(execution.started_at());
     model["finished_at"] = time_or_null(execution.finished_at());
@@ -43,7 +49,7 @@ protocol::TextPieces splice_output(
     return text.add("}").finish();
 }
 
-/// The call of a tool that waits for the caller's answer, or null.
+/// The call of a tool that waits for its answer, or null.
 protocol::TextPieces tool_call_text(const session::Execution& execution) {
     const auto& call = execution.waiting_tool_call();
     if (!call) {
@@ -51,6 +57,10 @@ protocol::TextPieces tool_call_text(const session::Execution& execution) {
     }
     protocol::TextSplicer text;
     text.add(R"({"call":")").add(call->id).add(R"(","tool":")").add(call->tool);
+    text.add(R"(","answered_by":")").add(call->is_operators ? "server" : "caller");
+    if (!call->approval.empty()) {
+        text.add(R"(","approval":")").add(call->approval);
+    }
     return text.add(R"(","arguments":)").add(call->arguments).add("}").finish();
 }
 

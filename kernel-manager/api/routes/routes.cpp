@@ -2,6 +2,7 @@
 #include "kernel-manager/api/routes/routes.hpp"
 
 #include "kernel-manager/api/docs.hpp"
+#include "kernel-manager/api/routes/approval_routes.hpp"
 #include "kernel-manager/api/routes/archive_routes.hpp"
 #include "kernel-manager/api/routes/checkpoint_routes.hpp"
 #include "kernel-manager/api/routes/file_routes.hpp"
@@ -13,12 +14,17 @@
 
 namespace cellkeep::api {
 
-Routes::Routes(session::SessionService& backend, History& history, std::string version)
+Routes::Routes(
+    session::SessionService& backend,
+    History& history,
+    std::string version,
+    std::shared_ptr<governance::Approvals> approvals)
     : lookup_(backend, history),
       service_(backend, history, std::move(version)),
       sessions_(backend, history, lookup_),
       executions_(history, lookup_),
-      one_shots_(backend, history) {}
+      one_shots_(backend, history),
+      approvals_(std::move(approvals)) {}
 
 void Routes::add_to(http::Router& router) {
     add_docs(router);
@@ -28,6 +34,7 @@ void Routes::add_to(http::Router& router) {
     add_process_routes(router, lookup_);
     executions_.add_to(router);
     add_tool_routes(router, lookup_);
+    add_approval_routes(router, approvals_);
     one_shots_.add_to(router);
     add_file_routes(router, lookup_);
     add_archive_routes(router, lookup_);

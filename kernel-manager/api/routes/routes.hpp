@@ -11,9 +11,11 @@
 #include "kernel-manager/api/routes/service_routes.hpp"
 #include "kernel-manager/api/routes/session_lookup.hpp"
 #include "kernel-manager/api/routes/session_routes.hpp"
+#include "kernel-manager/governance/approvals.hpp"
 #include "kernel-manager/http/router.hpp"
 #include "kernel-manager/service/session_service.hpp"
 
+#include <memory>
 #include <string>
 
 namespace cellkeep::api {
@@ -22,7 +24,12 @@ namespace cellkeep::api {
 /// and it the listener.
 class Routes {
  public:
-    Routes(session::SessionService& backend, History& history, std::string version);
+    /// approvals may be null: nothing ever waits for one.
+    Routes(
+        session::SessionService& backend,
+        History& history,
+        std::string version,
+        std::shared_ptr<governance::Approvals> approvals = nullptr);
     Routes(const Routes&) = delete;
     Routes& operator=(const Routes&) = delete;
     ~Routes() = default;
@@ -34,6 +41,7 @@ class Routes {
     SessionRoutes sessions_;
     ExecutionRoutes executions_;
     OneShotRoutes one_shots_;
+    std::shared_ptr<governance::Approvals> approvals_;
 };
 
 }  // namespace cellkeep::api

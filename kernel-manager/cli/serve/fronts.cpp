@@ -46,11 +46,12 @@ Result<std::unique_ptr<Fronts>> Fronts::create(
     asio::io_context& io,
     const ServePlan& plan,
     session::Service& service,
-    const OpenedStore& opened) {
+    const OpenedStore& opened,
+    std::shared_ptr<governance::Approvals> approvals) {
     BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
     BOOST_OUTCOME_TRY(auto e2b_front, e2b::Front::create(io, service, plan.egress.ceiling));
-    return std::unique_ptr<Fronts>(
-        new Fronts(io, plan, service, opened, std::move(rest), std::move(e2b_front)));
+    return std::unique_ptr<Fronts>(new Fronts(
+        io, plan, service, opened, std::move(approvals), std::move(rest), std::move(e2b_front)));
 }
 
 Fronts::Fronts(
@@ -58,11 +59,12 @@ Fronts::Fronts(
     const ServePlan& plan,
     session::Service& service,
     const OpenedStore& opened,
+    std::shared_ptr<governance::Approvals> approvals,
     jupyter::RestConfig rest,
     std::unique_ptr<e2b::Front> e2b_front)
     : history_(opened.store.get(), opened.trouble),
       application_(make_application(plan.listening, plan.token, plan.principals)),
-      routes_(service, history_, version_text()),
+      routes_(service, history_, version_text(), std::move(approvals)),
       rest_api_(io, service, std::move(rest)),
       channels_(io, service, channels_config()),
       mcp_front_(

@@ -9,6 +9,7 @@
 #include "kernel-manager/api/routes/routes.hpp"
 #include "kernel-manager/cli/serve/serve_plan.hpp"
 #include "kernel-manager/e2b/front.hpp"
+#include "kernel-manager/governance/approvals.hpp"
 #include "kernel-manager/http/application.hpp"
 #include "kernel-manager/jupyter/channels/channels_front.hpp"
 #include "kernel-manager/jupyter/rest/rest_api.hpp"
@@ -40,7 +41,8 @@ class Fronts {
         boost::asio::io_context& io,
         const ServePlan& plan,
         session::Service& service,
-        const OpenedStore& opened);
+        const OpenedStore& opened,
+        std::shared_ptr<governance::Approvals> approvals);
 
     /// The routes of all of them.
     http::Application& application() { return application_; }
@@ -54,6 +56,7 @@ class Fronts {
         const ServePlan& plan,
         session::Service& service,
         const OpenedStore& opened,
+        std::shared_ptr<governance::Approvals> approvals,
         jupyter::RestConfig rest,
         std::unique_ptr<e2b::Front> e2b_front);
 

@@ -12,6 +12,7 @@
 #include "kernel-manager/cli/serve/serve_plan.hpp"
 #include "kernel-manager/cli/serve/service_setup.hpp"
 #include "kernel-manager/cli/serve/state_dir.hpp"
+#include "kernel-manager/cli/serve/tools_setup.hpp"
 #include "kernel-manager/cli/version.hpp"
 #include "kernel-manager/jupyter/zmq/zmq_front.hpp"
 #include "kernel-manager/service/service.hpp"
@@ -248,6 +249,21 @@ void finish_last_work(asio::io_context& io) {
     }
 }
 
+/// What sessions may use outside their sandboxes.
+struct Providers {
+    std::shared_ptr<egress::EgressService> egress;  // null: no network
+    std::unique_ptr<ToolsSetup> tools;
+};
+
+Result<Providers> make_providers(
+    asio::io_context& io, const ServePlan& plan, const std::string& directory) {
+    Providers made;
+    BOOST_OUTCOME_TRY(made.egress, make_egress_service(io, plan.egress, directory + "/egress"));
+    BOOST_OUTCOME_TRY(
+        made.tools, ToolsSetup::create(io, plan.tool_servers, plan.egress.certificates, directory));
+    return made;
+}
+
 /// Runs until a signal stops it and everything has ended.
 Status run_server(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(StateDir state_dir, StateDir::lock(plan.state_dir));
@@ -257,15 +273,15 @@ Status run_server(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(
         const auto zmq_front, make_zmq_front(io, plan, state_dir.path() + "/connections"));
     BOOST_OUTCOME_TRY(ServiceStart start, plan_service(plan));
-    BOOST_OUTCOME_TRY(
-        const auto egress_service,
-        make_egress_service(io, plan.egress, state_dir.path() + "/egress"));
-    start.config.egress_service = egress_service;
+    BOOST_OUTCOME_TRY(const Providers providers, make_providers(io, plan, state_dir.path()));
+    start.config.egress_service = providers.egress;
+    start.config.operator_tools = providers.tools->broker();
     start.config.checkpoint_directory = state_dir.path();
     session::Service service(io, std::move(start.config));
     service.add_listener(zmq_front.get());
 
-    BOOST_OUTCOME_TRY(const auto fronts, Fronts::create(io, plan, service, opened));
+    BOOST_OUTCOME_TRY(
+        const auto fronts, Fronts::create(io, plan, service, opened, providers.tools->approvals()));
     BOOST_OUTCOME_TRY(
         Listeners listeners,
         Listeners::open(io, plan.listening, fronts->application(), log_request));
@@ -279,6 +295,7 @@ Status run_server(const ServePlan& plan) {
         }
         fronts->announce_shutdown();
         service.shutdown();
+        providers.tools->stop();
         listeners.stop(kStopPatience, [&stopped] { stopped = true; });
     };
     asio::signal_set signals(io, SIGINT, SIGTERM, SIGHUP);
@@ -293,6 +310,7 @@ Status run_server(const ServePlan& plan) {
         stop();
     });
     listeners.start();
+    providers.tools->start();
     BOOST_OUTCOME_TRY(announce(plan, listeners, state_dir));
     log_event(LogLevel::kInfo, "serving", {{"url", listeners.urls().front()}, {"pid", ::getpid()}});
     if (!service.preparing()) {
@@ -312,8 +330,8 @@ Status run_server(const ServePlan& plan) {
     }
     zmq_front->stop();
     finish_last_work(io);
-    if (egress_service) {
-        egress_service->stop();
+    if (providers.egress) {
+        providers.egress->stop();
     }
     log_event(LogLevel::kInfo, "stopped");
     return failure ? Status(*failure) : Status(ok());

@@ -195,6 +195,11 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         flags.mcp_fixtures,
         "Also offer the tools, prompts and resources of MCP's conformance suite. For tests only");
     sub->add_option(
+        "--mcp-servers",
+        flags.mcp_servers,
+        "JSON file of MCP servers whose tools code in sessions may call (docs/code-mode.md). Their "
+        "programs run outside the sandbox");
+    sub->add_option(
         "--ready-fd",
         flags.ready_fd,
         "Write READY to this descriptor when the server listens and sessions can begin");

@@ -102,7 +102,9 @@ bool any_key(const Visit& visit) {
            visit("allow_egress", &ServeOptions::allow_egress) ||
            visit("egress_permit_address", &ServeOptions::egress_permit_address) ||
            visit("egress_resolve", &ServeOptions::egress_resolve) ||
-           visit("egress_ca", &ServeOptions::egress_ca) || visit("secrets", &ServeOptions::secrets);
+           visit("egress_ca", &ServeOptions::egress_ca) ||
+           visit("secrets", &ServeOptions::secrets) ||
+           visit("mcp_servers", &ServeOptions::mcp_servers);
 }
 
 const char* type_text(const std::optional<std::string>& /*unused*/) {

@@ -52,6 +52,7 @@ struct ServeOptions {
     std::optional<std::vector<std::string>> egress_resolve;         // NAME=ADDRESS
     std::optional<std::string> egress_ca;                           // PEM file
     std::optional<std::string> secrets;                             // JSON file
+    std::optional<std::string> mcp_servers;                         // JSON file
     // Kernels that Jupyter front ends start.
     std::optional<std::string> default_kernel_name;
     std::optional<std::vector<std::string>> allowed_envs;  // of a client, besides KERNEL_*

@@ -167,6 +167,9 @@ Result<ServePlan> make_serve_plan(const ServeCommand& command) {
     }
     plan.allow_degraded = options.allow_degraded.value_or(std::vector<std::string>());
     BOOST_OUTCOME_TRY(plan.egress, plan_egress(options));
+    if (options.mcp_servers) {
+        BOOST_OUTCOME_TRY(plan.tool_servers, tools::load_servers(*options.mcp_servers));
+    }
     plan.ready_fd = options.ready_fd;
     plan.inputs = options.inputs.value_or(plan.inputs);
     plan.image = options.image.value_or(plan.image);

@@ -13,6 +13,7 @@
 #include "kernel-manager/jupyter/rest/rest_kernelspecs.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "kernel-manager/session/session_options.hpp"
+#include "kernel-manager/tools/config/server_entry.hpp"
 #include "protocol/connection_file.hpp"
 #include "protocol/support/result.hpp"
 
@@ -35,8 +36,9 @@ struct ServePlan {
     std::chrono::seconds freeze_after{0};
     std::vector<std::string> allow_degraded;
     egress::EgressConfig egress;  // without its log and directory
-    bool store = true;            // in the state directory
-    bool mcp_fixtures = false;    // tools of MCP's conformance suite
+    std::vector<tools::ServerEntry> tool_servers;
+    bool store = true;          // in the state directory
+    bool mcp_fixtures = false;  // tools of MCP's conformance suite
     std::optional<int> ready_fd;
     std::string inputs;          // a directory; empty: none
     std::string image = "auto";  // service_setup.hpp

@@ -36,4 +36,9 @@ inline bool may_change(const Principal& principal) {
     return principal.role != Role::kObserver;
 }
 
+/// Whether it may give the word that a call waits for. No agent approves its own calls.
+inline bool may_approve(const Principal& principal) {
+    return principal.role == Role::kAdmin;
+}
+
 }  // namespace cellkeep::http

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tools that the caller of an execution lends to its code (protocol/tool_request.hpp).
+"""Tools that the caller of an execution lends to its code, and those of the server's operator
+(protocol/tool_request.hpp).
 
-A call leaves over the link, and the code waits for the answer with its variables. The caller runs the
-tool where it likes; nothing of it is in here but its name.
+A call leaves over the link, and the code waits for the answer with its variables. The caller or the
+server runs the tool; nothing of it is in here but its name.
 """
 
 import json
@@ -16,7 +17,8 @@ _FOUND_MAX = 20
 
 class ToolError(RuntimeError):
     """A call that has no result. ``reason`` is ``failed`` if the tool itself said so, else why it was not
-    called: ``not_lent``, ``too_large``, ``malformed``, ``too_many_calls`` or ``no_caller``."""
+    called: ``not_lent``, ``too_large``, ``malformed``, ``too_many_calls`` or ``no_caller``. Of the operator's
+    tools also ``denied``, ``not_approved``, ``unavailable`` and ``timeout``."""
 
     def __init__(self, reason, message):
         super().__init__(message)
@@ -131,7 +133,7 @@ def _next_names(prefix):
 
 
 class Tools:
-    """All that are lent to the cell that runs."""
+    """All that the cell that runs may call."""
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -140,6 +142,10 @@ class Tools:
 
     def __dir__(self):
         return [*super().__dir__(), *_next_names("")]
+
+    def call(self, name, /, **arguments):
+        """The tool of this name, which need not be one that Python can write: ``tools.call("a.import")``."""
+        return _call(name, arguments)
 
     def list(self):
         """Their names."""

@@ -79,7 +79,8 @@ def test_a_call_waits_with_its_variables_and_returns_the_answer(session: Session
     assert call["tool"] == "weather" and call["arguments"] == {"city": "Oslo", "days": 2}
     waiting = session.server.get(caller.path).json()
     assert waiting["phase"] == "running"
-    assert waiting["tool_call"] == {key: call[key] for key in ("call", "tool", "arguments")}
+    shown = {key: call[key] for key in ("call", "tool", "arguments")}
+    assert waiting["tool_call"] == {**shown, "answered_by": "caller"}
     assert caller.answer(call, result={"degrees": -3, "text": "ä\n"}).status_code == 204
     done = caller.finish()
     assert done["stdout"] == "before\n42 {'degrees': -3, 'text': 'ä\\n'}\n" and done["status"] == "ok"

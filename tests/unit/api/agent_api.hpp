@@ -4,11 +4,15 @@
 #pragma once
 
 #include "kernel-manager/api/routes/routes.hpp"
+#include "kernel-manager/governance/approvals.hpp"
 #include "kernel-manager/http/application.hpp"
 #include "protocol/limits.hpp"
 #include "tests/unit/service/fake_session_service.hpp"
 
+#include <boost/asio/io_context.hpp>
+
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +57,9 @@ class Api {
     /// The head of the next answer cannot be sent: a stream is not run.
     bool head_fails = false;
     http::Principal principal{"admin", http::Role::kAdmin};
+    boost::asio::io_context approvals_io;
+    std::shared_ptr<governance::Approvals> approvals =
+        std::make_shared<governance::Approvals>(approvals_io);
     History history;
 
  private:

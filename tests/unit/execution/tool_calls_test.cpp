@@ -8,6 +8,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -170,6 +172,124 @@ TEST_CASE("the list has what is lent", "[execution][tools]") {
                                 {"name", "weather"},
                                 {"description", "The weather."},
                                 {"input_schema", {{"type", "object"}}}});
+}
+
+/// An operator's tool "op.read", whose calls the test answers.
+class FakeOperatorTools : public OperatorTools {
+ public:
+    struct Asked {
+        ToolCaller caller;
+        std::string arguments;
+        Hooks hooks;
+        std::weak_ptr<int> waits;
+    };
+    std::string list(const ToolCaller& caller) override {
+        return caller.principal == "analyst" ? R"({"name":"op.read"})" : "";
+    }
+    bool offers(const ToolCaller& caller, std::string_view name) const override {
+        return caller.principal == "analyst" && (name == "op.read" || name == "weather");
+    }
+    std::shared_ptr<void> call(
+        const ToolCaller& caller,
+        const std::string& /*name*/,
+        protocol::RawJson arguments,
+        Hooks hooks) override {
+        const auto waits = std::make_shared<int>();
+        asked.push_back({caller, std::string(arguments.text()), std::move(hooks), waits});
+        return waits;
+    }
+    std::vector<Asked> asked;
+};
+
+struct OperatorFixture {
+    explicit OperatorFixture(const std::string& principal = "analyst")
+        : calls(
+              {{"weather", "The weather.", {}}},
+              {tools, {"ses_1", "exe_1", principal}},
+              {.on_held = [this](const ToolCalls::Call& call) { held.push_back(call.approval); },
+               .on_done =
+                   [this](const ToolCalls::Call& call, const ToolOutcome& outcome) {
+                       done.push_back(call.id + (outcome.failed ? " failed" : " ok"));
+                   }}) {}
+    std::optional<ToolCalls::Call> begin(const std::string& name) {
+        return calls.begin(call_of(name, {{"a", 1}}), [this](std::string_view content) {
+            told.emplace_back(content);
+        });
+    }
+    std::shared_ptr<FakeOperatorTools> tools = std::make_shared<FakeOperatorTools>();
+    std::vector<std::string> held;
+    std::vector<std::string> done;
+    std::vector<std::string> told;
+    ToolCalls calls;
+};
+
+TEST_CASE("a tool of the operator is called and answered by the server", "[execution][tools]") {
+    OperatorFixture fixture;
+    const auto call = fixture.begin("op.read");
+    REQUIRE(call);
+    CHECK(call->is_operators);
+    REQUIRE(fixture.tools->asked.size() == 1);
+    CHECK(fixture.tools->asked[0].caller.session_id == "ses_1");
+    CHECK(fixture.tools->asked[0].arguments == R"({"a":1})");
+    // The caller of the execution cannot answer for it.
+    CHECK(fixture.calls.answer("tcl_1", {1, {}}).error().code() == ErrorCode::kConflict);
+    CHECK(fixture.told.empty());
+    fixture.tools->asked[0].hooks.on_done({R"({"status":"ok"})", false});
+    CHECK(fixture.told == std::vector<std::string>{R"({"status":"ok"})"});
+    CHECK(fixture.done == std::vector<std::string>{"tcl_1 ok"});
+    CHECK_FALSE(fixture.calls.waiting());
+    CHECK(fixture.tools->asked[0].waits.expired());
+}
+
+TEST_CASE("a lent tool hides one of the operator", "[execution][tools]") {
+    OperatorFixture fixture;
+    const auto call = fixture.begin("weather");
+    REQUIRE(call);
+    CHECK_FALSE(call->is_operators);
+    CHECK(fixture.tools->asked.empty());
+    const json list = json::parse(fixture.calls.list());
+    REQUIRE(list["tools"].size() == 2);
+    CHECK(list["tools"][1]["name"] == "op.read");
+}
+
+TEST_CASE("another principal has no tools of the operator", "[execution][tools]") {
+    OperatorFixture fixture("other");
+    CHECK_FALSE(fixture.begin("op.read"));
+    CHECK(fixture.tools->asked.empty());
+    REQUIRE(fixture.told.size() == 1);
+    CHECK(json::parse(fixture.told[0])["reason"] == protocol::kToolRefusedNotLent);
+    CHECK(json::parse(fixture.calls.list())["tools"].size() == 1);
+}
+
+TEST_CASE("code that waits no more gives the operator's call up", "[execution][tools]") {
+    OperatorFixture fixture;
+    REQUIRE(fixture.begin("op.read"));
+    fixture.calls.give_up();
+    CHECK(fixture.tools->asked[0].waits.expired());
+    REQUIRE(fixture.begin("op.read"));
+    REQUIRE(fixture.begin("op.read"));  // asks anew
+    CHECK(fixture.tools->asked[1].waits.expired());
+    CHECK_FALSE(fixture.tools->asked[2].waits.expired());
+    CHECK(fixture.told.empty());
+}
+
+TEST_CASE("the time of a person who is asked is counted", "[execution][tools]") {
+    OperatorFixture fixture;
+    const auto now = std::chrono::steady_clock::now();
+    REQUIRE(fixture.begin("op.read"));
+    CHECK(fixture.calls.held_for(now + std::chrono::minutes(5)).count() == 0);
+    fixture.tools->asked[0].hooks.on_held("apr_1");
+    CHECK(fixture.calls.waiting()->approval == "apr_1");
+    CHECK(fixture.calls.held_for(now + std::chrono::minutes(5)) > std::chrono::minutes(4));
+    CHECK(fixture.calls.held_for(now + std::chrono::hours(48)) == kHeldTimeMax);
+    fixture.tools->asked[0].hooks.on_approved();
+    CHECK(fixture.calls.waiting()->approval.empty());
+    CHECK(fixture.held == std::vector<std::string>{"apr_1", ""});
+    const auto held = fixture.calls.held_for(now);
+    CHECK(fixture.calls.held_for(now + std::chrono::hours(1)) == held);
+    fixture.tools->asked[0].hooks.on_done({"{}", true});
+    CHECK(fixture.done == std::vector<std::string>{"tcl_1 failed"});
+    CHECK(fixture.calls.held_for(now + std::chrono::hours(1)) == held);
 }
 
 }  // namespace

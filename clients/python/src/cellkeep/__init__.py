@@ -10,6 +10,7 @@
 
 from ._aio_events import AsyncEvents
 from .aio import AsyncClient, AsyncExecution, AsyncSession
+from .approvals import Approval
 from .checkpoints import CheckpointInfo, FileChange, Rollback
 from .client import Client, Events, Execution, Session
 from .discovery import Target, find_target
@@ -49,6 +50,7 @@ from .processes import AsyncProcess, Output, Process, ProcessInfo, WhenFull, out
 __version__ = "0.1.0"
 
 __all__ = [
+    "Approval",
     "Artifact",
     "AsyncClient",
     "AsyncEvents",

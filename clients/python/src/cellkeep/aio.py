@@ -16,6 +16,7 @@ from ._aio_http import AsyncHttp
 from ._calls import Files, Network, Run
 from ._stream import EventStream
 from ._transfer import Download, Source, Upload
+from .approvals import AsyncApprovals
 from .checkpoints import AsyncSessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
@@ -312,6 +313,7 @@ class AsyncClient:
     ) -> None:
         self.target = find_target(url, token)
         self._http = AsyncHttp(self.target, timeout, retries, transport)
+        self.approvals = AsyncApprovals(self._http)
 
     async def __aenter__(self) -> AsyncClient:
         return self

@@ -15,6 +15,7 @@ from ._calls import FileInput, Files, Network, Run
 from ._http import Http
 from ._stream import EventStream
 from ._transfer import Download, Source, Upload
+from .approvals import Approvals
 from .checkpoints import SessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
@@ -336,6 +337,7 @@ class Client:
     ) -> None:
         self.target = find_target(url, token)
         self._http = Http(self.target, timeout, retries, transport)
+        self.approvals = Approvals(self._http)
 
     def __enter__(self) -> Client:
         return self
