@@ -121,6 +121,8 @@ inline constexpr std::size_t kToolsBytesMax = 256ULL << 10U;
 /// Calls of tools by the code of one execution, one at a time; one request for a call, and what it
 /// is answered with.
 inline constexpr std::size_t kToolCallsMax = 10'000;
+/// Questions of one execution for the list of its tools.
+inline constexpr std::size_t kToolListsMax = 1'000;
 inline constexpr std::size_t kToolRequestBytesMax = 1ULL << 20U;
 inline constexpr std::size_t kToolResultBytesMax = 4ULL << 20U;
 /// After a deadline's interrupt the code has this long, and this much CPU time, to end before its

@@ -55,6 +55,19 @@ std::size_t number_of(std::string_view id) {
     return is_number && !id.starts_with('0') ? number : 0;
 }
 
+/// Elements of a JSON array.
+std::string text_of(const std::vector<LentTool>& tools) {
+    std::string text;
+    for (const LentTool& tool : tools) {
+        text += text.empty() ? "" : ",";
+        text += protocol::dump_json(
+            {{"name", tool.name},
+             {"description", tool.description},
+             {"input_schema", tool.input_schema}});
+    }
+    return text;
+}
+
 }  // namespace
 
 bool is_tool_name(std::string_view name) {
@@ -73,18 +86,21 @@ bool is_tool_name(std::string_view name) {
     }
 }
 
-std::string ToolCalls::list() const {
-    std::string text = R"({"tools":[)";
-    for (const LentTool& tool : tools_) {
-        text += text.ends_with('[') ? "" : ",";
-        text += protocol::dump_json(
-            {{"name", tool.name},
-             {"description", tool.description},
-             {"input_schema", tool.input_schema}});
+std::string ToolCalls::list() {
+    if (lists_ == limits::kToolListsMax) {
+        return refusal_content(
+            protocol::kToolRefusedTooMany,
+            "An execution may ask for the list of its tools " +
+                std::to_string(limits::kToolListsMax) + " times.");
     }
+    ++lists_;
+    if (!lent_text_) {
+        lent_text_ = text_of(tools_);
+    }
+    std::string text = R"({"tools":[)" + *lent_text_;
     if (operator_.tools) {
         const std::string others = operator_.tools->list(operator_.caller);
-        text += text.ends_with('[') || others.empty() ? "" : ",";
+        text += lent_text_->empty() || others.empty() ? "" : ",";
         text += others;
     }
     return text + "]}";

@@ -73,8 +73,9 @@ class ToolCalls {
     ToolCalls& operator=(const ToolCalls&) = delete;
     ~ToolCalls() = default;
 
-    /// Content of protocol::kToolListReply, as text.
-    std::string list() const;
+    /// Content of protocol::kToolListReply, as text: the tools, or, after limits::kToolListsMax of
+    /// them, a refusal.
+    std::string list();
 
     /// Takes a protocol::kToolRequest. Returns the call that now waits, or nullopt: it was refused,
     /// and the code has been told so.
@@ -99,6 +100,7 @@ class ToolCalls {
     void end_hold();
 
     std::vector<LentTool> tools_;
+    std::optional<std::string> lent_text_;  // of the tools, once the code has asked for it
     OperatorAccess operator_;
     Watch watch_;
     std::optional<Call> waiting_;
@@ -107,6 +109,7 @@ class ToolCalls {
     std::optional<std::chrono::steady_clock::time_point> held_since_;
     std::chrono::nanoseconds held_{0};
     std::size_t begun_ = 0;
+    std::size_t lists_ = 0;
 };
 
 }  // namespace cellkeep::session

@@ -73,7 +73,10 @@ def _call(name, arguments):
 
 def _described():
     """What is lent to this cell, by name."""
-    return {tool["name"]: tool for tool in _line.ask(_LIST, "{}")["tools"]}
+    reply = _line.ask(_LIST, "{}")
+    if "tools" not in reply:
+        raise ToolError(reply.get("reason", "failed"), reply.get("message", ""))
+    return {tool["name"]: tool for tool in reply["tools"]}
 
 
 def _explain(tool):

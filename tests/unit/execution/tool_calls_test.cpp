@@ -162,9 +162,19 @@ TEST_CASE("an execution may call tools so often", "[execution][tools]") {
     CHECK(fixture.refusal_of(call_of("a.b")) == protocol::kToolRefusedTooMany);
 }
 
+TEST_CASE("limits::kToolListsMax: the list of tools is given so often", "[execution][tools]") {
+    CallsFixture fixture;
+    const std::string first = fixture.calls.list();
+    for (std::size_t i = 1; i < limits::kToolListsMax; ++i) {
+        REQUIRE(fixture.calls.list() == first);
+    }
+    CHECK(json::parse(fixture.calls.list())["reason"] == protocol::kToolRefusedTooMany);
+    CHECK(fixture.begin(call_of("a.b")));  // and calls go on
+}
+
 TEST_CASE("the list has what is lent", "[execution][tools]") {
     CHECK(json::parse(ToolCalls({}).list()) == json{{"tools", json::array()}});
-    const CallsFixture fixture;
+    CallsFixture fixture;
     const json list = json::parse(fixture.calls.list());
     REQUIRE(list["tools"].size() == 2);
     CHECK(
