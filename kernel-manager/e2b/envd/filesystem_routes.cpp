@@ -148,7 +148,10 @@ struct Listed {
 
 /// Other work has its turn every kSliceEntries.
 boost::asio::awaitable<Status> describe(
-    RpcSession session, const Level& level, const std::vector<sandbox::Entry>& found, Listed& all) {
+    session::Session& session,
+    const Level& level,
+    const std::vector<sandbox::Entry>& found,
+    Listed& all) {
     std::size_t described = 0;
     for (const sandbox::Entry& entry : found) {
         if (++described % kSliceEntries == 0) {
@@ -161,7 +164,7 @@ boost::asio::awaitable<Status> describe(
                     " entries: list a smaller depth");
         }
         // Asked for anew: the session may have ended meanwhile.
-        BOOST_OUTCOME_CO_TRY(const auto workspace, session->workspace());
+        BOOST_OUTCOME_CO_TRY(const auto workspace, session.workspace());
         const std::string shown = join_path(level.path.shown, name_of(entry.path));
         auto info = entry_info(workspace, entry.path, shown);
         if (info.has_value()) {
@@ -195,7 +198,7 @@ RpcCoroutine list(RpcSession session, nlohmann::json request) {
             }
             continue;  // it went meanwhile
         }
-        Status described = co_await describe(session, level, found.value(), all);
+        Status described = co_await describe(*session, level, found.value(), all);
         if (described.has_error()) {
             co_return described.error();
         }

@@ -62,9 +62,9 @@ def test_a_timeout_does_not_remove_a_paused_sandbox(server: Server, make: Make) 
     sandbox, other = make(autoPause=True), make(autoPause=True)
     assert ask(server, sandbox, "pause", {}) == 204
     assert ask(server, sandbox, "pause", {}) == 409
-    assert ask(server, sandbox, "timeout", {"timeout": 1}) == 204
-    # The other one is told the same later, and its end has come.
-    assert ask(server, other, "timeout", {"timeout": 1}) == 204
+    assert ask(server, sandbox, "timeout", {"timeout": 5}) == 204
+    # The end of the other one comes later, and is seen.
+    assert ask(server, other, "timeout", {"timeout": 6}) == 204
     wait_until(lambda: info(server, other)["state"] == "paused", 30, "the other one pauses")
     assert info(server, sandbox)["state"] == "paused"
     # It lives for that time from when it wakes on.
@@ -86,15 +86,17 @@ def test_a_sandbox_that_resumes_has_an_end(server: Server, make: Make) -> None:
 def test_a_commands_deadline_wakes_no_paused_sandbox(server: Server, make: Make) -> None:
     sandbox = make()
     text = json.dumps({"process": {"cmd": "sleep", "args": ["600"]}}).encode()
-    kind = {"Content-Type": "application/connect+json", "Connect-Timeout-Ms": "1500"}
+    kind = {"Content-Type": "application/connect+json", "Connect-Timeout-Ms": "5000"}
     body = b"\0" + len(text).to_bytes(4, "big") + text
-    started = in_box(server, sandbox, "process.Process/Start", data=body, headers=kind, stream=True)
-    assert started.status_code == 200
+    start = "process.Process/Start"
+    with in_box(server, sandbox, start, data=body, headers=kind, stream=True) as started:
+        assert started.status_code == 200
+    assert len(list_processes(server, sandbox)) == 1
     assert ask(server, sandbox, "pause", {}) == 204
     # A command of another sandbox has a longer deadline, which passes as well.
     other = make()
-    kind["Connect-Timeout-Ms"] = "2000"
-    assert in_box(server, other, "process.Process/Start", data=body, headers=kind).status_code == 200
+    kind["Connect-Timeout-Ms"] = "6000"
+    assert in_box(server, other, start, data=body, headers=kind).status_code == 200
     assert info(server, sandbox)["state"] == "paused"
     assert ask(server, sandbox, "connect", {"timeout": 60}) == 201
     wait_until(lambda: list_processes(server, sandbox) == [], 30, "the command has ended")
