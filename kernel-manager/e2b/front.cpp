@@ -66,7 +66,7 @@ void Front::add_to(http::Application& application) {
     control_.add_to(router);
     add_process_rpcs(router, door_);
     add_filesystem_rpcs(router, door_);
-    add_envd_files(router, door_, tokens_);
+    add_envd_files(router, door_);
     interpreter_.add_to(router);
     add_closed_ports(router, door_);
     const std::string segment(kSandboxSegment);

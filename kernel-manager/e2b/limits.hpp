@@ -4,6 +4,8 @@
 // (kernel-manager/limits/limits.hpp); what HTTP lets through is in protocol/limits.hpp.
 #pragma once
 
+#include "kernel-manager/process/limits.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +17,15 @@ namespace cellkeep::e2b {
 inline constexpr std::size_t kBodyValuesMax = 20'000;
 /// One message of a stream, without its envelope.
 inline constexpr std::size_t kMessageBytesMax = 8ULL << 20U;
+/// One message of a stream of input for a command: what a command takes at most, as base64, and
+/// what is around it.
+inline constexpr std::size_t kInputMessageBytesMax =
+    (process::kInputBytesMax / 3 + 1) * 4 + (16ULL << 10U);
 /// Metadata of a sandbox: names and values together.
 inline constexpr std::size_t kMetadataEntriesMax = 64;
 inline constexpr std::size_t kMetadataBytesMax = 16ULL << 10U;
+/// The user's name in a signed address.
+inline constexpr std::size_t kUserBytesMax = 32;
 /// A template's name.
 inline constexpr std::size_t kTemplateBytesMax = 256;
 /// Idempotency-Key, and how many of them are remembered, of all principals together; the oldest is
@@ -43,6 +51,9 @@ inline constexpr std::uint32_t kListDepthMax = 64;
 inline constexpr std::size_t kSliceEntries = 256;
 /// The data of one result that are looked into; a larger one says so in its text.
 inline constexpr std::size_t kResultBytesMax = 16ULL << 20U;
+/// Values in them, containers included: more than tables and figures of Python get
+/// (kernels/python/cellkeep_kernel/result_data.py).
+inline constexpr std::size_t kResultValuesMax = 600'000;
 /// Contexts of one sandbox besides those that every sandbox has.
 inline constexpr std::size_t kContextsMax = 64;
 inline constexpr std::size_t kContextDirectoryBytesMax = 4095;
@@ -59,6 +70,11 @@ inline constexpr std::chrono::seconds kExecutionBeat{5};
 inline constexpr std::chrono::seconds kCommandBeat{50};
 inline constexpr std::chrono::seconds kBeatMin{1};
 inline constexpr std::chrono::seconds kBeatMax{300};
+/// How often a command's deadline that has passed while its sandbox is paused looks whether that
+/// goes on.
+inline constexpr std::chrono::seconds kPausedLook{5};
+/// How long a stream of input for a command may be silent; it may be open for as long as it likes.
+inline constexpr std::chrono::seconds kInputSilenceMax{300};
 /// The longest that a command may be asked to run.
 inline constexpr std::chrono::milliseconds kCommandTimeMax{30LL * 86'400 * 1000};
 

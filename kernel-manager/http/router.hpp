@@ -11,6 +11,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -49,6 +50,9 @@ struct Route {
     Handler handler;
     BodyMode body_mode = BodyMode::kWhole;
     std::uint64_t body_bytes_max = limits::kHttpBodyBytesMax;
+    /// Of a streamed body that may stay open for as long as it likes: how long nothing of it may
+    /// come. 0: the whole body has its time (limits::kHttpBodyTimeout).
+    std::chrono::milliseconds body_silence_max{0};
 };
 
 class Router {

@@ -52,12 +52,18 @@ void IdleFreezer::wake() {
         hooks_.failed(thawed.error());  // the deadline of the next request reports the rest
     }
     frozen_ = false;
+    paused_ = false;
     hooks_.changed(false);
     note_use();
+    if (const auto woken = std::exchange(woken_, {})) {
+        woken();
+    }
 }
 
-Status IdleFreezer::freeze() {
+Status IdleFreezer::freeze(std::function<void()> woken) {
     if (frozen_) {
+        paused_ = true;
+        woken_ = std::move(woken);
         return ok();
     }
     if (Status done = hooks_.freeze(); done.has_error()) {
@@ -65,6 +71,8 @@ Status IdleFreezer::freeze() {
         return done;
     }
     frozen_ = true;
+    paused_ = true;
+    woken_ = std::move(woken);
     hooks_.changed(true);
     return ok();
 }

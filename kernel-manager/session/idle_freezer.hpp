@@ -73,9 +73,12 @@ class IdleFreezer {
     void note_use();
     /// Before anything is asked of what is inside.
     void wake();
-    /// Also what is in use, and where nothing is frozen for being idle. Until wake().
-    Status freeze();
+    /// Also what is in use, and where nothing is frozen for being idle. Until wake(), which calls
+    /// `woken` once, if it is not empty; the one of an earlier call is forgotten.
+    Status freeze(std::function<void()> woken);
     bool frozen() const { return frozen_; }
+    /// By freeze(), not for being idle.
+    bool paused() const { return paused_; }
     /// For good; what is frozen stays so.
     void stop();
 
@@ -89,6 +92,8 @@ class IdleFreezer {
     boost::asio::steady_timer timer_;
     bool armed_ = false;
     bool frozen_ = false;
+    bool paused_ = false;
+    std::function<void()> woken_;
     FreezeSituation::Time last_used_;
     std::optional<FreezeSituation::Time> looked_at_;
     std::optional<RestLook> before_;  // of the last look since the last use

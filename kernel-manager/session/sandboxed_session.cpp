@@ -128,6 +128,7 @@ SessionInfo SandboxedSession::info() const {
     }
     info.state = kernels_.main().state();
     info.frozen = freezer_.frozen();
+    info.paused = freezer_.paused();
     info.death = kernels_.main().death();
     info.limits = session_limits();
     if (setup_.proxy) {
@@ -193,7 +194,7 @@ json SandboxedSession::make_usage() {
         steady_clock::now());
 }
 
-Status SandboxedSession::freeze() {
+Status SandboxedSession::freeze(std::function<void()> woken) {
     if (closed_) {
         return Error(ErrorCode::kConflict, "freeze: the session has ended");
     }
@@ -203,7 +204,7 @@ Status SandboxedSession::freeze() {
             "freeze: this server cannot freeze sessions",
             "`cellkeep doctor` says what is missing.");
     }
-    return freezer_.freeze();
+    return freezer_.freeze(std::move(woken));
 }
 
 Result<sandbox::Usage> SandboxedSession::usage() const {
@@ -233,6 +234,14 @@ Result<std::shared_ptr<Execution>> SandboxedSession::begin(ExecutionRequest requ
         return Error(ErrorCode::kConflict, "execute: the session has ended");
     }
     return executions_.begin(std::move(request));
+}
+
+Result<std::vector<std::shared_ptr<Execution>>> SandboxedSession::begin_all(
+    std::vector<ExecutionRequest> requests) {
+    if (closed_) {
+        return Error(ErrorCode::kConflict, "execute: the session has ended");
+    }
+    return executions_.begin_all(std::move(requests));
 }
 
 Status SandboxedSession::interrupt_language(const std::string& language) {

@@ -96,6 +96,8 @@ class SandboxedSession final : public ManagedSession,
     }
     void set_connection_file(std::string path) override { connection_file_ = std::move(path); }
     Result<std::shared_ptr<Execution>> begin(ExecutionRequest request) override;
+    Result<std::vector<std::shared_ptr<Execution>>> begin_all(
+        std::vector<ExecutionRequest> requests) override;
     std::shared_ptr<Execution> find_execution(const std::string& id) const override {
         return executions_.find(id);
     }
@@ -124,7 +126,7 @@ class SandboxedSession final : public ManagedSession,
     Result<sandbox::Workspace> workspace() override;
     const Inputs& inputs() const override { return setup_.mounted; }
     Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
-    Status freeze() override;
+    Status freeze(std::function<void()> woken) override;
     void wake() override { freezer_.wake(); }
     Result<sandbox::Usage> usage() const override;
     void touch() override { life_.touch(); }

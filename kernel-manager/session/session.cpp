@@ -32,7 +32,12 @@ boost::asio::awaitable<Result<checkpoint::FileChanges>> Session::compare_files(
         ErrorCode::kNotFound, "against", "the session has no checkpoint " + against);
 }
 
-Status Session::freeze() {
+Result<std::vector<std::shared_ptr<Execution>>> Session::begin_all(
+    std::vector<ExecutionRequest> /*requests*/) {
+    return Error(ErrorCode::kUnavailable, "execute: this session takes one execution at a time");
+}
+
+Status Session::freeze(std::function<void()> /*woken*/) {
     return Error(ErrorCode::kUnavailable, "freeze: this session cannot be frozen");
 }
 

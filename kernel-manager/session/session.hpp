@@ -27,6 +27,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -84,6 +85,11 @@ class Session {
     /// run meanwhile. kInvalidArgument ("language: …") if that is not offered; kLimitExceeded
     /// ("language: …") beyond kSessionLanguagesMax.
     virtual Result<std::shared_ptr<Execution>> begin(ExecutionRequest request) = 0;
+    /// begin() of several that belong together: they follow one another, or the error of one is the
+    /// error of all and none of them runs. Those that were accepted before it are then remembered
+    /// as interrupted.
+    virtual Result<std::vector<std::shared_ptr<Execution>>> begin_all(
+        std::vector<ExecutionRequest> requests);
     /// begin() and the whole answer. Cancelling the coroutine does not cancel the run.
     boost::asio::awaitable<Result<ExecutionResult>> execute(ExecutionRequest request);
     /// Waiting, running, or finished and still remembered; else null.
@@ -163,10 +169,11 @@ class Session {
     }
 
     /// Stops every process inside, whatever it does, until a client asks something of what is
-    /// inside, or wake() is called. Returns before the last one stands still. kConflict: the
+    /// inside, or wake() is called: then `woken` is called once, unless it is empty or was given up
+    /// for that of a later call. Returns before the last process stands still. kConflict: the
     /// session has ended; kUnavailable: the host cannot do it, or the session's interpreter is just
     /// being started.
-    virtual Status freeze();
+    virtual Status freeze(std::function<void()> woken);
     /// What freeze() stopped goes on. Does nothing in a session that is not frozen.
     virtual void wake() {}
     /// What everything inside uses now. kConflict: the session has ended; else as

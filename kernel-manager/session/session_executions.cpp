@@ -33,16 +33,47 @@ std::optional<LimitRefusal> SessionExecutions::refusal() const {
 }
 
 Result<std::shared_ptr<Execution>> SessionExecutions::begin(ExecutionRequest request) {
+    BOOST_OUTCOME_TRY(const Accepted accepted, accept(std::move(request)));
+    start(accepted);
+    return accepted.execution;
+}
+
+Result<std::vector<std::shared_ptr<Execution>>> SessionExecutions::begin_all(
+    std::vector<ExecutionRequest> requests) {
+    std::vector<Accepted> all;
+    for (ExecutionRequest& request : requests) {
+        auto accepted = accept(std::move(request));
+        if (accepted.has_error()) {
+            for (const Accepted& one : all) {
+                if (!one.before) {
+                    // Ignored: it waits, for nothing was started since.
+                    (void)interrupt(one.execution->id());
+                }
+            }
+            return accepted.error();
+        }
+        all.push_back(std::move(accepted).value());
+    }
+    std::vector<std::shared_ptr<Execution>> executions;
+    for (const Accepted& one : all) {
+        start(one);
+        executions.push_back(one.execution);
+    }
+    return executions;
+}
+
+Result<SessionExecutions::Accepted> SessionExecutions::accept(ExecutionRequest request) {
     if (request.language.empty()) {
         request.language = kernels_.main().spec().language;
     }
     std::string digest = request.idempotency_key.empty() ? "" : digest_of(request);
     BOOST_OUTCOME_TRY(auto seen, book_.find_key(request.idempotency_key, digest));
     if (seen) {
-        return seen;
+        return Accepted{std::move(seen), true};
     }
     BOOST_OUTCOME_TRY(check(request));
-    return enqueue(std::move(request), std::move(digest));
+    BOOST_OUTCOME_TRY(auto execution, enqueue(std::move(request), std::move(digest)));
+    return Accepted{std::move(execution), false};
 }
 
 Status SessionExecutions::check(const ExecutionRequest& request) const {
@@ -130,13 +161,21 @@ Result<std::shared_ptr<Execution>> SessionExecutions::enqueue(
     ++accepted_;
     account_.accept_agent();
     book_.add(execution, request.idempotency_key, std::move(digest));
+    return execution;
+}
+
+void SessionExecutions::start(const Accepted& accepted) {
+    Execution& execution = *accepted.execution;
+    SupervisedKernel* kernel = kernels_.find(execution.order().language);
+    if (kernel == nullptr || accepted.before) {
+        return;
+    }
     on_accepted_();
     kernels_.launch_waiting();
-    kernel.dispatch();
-    if (execution->phase() == ExecutionPhase::kQueued) {
-        execution->mark_queued();
+    kernel->dispatch();
+    if (execution.phase() == ExecutionPhase::kQueued) {
+        execution.mark_queued();
     }
-    return execution;
 }
 
 Status SessionExecutions::interrupt(const std::string& id) {

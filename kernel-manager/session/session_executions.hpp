@@ -39,6 +39,9 @@ class SessionExecutions {
 
     /// Session::begin(), of a session that lives.
     Result<std::shared_ptr<Execution>> begin(ExecutionRequest request);
+    /// Session::begin_all().
+    Result<std::vector<std::shared_ptr<Execution>>> begin_all(
+        std::vector<ExecutionRequest> requests);
     std::shared_ptr<Execution> find(const std::string& id) const { return book_.find(id); }
     std::vector<std::shared_ptr<Execution>> list() const { return book_.list(); }
     /// Session::interrupt_execution().
@@ -53,7 +56,15 @@ class SessionExecutions {
  private:
     Status check(const ExecutionRequest& request) const;
     Status check_places(const std::vector<InputFile>& files) const;
+    /// Session::begin(), but that nothing runs before start().
+    struct Accepted {
+        std::shared_ptr<Execution> execution;
+        bool before = false;  // by an earlier request with the same key
+    };
+    Result<Accepted> accept(ExecutionRequest request);
     Result<std::shared_ptr<Execution>> enqueue(ExecutionRequest request, std::string digest);
+    /// What was accepted runs as soon as it can.
+    void start(const Accepted& accepted);
     std::shared_ptr<TrackedExecution> make(ExecutionRequest& request, const std::string& id) const;
 
     boost::asio::io_context& io_;

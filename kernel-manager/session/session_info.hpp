@@ -45,6 +45,7 @@ struct SessionInfo {
     std::shared_ptr<const std::vector<NotOffered>> not_offered;
     KernelState state = KernelState::kStarting;
     bool frozen = false;         // its processes stand still until they are needed
+    bool paused = false;         // a client asked for that (Session::freeze())
     std::optional<Death> death;  // of the last kernel in its own language, if it is dead
     SessionLimits limits;
     egress::NetworkPolicy network;

@@ -32,22 +32,31 @@ Result<NameInDirectory> find_parent(int workspace, const std::string& path) {
 
 }  // namespace
 
-Status rename(const Workspace& workspace, const std::string& from, const std::string& to) {
+Status rename(
+    const Workspace& workspace, const std::string& from, const std::string& to, Taken taken) {
     if (from.empty() || to.empty()) {
         return Error(ErrorCode::kInvalidArgument, "rename: the workspace itself stays");
     }
     const GuestIdentity identity(workspace.file_uid(), workspace.file_gid());
     BOOST_OUTCOME_TRY(const auto source, find_parent(workspace.directory_fd(), from));
     BOOST_OUTCOME_TRY(const auto target, find_parent(workspace.directory_fd(), to));
+    if (taken == Taken::kReplaced) {
+        BOOST_OUTCOME_TRY(check_no_mount(target.directory.get(), target.name));
+    }
     const int renamed = ::renameat2(
         source.directory.get(),
         source.name.c_str(),
         target.directory.get(),
         target.name.c_str(),
-        RENAME_NOREPLACE);
+        taken == Taken::kReplaced ? 0U : static_cast<unsigned>(RENAME_NOREPLACE));
     if (renamed < 0 && errno == EINVAL) {  // a directory into itself (rename(2))
         return Error(
             ErrorCode::kInvalidArgument, "rename(" + from + "): " + to + " is inside of it");
+    }
+    if (renamed < 0 && errno == ENOTDIR) {
+        return Error(
+            ErrorCode::kConflict,
+            "rename(" + from + "): a directory does not take the place of the file " + to);
     }
     if (renamed < 0) {
         return workspace_failure(errno, "rename", errno == EEXIST ? to : from);

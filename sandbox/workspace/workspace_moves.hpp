@@ -13,10 +13,19 @@
 
 namespace cellkeep::sandbox {
 
+/// What becomes of a file that has the new path already.
+enum class Taken { kRefused, kReplaced };
+
 /// Gives a file or a directory another path. Paths are parse_workspace_path's. kNotFound if the
 /// file or the directory of its new path is missing, kConflict if the new path is taken,
-/// kInvalidArgument for the workspace itself and for a directory that would move into itself.
-Status rename(const Workspace& workspace, const std::string& from, const std::string& to);
+/// kInvalidArgument for the workspace itself and for a directory that would move into itself. With
+/// kReplaced, what is no directory takes the place of what is none, in one step: after an error
+/// both are there as before.
+Status rename(
+    const Workspace& workspace,
+    const std::string& from,
+    const std::string& to,
+    Taken taken = Taken::kRefused);
 
 /// A regular file to which bytes are added at its end. kNotFound; kInvalidArgument if it is not a
 /// regular file or a symbolic link is in the way.

@@ -155,7 +155,7 @@ Offer ControlRoutes::offer() const {
 }
 
 State ControlRoutes::state_of(const session::Session& session) const {
-    return book_.is_paused(session) ? State::kPaused : State::kRunning;
+    return SandboxBook::is_paused(session) ? State::kPaused : State::kRunning;
 }
 
 http::Response ControlRoutes::created(
@@ -224,7 +224,7 @@ ControlRoutes::Answer ControlRoutes::create_new(
     const std::string& id = made.value()->id();
     idempotency_.finish(key, id);
     book_.keep(id, std::move(order.record));
-    book_.set_end(id, order.timeout);
+    book_.set_end(*made.value(), order.timeout);
     co_return created(request, *made.value());
 }
 
@@ -302,7 +302,7 @@ ControlRoutes::Answer ControlRoutes::set_timeout(http::Request& request, Session
         co_return http::to_response(http::make_problem(400, "\"timeout\" is required."));
     }
     session->touch();
-    book_.set_end(session->id(), *timeout.value());
+    book_.set_end(*session, *timeout.value());
     co_return http::make_empty(204);
 }
 
@@ -327,12 +327,12 @@ ControlRoutes::Answer ControlRoutes::connect(http::Request& request, Session ses
         co_return refuse(timeout.error());
     }
     session->touch();
-    const bool resumed = book_.resume(*session);
+    const bool resumed = SandboxBook::resume(*session);
     const SandboxRecord known = book_.record(session->id());
     const auto wanted = SandboxRecord::Clock::now() + timeout.value().value_or(kTimeoutDefault);
     // It prolongs a sandbox's life and never shortens it. A session without an end keeps none.
     if (resumed || (known.ends_at && *known.ends_at < wanted)) {
-        book_.set_end(session->id(), timeout.value().value_or(kTimeoutDefault));
+        book_.set_end(*session, timeout.value().value_or(kTimeoutDefault));
     }
     http::Response response = created(request, *session);
     response.status = resumed ? 201 : 200;

@@ -43,8 +43,12 @@ SandboxRecord SandboxBook::record(const std::string& session_id) const {
     return found == records_.end() ? SandboxRecord{} : found->second;
 }
 
-void SandboxBook::set_end(const std::string& session_id, std::chrono::seconds timeout) {
-    records_[session_id].ends_at = Clock::now() + timeout;
+void SandboxBook::set_end(const session::Session& session, std::chrono::seconds timeout) {
+    SandboxRecord& record = records_[session.id()];
+    record.lives = timeout;
+    if (!is_paused(session)) {
+        record.ends_at = Clock::now() + timeout;
+    }
     set_alarm();
 }
 
@@ -52,26 +56,27 @@ Status SandboxBook::pause(session::Session& session) {
     if (is_paused(session)) {
         return Error(ErrorCode::kConflict, "The sandbox is paused already.");
     }
-    BOOST_OUTCOME_TRY(session.freeze());
-    SandboxRecord& record = records_[session.id()];
-    record.paused = true;
-    // Paused time does not count; a client that resumes it says how long it lives from then on.
-    record.ends_at.reset();
+    const std::string& id = session.id();
+    BOOST_OUTCOME_TRY(session.freeze([this, id] { on_woken(id); }));
+    // Paused time does not count.
+    records_[id].ends_at.reset();
+    set_alarm();
     return ok();
+}
+
+void SandboxBook::on_woken(const std::string& session_id) {
+    const auto found = records_.find(session_id);
+    if (found == records_.end() || found->second.lives.count() == 0) {
+        return;
+    }
+    found->second.ends_at = Clock::now() + found->second.lives;
+    set_alarm();
 }
 
 bool SandboxBook::resume(session::Session& session) {
     const bool paused = is_paused(session);
-    if (const auto found = records_.find(session.id()); found != records_.end()) {
-        found->second.paused = false;
-    }
     session.wake();
     return paused;
-}
-
-bool SandboxBook::is_paused(const session::Session& session) const {
-    const auto found = records_.find(session.id());
-    return found != records_.end() && found->second.paused && session.info().frozen;
 }
 
 void SandboxBook::set_alarm() {

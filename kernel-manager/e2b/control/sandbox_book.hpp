@@ -28,10 +28,11 @@ struct SandboxRecord {
     using Clock = std::chrono::steady_clock;
 
     std::string template_id;
-    std::optional<Clock::time_point> ends_at;  // none: only the session's own limits end it
-    bool pause_at_end = false;                 // else it is removed
-    bool resume_on_use = false;                // else a paused one is not there for requests
-    bool paused = false;                       // a client did it, or its end
+    /// None: only the session's own limits end it, or it is paused.
+    std::optional<Clock::time_point> ends_at;
+    std::chrono::seconds lives{0};  // from when it wakes on; 0: it has no end
+    bool pause_at_end = false;      // else it is removed
+    bool resume_on_use = false;     // else a paused one is not there for requests
     /// CPU time at the last look, for the share of the time between two looks.
     std::chrono::microseconds cpu_seen{0};
     Clock::time_point looked_at;
@@ -62,16 +63,18 @@ class SandboxBook : public session::SessionListener {
     SandboxRecord record(const std::string& session_id) const;
     SandboxRecord& record_of(const std::string& session_id) { return records_[session_id]; }
 
-    /// From now.
-    void set_end(const std::string& session_id, std::chrono::seconds timeout);
+    /// From now; of one that is paused, from when it wakes.
+    void set_end(const session::Session& session, std::chrono::seconds timeout);
     /// Stops everything inside. kConflict if it is paused already; as Session::freeze().
     Status pause(session::Session& session);
-    /// A paused one goes on. Returns whether it was paused.
-    bool resume(session::Session& session);
-    /// A client's pause lasts until any front end asks something of the session.
-    bool is_paused(const session::Session& session) const;
+    /// A paused one goes on, for as long as it was made for. Returns whether it was paused.
+    static bool resume(session::Session& session);
+    /// A client has paused it, or its end. That lasts until any front end asks something of what is
+    /// inside.
+    static bool is_paused(const session::Session& session) { return session.info().paused; }
 
  private:
+    void on_woken(const std::string& session_id);
     void set_alarm();
     void end_due();
     void end_one(const std::string& session_id);

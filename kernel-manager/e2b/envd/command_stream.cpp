@@ -31,6 +31,26 @@ struct CommandDeadline {
     std::shared_ptr<void> news;
 };
 
+/// A sandbox that is paused is not woken for it: the deadline waits until others wake it.
+void kill_when_due(
+    const std::shared_ptr<CommandDeadline>& deadline,
+    const std::weak_ptr<session::Session>& session,
+    const std::string& id) {
+    deadline->timer.async_wait([deadline, session, id](const boost::system::error_code& cancelled) {
+        const auto alive = session.lock();
+        if (cancelled || alive == nullptr || alive->commands() == nullptr) {
+            return;
+        }
+        if (alive->info().paused) {
+            deadline->timer.expires_after(kPausedLook);
+            kill_when_due(deadline, session, id);
+            return;
+        }
+        // Ignored: it may have ended meanwhile.
+        (void)alive->commands()->signal(id, SIGKILL);
+    });
+}
+
 struct CommandView {
     std::shared_ptr<Command> command;
     std::uint64_t after = 0;
@@ -135,14 +155,7 @@ void limit_command(
             }
         });
     deadline->timer.expires_after(*time);
-    deadline->timer.async_wait([deadline, session = std::weak_ptr(session), id = command->id()](
-                                   const boost::system::error_code& cancelled) {
-        const auto alive = session.lock();
-        if (!cancelled && alive != nullptr && alive->commands() != nullptr) {
-            // Ignored: it may have ended meanwhile.
-            (void)alive->commands()->signal(id, SIGKILL);
-        }
-    });
+    kill_when_due(deadline, session, command->id());
 }
 
 }  // namespace cellkeep::e2b

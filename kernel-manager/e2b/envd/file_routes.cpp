@@ -10,7 +10,6 @@
 #include "kernel-manager/http/message/range.hpp"
 #include "protocol/limits.hpp"
 
-#include <chrono>
 #include <utility>
 
 namespace cellkeep::e2b {
@@ -18,20 +17,6 @@ namespace cellkeep::e2b {
 namespace {
 
 using Answer = boost::asio::awaitable<http::Response>;
-
-/// A signed address whose time is over; the wrong ones were refused before.
-std::optional<http::Response> refuse_expired(
-    const http::Request& request, const session::Session& session, const SandboxTokens& tokens) {
-    const auto use = signed_use_of(request);
-    const bool expired =
-        use && tokens.check(session.id(), *use, std::chrono::system_clock::now()) ==
-                   SandboxTokens::Verdict::kExpired;
-    if (!expired || request.headers.find("X-Access-Token") != nullptr) {
-        return std::nullopt;
-    }
-    // The clients' own tests look for these words.
-    return http::to_response(http::make_problem(401, "signature is already expired"));
-}
 
 http::Response file_answer(
     const http::Request& request, const GuestPath& path, sandbox::Workspace::OpenedFile file) {
@@ -107,27 +92,17 @@ Answer usage(http::Request& /*request*/, RpcSession session) {
 
 }  // namespace
 
-void add_envd_files(http::Router& router, const SandboxDoor& door, const SandboxTokens& tokens) {
+void add_envd_files(http::Router& router, const SandboxDoor& door) {
     using http::Access;
-    const auto guarded = [&door, &tokens](SandboxDoor::SandboxHandler handler) {
-        return door.with_session(
-            [&tokens, handler = std::move(handler)](
-                http::Request& request, RpcSession session) -> Answer {
-                if (auto refused = refuse_expired(request, *session, tokens)) {
-                    co_return std::move(*refused);
-                }
-                http::Response answer = co_await handler(request, std::move(session));
-                co_return answer;
-            });
-    };
     router.add(
         {Access::kRead,
          "GET",
          rpc_pattern("files"),
-         guarded([](http::Request& request, RpcSession session) -> Answer {
+         door.with_session([](http::Request& request, RpcSession session) -> Answer {
              co_return download(request, *session);
          })});
-    http::Route upload(Access::kChange, "POST", rpc_pattern("files"), guarded(take_upload));
+    http::Route upload(
+        Access::kChange, "POST", rpc_pattern("files"), door.with_session(take_upload));
     upload.body_mode = http::BodyMode::kStreamed;
     upload.body_bytes_max = limits::kUploadBytesMax;
     router.add(std::move(upload));

@@ -8,7 +8,7 @@
 
 namespace cellkeep::e2b {
 
-/// Both must outlive the router.
-void add_envd_files(http::Router& router, const SandboxDoor& door, const SandboxTokens& tokens);
+/// door must outlive the router.
+void add_envd_files(http::Router& router, const SandboxDoor& door);
 
 }  // namespace cellkeep::e2b

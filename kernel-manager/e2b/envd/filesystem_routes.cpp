@@ -79,10 +79,9 @@ RpcCoroutine move(RpcSession session, nlohmann::json request) {
     }
     const auto there = workspace.state(to.inside);
     const bool replaces = there.has_value() && there.value().kind != sandbox::EntryKind::kDirectory;
-    if (replaces && from.inside != to.inside) {
-        BOOST_OUTCOME_CO_TRY(workspace.remove(to.inside));
-    }
-    BOOST_OUTCOME_CO_TRY(sandbox::rename(workspace, from.inside, to.inside));
+    // The rename itself replaces: if it fails, the file that was there stays.
+    const auto taken = replaces ? sandbox::Taken::kReplaced : sandbox::Taken::kRefused;
+    BOOST_OUTCOME_CO_TRY(sandbox::rename(workspace, from.inside, to.inside, taken));
     BOOST_OUTCOME_CO_TRY(auto entry, entry_info(workspace, to.inside, to.shown));
     co_return nlohmann::json{{"entry", std::move(entry)}};
 }
@@ -141,6 +140,43 @@ struct Level {
     std::int64_t depth = 0;
 };
 
+/// What a listing has found so far, and what it still has to look into.
+struct Listed {
+    std::deque<Level> waiting;
+    nlohmann::json entries = nlohmann::json::array();
+};
+
+/// Other work has its turn every kSliceEntries.
+boost::asio::awaitable<Status> describe(
+    session::Session& session,
+    const Level& level,
+    const std::vector<sandbox::Entry>& found,
+    Listed& all) {
+    std::size_t described = 0;
+    for (const sandbox::Entry& entry : found) {
+        if (++described % kSliceEntries == 0) {
+            co_await next_turn();
+        }
+        if (all.entries.size() >= kListedEntriesMax) {
+            co_return Error(
+                ErrorCode::kLimitExceeded,
+                "there are more than " + std::to_string(kListedEntriesMax) +
+                    " entries: list a smaller depth");
+        }
+        // Asked for anew: the session may have ended meanwhile.
+        BOOST_OUTCOME_CO_TRY(const auto workspace, session.workspace());
+        const std::string shown = join_path(level.path.shown, name_of(entry.path));
+        auto info = entry_info(workspace, entry.path, shown);
+        if (info.has_value()) {
+            all.entries.push_back(std::move(info).value());
+        }
+        if (entry.kind == sandbox::EntryKind::kDirectory && level.depth > 1) {
+            all.waiting.push_back({{shown, entry.path}, level.depth - 1});
+        }
+    }
+    co_return ok();
+}
+
 /// A directory first, then what is in it.
 RpcCoroutine list(RpcSession session, nlohmann::json request) {
     BOOST_OUTCOME_CO_TRY(const GuestPath path, asked_path(request));
@@ -149,12 +185,11 @@ RpcCoroutine list(RpcSession session, nlohmann::json request) {
     if (!fields.good()) {
         co_return fields.error();
     }
-    std::deque<Level> waiting{{path, std::max<std::int64_t>(depth, 1)}};
-    nlohmann::json entries = nlohmann::json::array();
-    while (!waiting.empty()) {
-        const Level level = std::move(waiting.front());
-        waiting.pop_front();
-        // Asked for anew: the session may have ended meanwhile.
+    Listed all;
+    all.waiting.push_back({path, std::max<std::int64_t>(depth, 1)});
+    while (!all.waiting.empty()) {
+        const Level level = std::move(all.waiting.front());
+        all.waiting.pop_front();
         BOOST_OUTCOME_CO_TRY(const auto workspace, session->workspace());
         auto found = co_await read_directory(workspace, level.path);
         if (found.has_error()) {
@@ -163,25 +198,13 @@ RpcCoroutine list(RpcSession session, nlohmann::json request) {
             }
             continue;  // it went meanwhile
         }
-        for (const sandbox::Entry& entry : found.value()) {
-            if (entries.size() >= kListedEntriesMax) {
-                co_return Error(
-                    ErrorCode::kLimitExceeded,
-                    "there are more than " + std::to_string(kListedEntriesMax) +
-                        " entries: list a smaller depth");
-            }
-            const std::string shown = join_path(level.path.shown, name_of(entry.path));
-            auto info = entry_info(workspace, entry.path, shown);
-            if (info.has_value()) {
-                entries.push_back(std::move(info).value());
-            }
-            if (entry.kind == sandbox::EntryKind::kDirectory && level.depth > 1) {
-                waiting.push_back({{shown, entry.path}, level.depth - 1});
-            }
+        Status described = co_await describe(*session, level, found.value(), all);
+        if (described.has_error()) {
+            co_return described.error();
         }
         co_await next_turn();
     }
-    co_return nlohmann::json{{"entries", std::move(entries)}};
+    co_return nlohmann::json{{"entries", std::move(all.entries)}};
 }
 
 RpcCoroutine no_watch(RpcSession /*session*/, nlohmann::json /*request*/) {

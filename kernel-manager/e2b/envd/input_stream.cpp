@@ -3,10 +3,12 @@
 
 #include "kernel-manager/e2b/envd/command_stream.hpp"
 #include "kernel-manager/e2b/envd/process_order.hpp"
+#include "kernel-manager/e2b/limits.hpp"
 #include "kernel-manager/e2b/wire/connect_stream.hpp"
 #include "kernel-manager/e2b/wire/fields.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/process/paced_input.hpp"
+#include "protocol/limits.hpp"
 
 #include <optional>
 #include <string>
@@ -86,8 +88,22 @@ asio::awaitable<Status> pass_on(ConnectReader& reader, InputTarget& target) {
     }
 }
 
+/// Counts the message that is under way before more of it is kept.
+asio::awaitable<Status> hold_rest(http::BodyStream& body, const ConnectReader& reader) {
+    const std::size_t bytes = reader.awaited();
+    if (bytes <= limits::kArrivalFreeBytesMax) {
+        body.let_go();
+        co_return ok();
+    }
+    const bool granted = co_await body.hold(bytes);
+    co_return granted ? Status(ok())
+                      : Status(Error(
+                            ErrorCode::kLimitExceeded,
+                            "too many bytes of this client's are arriving; send again later"));
+}
+
 asio::awaitable<Status> read_stream(http::BodyStream& body, RpcSession session) {
-    ConnectReader reader;
+    ConnectReader reader(kInputMessageBytesMax);
     InputTarget target(std::move(session));
     while (true) {
         const auto piece = co_await body.read();
@@ -106,6 +122,10 @@ asio::awaitable<Status> read_stream(http::BodyStream& body, RpcSession session) 
         Status passed = co_await pass_on(reader, target);
         if (passed.has_error()) {
             co_return passed;
+        }
+        Status held = co_await hold_rest(body, reader);
+        if (held.has_error()) {
+            co_return held;
         }
     }
 }

@@ -190,6 +190,7 @@ void add_process_rpcs(http::Router& router, const SandboxDoor& door) {
     http::Route input = add("StreamInput", take_input_stream);
     input.body_mode = http::BodyMode::kStreamed;
     input.body_bytes_max = UINT64_MAX;  // each message has its own bound
+    input.body_silence_max = kInputSilenceMax;
     router.add(std::move(input));
 }
 

@@ -25,6 +25,10 @@ Context default_context(const std::string& language) {
     return {language, language, language, std::string(kHome)};
 }
 
+std::string interpreter_of(const std::string& language, unsigned number) {
+    return language + ":" + std::to_string(number);
+}
+
 bool has_id(const Context& context, const std::string& id) {
     return context.id == id;
 }
@@ -95,7 +99,7 @@ Result<Contexts::Made> Contexts::make(
         unsigned& last = own.last[language];
         last = std::max(last, 1U) + 1;
         made.context.language = language;
-        made.context.interpreter = language + ":" + std::to_string(last);
+        made.context.interpreter = interpreter_of(language, last);
     }
     // The same interpreter has another name each time.
     unsigned& named = own.last[""];
@@ -103,6 +107,29 @@ Result<Contexts::Made> Contexts::make(
     made.context.directory = std::move(directory);
     own.contexts.push_back(made.context);
     return made;
+}
+
+void Contexts::take_back(const std::string& session_id, const Made& made) {
+    const auto found = made_.find(session_id);
+    if (found == made_.end()) {
+        return;  // the session has ended meanwhile
+    }
+    Own& own = found->second;
+    const Context& context = made.context;
+    const auto gone = std::erase_if(
+        own.contexts, [&context](const Context& one) { return has_id(one, context.id); });
+    if (gone == 0) {
+        return;  // a client has removed it meanwhile
+    }
+    if (made.reused) {
+        own.removed.push_back(context);
+        return;
+    }
+    // Numbers have an end: the last one is given again.
+    unsigned& last = own.last[context.language];
+    if (context.interpreter == interpreter_of(context.language, last)) {
+        --last;
+    }
 }
 
 Result<Context> Contexts::remove(const session::SessionInfo& info, const std::string& id) {

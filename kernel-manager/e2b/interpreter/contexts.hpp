@@ -41,6 +41,9 @@ class Contexts {
     };
     Result<Made> make(
         const std::string& session_id, const std::string& language, std::string directory);
+    /// One that has just been made and could not begin. A new interpreter of it was never started,
+    /// and is forgotten; one that was used before can be used again.
+    void take_back(const std::string& session_id, const Made& made);
     /// kNotFound. Those that are there from the start cannot be removed: kConflict.
     Result<Context> remove(const session::SessionInfo& info, const std::string& id);
     void forget(const std::string& session_id) { made_.erase(session_id); }

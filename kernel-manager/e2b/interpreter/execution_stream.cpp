@@ -3,12 +3,17 @@
 
 #include "kernel-manager/e2b/interpreter/result_line.hpp"
 #include "kernel-manager/e2b/limits.hpp"
+#include "kernel-manager/http/message/text_reading.hpp"
 #include "protocol/support/await.hpp"
+#include "protocol/support/run_elsewhere.hpp"
 
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -67,11 +72,31 @@ std::string last_lines(const session::ExecutionResult& result, bool told_error) 
     return text + end_line();
 }
 
+using EventLine = std::optional<protocol::TextPieces>;
+
+/// Large results are looked into by the thread; what a stream says is only passed on.
+asio::awaitable<EventLine> read_line(
+    WorkThread* thread, std::shared_ptr<const session::ExecutionEvent> event, std::int64_t time) {
+    const bool passed_on = event->type == "stdout" || event->type == "stderr";
+    const bool is_short = event->data.size() <= http::kTextReadAtOnceBytesMax;
+    if (thread == nullptr || passed_on || is_short) {
+        co_return event_line(*event, time);
+    }
+    const auto executor = co_await asio::this_coro::executor;
+    auto& io = static_cast<asio::io_context&>(executor.context());
+    std::function<std::optional<EventLine>()> slice = [event, time] {
+        return std::optional<EventLine>(std::in_place, event_line(*event, time));
+    };
+    EventLine line = co_await run_elsewhere<EventLine>(io, *thread, std::move(slice));
+    co_return line;
+}
+
 /// The lines of the next event; empty: there is none.
-protocol::TextPieces take_lines(const Execution& execution, Progress& progress) {
+asio::awaitable<protocol::TextPieces> take_lines(
+    const Execution& execution, Progress& progress, WorkThread* thread) {
     const session::EventJournal::Next next = execution.events().after(progress.after);
     if (!next.event) {
-        return {};
+        co_return protocol::TextPieces();
     }
     const std::int64_t now = nanoseconds_now();
     protocol::TextSplicer text;
@@ -83,10 +108,10 @@ protocol::TextPieces take_lines(const Execution& execution, Progress& progress) 
     progress.finished = next.event->type == "finished";
     if (progress.finished) {
         text.add(last_lines(*execution.result(), progress.told_error));
-    } else if (const auto line = event_line(*next.event, now)) {
+    } else if (const auto line = co_await read_line(thread, next.event, now)) {
         text.add(*line);
     }
-    return text.finish();
+    co_return text.finish();
 }
 
 asio::awaitable<Status> write_all_of(http::BodyWriter& writer, protocol::TextPieces text) {
@@ -99,7 +124,8 @@ asio::awaitable<Status> write_all_of(http::BodyWriter& writer, protocol::TextPie
     co_return status;
 }
 
-asio::awaitable<Status> write_run(http::BodyWriter& writer, std::shared_ptr<RunHold> run) {
+asio::awaitable<Status> write_run(
+    http::BodyWriter& writer, std::shared_ptr<RunHold> run, WorkThread* thread) {
     const auto timer = std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor);
     const auto news = run->execution().subscribe([timer] { timer->cancel(); });
     writer.watch([timer] { timer->cancel(); });
@@ -107,7 +133,7 @@ asio::awaitable<Status> write_run(http::BodyWriter& writer, std::shared_ptr<RunH
     Progress progress;
     while (status.has_value() && !progress.finished && !writer.gone()) {
         const std::uint64_t before = progress.after;
-        protocol::TextPieces lines = take_lines(run->execution(), progress);
+        protocol::TextPieces lines = co_await take_lines(run->execution(), progress, thread);
         if (progress.after != before) {
             status = co_await write_all_of(writer, std::move(lines));
             continue;
@@ -129,14 +155,17 @@ asio::awaitable<Status> write_run(http::BodyWriter& writer, std::shared_ptr<RunH
 }  // namespace
 
 http::Response execution_answer(
-    std::shared_ptr<session::Session> session, std::shared_ptr<Execution> execution) {
+    std::shared_ptr<session::Session> session,
+    std::shared_ptr<Execution> execution,
+    WorkThread* work_thread) {
     auto run = std::make_shared<RunHold>(std::move(session), std::move(execution));
     http::Response response;
     response.headers.add("Content-Type", "application/json");
     // Proxies that gather answers before they pass them on are asked not to.
     response.headers.add("X-Accel-Buffering", "no");
-    response.body = http::StreamBody{
-        [run = std::move(run)](http::BodyWriter& writer) { return write_run(writer, run); }};
+    response.body = http::StreamBody{[run = std::move(run), work_thread](http::BodyWriter& writer) {
+        return write_run(writer, run, work_thread);
+    }};
     return response;
 }
 

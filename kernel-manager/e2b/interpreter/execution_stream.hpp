@@ -7,12 +7,17 @@
 #include "kernel-manager/execution/running_execution.hpp"
 #include "kernel-manager/http/message/response.hpp"
 #include "kernel-manager/session/session.hpp"
+#include "protocol/support/work_thread.hpp"
 
 #include <memory>
 
 namespace cellkeep::e2b {
 
+/// work_thread: there as long as the server; makes the lines of large results. Null: they are made
+/// at once.
 http::Response execution_answer(
-    std::shared_ptr<session::Session> session, std::shared_ptr<session::Execution> execution);
+    std::shared_ptr<session::Session> session,
+    std::shared_ptr<session::Execution> execution,
+    WorkThread* work_thread);
 
 }  // namespace cellkeep::e2b

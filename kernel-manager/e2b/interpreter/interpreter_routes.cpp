@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::e2b {
 
@@ -111,11 +112,13 @@ Result<std::shared_ptr<session::Execution>> begin_run(
             ErrorCode::kInvalidArgument,
             "\"env_vars\" cannot be set for code in " + context.language + ".");
     }
-    BOOST_OUTCOME_TRY(session.begin(quiet(std::move(around->before), context)));
-    auto run = session.begin(std::move(request));
-    // Ignored: a queue that is full may refuse it, and then has refused the code before it.
-    (void)session.begin(quiet(std::move(around->after), context)).has_value();
-    return run;
+    // All three or none: what sets the variables never stays without what takes them back.
+    std::vector<session::ExecutionRequest> all;
+    all.push_back(quiet(std::move(around->before), context));
+    all.push_back(std::move(request));
+    all.push_back(quiet(std::move(around->after), context));
+    BOOST_OUTCOME_TRY(const auto begun, session.begin_all(std::move(all)));
+    return begun[1];
 }
 
 }  // namespace
@@ -178,7 +181,7 @@ InterpreterRoutes::Answer InterpreterRoutes::execute(http::Request& request, Ses
     if (run.has_error()) {
         co_return refuse_run(run.error());
     }
-    co_return execution_answer(std::move(session), std::move(run).value());
+    co_return execution_answer(std::move(session), std::move(run).value(), request.work_thread);
 }
 
 InterpreterRoutes::Answer InterpreterRoutes::list(http::Request& /*request*/, Session session) {
@@ -209,6 +212,7 @@ InterpreterRoutes::Answer InterpreterRoutes::create(http::Request& request, Sess
     if (made.value().reused) {
         const Status fresh = co_await session->restart_language(context.interpreter);
         if (fresh.has_error()) {
+            contexts_.take_back(info.id, made.value());
             co_return refuse_run(fresh.error());
         }
     }
@@ -216,8 +220,7 @@ InterpreterRoutes::Answer InterpreterRoutes::create(http::Request& request, Sess
     auto code = change_directory(context.language, directory);
     auto begun = session->begin(quiet(std::move(code).value_or(""), context));
     if (begun.has_error()) {
-        // Ignored: it has just been made.
-        (void)contexts_.remove(info, context.id).has_value();
+        contexts_.take_back(info.id, made.value());
         co_return refuse_run(begun.error());
     }
     co_return http::make_json(200, to_json(context));

@@ -74,9 +74,13 @@ std::string result_line(const session::ExecutionEvent& event) {
         {"type", "result"},
         {"is_main_result", event.type == "result"},
         {"extra", nlohmann::json::object()}};
-    const auto content = event.data.size() > kResultBytesMax
-                             ? Result<nlohmann::json>(Error(ErrorCode::kLimitExceeded, "result"))
-                             : protocol::parse_json_object(event.data.join(), "result");
+    using protocol::RepeatedKeys;
+    auto content =
+        event.data.size() > kResultBytesMax
+            ? Result<nlohmann::json>(Error(ErrorCode::kLimitExceeded, "result"))
+            : protocol::parse_json(
+                  event.data.join(), "result", RepeatedKeys::kLastCounts, kResultValuesMax);
+    // Anything but an object contains nothing.
     if (content.has_error() || !content.value().contains("data")) {
         line["text"] =
             "[cellkeep: a result of " + std::to_string(event.data.size()) + " bytes is not shown]";
@@ -84,10 +88,10 @@ std::string result_line(const session::ExecutionEvent& event) {
     }
     for (const auto& [type, value] : content.value().at("data").items()) {
         if (const char* member = member_of(type)) {
-            line[member] =
-                type == "application/json" || type.starts_with("e2b/") ? value : joined(value);
+            const bool is_value = type == "application/json" || type.starts_with("e2b/");
+            line[member] = is_value ? std::move(value) : joined(std::move(value));
         } else {
-            line["extra"][type] = value;
+            line["extra"][type] = std::move(value);
         }
     }
     if (line.contains("text")) {

@@ -22,19 +22,16 @@ std::string literal(const nlohmann::json& value) {
     return protocol::dump_json(value);
 }
 
+/// Within functions: no name of the client's is touched. Each is an expression that is None.
 VariablesCode of_python(const std::string& values) {
-    // An `if` shows no result, and nothing but the names of modules is looked up by name.
-    const std::string modules =
-        "import_ = __import__; os_ = import_('os').environ; sys_ = import_('sys')";
-    const std::string clean = "del import_, os_, sys_, new_";
+    const std::string modules = "(__import__('os').environ, vars(__import__('sys'))";
     return {
-        modules + "; new_ = " + values +
-            "; sys_._cellkeep_env = {k: os_.get(k) for k in new_}; os_.update(new_); " + clean,
-        modules +
-            "; new_ = getattr(sys_, '_cellkeep_env', {}); "
-            "[os_.pop(k, None) if v is None else os_.__setitem__(k, v) for k, v in "
-            "new_.items()]; " +
-            clean};
+        "(lambda env, own, new: (own.update(_cellkeep_env={k: env.get(k) for k in new}), "
+        "env.update(new), None)[2])" +
+            modules + ", " + values + ")",
+        "(lambda env, own: ([env.pop(k, None) if v is None else env.__setitem__(k, v) "
+        "for k, v in own.pop('_cellkeep_env', {}).items()], None)[1])" +
+            modules + ")"};
 }
 
 VariablesCode of_javascript(const std::string& values) {
@@ -46,11 +43,18 @@ VariablesCode of_javascript(const std::string& values) {
         "delete process.env[k]; else process.env[k] = v; }"};
 }
 
+/// Keeps the value and whether it is exported (${NAME@a}), and puts both back. What was kept says
+/// that the code before has run: without it nothing is put back.
 VariablesCode of_bash(const std::map<std::string, std::string>& variables) {
     VariablesCode code;
     for (const auto& [name, value] : variables) {
-        code.before += "export " + name + "=" + shell_quoted(value) + "\n";
-        code.after += "unset " + name + "\n";
+        const std::string old = "__cellkeep_old_" + name;
+        const std::string had = "__cellkeep_had_" + name;
+        code.before += old + "=\"${" + name + "-}\"; " + had + "=\"${" + name + "+${" + name +
+                       "@a}+}\"; export " + name + "=" + shell_quoted(value) + "\n";
+        code.after += "case \"${" + had + "-none}\" in none) ;; '') unset " + name +
+                      " ;; *x*) export " + name + "=\"$" + old + "\" ;; *) " + name + "=\"$" + old +
+                      "\"; export -n " + name + " ;; esac; unset " + old + " " + had + "\n";
     }
     return code;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/e2b/wire/connect_stream.hpp"
 
-#include "kernel-manager/e2b/limits.hpp"
 #include "protocol/json.hpp"
 
 #include <cstdint>
@@ -48,10 +47,11 @@ std::string frame_end(std::string_view code, std::string_view message) {
 }
 
 Status ConnectReader::check_head() const {
-    if (buffer_.empty()) {
+    const std::string_view text = rest();
+    if (text.empty()) {
         return ok();
     }
-    const auto flags = static_cast<unsigned char>(buffer_.front());
+    const auto flags = static_cast<unsigned char>(text.front());
     if (ended_) {
         return Error(ErrorCode::kProtocol, "there is a message after the end of the stream");
     }
@@ -60,28 +60,34 @@ Status ConnectReader::check_head() const {
             ErrorCode::kProtocol,
             "a message has flags that are not known here; send it without compression");
     }
-    if (buffer_.size() >= kHeadBytes && announced(buffer_) > kMessageBytesMax) {
+    if (text.size() >= kHeadBytes && announced(text) > message_bytes_max_) {
         return Error(
             ErrorCode::kLimitExceeded,
-            "a message is longer than " + std::to_string(kMessageBytesMax) + " bytes");
+            "a message is longer than " + std::to_string(message_bytes_max_) + " bytes");
     }
     return ok();
 }
 
 Status ConnectReader::append(std::string_view bytes) {
+    buffer_.erase(0, std::exchange(taken_, 0));
     buffer_ += bytes;
     return check_head();
 }
 
+std::size_t ConnectReader::awaited() const {
+    const std::string_view text = rest();
+    return text.size() < kHeadBytes ? text.size() : kHeadBytes + announced(text);
+}
+
 Result<std::optional<nlohmann::json>> ConnectReader::next() {
     BOOST_OUTCOME_TRY(check_head());
-    if (buffer_.size() < kHeadBytes || buffer_.size() - kHeadBytes < announced(buffer_)) {
+    const std::string_view whole = rest();
+    if (whole.size() < kHeadBytes || whole.size() - kHeadBytes < announced(whole)) {
         return std::optional<nlohmann::json>();
     }
-    const std::size_t length = announced(buffer_);
-    ended_ = static_cast<unsigned char>(buffer_.front()) == kEndOfStream;
-    const std::string text = buffer_.substr(kHeadBytes, length);
-    buffer_.erase(0, kHeadBytes + length);
+    const std::string_view text = whole.substr(kHeadBytes, announced(whole));
+    ended_ = static_cast<unsigned char>(whole.front()) == kEndOfStream;
+    taken_ += kHeadBytes + text.size();
     if (ended_) {
         return std::optional<nlohmann::json>();
     }

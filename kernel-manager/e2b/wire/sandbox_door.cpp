@@ -3,6 +3,7 @@
 
 #include "kernel-manager/e2b/wire/error_style.hpp"
 #include "kernel-manager/e2b/wire/sandbox_place.hpp"
+#include "kernel-manager/http/message/problem.hpp"
 
 #include <chrono>
 #include <utility>
@@ -17,6 +18,10 @@ constexpr std::size_t kPlaceSegments = 3;
 bool is_files_address(const http::Request& request) {
     const auto& segments = request.target.segments;
     return segments.size() == kPlaceSegments + 1 && segments.back() == "files";
+}
+
+bool is_of_envd(const http::Request& request) {
+    return request.target.segments[2] == std::to_string(kEnvdPort);
 }
 
 }  // namespace
@@ -37,7 +42,7 @@ std::optional<SandboxTokens::SignedUse> signed_use_of(const http::Request& reque
 
 bool SandboxDoor::has_token(const http::Request& request, const std::string& session_id) const {
     using Use = SandboxTokens::Use;
-    const bool is_envd = request.target.segments[2] == std::to_string(kEnvdPort);
+    const bool is_envd = is_of_envd(request);
     if (const std::string* token = request.headers.find("X-Access-Token")) {
         return tokens_.fits(Use::kEnvd, session_id, *token);
     }
@@ -47,11 +52,27 @@ bool SandboxDoor::has_token(const http::Request& request, const std::string& ses
     }
     if (is_envd && is_files_address(request)) {
         const auto use = signed_use_of(request);
-        // The file routes answer an expired signature with an error of its own.
+        // with_session() answers an expired signature with an error of its own.
         return use && tokens_.check(session_id, *use, std::chrono::system_clock::now()) !=
                           SandboxTokens::Verdict::kWrong;
     }
     return false;
+}
+
+std::optional<http::Response> SandboxDoor::refuse_expired(
+    const http::Request& request, const std::string& session_id) const {
+    const bool by_token = request.headers.find("X-Access-Token") != nullptr;
+    if (by_token || !is_of_envd(request) || !is_files_address(request)) {
+        return std::nullopt;
+    }
+    const auto use = signed_use_of(request);
+    const bool expired = use && tokens_.check(session_id, *use, std::chrono::system_clock::now()) ==
+                                    SandboxTokens::Verdict::kExpired;
+    if (!expired) {
+        return std::nullopt;
+    }
+    // The clients' own tests look for these words.
+    return http::to_response(http::make_problem(401, "signature is already expired"));
 }
 
 std::optional<http::Principal> SandboxDoor::identify(const http::Request& request) const {
@@ -74,11 +95,15 @@ http::Handler SandboxDoor::with_session(SandboxHandler handler) const {
         if (session == nullptr) {
             co_return sandbox_not_found(request);
         }
-        if (book_.is_paused(*session)) {
+        // Before it is resumed: what is refused must not wake it.
+        if (auto refused = refuse_expired(request, *id)) {
+            co_return std::move(*refused);
+        }
+        if (SandboxBook::is_paused(*session)) {
             if (!book_.record(*id).resume_on_use) {
                 co_return sandbox_not_found(request);
             }
-            book_.resume(*session);
+            SandboxBook::resume(*session);
         }
         session->touch();
         http::Response answer = co_await handler(request, std::move(session));

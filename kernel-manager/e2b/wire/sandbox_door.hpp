@@ -29,11 +29,15 @@ class SandboxDoor {
     /// the token that the port asks for, or a signature for a file.
     std::optional<http::Principal> identify(const http::Request& request) const;
     /// Calls `handler` with the session. One that has ended or is paused is not found, unless it is
-    /// to go on when it is used. This must outlive the handler that is returned.
+    /// to go on when it is used. A signature that has expired is refused, and resumes nothing. This
+    /// must outlive the handler that is returned.
     http::Handler with_session(SandboxHandler handler) const;
 
  private:
     bool has_token(const http::Request& request, const std::string& session_id) const;
+    /// A signed address whose time is over; the wrong ones were refused before.
+    std::optional<http::Response> refuse_expired(
+        const http::Request& request, const std::string& session_id) const;
 
     SandboxBook& book_;
     const SandboxTokens& tokens_;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/e2b/wire/sandbox_tokens.hpp"
 
+#include "kernel-manager/e2b/limits.hpp"
 #include "kernel-manager/http/access/auth.hpp"
 #include "protocol/base64.hpp"
 #include "protocol/support/random_pool.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace cellkeep::e2b {
@@ -41,6 +43,15 @@ std::string sign(const SandboxTokens::SignedUse& use, std::string_view token) {
     return "v1_" + encoded;
 }
 
+/// A user with a colon in its name would move the border between what is signed: a signature for
+/// one path would be one for another path and another use.
+bool is_plain_user(std::string_view user) {
+    return user.size() <= kUserBytesMax && std::all_of(user.begin(), user.end(), [](char c) {
+               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '_' || c == '-' || c == '.';
+           });
+}
+
 bool has_passed(const std::string& expiration, std::chrono::system_clock::time_point now) {
     std::int64_t seconds = 0;
     const char* end = expiration.data() + expiration.size();
@@ -74,6 +85,9 @@ SandboxTokens::Verdict SandboxTokens::check(
     std::string_view session_id,
     const SignedUse& use,
     std::chrono::system_clock::time_point now) const {
+    if (!is_plain_user(use.user)) {
+        return Verdict::kWrong;
+    }
     if (!equal(sign(use, token(Use::kEnvd, session_id)), use.signature)) {
         return Verdict::kWrong;
     }

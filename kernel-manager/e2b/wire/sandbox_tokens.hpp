@@ -38,7 +38,8 @@ class SandboxTokens {
     };
     enum class Verdict { kFits, kWrong, kExpired };
     /// As E2B's clients sign (e2b/sandbox/signature.py): "v1_" and base64 without padding of
-    /// SHA-256 of "path:operation:user:token[:expiration]".
+    /// SHA-256 of "path:operation:user:token[:expiration]". A user whose name is not made of
+    /// letters, digits and "_-." is kWrong: only so does the text say one thing.
     Verdict check(
         std::string_view session_id,
         const SignedUse& use,

@@ -246,7 +246,8 @@ asio::awaitable<Response> Connection::answer(const Route& route, Request& reques
         co_return response;
     }
     if (route.body_mode == BodyMode::kStreamed) {
-        RequestBody stream(*reader_, route.body_bytes_max);
+        RequestBody stream(
+            *reader_, route, registry_->arrivals().make_claim(request.principal.name));
         request.stream = &stream;
         co_return co_await Application::run(route, request);
     }

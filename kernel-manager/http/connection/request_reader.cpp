@@ -143,7 +143,8 @@ std::uint64_t RequestReader::body_bytes_most(std::uint64_t bytes_max) const {
     return length ? std::min<std::uint64_t>(*length, bytes_max) : bytes_max;
 }
 
-asio::awaitable<Result<std::string_view>> RequestReader::read_piece(std::uint64_t bytes_max) {
+asio::awaitable<Result<std::string_view>> RequestReader::read_piece(
+    std::uint64_t bytes_max, std::chrono::milliseconds silence_max) {
     const ConnectionLimits& limits = wire_->limits;
     Deadline& deadline = wire_->deadline;
     piece_.resize(kReadBytes);
@@ -157,10 +158,13 @@ asio::awaitable<Result<std::string_view>> RequestReader::read_piece(std::uint64_
         body.size = piece_.size();
         body.more = true;
         const auto begun = Clock::now();
-        // A trickle of bytes must not keep a connection: what is waited for is bounded as a whole.
+        // A trickle of bytes must not keep a connection: what is waited for is bounded as a whole,
+        // unless the body is meant to stay open.
         const auto left = body_patience(limits, body_bytes_) - body_waited_;
-        deadline.set_at(
-            std::min(begun + std::min<Clock::duration>(left, limits.body_timeout), rest_until_));
+        const Clock::duration patience = silence_max.count() > 0
+                                             ? Clock::duration(silence_max)
+                                             : std::min<Clock::duration>(left, limits.body_timeout);
+        deadline.set_at(std::min(begun + patience, rest_until_));
         auto error = boost::system::error_code(asio::error::timed_out);
         if (deadline.due(begun)) {
             deadline.expire();
@@ -173,7 +177,9 @@ asio::awaitable<Result<std::string_view>> RequestReader::read_piece(std::uint64_
                 co_await beast::http::async_read_some(*wire_->stream, buffer_, *parser_, kAwait);
         }
         deadline.clear();
-        body_waited_ += Clock::now() - begun;
+        if (silence_max.count() == 0) {
+            body_waited_ += Clock::now() - begun;
+        }
         const std::size_t got = piece_.size() - body.size;
         body_bytes_ += got;
         if (error && error != beast::http::error::need_buffer) {

@@ -5,10 +5,12 @@
 // compiles slowly: for the sources of this folder only. One io_context thread.
 #pragma once
 
+#include "kernel-manager/http/connection/arrival_memory.hpp"
 #include "kernel-manager/http/connection/wire.hpp"
 #include "kernel-manager/http/message/head_failure.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/http/message/request.hpp"
+#include "kernel-manager/http/router.hpp"
 #include "kernel-manager/http/websocket/handshake.hpp"
 #include "protocol/support/result.hpp"
 
@@ -23,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::http {
@@ -66,8 +69,10 @@ class RequestReader {
     boost::asio::awaitable<Status> admit_body(std::uint64_t bytes_max, std::string_view expect);
     /// The length of the whole body, or bytes_max if the client has not said it.
     std::uint64_t body_bytes_most(std::uint64_t bytes_max) const;
-    /// As BodyStream::read().
-    boost::asio::awaitable<Result<std::string_view>> read_piece(std::uint64_t bytes_max);
+    /// As BodyStream::read(). silence_max: as in Route.
+    boost::asio::awaitable<Result<std::string_view>> read_piece(
+        std::uint64_t bytes_max,
+        std::chrono::milliseconds silence_max = std::chrono::milliseconds(0));
     /// Reads what is left of a body if that is little. False: it is not at its end.
     boost::asio::awaitable<bool> skip_short_rest();
     /// Ends sending, and throws away what still comes: closing a socket with unread bytes sends
@@ -95,15 +100,25 @@ class RequestReader {
 /// The body of the present request.
 class RequestBody : public BodyStream {
  public:
-    RequestBody(RequestReader& reader, std::uint64_t bytes_max)
-        : reader_(reader), bytes_max_(bytes_max) {}
+    /// memory: a claim that holds nothing yet.
+    RequestBody(RequestReader& reader, const Route& route, ArrivalMemory::Claim memory)
+        : reader_(reader),
+          bytes_max_(route.body_bytes_max),
+          silence_max_(route.body_silence_max),
+          memory_(std::move(memory)) {}
     boost::asio::awaitable<Result<std::string_view>> read() override {
-        return reader_.read_piece(bytes_max_);
+        // Others may wait for memory that is held: what fills it has a body's time.
+        const bool holds = memory_.held() > 0;
+        return reader_.read_piece(bytes_max_, holds ? std::chrono::milliseconds(0) : silence_max_);
     }
+    boost::asio::awaitable<bool> hold(std::size_t bytes) override { return memory_.grow_to(bytes); }
+    void let_go() override { memory_.release(); }
 
  private:
     RequestReader& reader_;
     std::uint64_t bytes_max_;
+    std::chrono::milliseconds silence_max_;
+    ArrivalMemory::Claim memory_;
 };
 
 }  // namespace cellkeep::http

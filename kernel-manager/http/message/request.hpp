@@ -33,6 +33,11 @@ class BodyStream {
     /// bound, kTimeout when the client is slower than limits::kHttpBodyTimeout allows, kProtocol if
     /// the client broke off.
     virtual boost::asio::awaitable<Result<std::string_view>> read() = 0;
+    /// Before the handler keeps more than limits::kArrivalFreeBytesMax of what it has read: counts
+    /// that many bytes in all for the client (connection/arrival_memory.hpp), until let_go() or the
+    /// end of the request. False: they are not to be had, and nothing more may be kept.
+    virtual boost::asio::awaitable<bool> hold(std::size_t /*bytes*/) { co_return true; }
+    virtual void let_go() {}
 };
 
 struct Request {

@@ -52,7 +52,7 @@ def _chart(figure):
     from e2b_charts import chart_figure_to_dict
 
     try:
-        return chart_figure_to_dict(figure) or None
+        return _json(chart_figure_to_dict(figure) or None)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None  # The package does not know how to read it; the picture is there.
 

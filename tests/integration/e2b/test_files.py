@@ -2,6 +2,7 @@
 """E2B's client for Python, over the server: files, directories, signed addresses."""
 
 import io
+from urllib.parse import unquote
 
 import pytest
 import requests
@@ -70,6 +71,33 @@ def test_directories_moves_and_removal(shared: Sandbox) -> None:
         shared.files.remove("/home/user")
 
 
+def test_a_move_replaces_a_file_or_leaves_it(shared: Sandbox) -> None:
+    shared.files.write("move/a", "new")
+    shared.files.write("move/b", "old")
+    assert shared.files.rename("move/a", "move/b").path == "/home/user/move/b"
+    assert shared.files.read("move/b") == "new"
+    shared.files.write("move/a/kept", "inside")
+    shared.commands.run("mkdir move/ro && echo s > move/ro/s && chmod 500 move/ro")
+    for source, target in (
+        ("move/a", "move/a/kept"),
+        ("move/a", "move/b"),
+        ("move/ro/s", "move/b"),
+        ("move/none", "move/b"),
+    ):
+        with pytest.raises(SandboxException):
+            shared.files.rename(source, target)
+    assert shared.files.read("move/a/kept") == "inside"
+    assert shared.files.read("move/b") == "new"
+    assert shared.files.read("move/ro/s") == "s\n"
+    shared.commands.run("chmod 700 move/ro")
+
+
+def test_a_long_directory_is_listed_whole(shared: Sandbox) -> None:
+    shared.commands.run("mkdir long && cd long && touch $(seq 1000)")
+    assert len(shared.files.list("long")) == 1000
+    shared.files.remove("long")
+
+
 def test_what_is_not_there_is_said(shared: Sandbox) -> None:
     with pytest.raises(NotFoundException):
         shared.files.read("missing")
@@ -114,6 +142,15 @@ def test_signed_addresses_need_no_token(shared: Sandbox) -> None:
     assert requests.post(link, files=files, headers=headers, timeout=30).status_code == 401
     other = link.replace("shared%20file.txt", "up.txt").replace("shared+file.txt", "up.txt")
     assert requests.get(other, headers=headers, timeout=30).status_code == 401
+    # No name of a user moves the border between what is signed.
+    mixed = shared.download_url("up.txt:write:x", user="user")
+    signature = mixed.split("signature=")[1].split("&")[0]
+    forged = {"path": "up.txt", "username": "x:read:user", "signature": unquote(signature)}
+    where = link.split("?")[0]
+    answer = requests.post(where, params=forged, files=files, headers=headers, timeout=30)
+    assert answer.status_code == 401
+    own = {"path": "up.txt:write:x", "username": "user", "signature": unquote(signature)}
+    assert requests.get(where, params=own, headers=headers, timeout=30).status_code == 404
     over = shared.download_url("up.txt", use_signature_expiration=-10)
     expired = requests.get(over, headers=headers, timeout=30)
     assert expired.status_code == 401

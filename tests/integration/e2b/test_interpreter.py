@@ -2,8 +2,10 @@
 """E2B's code interpreter client for Python, over the server: results, errors, streams, contexts."""
 
 import pytest
+import requests
 from e2b import InvalidArgumentException, NotFoundException, SandboxException, TimeoutException
 from e2b_code_interpreter import AsyncSandbox, Sandbox
+from harness import Server
 
 import anyio
 
@@ -84,6 +86,51 @@ def test_variables_of_one_run_are_gone_after_it(shared: Sandbox) -> None:
         shared.run_code("1", envs={"not a name": "1"})
 
 
+def test_variables_of_one_run_leave_the_clients_own(shared: Sandbox) -> None:
+    names = ("new_", "os_", "sys_", "import_", "env", "own", "k", "v")
+    shared.run_code("; ".join(f"{name} = '{name}'" for name in names) + "; import os")
+    shared.run_code("os.environ['KEPT'] = 'mine'")
+    assert shared.run_code("os.environ['KEPT']", envs={"KEPT": "x"}).text == "x"
+    assert shared.run_code("os.environ['KEPT']").text == "mine"
+    for name in names:
+        assert shared.run_code(name).text == name
+    assert shared.run_code("'_cellkeep_env' in vars(__import__('sys'))").text == "False"
+
+    def bash(code: str, **envs: str) -> str:
+        return "".join(shared.run_code(code, language="bash", envs=envs).logs.stdout)
+
+    home = bash("echo $HOME")
+    bash("export SECRET=mine; plain='a  b'")
+    changed = bash("echo $HOME $SECRET $plain $fresh", HOME="/tmp", SECRET="x", plain="y", fresh="z")
+    assert changed == "/tmp x y z\n"
+    assert bash("echo $HOME") == home
+    assert bash("env | grep -E '^(SECRET|plain|fresh)='") == "SECRET=mine\n"
+    assert bash('echo "$plain ${fresh-none}"') == "a  b none\n"
+    assert bash("compgen -v __cellkeep_old_; compgen -v __cellkeep_had_; true") == ""
+
+
+def test_a_run_and_its_variables_are_refused_together(server: Server, sandbox: Sandbox) -> None:
+    path = f"/v1/sessions/ses_{sandbox.sandbox_id}/executions"
+
+    def begin(code: str) -> requests.Response:
+        later = {"Prefer": "respond-async"}
+        return server.request("POST", path, json={"code": code}, headers=later)
+
+    waiting = [begin("import time\ntime.sleep(600)").json()["id"]]
+    while (answer := begin("0")).status_code == 202:
+        waiting.append(answer.json()["id"])
+    ask = "__import__('os').environ.get('SECRET', 'none')"
+    for _ in range(2):
+        # Room for two of the three.
+        assert server.post(f"{path}/{waiting.pop()}/interrupt", {}).status_code < 300
+    with pytest.raises(SandboxException):
+        sandbox.run_code(ask, envs={"SECRET": "s"})
+    for name in waiting[::-1]:
+        server.post(f"{path}/{name}/interrupt", {})
+    assert sandbox.run_code(ask).text == "none"
+    assert sandbox.run_code(ask, envs={"SECRET": "s"}).text == "s"
+
+
 def test_contexts_have_variables_of_their_own(sandbox: Sandbox) -> None:
     known = sandbox.list_code_contexts()
     assert {"python", "javascript"} <= {context.language for context in known}
@@ -104,6 +151,20 @@ def test_contexts_have_variables_of_their_own(sandbox: Sandbox) -> None:
     again = sandbox.create_code_context()
     assert again.id != other.id
     assert sandbox.run_code("'x' in globals()", context=again).text == "False"
+
+
+def test_contexts_beyond_the_limit_leave_nothing(sandbox: Sandbox) -> None:
+    made = []
+    with pytest.raises(SandboxException, match="languages already"):
+        for _ in range(12):
+            made.append(sandbox.create_code_context())
+    with pytest.raises(SandboxException, match="languages already"):
+        sandbox.create_code_context()
+    own = {context.id for context in sandbox.list_code_contexts()} - {"python", "javascript"}
+    assert own == {context.id for context in made}
+    sandbox.remove_code_context(made[0])
+    again = sandbox.create_code_context()
+    assert sandbox.run_code("6 * 7", context=again).text == "42"
 
 
 def test_a_run_that_takes_too_long_is_interrupted(shared: Sandbox) -> None:

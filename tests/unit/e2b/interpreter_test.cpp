@@ -65,6 +65,18 @@ TEST_CASE("a result that is too large says so", "[e2b][lines]") {
     CHECK_FALSE(line_of_event("result", nlohmann::json::object()).contains("html"));
 }
 
+TEST_CASE("a result of too many values says so", "[e2b][lines]") {
+    const auto shown = [](std::size_t values) {
+        const nlohmann::json list(values, 1);
+        return line_of_event("result", {{"data", {{"application/json", list}}}});
+    };
+    // What is around the list: the content, its data, the list itself.
+    CHECK(shown(kResultValuesMax - 3)["json"].size() == kResultValuesMax - 3);
+    const auto large = shown(kResultValuesMax);
+    CHECK_FALSE(large.contains("json"));
+    CHECK(large["text"].get<std::string>().find("is not shown") != std::string::npos);
+}
+
 TEST_CASE("what the sandbox did is not told as the code's error", "[e2b][lines]") {
     using Status = session::ExecutionStatus;
     session::ExecutionResult result;
@@ -126,6 +138,27 @@ TEST_CASE("contexts are made, removed and used again", "[e2b][contexts]") {
     CHECK(contexts.make("ses_1", "bash", "/").error().code() == ErrorCode::kLimitExceeded);
 }
 
+TEST_CASE("a context that could not begin leaves nothing behind", "[e2b][contexts]") {
+    const auto info = session_with({{"python", {}, {}, 0}});
+    Contexts contexts;
+    const auto failed = contexts.make("ses_1", "python", "/");
+    contexts.take_back("ses_1", failed.value());
+    CHECK_FALSE(contexts.find(info, failed.value().context.id));
+    const auto next = contexts.make("ses_1", "python", "/");
+    // Its interpreter was never started: there is none to be used again.
+    CHECK_FALSE(next.value().reused);
+    CHECK(next.value().context.interpreter == "python:2");
+    REQUIRE(contexts.remove(info, next.value().context.id).has_value());
+    const auto again = contexts.make("ses_1", "python", "/");
+    REQUIRE(again.value().reused);
+    contexts.take_back("ses_1", again.value());
+    CHECK_FALSE(contexts.find(info, again.value().context.id));
+    CHECK(contexts.make("ses_1", "python", "/").value().reused);
+    contexts.take_back("ses_2", again.value());
+    contexts.take_back("ses_1", again.value());
+    CHECK_FALSE(contexts.make("ses_1", "python", "/").value().reused);
+}
+
 TEST_CASE("an interpreter beside another of its language has a number", "[e2b][contexts]") {
     CHECK(session::language_of_interpreter("python") == "python");
     CHECK(session::language_of_interpreter("python:2") == "python");
@@ -139,8 +172,7 @@ TEST_CASE("an interpreter beside another of its language has a number", "[e2b][c
 TEST_CASE("variables are code of the language, whatever is in them", "[e2b][variables]") {
     const auto bash = set_variables("bash", {{"A", "it's"}});
     REQUIRE(bash);
-    CHECK(bash->before == "export A='it'\\''s'\n");
-    CHECK(bash->after == "unset A\n");
+    CHECK(bash->before.ends_with("; export A='it'\\''s'\n"));
     const auto python = set_variables("python", {{"A", "\"; import x #\n"}});
     REQUIRE(python);
     CHECK(python->before.find(R"({"A":"\"; import x #\n"})") != std::string::npos);

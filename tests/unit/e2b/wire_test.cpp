@@ -4,6 +4,8 @@
 #include "kernel-manager/e2b/wire/fields.hpp"
 #include "kernel-manager/e2b/wire/sandbox_place.hpp"
 #include "kernel-manager/e2b/wire/sandbox_tokens.hpp"
+#include "kernel-manager/http/access/auth.hpp"
+#include "protocol/base64.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -26,6 +28,16 @@ SandboxTokens made_tokens() {
     auto tokens = SandboxTokens::create();
     REQUIRE(tokens.has_value());
     return tokens.value();
+}
+
+/// As E2B's clients sign: what stands before the token of "ses_a", and the token.
+std::string signed_as(const std::string& text, const SandboxTokens& tokens) {
+    const http::TokenDigest digest =
+        http::digest_of_token(text + tokens.token(SandboxTokens::Use::kEnvd, "ses_a"));
+    std::string encoded = protocol::encode_base64(
+        std::string_view(reinterpret_cast<const char*>(digest.data()), digest.size()));
+    encoded.erase(encoded.find_last_not_of('=') + 1);
+    return "v1_" + encoded;
 }
 
 http::Request request_for(const std::string& host, const std::string& path) {
@@ -104,6 +116,44 @@ TEST_CASE("a signature is for one path, use and time", "[e2b][tokens]") {
     SandboxTokens::SignedUse use{"a", "read", "", "v1_x", {}};
     CHECK(tokens.check("ses_a", use, now) == Verdict::kWrong);
     CHECK(tokens.check("ses_a", {}, now) == Verdict::kWrong);
+    use.user = "user";
+    use.signature = signed_as("a:read:user:", tokens);
+    CHECK(tokens.check("ses_a", use, now) == Verdict::kFits);
+    CHECK(tokens.check("ses_b", use, now) == Verdict::kWrong);
+    use.path = "a:b:c";
+    CHECK(tokens.check("ses_a", use, now) == Verdict::kWrong);
+    use.signature = signed_as("a:b:c:read:user:", tokens);
+    CHECK(tokens.check("ses_a", use, now) == Verdict::kFits);
+    use.expiration = "999";
+    CHECK(tokens.check("ses_a", use, now) == Verdict::kWrong);
+}
+
+TEST_CASE("no user's name turns a signature into one for another file or use", "[e2b][tokens]") {
+    using Verdict = SandboxTokens::Verdict;
+    const SandboxTokens tokens = made_tokens();
+    const auto now = std::chrono::system_clock::time_point(std::chrono::seconds(1000));
+    // One text each, and two ways to cut it.
+    const std::string reads = signed_as("v:write:x:read:user:", tokens);
+    CHECK(tokens.check("ses_a", {"v:write:x", "read", "user", reads, {}}, now) == Verdict::kFits);
+    CHECK(tokens.check("ses_a", {"v", "write", "x:read:user", reads, {}}, now) == Verdict::kWrong);
+    const std::string writes = signed_as("v:read:x:write:user:", tokens);
+    CHECK(tokens.check("ses_a", {"v:read:x", "write", "user", writes, {}}, now) == Verdict::kFits);
+    CHECK(tokens.check("ses_a", {"v", "read", "x:write:user", writes, {}}, now) == Verdict::kWrong);
+    for (const std::string& user :
+         {std::string(":"),
+          std::string("a b"),
+          std::string("a\0b", 3),
+          std::string("a/b"),
+          std::string(kUserBytesMax + 1, 'a')}) {
+        CAPTURE(user);
+        const std::string own = signed_as("v:read:" + user + ":", tokens);
+        CHECK(tokens.check("ses_a", {"v", "read", user, own, {}}, now) == Verdict::kWrong);
+    }
+    for (const std::string& user : {std::string(), std::string("root"), std::string("a_B-9.c")}) {
+        CAPTURE(user);
+        const std::string own = signed_as("v:read:" + user + ":", tokens);
+        CHECK(tokens.check("ses_a", {"v", "read", user, own, {}}, now) == Verdict::kFits);
+    }
 }
 
 TEST_CASE("messages are cut out of a stream however it comes", "[e2b][connect]") {
@@ -147,6 +197,24 @@ TEST_CASE("envelopes that lie are refused", "[e2b][connect]") {
     ConnectReader reader;
     CHECK(reader.append(enveloped(0, kMessageBytesMax, "")).has_value());
     CHECK(ConnectReader().append(enveloped(0, kMessageBytesMax + 1, "")).has_error());
+}
+
+TEST_CASE("a stream's messages have its own bound", "[e2b][connect]") {
+    ConnectReader reader(7);
+    CHECK(reader.awaited() == 0);
+    REQUIRE(reader.append(enveloped(0, 7, R"({"a")")).has_value());
+    CHECK(reader.awaited() == 12);
+    CHECK_FALSE(reader.next().value());
+    REQUIRE(reader.append(":1}" + enveloped(0, 2, "{").substr(0, 3)).has_value());
+    CHECK(reader.next().value()->at("a") == 1);
+    CHECK(reader.awaited() == 3);
+    CHECK_FALSE(reader.is_clean());
+    const Status large = ConnectReader(7).append(enveloped(0, 8, ""));
+    CHECK(large.error().code() == ErrorCode::kLimitExceeded);
+    CHECK(ConnectReader(7).append(enveloped(0, 7, "")).has_value());
+    // All that a command takes at once fits, and not much more.
+    CHECK(kInputMessageBytesMax > process::kInputBytesMax / 3 * 4);
+    CHECK(kInputMessageBytesMax < 2 * process::kInputBytesMax);
 }
 
 TEST_CASE("an answer's messages are framed", "[e2b][connect]") {

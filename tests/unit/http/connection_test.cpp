@@ -316,6 +316,30 @@ TEST_CASE("what comes fast enough may take longer than a silence", "[http][conne
     CHECK_THAT(client.read_all(), StartsWith("HTTP/1.1 200 "));
 }
 
+TEST_CASE("a body that is meant to stay open ends by a silence only", "[http][connection]") {
+    ConnectionLimits limits;
+    limits.body_timeout = std::chrono::milliseconds(100);
+    limits.drain_timeout = std::chrono::milliseconds(50);
+    const TestServer server(limits);
+    SECTION("it comes for longer than a body may take") {
+        RawClient client(server.port());
+        client.send(request_text("PUT", "/open", "Content-Length: 10\r\nConnection: close\r\n"));
+        const Trickle trickle(client, std::chrono::milliseconds(50), "x");
+        CHECK_THAT(client.read_all(), StartsWith("HTTP/1.1 200 "));
+    }
+    SECTION("it is silent") {
+        RawClient client(server.port());
+        client.send(request_text("PUT", "/open", "Content-Length: 10\r\n") + "half");
+        CHECK_THAT(client.read_all(), StartsWith("HTTP/1.1 400 "));
+    }
+    SECTION("another route's body is bounded as a whole") {
+        RawClient client(server.port());
+        client.send(request_text("PUT", "/stream", "Content-Length: 10\r\n"));
+        const Trickle trickle(client, std::chrono::milliseconds(50), "x");
+        CHECK_THAT(client.read_all(), StartsWith("HTTP/1.1 400 "));
+    }
+}
+
 TEST_CASE("the rest of a refused body is waited for a bounded while", "[http][connection]") {
     ConnectionLimits limits;
     limits.drain_timeout = std::chrono::milliseconds(300);

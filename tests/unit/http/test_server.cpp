@@ -81,15 +81,19 @@ Application make_test_application(std::shared_ptr<SocketLog> sockets) {
     const auto add = [&application](const char* method, const char* pattern, Handler handler) {
         Route route(Access::kChange, method, pattern, std::move(handler));
         route.body_bytes_max = 1000;
-        if (route.pattern == "/stream") {
+        if (route.pattern == "/stream" || route.pattern == "/open") {
             route.body_mode = BodyMode::kStreamed;
             route.body_bytes_max = 100'000;
+        }
+        if (route.pattern == "/open") {
+            route.body_silence_max = std::chrono::seconds(2);
         }
         application.router().add(std::move(route));
     };
     add("GET", "/ok", answer_ok);
     add("POST", "/echo", answer_echo);
     add("PUT", "/stream", answer_stream);
+    add("PUT", "/open", answer_stream);
     add("GET", "/file", answer_file);
     add("GET", "/pieces", answer_pieces);
     add("GET", "/throw", answer_throw);

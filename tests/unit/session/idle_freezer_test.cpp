@@ -135,8 +135,8 @@ TEST_CASE(
     "what a client freezes stays so until it is woken, whatever it does", "[session][freezer]") {
     World world(0ms);  // nothing is frozen for being idle
     world.busy = true;
-    CHECK(world.freezer.freeze().has_value());
-    CHECK(world.freezer.freeze().has_value());
+    CHECK(world.freezer.freeze({}).has_value());
+    CHECK(world.freezer.freeze({}).has_value());
     CHECK(world.freezer.frozen());
     CHECK(world.looks == 0);
     CHECK(world.done == Done{"freeze", "frozen"});
@@ -145,10 +145,32 @@ TEST_CASE(
     CHECK(world.done == Done{"freeze", "frozen", "thaw", "thawed"});
 }
 
+TEST_CASE("who froze is known until it is woken, and hears that once", "[session][freezer]") {
+    World world(kSoon);
+    int woken = 0;
+    world.freezer.note_use();
+    world.io.run();
+    REQUIRE(world.freezer.frozen());
+    CHECK_FALSE(world.freezer.paused());  // for being idle
+    CHECK(world.freezer.freeze([&woken] { woken += 100; }).has_value());
+    CHECK(world.freezer.freeze([&woken] { ++woken; }).has_value());
+    CHECK(world.freezer.paused());
+    CHECK(world.done == Done{"freeze", "frozen"});
+    world.freezer.wake();
+    CHECK_FALSE(world.freezer.paused());
+    CHECK(woken == 1);
+    world.io.restart();
+    world.io.run();
+    REQUIRE(world.freezer.frozen());
+    CHECK_FALSE(world.freezer.paused());
+    world.freezer.wake();
+    CHECK(woken == 1);
+}
+
 TEST_CASE("a freeze that fails is taken back and told", "[session][freezer]") {
     World world(0ms);
     world.freezes = Error(ErrorCode::kSystem, "freeze: not now");
-    CHECK(world.freezer.freeze().error().message() == "freeze: not now");
+    CHECK(world.freezer.freeze({}).error().message() == "freeze: not now");
     CHECK_FALSE(world.freezer.frozen());
     CHECK(world.done == Done{"freeze", "thaw"});
 }

@@ -206,5 +206,33 @@ TEST_CASE_METHOD(KernelsFixture, "an execution goes to its language", "[session]
     }
 }
 
+TEST_CASE_METHOD(
+    KernelsFixture,
+    "executions that belong together run all or not at all",
+    "[session][executions]") {
+    launch_main();
+    const auto waiting = [this] { return kernels.waiting(); };
+    const auto three = [] { return std::vector<ExecutionRequest>(3, code("")); };
+    REQUIRE(executions.begin(code("")).has_value());
+    while (waiting() < limits::kExecutionsQueuedMax - 2) {
+        REQUIRE(executions.begin(code("")).has_value());
+    }
+    const std::size_t before = waiting();
+    CHECK(executions.begin_all(three()).error().code() == ErrorCode::kLimitExceeded);
+    CHECK(waiting() == before);
+    for (const auto& execution : executions.list()) {
+        if (execution->phase() == ExecutionPhase::kQueued) {
+            CHECK(executions.interrupt(execution->id()).has_value());
+            break;
+        }
+    }
+    const auto all = executions.begin_all(three());
+    REQUIRE(all.has_value());
+    CHECK(all.value().size() == 3);
+    CHECK(waiting() == limits::kExecutionsQueuedMax);
+    std::vector<ExecutionRequest> mixed = {code("bash"), code("cobol")};
+    CHECK(executions.begin_all(std::move(mixed)).has_error());
+}
+
 }  // namespace
 }  // namespace cellkeep::session::test

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paused sandboxes of E2B's clients: what keeps them, what wakes them, and what does not."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from urllib.parse import urlencode
+
+import pytest
+import requests
+from harness import TOKEN, Server, wait_until
+
+KEY = {"X-API-Key": TOKEN}
+Make = Callable[..., dict]
+
+
+@pytest.fixture
+def make(server: Server) -> Iterator[Make]:
+    made: list[str] = []
+
+    def make_one(**wishes: object) -> dict:
+        order = {"templateID": "base", "timeout": 300, **wishes}
+        answer = requests.post(server.url + "/sandboxes", json=order, headers=KEY, timeout=60)
+        assert answer.status_code == 201, answer.text
+        made.append(answer.json()["sandboxID"])
+        return answer.json()
+
+    yield make_one
+    for name in made:
+        requests.delete(f"{server.url}/sandboxes/{name}", headers=KEY, timeout=60)
+
+
+def ask(server: Server, sandbox: dict, action: str, body: dict) -> int:
+    where = f"{server.url}/sandboxes/{sandbox['sandboxID']}/{action}"
+    return requests.post(where, json=body, headers=KEY, timeout=30).status_code
+
+
+def info(server: Server, sandbox: dict) -> dict:
+    where = f"{server.url}/sandboxes/{sandbox['sandboxID']}"
+    return requests.get(where, headers=KEY, timeout=30).json()
+
+
+def in_box(server: Server, sandbox: dict, path: str, **kinds: object) -> requests.Response:
+    where = f"{server.url}/e2b/{sandbox['sandboxID']}/49983/{path}"
+    headers = {"X-Access-Token": sandbox["envdAccessToken"], **kinds.pop("headers", {})}
+    return requests.post(where, headers=headers, timeout=30, **kinds)
+
+
+def list_processes(server: Server, sandbox: dict) -> list[dict]:
+    answer = in_box(server, sandbox, "process.Process/List", json={})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["processes"]
+
+
+def run_over_rest(server: Server, sandbox: dict, code: str) -> int:
+    where = f"/v1/sessions/ses_{sandbox['sandboxID']}/executions"
+    return server.post(where, {"code": code}).status_code
+
+
+def test_a_timeout_does_not_remove_a_paused_sandbox(server: Server, make: Make) -> None:
+    sandbox, other = make(autoPause=True), make(autoPause=True)
+    assert ask(server, sandbox, "pause", {}) == 204
+    assert ask(server, sandbox, "pause", {}) == 409
+    assert ask(server, sandbox, "timeout", {"timeout": 5}) == 204
+    # The end of the other one comes later, and is seen.
+    assert ask(server, other, "timeout", {"timeout": 6}) == 204
+    wait_until(lambda: info(server, other)["state"] == "paused", 30, "the other one pauses")
+    assert info(server, sandbox)["state"] == "paused"
+    # It lives for that time from when it wakes on.
+    assert run_over_rest(server, sandbox, "1") == 200
+    wait_until(lambda: info(server, sandbox)["state"] == "paused", 30, "it pauses at its end")
+
+
+def test_a_sandbox_that_resumes_has_an_end(server: Server, make: Make) -> None:
+    sandbox = make(autoPause=True, autoResume={"enabled": True}, timeout=60)
+    before = info(server, sandbox)["endAt"]
+    assert ask(server, sandbox, "pause", {}) == 204
+    paused = info(server, sandbox)["endAt"]
+    assert list_processes(server, sandbox) == []
+    woken = info(server, sandbox)
+    assert woken["state"] == "running"
+    assert before < woken["endAt"] < paused
+
+
+def test_a_commands_deadline_wakes_no_paused_sandbox(server: Server, make: Make) -> None:
+    sandbox = make()
+    text = json.dumps({"process": {"cmd": "sleep", "args": ["600"]}}).encode()
+    kind = {"Content-Type": "application/connect+json", "Connect-Timeout-Ms": "5000"}
+    body = b"\0" + len(text).to_bytes(4, "big") + text
+    start = "process.Process/Start"
+    with in_box(server, sandbox, start, data=body, headers=kind, stream=True) as started:
+        assert started.status_code == 200
+    assert len(list_processes(server, sandbox)) == 1
+    assert ask(server, sandbox, "pause", {}) == 204
+    # A command of another sandbox has a longer deadline, which passes as well.
+    other = make()
+    kind["Connect-Timeout-Ms"] = "6000"
+    assert in_box(server, other, start, data=body, headers=kind).status_code == 200
+    assert info(server, sandbox)["state"] == "paused"
+    assert ask(server, sandbox, "connect", {"timeout": 60}) == 201
+    wait_until(lambda: list_processes(server, sandbox) == [], 30, "the command has ended")
+
+
+def test_a_signature_that_has_expired_wakes_nothing(server: Server, make: Make) -> None:
+    sandbox = make(autoPause=True, autoResume={"enabled": True})
+
+    def read(expiration: int) -> int:
+        text = f"x:read:user:{sandbox['envdAccessToken']}:{expiration}"
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+        query = {
+            "path": "x",
+            "username": "user",
+            "signature": "v1_" + digest,
+            "signature_expiration": expiration,
+        }
+        where = f"{server.url}/e2b/{sandbox['sandboxID']}/49983/files?{urlencode(query)}"
+        return requests.get(where, timeout=30).status_code
+
+    assert ask(server, sandbox, "pause", {}) == 204
+    assert read(1_000_000_000) == 401
+    assert info(server, sandbox)["state"] == "paused"
+    assert read(4_000_000_000) == 404
+    assert info(server, sandbox)["state"] == "running"
