@@ -61,7 +61,8 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::take_over(
     spec.group = group;
     BOOST_OUTCOME_TRY(
         auto process, begin(io, starts, std::move(woken.ends), std::move(spec), std::move(events)));
-    process->holds_messages_ = !process->pidfd_;
+    process->admit_ = std::move(woken.admit);
+    process->holds_messages_ = process->admit_ || !process->pidfd_;
     return process;
 }
 
@@ -95,6 +96,7 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::begin(
     process->link_ = std::move(link_end);
     process->stdout_ = std::move(stdout_end);
     process->stderr_ = std::move(stderr_end);
+    process->on_failed_ = events.on_start_failed;
     const auto settle = [raw = process.get(), failed = std::move(events.on_start_failed)](
                             Result<sandbox::Worker> worker) {
         // The process holds its start: while this is called, it is there.
@@ -122,6 +124,26 @@ void KernelProcess::on_born(UniqueFd pidfd) {
     if (early_signal_ != 0) {
         (void)send_signal(early_signal_);  // Ignored: ESRCH means that it has ended already.
     }
+    if (!admit_) {
+        speak();
+        return;
+    }
+    const auto admit = std::exchange(admit_, nullptr);
+    admit(pidfd_, [this, weak = std::weak_ptr(alive_)](const Status& admitted) {
+        if (weak.expired()) {
+            return;
+        }
+        if (admitted.has_value()) {
+            speak();
+        } else {
+            (void)send_signal(SIGKILL);      // Ignored: ESRCH means that it has ended already.
+            const auto failed = on_failed_;  // it may end this
+            failed(admitted.error());
+        }
+    });
+}
+
+void KernelProcess::speak() {
     holds_messages_ = false;
     for (const protocol::Message& message : std::exchange(early_messages_, {})) {
         (void)link_->send(message);  // Ignored: fails if the process has closed its end, and ends.

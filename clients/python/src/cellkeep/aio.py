@@ -15,6 +15,7 @@ from ._aio_http import AsyncHttp
 from ._calls import Files, Network, Run
 from ._stream import EventStream
 from ._transfer import Download, Source, Upload
+from .branches import AsyncSessionBranches
 from .checkpoints import AsyncSessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
@@ -25,8 +26,7 @@ from .progress import Progress, progress_of
 
 class AsyncEvents(AsyncIterator[Event]):
     """The events of one execution; after the last of them, ``result`` is the whole answer.
-    Leaving it early closes the connection; the execution goes on, unless it was started with
-    ``on_disconnect="interrupt"``."""
+    Leaving it early ends only what ``on_disconnect="interrupt"`` was asked for."""
 
     def __init__(self, http: AsyncHttp, stream: EventStream) -> None:
         self._stream = stream
@@ -39,8 +39,7 @@ class AsyncEvents(AsyncIterator[Event]):
         return event
 
     async def close(self) -> None:
-        close = getattr(self._events, "aclose", None)
-        if close is not None:
+        if close := getattr(self._events, "aclose", None):
             await close()
 
     async def __aenter__(self) -> AsyncEvents:
@@ -101,7 +100,7 @@ class AsyncExecution:
         await self._http.send(_calls.interrupt(self._path))
 
 
-class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
+class AsyncSession(AsyncSessionBranches, AsyncSessionCheckpoints, AsyncSessionProcesses):
     """A persistent interpreter in a sandbox of its own. Leaving the ``with`` block ends it.
 
     >>> async def main() -> str:
@@ -124,6 +123,7 @@ class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
         files: Files | None = None,
         metadata: Mapping[str, Any] | None = None,
         checkpoints: str | None = None,
+        branches: bool = False,
         client: AsyncClient | None = None,
         url: str | None = None,
         token: str | None = None,
@@ -133,7 +133,7 @@ class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
         self.client = client if client is not None else AsyncClient(url, token)
         self._http = self.client._http
         self._attach = attach
-        given = (language, environment, limits, network, env, files, metadata, checkpoints)
+        given = (language, environment, limits, network, env, files, metadata, checkpoints, branches)
         self._fields = _calls.session_fields(*given)
         self._info: SessionInfo | None = None
 
