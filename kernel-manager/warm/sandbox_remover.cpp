@@ -24,15 +24,14 @@ struct Removing {
 
 boost::asio::awaitable<Status> SandboxRemover::destroy(
     std::shared_ptr<SandboxRemover> self, std::shared_ptr<sandbox::Sandbox> sandbox) {
-    co_return co_await run(std::move(self), std::move(sandbox), [](sandbox::Sandbox& one) {
-        return one.destroy(kRemovalPatience);
-    });
+    const Action action = [](sandbox::Sandbox& one) { return one.destroy(kRemovalPatience); };
+    co_return co_await run(std::move(self), std::move(sandbox), action);
 }
 
 boost::asio::awaitable<Status> SandboxRemover::retire(
     std::shared_ptr<SandboxRemover> self, std::shared_ptr<sandbox::Sandbox> sandbox) {
-    co_return co_await run(
-        std::move(self), std::move(sandbox), [](sandbox::Sandbox& one) { return one.retire(); });
+    const Action action = [](sandbox::Sandbox& one) { return one.retire(); };
+    co_return co_await run(std::move(self), std::move(sandbox), action);
 }
 
 boost::asio::awaitable<Status> SandboxRemover::run(

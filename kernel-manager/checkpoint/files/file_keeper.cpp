@@ -91,8 +91,8 @@ boost::asio::awaitable<Result<Restored>> FileKeeper::restore(Kept target, Kept l
         co_return Restored();
     }
     BOOST_OUTCOME_CO_TRY(open());
-    co_return co_await run(
-        std::make_shared<FileRestore>(versions_, std::move(target), std::move(left)));
+    auto work = std::make_shared<FileRestore>(versions_, std::move(target), std::move(left));
+    co_return co_await run(std::move(work));
 }
 
 boost::asio::awaitable<Result<Restored>> FileKeeper::restore_from(
@@ -101,8 +101,9 @@ boost::asio::awaitable<Result<Restored>> FileKeeper::restore_from(
         co_return Restored();
     }
     BOOST_OUTCOME_CO_TRY(open());
-    co_return co_await run(
-        std::make_shared<FileRestore>(versions_, std::move(target), nullptr, std::move(source)));
+    auto work =
+        std::make_shared<FileRestore>(versions_, std::move(target), nullptr, std::move(source));
+    co_return co_await run(std::move(work));
 }
 
 boost::asio::awaitable<Restored> FileKeeper::run(std::shared_ptr<FileRestore> work) {

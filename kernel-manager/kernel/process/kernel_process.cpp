@@ -60,9 +60,15 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::take_over(
     spec.forked = woken.forked;
     spec.group = group;
     BOOST_OUTCOME_TRY(
-        auto process, begin(io, starts, std::move(woken.ends), std::move(spec), std::move(events)));
-    process->admit_ = std::move(woken.admit);
-    process->holds_messages_ = process->admit_ || !process->pidfd_;
+        auto process,
+        begin(
+            io,
+            starts,
+            std::move(woken.ends),
+            std::move(spec),
+            std::move(events),
+            std::move(woken.admit)));
+    process->holds_messages_ = process->is_awaited_ || !process->pidfd_;
     return process;
 }
 
@@ -71,7 +77,8 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::begin(
     WorkerStarts& starts,
     ChannelEnds ends,
     sandbox::WorkerSpec spec,
-    Events events) {
+    Events events,
+    Admit admit) {
     BOOST_OUTCOME_TRY(
         auto link_end,
         KernelLink::create(
@@ -96,6 +103,8 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::begin(
     process->link_ = std::move(link_end);
     process->stdout_ = std::move(stdout_end);
     process->stderr_ = std::move(stderr_end);
+    process->admit_ = std::move(admit);
+    process->is_awaited_ = process->admit_ != nullptr;
     process->on_failed_ = events.on_start_failed;
     const auto settle = [raw = process.get(), failed = std::move(events.on_start_failed)](
                             Result<sandbox::Worker> worker) {
@@ -124,7 +133,7 @@ void KernelProcess::on_born(UniqueFd pidfd) {
     if (early_signal_ != 0) {
         (void)send_signal(early_signal_);  // Ignored: ESRCH means that it has ended already.
     }
-    if (!admit_) {
+    if (!is_awaited_) {
         speak();
         return;
     }
@@ -144,6 +153,7 @@ void KernelProcess::on_born(UniqueFd pidfd) {
 }
 
 void KernelProcess::speak() {
+    is_awaited_ = false;
     holds_messages_ = false;
     for (const protocol::Message& message : std::exchange(early_messages_, {})) {
         (void)link_->send(message);  // Ignored: fails if the process has closed its end, and ends.

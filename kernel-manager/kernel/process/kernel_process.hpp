@@ -84,6 +84,7 @@ class KernelProcess final : public Interpreter {
     void resume_reading() override;
 
  private:
+    using Admit = decltype(WokenProcess::admit);
     KernelProcess() = default;
     /// Connects our ends and asks for the worker.
     static Result<std::unique_ptr<KernelProcess>> begin(
@@ -91,7 +92,8 @@ class KernelProcess final : public Interpreter {
         WorkerStarts& starts,
         ChannelEnds ends,
         sandbox::WorkerSpec spec,
-        Events events);
+        Events events,
+        Admit admit = nullptr);
     void on_born(UniqueFd pidfd);
     void speak();
 
@@ -100,7 +102,8 @@ class KernelProcess final : public Interpreter {
     mutable int early_signal_ = 0;  // for its birth; 0: none
     bool holds_messages_ = false;   // until its birth
     std::vector<protocol::Message> early_messages_;
-    decltype(WokenProcess::admit) admit_;
+    Admit admit_;
+    bool is_awaited_ = false;  // admit_ has not said yes
     std::function<void(const Error&)> on_failed_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for who calls back later
     std::shared_ptr<KernelLink> link_;

@@ -36,8 +36,10 @@ boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::send_off(
     }
     const Work work(*this, Work::Interpreter::kFree);
     hooks_.wake();
-    Status files = co_await target.take_files(kept_.files_of(id), kept_.versions());
-    BOOST_OUTCOME_CO_TRY(std::move(files));
+    Kept files = kept_.files_of(id);
+    auto versions = kept_.versions();
+    Status taken = co_await target.take_files(std::move(files), std::move(versions));
+    BOOST_OUTCOME_CO_TRY(std::move(taken));
     BOOST_OUTCOME_CO_TRY(auto channels, make_channels());
     const ChannelEnds theirs = std::move(channels.theirs);
     BOOST_OUTCOME_CO_TRY(target.give_outputs(theirs.stdout_fd, theirs.stderr_fd));
