@@ -323,6 +323,10 @@ void report_refusals(Filter& filter) {
     for (const char* name : kReportedCalls) {
         filter.report(name);
     }
+    // What a process gives its capabilities away with: one that leaves for a branch has some.
+    for (const int option : {PR_CAPBSET_DROP, PR_SET_SECUREBITS, PR_CAP_AMBIENT}) {
+        filter.report("prctl", {equals(0, option)});
+    }
     for (std::uint64_t flag = 1; flag <= kNamespaceFlags; flag <<= 1U) {
         if ((kNamespaceFlags & flag) != 0) {
             filter.report("clone", {masked(0, flag, flag)});
