@@ -107,11 +107,6 @@ boost::asio::awaitable<Status> SandboxedSession::launch() {
     co_return kernels_.main().launch_from(std::move(woken), branches_.describe_origin());
 }
 
-Result<BranchSeed> SandboxedSession::seed_branch(const std::string& checkpoint, bool reseed) {
-    return closed_ ? Error(ErrorCode::kConflict, "branch: the session has ended")
-                   : branches_.seed(checkpoint, reseed);
-}
-
 boost::asio::awaitable<void> SandboxedSession::settle() {
     const auto self = shared_from_this();
     touch();
@@ -347,19 +342,8 @@ std::optional<RestoredState> SandboxedSession::find_revival() const {
     if (!newest) {
         return std::nullopt;
     }
-    RestoredState restored;
-    restored.checkpoint = newest->id;
-    bool later = !newest->execution.has_value();
-    for (const auto& execution : executions_.list()) {
-        const std::string& language = execution->order().language;
-        if (later && execution->phase() != ExecutionPhase::kQueued &&
-            (language.empty() || language == setup_.options.language) &&
-            restored.undone.size() < kUndoneNamedMax) {
-            restored.undone.push_back(execution->id());
-        }
-        later = later || execution->id() == newest->execution;
-    }
-    return restored;
+    const std::string& language = setup_.options.language;
+    return RestoredState{newest->id, executions_.begun_since(newest->execution, language)};
 }
 
 boost::asio::awaitable<void> SandboxedSession::revive(std::string checkpoint) {

@@ -74,7 +74,10 @@ class SandboxedSession final : public ManagedSession,
     }
     const SessionOptions& options() const override { return setup_.options; }
     std::shared_ptr<sandbox::Zygote> zygote() const override { return sandbox_.zygote(); }
-    Result<BranchSeed> seed_branch(const std::string& checkpoint, bool reseed) override;
+    Result<BranchSeed> seed_branch(const std::string& checkpoint, bool reseed) override {
+        return closed_ ? Error(ErrorCode::kConflict, "branch: the session has ended")
+                       : branches_.seed(checkpoint, reseed);
+    }
     std::shared_ptr<FamilyMember> family() const override { return setup_.family; }
     void end_conversation(const Death& reason) override;
     void kill_inside() override { sandbox_.begin_destroy(); }

@@ -47,7 +47,7 @@ void count_denial(DenialWatch& watch, int call) {
     ++watch.untold[index];
 }
 
-/// Their arguments are registers, so what is looked at is what is done.
+/// Only the number is looked at, which is a register: what they may do, the system checks.
 bool may_pass(DenialWatch& watch, const seccomp_notif& notification) {
     const int call = notification.data.nr;
     if (call != SYS_setns && call != SYS_prctl && call != SYS_capset) {

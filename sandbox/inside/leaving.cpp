@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -41,13 +42,19 @@ bool await_word(int gate) {
 }
 
 int enter_all(std::span<const int> namespaces, std::uint32_t& step) {
+    const int dumpable = ::prctl(PR_GET_DUMPABLE, 0L, 0L, 0L, 0L);
     for (step = 0; step < namespaces.size(); ++step) {
         if (::setns(namespaces[step], kBranchNamespaces[step].flag) < 0) {
             return errno;
         }
     }
     step = kDropStep;
-    return drop_capabilities();
+    if (const int error = drop_capabilities(); error != 0) {
+        return error;
+    }
+    // The changes of credentials took it away (prctl(2)), and with it the process's own /proc
+    // files.
+    return dumpable == 1 && ::prctl(PR_SET_DUMPABLE, 1L, 0L, 0L, 0L) < 0 ? errno : 0;
 }
 
 void await_parent() {

@@ -146,15 +146,19 @@ void drop_provided(std::vector<Item>& items, const std::vector<ReadOnlyPath>& pr
     });
 }
 
-std::vector<PlanRlimit> rlimits_for(const ResourceLimits& limits, const PlanInputs& inputs) {
+std::vector<PlanRlimit> rlimits_for(const Policy& policy, const PlanInputs& inputs) {
+    const ResourceLimits& limits = policy.limits;
+    // Those of this user namespace (since Linux 5.14) and of those beneath, which are its
+    // branches'; pid 1 is one of them. One more than the cgroup lets in, which counts what it
+    // refuses and the rlimit does not.
+    std::uint64_t processes = limits.processes + (inputs.limit_processes_by_rlimit ? 1ULL : 2ULL);
+    if (policy.branches && !inputs.limit_processes_by_rlimit) {
+        processes += kBranchProcessesMax;
+    }
     std::vector<PlanRlimit> rlimits{
         {RLIMIT_CORE, 0},
         {RLIMIT_FSIZE, limits.file_bytes},
-        // Processes of this user namespace (since Linux 5.14) and of those beneath, which are its
-        // branches'; pid 1 is one of them. More than the cgroup lets in, which counts what it
-        // refuses and the rlimit does not.
-        {RLIMIT_NPROC,
-         limits.processes + (inputs.limit_processes_by_rlimit ? 1ULL : 2ULL + kBranchProcessesMax)},
+        {RLIMIT_NPROC, processes},
         {RLIMIT_MSGQUEUE, 0},
         {RLIMIT_MEMLOCK, 64ULL << 10U},
         {RLIMIT_RTPRIO, 0},
@@ -274,7 +278,7 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     drop_provided(plan.links, policy.read_only);
     plan.files = synthesize_etc(policy.hostname);
     drop_provided(plan.files, policy.read_only);
-    plan.rlimits = rlimits_for(limits, inputs);
+    plan.rlimits = rlimits_for(policy, inputs);
     // A zygote runs no guest code, and the pid 1 of each of its sandboxes has its limit.
     plan.worker_open_files = policy.zygote ? RLIM_INFINITY : limits.open_files;
     plan.seccomp = inputs.seccomp;

@@ -16,7 +16,6 @@ inline constexpr std::array kReportedCalls{
     // Namespaces, mounts, roots.
     "unshare",
     "setns",
-    "capset",
     "mount",
     "umount2",
     "pivot_root",

@@ -175,7 +175,7 @@ Result<Assembled> assemble(
     inputs.worker_procs = cgroup.worker_procs_file();
     inputs.limit_memory_by_rlimit = is_missing(server_controls, "memory_limit");
     inputs.limit_processes_by_rlimit = is_missing(server_controls, "process_limit");
-    BOOST_OUTCOME_TRY(inputs.seccomp, seccomp_program());
+    BOOST_OUTCOME_TRY(inputs.seccomp, seccomp_program(policy.branches));
     Plan plan = build_plan(policy, inputs);
     if (missing == MissingControl::kReport) {
         plan.waived = ~0U;

@@ -67,12 +67,13 @@ std::string read_line(int fd) {
 
 /// A worker of the parent, and a copy of it that sleeps.
 struct Origin {
-    Sandbox parent = make_sandbox(branched_policy());
+    Sandbox parent;
     UniqueFd link;
     UniqueFd socket;  // the server's end of the copy's
     std::optional<sandbox::Worker> copy;
 
-    Origin() {
+    explicit Origin(const sandbox::Policy& policy = branched_policy())
+        : parent(make_sandbox(policy)) {
         auto ends = take(make_socket_pair(SOCK_STREAM));
         auto sockets = take(make_socket_pair(SOCK_SEQPACKET));
         WorkerSpec spec;
@@ -177,6 +178,15 @@ TEST_CASE("a process that the server has not named does not leave, and is report
     // The next one may.
     const Crossing next(origin, true);
     CHECK(next.report.error == 0);
+}
+
+TEST_CASE("from a sandbox that was not made for it no process leaves") {
+    Origin origin(test_policy());
+    // It could enter the namespaces, but not give away what it has there.
+    const Crossing crossing(origin, true);
+    CHECK(crossing.report.error == EPERM);
+    CHECK(crossing.report.step == sandbox::kBranchNamespaceCount);
+    CHECK(crossing.report.forked == 0);
 }
 
 TEST_CASE("a branch outlives what ran in its parent, and not its parent's pid 1") {

@@ -268,7 +268,7 @@ TEST_CASE("processes are limited twice: by the cgroup and by the rlimit") {
     CHECK((counted || ::geteuid() != 0));
     CHECK(
         run_python(sandbox, "import resource\nprint(resource.getrlimit(resource.RLIMIT_NPROC))")
-            .out == (counted ? "(65558, 65558)\n" : "(21, 21)\n"));
+            .out == (counted ? "(22, 22)\n" : "(21, 21)\n"));
     if (counted) {
         bool found = false;
         for (const std::string& directory : cgroups_of(::getpid())) {

@@ -3,7 +3,7 @@
 
 #include "kernel-manager/api/answers/model.hpp"
 #include "kernel-manager/api/bodies/branch_body.hpp"
-#include "kernel-manager/api/bodies/request_body.hpp"
+#include "kernel-manager/api/bodies/order_reading.hpp"
 #include "kernel-manager/api/routes/branch_start.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
@@ -24,15 +24,12 @@ using Session = SessionLookup::Session;
 using Branched = Result<std::shared_ptr<session::Session>>;
 
 Answer make_branches(session::SessionService& backend, http::Request& request, Session parent) {
-    ParsedBody body = parse_body(request, EmptyBody::kAllowed);
+    OrderReader<BranchesOrder> read = parse_branches_order;
+    auto body = co_await read_order<BranchesOrder>(request, EmptyBody::kAllowed, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
-    FieldErrors errors;
-    BranchesOrder order = parse_branches_order(body.value, errors);
-    if (!errors.empty()) {
-        co_return http::to_response(invalid_body(std::move(errors)));
-    }
+    const BranchesOrder& order = body.order;
     const Session same = parent;
     std::optional<std::string> from = order.from;
     const BranchStart start = co_await find_start(same, std::move(from), order.on_threads);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/checkpoints/session_branches.hpp"
 
-#include "kernel-manager/checkpoint/run_elsewhere.hpp"
+#include "protocol/support/run_elsewhere.hpp"
 #include "sandbox/server/branch_place.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -29,8 +29,7 @@ boost::asio::awaitable<void> admit_branch(
         const Status powerless = sandbox::check_powerless(*pidfd);
         return powerless.has_error() ? powerless : sandbox::move_to_cgroups(*pidfd, files);
     };
-    const Status admitted =
-        co_await checkpoint::run_elsewhere<Status>(io, std::move(thread), std::move(work));
+    const Status admitted = co_await run_elsewhere<Status>(io, *thread, std::move(work));
     done(admitted);
 }
 

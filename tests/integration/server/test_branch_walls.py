@@ -57,7 +57,9 @@ def test_a_branch_sees_neither_its_parent_nor_its_siblings(session: Session) -> 
         assert other.value("os.path.exists('/tmp/t')") == "False"
         assert session.value("os.path.exists('/tmp/t')") == "False"
         # All signals that it can send reach its own.
-        run(one, "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.kill(-1, signal.SIGTERM)")
+        run(one, "import signal, subprocess; child = subprocess.Popen(['sleep', '1000'])")
+        run(one, "os.kill(-1, signal.SIGTERM)")
+        assert one.value("child.wait()") == "-15"
         assert other.value("1 + 1") == "2" and session.value("1 + 1") == "2"
     finally:
         one.delete()
