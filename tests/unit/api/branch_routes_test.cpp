@@ -51,7 +51,7 @@ TEST_CASE("wrong orders for branches are refused field by field", "[agent]") {
         {{{"from", std::string(65, 'x')}}, "/from"},
         {{{"labels", "a"}}, "/labels"},
         {{{"labels", {"a", "b"}}}, "/labels"},
-        {{{"count", 2}, {"labels", {"a", ""}}}, "/labels/1"},
+        {{{"count", 2U}, {"labels", {"a", ""}}}, "/labels/1"},
         {{{"labels", json::array({1})}}, "/labels/0"},
         {{{"labels", json::array({std::string(limits::kCheckpointLabelBytesMax + 1, 'x')})}},
          "/labels/0"},
