@@ -368,21 +368,9 @@ void Sandbox::begin_destroy() {
 
 Sandbox Sandbox::release() {
     begin_destroy();
-    auto rest = std::make_unique<State>(State{
-        std::move(state_->pid1),
-        std::move(state_->cgroup),
-        state_->isolation,
-        state_->zygote,
-        state_->file_uid,
-        state_->file_gid});
-    rest->channel = std::move(state_->channel);
-    rest->ending = true;
-    rest->frozen = std::exchange(state_->frozen, false);
-    rest->destroyed = state_->destroyed;
-    state_->pid1 = Launched{};
-    state_->ending = true;
-    state_->destroyed = true;
-    return Sandbox(std::move(rest));
+    Sandbox rest = set_aside();
+    rest.state_->ending = true;
+    return rest;
 }
 
 Status Sandbox::destroy(std::chrono::milliseconds patience) {

@@ -16,6 +16,7 @@
 #include "sandbox/policy/isolation.hpp"
 #include "sandbox/policy/limits_change.hpp"
 #include "sandbox/policy/policy.hpp"
+#include "sandbox/server/branch_place.hpp"
 #include "sandbox/shared/worker_group.hpp"
 
 #include <sys/types.h>
@@ -138,6 +139,12 @@ class Sandbox {
     /// the policy (Zygote::covers).
     static Result<Sandbox> create(const Policy& policy, std::shared_ptr<Zygote> zygote);
 
+    /// A branch: the same inside another sandbox, whose root it has, with a user namespace, pids,
+    /// files, a network and limits of its own. It ends with the other one, whose processes
+    /// see its processes, and not the other way round. host_uid, read_only and inputs of the policy
+    /// must be the other's.
+    static Result<Sandbox> create(const Policy& policy, const BranchPlace& place);
+
     Sandbox(Sandbox&& other) noexcept;
     Sandbox& operator=(Sandbox&& other) noexcept;
     Sandbox(const Sandbox&) = delete;
@@ -193,6 +200,19 @@ class Sandbox {
     /// kConflict while a start is under way.
     Status kill_workers(std::chrono::milliseconds patience);
 
+    // --- branches (SECURITY.md, section 17)
+    /// Of a branch: what a process of its parent enters, in the order of kBranchNamespaces.
+    const std::vector<UniqueFd>& namespaces() const;
+    /// The cgroup.procs files that such a process is moved to before it is adopted here.
+    std::vector<std::string> cgroup_files() const;
+    /// A process of this sandbox or of a branch of it, by its number here, leaves: so many of the
+    /// calls that take it away pass the filter. 0: none any more. kUnavailable as for signal().
+    Status let_pass(pid_t inside, std::uint32_t calls);
+    /// Kills all that its cgroups show but pid 1, on which branches depend, and nothing of theirs.
+    /// Then it is good for let_pass() and destroy() only; the first may be called meanwhile, on
+    /// another thread. Blocks for about a second at most; kTimeout if something does not end.
+    Status retire();
+
     /// The socket that listens at 127.0.0.1:kProxyPort inside: non-blocking, close-on-exec, the
     /// caller's from now on. Invalid for NetworkMode::kNone and the second time. What it accepts
     /// are sockets of the session's network namespace; no socket of the host's ever goes in.
@@ -244,6 +264,9 @@ class Sandbox {
     /// begin_destroy(); what is then left to wait for as a sandbox of its own, which is good for
     /// destroy() and may be destroyed on any thread. For the owner of this one it is destroyed.
     Sandbox release();
+    /// What is left as a sandbox of its own, in which nothing is killed yet: retire() and then
+    /// destroy() are what it is good for. For the owner of this one it is destroyed.
+    Sandbox set_aside();
     /// Kills everything inside, reaps pid 1, removes the cgroup. Idempotent; after a failure (a
     /// kTimeout of a busy kernel, say) it may be called again. Blocks until the kernel has let go,
     /// at most about twice the patience.

@@ -52,15 +52,11 @@ boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::create(Session
     auto inputs = co_await parts->factory->check_inputs(options.files);
     BOOST_OUTCOME_CO_TRY(auto checked, std::move(inputs));
     const SparePool::Asking asking(parts->spares->pool(), options);
-    const SessionStarter::OnEnd on_end = [weak = std::weak_ptr(parts->registry)](
-                                             const std::string& id, Death reason) {
-        if (const auto registry = weak.lock()) {
-            (void)registry->remove(id, reason);  // not found: a client was faster
-        }
-    };
+    const SessionStarter::OnEnd on_end = remover(*parts);
     SessionEntry entry;
     BOOST_OUTCOME_CO_TRY(entry.kernel_id, parts->admission->claim_kernel_id(options.kernel_id));
-    if (!has_references(options.files)) {  // those are mounted when a sandbox is made
+    // Those are mounted when a sandbox is made, and its rules are made for branches or not.
+    if (!has_references(options.files) && !options.branches) {
         Status handed = co_await parts->spares->hand_out(entry, options, on_end);
         BOOST_OUTCOME_CO_TRY(std::move(handed));
     }
@@ -76,16 +72,56 @@ boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::create(Session
             co_return name_full_host(std::move(started).error());
         }
     }
+    co_return hand_out(*parts, std::move(entry));
+}
+
+boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::branch(BranchOrder order) {
+    const std::shared_ptr<Parts> parts = parts_;
+    const auto parent = parts->registry->find(order.session);
+    if (!parent) {
+        co_return Error::in_field(
+            ErrorCode::kNotFound, "session", "session " + order.session + ": there is none");
+    }
+    SessionFactory::Order wanted;
+    wanted.options = parent->options();
+    wanted.options.kernel_id.clear();
+    wanted.options.files.clear();
+    wanted.branch = BranchInfo{parent->id(), order.checkpoint, std::move(order.label)};
+    BOOST_OUTCOME_CO_TRY(parts->admission->check(wanted.options));
+    SessionEntry entry;
+    BOOST_OUTCOME_CO_TRY(entry.kernel_id, parts->admission->claim_kernel_id(""));
+    Status room = co_await Admission::make_room(parts->admission);
+    BOOST_OUTCOME_CO_TRY(std::move(room));
+    BOOST_OUTCOME_CO_TRY(entry.slot, parts->admission->claim_slot());
+    BOOST_OUTCOME_CO_TRY(wanted.seed, parent->seed_branch(order.checkpoint, order.reseed));
+    SessionStarter::OnEnd on_end = remover(*parts);
+    Status started = co_await parts->starter->start(entry, std::move(wanted), std::move(on_end));
+    if (started.has_error()) {
+        co_return name_full_host(std::move(started).error());
+    }
+    co_return hand_out(*parts, std::move(entry));
+}
+
+SessionStarter::OnEnd Service::remover(Parts& parts) {
+    return [weak = std::weak_ptr(parts.registry)](const std::string& id, Death reason) {
+        if (const auto registry = weak.lock()) {
+            (void)registry->remove(id, reason);  // not found: a client was faster
+        }
+    };
+}
+
+/// A session that has started, to a client.
+Result<std::shared_ptr<Session>> Service::hand_out(Parts& parts, SessionEntry entry) {
     const std::shared_ptr<Session> session = entry.session;
-    if (parts->admission->is_closed()) {
-        parts->teardown->begin(std::move(entry), {Death::Kind::kRequested, kServerShutdown});
-        co_return refuse_at_shutdown();
+    if (parts.admission->is_closed()) {
+        parts.teardown->begin(std::move(entry), {Death::Kind::kRequested, kServerShutdown});
+        return refuse_at_shutdown();
     }
-    if (auto added = parts->registry->add(entry); added.has_error()) {
-        parts->teardown->begin(std::move(entry), {Death::Kind::kStartFailed, 0});
-        co_return name_full_host(std::move(added).error()).with_context("create session");
+    if (auto added = parts.registry->add(entry); added.has_error()) {
+        parts.teardown->begin(std::move(entry), {Death::Kind::kStartFailed, 0});
+        return name_full_host(std::move(added).error()).with_context("create session");
     }
-    co_return session;
+    return session;
 }
 
 std::shared_ptr<Session> Service::find(const std::string& id) const {

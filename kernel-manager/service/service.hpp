@@ -19,6 +19,7 @@
 #include "kernel-manager/service/service_config.hpp"
 #include "kernel-manager/service/session_registry.hpp"
 #include "kernel-manager/service/session_service.hpp"
+#include "kernel-manager/service/session_starter.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "protocol/support/result.hpp"
@@ -45,6 +46,7 @@ class Service : public SessionService {
 
     boost::asio::awaitable<Result<std::shared_ptr<Session>>> create(
         SessionOptions options) override;
+    boost::asio::awaitable<Result<std::shared_ptr<Session>>> branch(BranchOrder order) override;
     std::shared_ptr<Session> find(const std::string& id) const override;
     std::vector<std::shared_ptr<Session>> list() const override;
     Status remove(const std::string& id) override;
@@ -71,6 +73,8 @@ class Service : public SessionService {
 
  private:
     struct Parts;
+    static Result<std::shared_ptr<Session>> hand_out(Parts& parts, SessionEntry entry);
+    static SessionStarter::OnEnd remover(Parts& parts);
     std::shared_ptr<Parts> parts_;  // posted work and waiting requests may outlive the Service
 };
 

@@ -95,6 +95,10 @@ void Service::Parts::make_teardown(boost::asio::io_context& io) {
              [remover](SessionTeardown::SandboxPtr sandbox) {
                  return SandboxRemover::destroy(remover, std::move(sandbox));
              },
+         .retire =
+             [remover](SessionTeardown::SandboxPtr sandbox) {
+                 return SandboxRemover::retire(remover, std::move(sandbox));
+             },
          .wait_for_attempts = [remover] { remover->wait(); },
          .destroy_now =
              [](const SessionTeardown::SandboxPtr& sandbox) {
@@ -139,11 +143,11 @@ WarmStarts::ByLanguage Service::Parts::make_zygote_keepers() {
 }
 
 void Service::Parts::make_warm_starts(boost::asio::io_context& io) {
-    const auto maker = std::make_shared<SandboxMaker>(io);
+    maker = std::make_shared<SandboxMaker>(io);
     warm = WarmStarts::create(
         make_zygote_keepers(),
         {.make_sandbox =
-             [maker](sandbox::Policy policy, WarmStarts::ZygotePtr zygote) {
+             [maker = maker](sandbox::Policy policy, WarmStarts::ZygotePtr zygote) {
                  return SandboxMaker::make(maker, std::move(policy), std::move(zygote));
              },
          .log = log});
@@ -153,8 +157,13 @@ void Service::Parts::make_warm_starts(boost::asio::io_context& io) {
 
 void Service::Parts::make_factory_and_starter(boost::asio::io_context& io) {
     factory = SessionFactory::create(
-        io, config, [warm = warm](std::string language, sandbox::Policy policy) {
+        io,
+        config,
+        [warm = warm](std::string language, sandbox::Policy policy) {
             return warm->make_sandbox(std::move(language), std::move(policy));
+        },
+        [maker = maker](sandbox::Policy policy, sandbox::BranchPlace place) {
+            return SandboxMaker::make_branch(maker, std::move(policy), std::move(place));
         });
     starter = SessionStarter::create(
         io,

@@ -16,6 +16,7 @@
 #include "kernel-manager/service/session_teardown.hpp"
 #include "kernel-manager/service/spare_sessions.hpp"
 #include "kernel-manager/service/warm_starts.hpp"
+#include "kernel-manager/warm/sandbox_maker.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -38,6 +39,7 @@ struct Service::Parts : std::enable_shared_from_this<Service::Parts> {
     std::shared_ptr<Preparation> preparation;
     std::shared_ptr<Admission> admission;
     std::shared_ptr<SessionTeardown> teardown;
+    std::shared_ptr<SandboxMaker> maker;
     std::shared_ptr<WarmStarts> warm;
     std::shared_ptr<Readiness> readiness;
     std::shared_ptr<SessionFactory> factory;

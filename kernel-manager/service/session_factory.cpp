@@ -33,18 +33,21 @@ sandbox::Policy make_policy(
 std::shared_ptr<SessionFactory> SessionFactory::create(
     boost::asio::io_context& io,
     std::shared_ptr<const ServiceConfig> config,
-    MakeSandbox make_sandbox) {
+    MakeSandbox make_sandbox,
+    MakeBranch make_branch) {
     return std::shared_ptr<SessionFactory>(
-        new SessionFactory(io, std::move(config), std::move(make_sandbox)));
+        new SessionFactory(io, std::move(config), std::move(make_sandbox), std::move(make_branch)));
 }
 
 SessionFactory::SessionFactory(
     boost::asio::io_context& io,
     std::shared_ptr<const ServiceConfig> config,
-    MakeSandbox make_sandbox)
+    MakeSandbox make_sandbox,
+    MakeBranch make_branch)
     : io_(io),
       config_(std::move(config)),
       make_sandbox_(std::move(make_sandbox)),
+      make_branch_(std::move(make_branch)),
       blob_space_(std::make_shared<checkpoint::BlobSpace>(config_->checkpoint_directory)) {
     read_catalog();
 }
@@ -84,17 +87,15 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
         NetworkAccess::prepare(config_->egress_service, setup.id, order.options.network));
     const SessionLanguages& languages = languages_of(spec->language);
     setup.catalog = languages.catalog;
-    sandbox::Policy policy = make_policy(order.options.limits, languages, *config_, order.slot);
+    sandbox::Policy policy = policy_for(order, setup);
     network.add_to(policy);
-    if (config_->inputs) {
-        policy.inputs = config_->inputs->mounts_of(order.options.files);
-        for (const InputFile& file : order.options.files) {
-            if (!file.from.empty()) {
-                setup.mounted.emplace(file.path, file.from);
-            }
-        }
+    // g++ 12 destroys twice what a conditional co_await gives.
+    Result<sandbox::Sandbox> made = Error(ErrorCode::kUnavailable, "there are no branches");
+    if (!order.seed) {
+        made = co_await make_sandbox_(spec->language, std::move(policy));
+    } else if (make_branch_) {
+        made = co_await make_branch_(std::move(policy), std::move(order.seed->place));
     }
-    auto made = co_await make_sandbox_(spec->language, std::move(policy));
     if (made.has_error()) {
         co_return std::move(made).error().with_context("create session");
     }
@@ -113,6 +114,30 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
                               session_id = setup.id](Death reason) { on_end(session_id, reason); };
     connect(setup);
     co_return SandboxedSession::create(io_, std::move(setup), std::move(sandbox));
+}
+
+sandbox::Policy SessionFactory::policy_for(Order& order, SessionSetup& setup) const {
+    const std::uint32_t slot = order.seed ? order.seed->parent->slot() : order.slot;
+    sandbox::Policy policy =
+        make_policy(order.options.limits, languages_of(setup.spec.language), *config_, slot);
+    policy.branches = order.options.branches;
+    if (order.seed) {
+        // From here on its parent's sandbox stays.
+        setup.family = std::make_shared<FamilyMember>(order.seed->parent);
+        setup.come = order.seed->come;
+        setup.branch = order.branch;
+        return policy;
+    }
+    setup.family = std::make_shared<FamilyMember>(order.slot);
+    if (config_->inputs) {
+        policy.inputs = config_->inputs->mounts_of(order.options.files);
+        for (const InputFile& file : order.options.files) {
+            if (!file.from.empty()) {
+                setup.mounted.emplace(file.path, file.from);
+            }
+        }
+    }
+    return policy;
 }
 
 void SessionFactory::connect(SessionSetup& setup) const {

@@ -9,6 +9,7 @@
 #include "kernel-manager/execution/inputs_directory.hpp"
 #include "kernel-manager/languages/session_languages.hpp"
 #include "kernel-manager/service/service_config.hpp"
+#include "kernel-manager/session/checkpoints/branch_seed.hpp"
 #include "kernel-manager/session/managed_session.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "kernel-manager/session/session_setup.hpp"
@@ -16,6 +17,7 @@
 #include "protocol/support/work_thread.hpp"
 #include "sandbox/policy/policy.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/server/branch_place.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -24,6 +26,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +44,8 @@ class SessionFactory : public std::enable_shared_from_this<SessionFactory> {
  public:
     using MakeSandbox = std::function<boost::asio::awaitable<Result<sandbox::Sandbox>>(
         std::string language, sandbox::Policy)>;
+    using MakeBranch = std::function<boost::asio::awaitable<Result<sandbox::Sandbox>>(
+        sandbox::Policy, sandbox::BranchPlace)>;
     /// One session. It has been admitted.
     struct Order {
         SessionOptions options;
@@ -50,6 +55,9 @@ class SessionFactory : public std::enable_shared_from_this<SessionFactory> {
         std::string kernel_id;
         /// Made in advance, without a client.
         bool spare = false;
+        /// Both, or none: a branch of another session.
+        std::optional<BranchSeed> seed;
+        std::optional<BranchInfo> branch;
         /// The session asks for its own end, from inside its own code: act later.
         std::function<void(const std::string& session_id, Death)> on_end_requested;
     };
@@ -57,7 +65,8 @@ class SessionFactory : public std::enable_shared_from_this<SessionFactory> {
     static std::shared_ptr<SessionFactory> create(
         boost::asio::io_context& io,
         std::shared_ptr<const ServiceConfig> config,
-        MakeSandbox make_sandbox);
+        MakeSandbox make_sandbox,
+        MakeBranch make_branch = nullptr);
     SessionFactory(const SessionFactory&) = delete;
     SessionFactory& operator=(const SessionFactory&) = delete;
     ~SessionFactory() = default;
@@ -82,12 +91,15 @@ class SessionFactory : public std::enable_shared_from_this<SessionFactory> {
     SessionFactory(
         boost::asio::io_context& io,
         std::shared_ptr<const ServiceConfig> config,
-        MakeSandbox make_sandbox);
+        MakeSandbox make_sandbox,
+        MakeBranch make_branch);
+    sandbox::Policy policy_for(Order& order, SessionSetup& setup) const;
     void connect(SessionSetup& setup) const;
 
     boost::asio::io_context& io_;
     const std::shared_ptr<const ServiceConfig> config_;
     const MakeSandbox make_sandbox_;
+    const MakeBranch make_branch_;
     std::map<std::string, SessionLanguages> languages_;  // by the sessions' main language
     std::shared_ptr<WorkThread> work_thread_ = std::make_shared<WorkThread>();
     const std::shared_ptr<checkpoint::BlobSpace> blob_space_;

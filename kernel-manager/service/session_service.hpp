@@ -12,10 +12,18 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace cellkeep::session {
+
+struct BranchOrder {
+    std::string session;
+    std::string checkpoint;
+    std::optional<std::string> label;
+    bool reseed = true;  // random states are made anew
+};
 
 class SessionService {
  public:
@@ -31,6 +39,11 @@ class SessionService {
     /// kConflict if kernel_id is taken.
     virtual boost::asio::awaitable<Result<std::shared_ptr<Session>>> create(
         SessionOptions options) = 0;
+    /// A session that goes on from a checkpoint of another one, with memory, files and limits of
+    /// its own. Errors as create()'s, and: kNotFound: no such session (in the field "session"), or
+    /// no such checkpoint; kConflict: the session makes a checkpoint or has a network;
+    /// kLimitExceeded: kBranchDepthMax; kSystem: the checkpoint cannot be forked.
+    virtual boost::asio::awaitable<Result<std::shared_ptr<Session>>> branch(BranchOrder order);
     /// By session id or kernel id; null if there is none.
     virtual std::shared_ptr<Session> find(const std::string& id) const = 0;
     /// Oldest first.

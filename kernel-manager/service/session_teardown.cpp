@@ -2,6 +2,7 @@
 #include "kernel-manager/service/session_teardown.hpp"
 
 #include "kernel-manager/warm/retry_delay.hpp"
+#include "protocol/support/completion.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -34,13 +35,42 @@ void SessionTeardown::begin(SessionEntry entry, Death reason) {
     }
     const auto removal = std::make_shared<Removal>();
     removal->session_id = entry.session->id();
-    removal->sandbox = entry.session->release_sandbox();
     removal->slot = std::move(entry.slot);
+    removal->family = entry.session->family();
+    removal->stays = removal->family && removal->family->branches() > 0;
+    removal->sandbox =
+        removal->stays ? entry.session->set_sandbox_aside() : entry.session->release_sandbox();
     removals_.push_back(removal);
     boost::asio::co_spawn(
         io_,
-        [self = shared_from_this(), removal] { return self->remove(removal); },
+        [self = shared_from_this(), removal] {
+            return removal->stays ? self->retire(removal) : self->remove(removal);
+        },
         boost::asio::detached);
+}
+
+bool SessionTeardown::is_removing() const {
+    return std::any_of(
+        removals_.begin(), removals_.end(), [](const auto& removal) { return !removal->stays; });
+}
+
+boost::asio::awaitable<void> SessionTeardown::retire(std::shared_ptr<Removal> removal) {
+    const auto self = shared_from_this();
+    const Status retired = co_await hooks_.retire(removal->sandbox);
+    if (retired.has_error()) {
+        hooks_.log(
+            "the end of session " + removal->session_id +
+            ", which has branches, is not complete: " + retired.error().message());
+    }
+    removal->is_quiet = true;
+    wake(removal->waiters);
+    const auto free = std::make_shared<Completion<bool>>(io_);
+    removal->family->when_free([free] { free->set(true); });
+    (void)co_await Completion<bool>::wait(free);
+    removal->stays = false;
+    if (!shutting_down_) {
+        co_await remove(removal);
+    }
 }
 
 boost::asio::awaitable<void> SessionTeardown::remove(std::shared_ptr<Removal> removal) {
@@ -61,6 +91,9 @@ boost::asio::awaitable<void> SessionTeardown::remove(std::shared_ptr<Removal> re
         co_await wait_for(std::make_shared<boost::asio::steady_timer>(io_, delay.take()));
     }
     std::erase(removals_, removal);
+    if (removal->family) {
+        removal->family->leave();
+    }
     removal->slot = Claim<std::uint32_t>();
     wake(removal->waiters);
     wake(waiters_);
@@ -79,7 +112,7 @@ boost::asio::awaitable<void> SessionTeardown::wait_until_gone(std::string sessio
         std::find_if(removals_.begin(), removals_.end(), [&session_id](const auto& removal) {
             return removal->session_id == session_id;
         });
-    if (found == removals_.end()) {
+    if (found == removals_.end() || (*found)->is_quiet) {
         co_return;
     }
     (*found)->waiters.push_back(std::make_shared<boost::asio::steady_timer>(io_, kGonePatience));
@@ -88,7 +121,7 @@ boost::asio::awaitable<void> SessionTeardown::wait_until_gone(std::string sessio
 
 boost::asio::awaitable<void> SessionTeardown::wait_for_any(TimePoint deadline) {
     const auto self = shared_from_this();
-    if (removals_.empty()) {
+    if (!is_removing()) {
         co_return;
     }
     const auto waiter = std::make_shared<boost::asio::steady_timer>(io_, deadline);

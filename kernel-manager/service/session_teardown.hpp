@@ -9,6 +9,7 @@
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/service/claim.hpp"
 #include "kernel-manager/service/session_entry.hpp"
+#include "kernel-manager/session/checkpoints/family.hpp"
 #include "protocol/support/result.hpp"
 #include "sandbox/sandbox.hpp"
 
@@ -39,6 +40,8 @@ class SessionTeardown : public std::enable_shared_from_this<SessionTeardown> {
     struct Hooks {
         /// One attempt, off the loop. An error: it may be tried again.
         std::function<boost::asio::awaitable<Status>(SandboxPtr)> destroy;
+        /// sandbox::Sandbox::retire(), off the loop.
+        std::function<boost::asio::awaitable<Status>(SandboxPtr)> retire;
         /// For finish(): blocks until the attempts that run have ended.
         std::function<void()> wait_for_attempts;
         /// For finish(): one attempt that blocks.
@@ -56,10 +59,11 @@ class SessionTeardown : public std::enable_shared_from_this<SessionTeardown> {
     /// Ends the session for its clients, and removes it in the background. Its kernel id is free at
     /// once, its number when nothing is left on the host.
     void begin(SessionEntry entry, Death reason);
-    /// Returns when nothing of the session is left, or after kGonePatience. At once for a session
-    /// that is not being removed.
+    /// Returns when nothing of the session is left but what its branches need, or after
+    /// kGonePatience. At once for a session that is not being removed.
     boost::asio::awaitable<void> wait_until_gone(std::string session_id);
-    bool is_removing() const { return !removals_.empty(); }
+    /// What stays for its branches does not count.
+    bool is_removing() const;
     /// Returns when any session is gone, or at the deadline. At once if none is being removed.
     boost::asio::awaitable<void> wait_for_any(TimePoint deadline);
 
@@ -76,10 +80,15 @@ class SessionTeardown : public std::enable_shared_from_this<SessionTeardown> {
         SandboxPtr sandbox;         // the remover's while it tries
         Claim<std::uint32_t> slot;  // its user on the host
         std::vector<Timer> waiters;
+        std::shared_ptr<FamilyMember> family;  // null: it is alone
+        bool stays = false;                    // for its branches
+        bool is_quiet = false;                 // nothing of it runs any more
     };
 
     SessionTeardown(boost::asio::io_context& io, Hooks hooks) : io_(io), hooks_(std::move(hooks)) {}
     boost::asio::awaitable<void> remove(std::shared_ptr<Removal> removal);
+    /// Kills what runs in it, and removes the rest when its last branch is gone.
+    boost::asio::awaitable<void> retire(std::shared_ptr<Removal> removal);
     void remove_now(ManagedSession& session);
     void log_late(const std::string& session_id, const Error& why) const;
     static void wake(std::vector<Timer>& waiters);

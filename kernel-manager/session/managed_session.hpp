@@ -6,6 +6,8 @@
 #pragma once
 
 #include "kernel-manager/execution/death.hpp"
+#include "kernel-manager/session/checkpoints/branch_seed.hpp"
+#include "kernel-manager/session/checkpoints/family.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "protocol/support/result.hpp"
@@ -37,6 +39,14 @@ class ManagedSession : public Session {
     /// The callback gets the reason when the session asks for its own end.
     virtual void set_on_end_requested(std::function<void(Death)> callback) = 0;
 
+    /// What a branch of it is made with, from a checkpoint of it. kNotFound, kUnavailable.
+    virtual Result<BranchSeed> seed_branch(const std::string& checkpoint, bool /*reseed*/) {
+        return Error::in_field(
+            ErrorCode::kNotFound, "from", "the session has no checkpoint " + checkpoint);
+    }
+    /// Null: it has no branches and is none.
+    virtual std::shared_ptr<FamilyMember> family() const { return nullptr; }
+
     // --- its end, in steps; close() is all of them
     /// Every request is answered and every client learns of the end; nothing is torn down yet.
     /// Idempotent.
@@ -46,6 +56,8 @@ class ManagedSession : public Session {
     /// After end_conversation(): what is left to destroy, which is the caller's from now on and may
     /// be destroyed on any thread. Null if nothing is left.
     virtual std::shared_ptr<sandbox::Sandbox> release_sandbox() = 0;
+    /// The same while it has branches: nothing is killed, and sandbox::Sandbox::retire() is next.
+    virtual std::shared_ptr<sandbox::Sandbox> set_sandbox_aside() { return nullptr; }
     /// After end_conversation(): destroys the sandbox here. Blocks as sandbox::Sandbox::destroy()
     /// does.
     virtual Status remove_leftovers(std::chrono::milliseconds patience) = 0;

@@ -38,6 +38,8 @@ SandboxedSession::SandboxedSession(
       kernels_(setup_, kernels_hooks()),
       executions_(io, setup_, kernels_, account_, [this] { touch(); }),
       checkpoints_(io, checkpoint_hooks(), checkpoint_places(), keep_alive()),
+      branches_(
+          io, {setup_, sandbox_, checkpoints_}, [this] { return settle(); }, keep_alive()),
       commands_(io, command_hooks(), keep_alive()),
       auto_checkpoints_(io, auto_checkpoint_hooks(), keep_alive()),
       watch_(
@@ -81,7 +83,8 @@ boost::asio::awaitable<Status> SandboxedSession::start() {
     BOOST_OUTCOME_CO_TRY(std::move(placed));
     BOOST_OUTCOME_CO_TRY(watch_.begin(sandbox_.event_fd()));
     account_.hand_out(usage_.cpu_time());
-    BOOST_OUTCOME_CO_TRY(kernels_.main().launch());
+    Status launched = co_await launch();
+    BOOST_OUTCOME_CO_TRY(std::move(launched));
     Status ready = co_await kernels_.main().wait_ready();
     if (ready.has_value()) {
         account_.hand_out(usage_.cpu_time());
@@ -90,6 +93,24 @@ boost::asio::awaitable<Status> SandboxedSession::start() {
         life_.review();
     }
     co_return ready;
+}
+
+boost::asio::awaitable<Status> SandboxedSession::launch() {
+    if (!branches_.is_awaited()) {
+        co_return kernels_.main().launch();
+    }
+    auto arrived = co_await branches_.arrive();
+    BOOST_OUTCOME_CO_TRY(auto woken, std::move(arrived));
+    if (closed_) {
+        co_return Error(ErrorCode::kConflict, "branch: the session has ended");
+    }
+    co_return kernels_.main().launch_from(std::move(woken), branches_.describe_origin());
+}
+
+boost::asio::awaitable<void> SandboxedSession::settle() {
+    const auto self = shared_from_this();
+    touch();
+    co_await auto_checkpoints_.wait();
 }
 
 boost::asio::awaitable<Status> SandboxedSession::adopt(
@@ -138,7 +159,9 @@ SessionInfo SandboxedSession::info() const {
     info.environment = setup_.spec.environment;
     info.isolation = sandbox_.isolation();
     info.auto_checkpoints = setup_.options.auto_checkpoints;
+    info.branches = setup_.options.branches;
     info.metadata = setup_.options.metadata;
+    info.branch = setup_.branch;
     info.owner = setup_.options.owner;
     info.created_at = life_.created_at();
     info.last_activity = life_.last_activity();
@@ -328,19 +351,8 @@ std::optional<RestoredState> SandboxedSession::find_revival() const {
     if (!newest) {
         return std::nullopt;
     }
-    RestoredState restored;
-    restored.checkpoint = newest->id;
-    bool later = !newest->execution.has_value();
-    for (const auto& execution : executions_.list()) {
-        const std::string& language = execution->order().language;
-        if (later && execution->phase() != ExecutionPhase::kQueued &&
-            (language.empty() || language == setup_.options.language) &&
-            restored.undone.size() < kUndoneNamedMax) {
-            restored.undone.push_back(execution->id());
-        }
-        later = later || execution->id() == newest->execution;
-    }
-    return restored;
+    const std::string& language = setup_.options.language;
+    return RestoredState{newest->id, executions_.begun_since(newest->execution, language)};
 }
 
 boost::asio::awaitable<void> SandboxedSession::revive(std::string checkpoint) {
@@ -387,6 +399,7 @@ void SandboxedSession::end_conversation(const Death& reason) {
 
 void SandboxedSession::close(Death reason) {
     end_conversation(reason);
+    branches_.forget_sandbox();
     // A failure leaves nothing running or is tried again by the Service (remove_leftovers).
     (void)sandbox_.destroy();
 }

@@ -5,6 +5,7 @@
 //   SessionKernels     the kernels in it (supervised_kernel.hpp)
 //   SessionExecutions  what agents ask of them
 //   SessionCheckpoints copies of the interpreter that sleep, and of files
+//   SessionBranches    sessions that go on from them, and the way in which its own interpreter came
 //   CommandTable       commands that run beside the interpreters (process/command_table.hpp)
 //   SandboxWatch       what its pid 1 reports
 //   SessionLife        its age, activity and clients; culling
@@ -24,6 +25,7 @@
 #include "kernel-manager/output/output_observer.hpp"
 #include "kernel-manager/process/command_table.hpp"
 #include "kernel-manager/session/checkpoints/auto_checkpoints.hpp"
+#include "kernel-manager/session/checkpoints/session_branches.hpp"
 #include "kernel-manager/session/checkpoints/session_checkpoints.hpp"
 #include "kernel-manager/session/idle_freezer.hpp"
 #include "kernel-manager/session/kernel_starter.hpp"
@@ -72,10 +74,19 @@ class SandboxedSession final : public ManagedSession,
     }
     const SessionOptions& options() const override { return setup_.options; }
     std::shared_ptr<sandbox::Zygote> zygote() const override { return sandbox_.zygote(); }
+    Result<BranchSeed> seed_branch(const std::string& checkpoint, bool reseed) override {
+        return closed_ ? Error(ErrorCode::kConflict, "branch: the session has ended")
+                       : branches_.seed(checkpoint, reseed);
+    }
+    std::shared_ptr<FamilyMember> family() const override { return setup_.family; }
     void end_conversation(const Death& reason) override;
     void kill_inside() override { sandbox_.begin_destroy(); }
     std::shared_ptr<sandbox::Sandbox> release_sandbox() override {
+        branches_.forget_sandbox();
         return std::make_shared<sandbox::Sandbox>(sandbox_.release());
+    }
+    std::shared_ptr<sandbox::Sandbox> set_sandbox_aside() override {
+        return branches_.set_sandbox_aside();
     }
     Status remove_leftovers(std::chrono::milliseconds patience) override {
         return sandbox_.destroy(patience);
@@ -143,6 +154,8 @@ class SandboxedSession final : public ManagedSession,
     boost::asio::awaitable<void> make_automatic();
     std::optional<RestoredState> find_revival() const;
     boost::asio::awaitable<void> revive(std::string checkpoint);
+    boost::asio::awaitable<Status> launch();
+    boost::asio::awaitable<void> settle();
 
     // sandboxed_session_parts.cpp
     KeepAlive keep_alive();
@@ -179,6 +192,7 @@ class SandboxedSession final : public ManagedSession,
     SessionKernels kernels_;
     SessionExecutions executions_;
     SessionCheckpoints checkpoints_;
+    SessionBranches branches_;
     process::CommandTable commands_;
     AutoCheckpointer auto_checkpoints_;
     bool auto_refusal_logged_ = false;

@@ -156,7 +156,11 @@ SessionKernels::Hooks SandboxedSession::kernels_hooks() {
         .begin_sweep = [this] { return sandbox_.begin_sweep(); },
         .begin_group_sweep =
             [this](sandbox::WorkerGroup group) { return sandbox_.begin_sweep(group); },
-        .spares_others = [this] { return checkpoints_.has_sleeping() || commands_.running() > 0; }};
+        .spares_others =
+            [this] {
+                // A branch's processes are in the pid namespace above, too.
+                return checkpoints_.has_sleeping() || commands_.running() > 0 || branches_.any();
+            }};
 }
 
 SessionCheckpoints::Hooks SandboxedSession::checkpoint_hooks() {
@@ -177,6 +181,12 @@ SessionCheckpoints::Hooks SandboxedSession::checkpoint_hooks() {
         .give_outputs = [this](
                             const UniqueFd& out,
                             const UniqueFd& err) { return sandbox_.give_outputs(out, err); },
+        .let_pass =
+            [this](const std::vector<pid_t>& numbers, std::uint32_t calls) {
+                if (setup_.family) {
+                    setup_.family->let_pass(numbers, calls);
+                }
+            },
         .wake = [this] { freezer_.wake(); },
         .hold = [this] { kernels_.main().hold(); },
         .release = [this] { kernels_.main().release(); },
@@ -300,6 +310,8 @@ std::chrono::seconds SandboxedSession::freeze_after() const {
 bool SandboxedSession::is_at_work() const {
     return closed_ || setup_.spare || kernels_.are_at_work() || checkpoints_.is_working() ||
            auto_checkpoints_.is_due() ||
+           // Its pid 1 answers for interpreters that came from here.
+           branches_.any() ||
            // What the other side of a connection says next is unknown here.
            (setup_.proxy && setup_.proxy->connections() > 0);
 }

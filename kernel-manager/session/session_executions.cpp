@@ -7,7 +7,10 @@
 #include "protocol/support/syscall.hpp"
 
 #include <chrono>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::session {
 
@@ -176,6 +179,21 @@ void SessionExecutions::start(const Accepted& accepted) {
     if (execution.phase() == ExecutionPhase::kQueued) {
         execution.mark_queued();
     }
+}
+
+std::vector<std::string> SessionExecutions::begun_since(
+    const std::optional<std::string>& earlier, const std::string& language) const {
+    std::vector<std::string> begun;
+    bool later = !earlier.has_value();
+    for (const auto& execution : book_.list()) {
+        const std::string& its_language = execution->order().language;
+        if (later && execution->phase() != ExecutionPhase::kQueued &&
+            (its_language.empty() || its_language == language) && begun.size() < kUndoneNamedMax) {
+            begun.push_back(execution->id());
+        }
+        later = later || execution->id() == earlier;
+    }
+    return begun;
 }
 
 Status SessionExecutions::interrupt(const std::string& id) {

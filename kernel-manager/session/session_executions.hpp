@@ -44,6 +44,10 @@ class SessionExecutions {
         std::vector<ExecutionRequest> requests);
     std::shared_ptr<Execution> find(const std::string& id) const { return book_.find(id); }
     std::vector<std::shared_ptr<Execution>> list() const { return book_.list(); }
+    /// The ids of those of a language that have begun after one, in their order, at most
+    /// kUndoneNamedMax; without one, all.
+    std::vector<std::string> begun_since(
+        const std::optional<std::string>& earlier, const std::string& language) const;
     /// Session::interrupt_execution().
     Status interrupt(const std::string& id);
     /// Why an agent's execution would be refused now.

@@ -35,6 +35,13 @@ struct LanguageInfo {
     std::uint64_t restarts = 0;
 };
 
+/// What is told of a branch.
+struct BranchInfo {
+    std::string parent;      // the id of its session
+    std::string checkpoint;  // of that session
+    std::optional<std::string> label;
+};
+
 /// A session as anyone may see it, now.
 struct SessionInfo {
     std::string id;                       // "ses_" and 24 hexadecimal digits
@@ -53,7 +60,9 @@ struct SessionInfo {
     EnvironmentInfo environment;
     sandbox::IsolationReport isolation;
     checkpoint::AutoCheckpoints auto_checkpoints = checkpoint::AutoCheckpoints::kOff;
+    bool branches = false;  // it can be branched
     nlohmann::json metadata;
+    std::optional<BranchInfo> branch;  // it was branched from another session
     std::string owner;
     std::chrono::system_clock::time_point created_at;
     std::chrono::system_clock::time_point last_activity;

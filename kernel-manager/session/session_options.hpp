@@ -39,6 +39,8 @@ struct SessionOptions {
     std::vector<InputFile> files;
     nlohmann::json metadata = nlohmann::json::object();
     checkpoint::AutoCheckpoints auto_checkpoints = checkpoint::AutoCheckpoints::kOff;
+    /// It can be branched, and Landlock does not say where its code may write.
+    bool branches = false;
     std::string owner;  // principal; front ends fill it in
 };
 

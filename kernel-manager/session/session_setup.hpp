@@ -11,13 +11,17 @@
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/limits/limit_reason.hpp"
+#include "kernel-manager/session/checkpoints/branch_seed.hpp"
+#include "kernel-manager/session/checkpoints/family.hpp"
 #include "kernel-manager/session/session.hpp"
+#include "kernel-manager/session/session_info.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "protocol/support/work_thread.hpp"
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +60,12 @@ struct SessionSetup {
     Session::Inputs mounted;                        // of them, in this sandbox
     /// Made in advance for no client yet: neither culled nor restarted until a client gets it.
     bool spare = false;
+
+    /// Never null in a session of the Service's.
+    std::shared_ptr<FamilyMember> family = nullptr;
+    /// Of a branch: how its interpreter comes, and what is told of it.
+    std::function<boost::asio::awaitable<Result<WokenProcess>>(BranchTarget)> come = nullptr;
+    std::optional<BranchInfo> branch = std::nullopt;
 
     /// Whether code of that language may run in its sandbox beside its own.
     bool offers(const std::string& language) const {

@@ -163,6 +163,11 @@ class SupervisedKernel {
 
     // --- life
     Status launch() { return process_.launch(); }
+    /// The same with a process that is there. text: for clients, where it comes from.
+    Status launch_from(WokenProcess woken, std::string text) {
+        next_ = Next{std::move(woken), "branched", std::move(text)};
+        return process_.launch();
+    }
     /// The same if no caller waits for the result: a failure leaves it dead, and its requests are
     /// answered.
     void launch_or_die() { process_.launch_or_die(); }

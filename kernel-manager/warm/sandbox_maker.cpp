@@ -11,16 +11,19 @@
 
 namespace cellkeep::session {
 
-namespace {
-
 /// The thread owns it until it has signalled, the waiter afterwards.
-struct Making {
+struct SandboxMaker::Making {
     sandbox::Policy policy;
     std::shared_ptr<sandbox::Zygote> zygote;
+    std::optional<sandbox::BranchPlace> place;
     std::optional<Result<sandbox::Sandbox>> made;
-};
 
-}  // namespace
+    void make() {
+        made.emplace(
+            place ? sandbox::Sandbox::create(policy, *place)
+                  : sandbox::Sandbox::create(policy, std::move(zygote)));
+    }
+};
 
 boost::asio::awaitable<Result<sandbox::Sandbox>> SandboxMaker::make(
     std::shared_ptr<SandboxMaker> self,
@@ -29,11 +32,24 @@ boost::asio::awaitable<Result<sandbox::Sandbox>> SandboxMaker::make(
     auto making = std::make_shared<Making>();
     making->policy = std::move(policy);
     making->zygote = std::move(zygote);
+    co_return co_await run(std::move(self), std::move(making));
+}
+
+boost::asio::awaitable<Result<sandbox::Sandbox>> SandboxMaker::make_branch(
+    std::shared_ptr<SandboxMaker> self, sandbox::Policy policy, sandbox::BranchPlace place) {
+    auto making = std::make_shared<Making>();
+    making->policy = std::move(policy);
+    making->place = std::move(place);
+    co_return co_await run(std::move(self), std::move(making));
+}
+
+boost::asio::awaitable<Result<sandbox::Sandbox>> SandboxMaker::run(
+    std::shared_ptr<SandboxMaker> self, std::shared_ptr<Making> making) {
     const auto done = std::make_shared<Completion<bool>>(self->io_);
     WorkThread& thread = self->threads_[self->next_++ % kSandboxesMadeAtOnce];
     // The thread hands its part of done over: its timer may only go where io runs.
     thread.run([making, signal = done, work = boost::asio::make_work_guard(self->io_)]() mutable {
-        making->made.emplace(sandbox::Sandbox::create(making->policy, std::move(making->zygote)));
+        making->make();
         const auto executor = work.get_executor();
         boost::asio::post(
             executor,

@@ -8,6 +8,7 @@
 #include "protocol/support/result.hpp"
 #include "protocol/support/work_thread.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/server/branch_place.hpp"
 #include "sandbox/server/zygote.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -32,7 +33,15 @@ class SandboxMaker {
         sandbox::Policy policy,
         std::shared_ptr<sandbox::Zygote> zygote);
 
+    /// A branch, at that place.
+    static boost::asio::awaitable<Result<sandbox::Sandbox>> make_branch(
+        std::shared_ptr<SandboxMaker> self, sandbox::Policy policy, sandbox::BranchPlace place);
+
  private:
+    struct Making;
+    static boost::asio::awaitable<Result<sandbox::Sandbox>> run(
+        std::shared_ptr<SandboxMaker> self, std::shared_ptr<Making> making);
+
     boost::asio::io_context& io_;
     std::array<WorkThread, kSandboxesMadeAtOnce> threads_;
     std::size_t next_ = 0;

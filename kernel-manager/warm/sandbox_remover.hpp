@@ -39,10 +39,19 @@ class SandboxRemover {
     /// io_context runs meanwhile.
     static boost::asio::awaitable<Status> destroy(
         std::shared_ptr<SandboxRemover> self, std::shared_ptr<sandbox::Sandbox> sandbox);
-    /// For the server's end: blocks until all that destroy() was asked for has been tried.
+    /// As Sandbox::retire.
+    static boost::asio::awaitable<Status> retire(
+        std::shared_ptr<SandboxRemover> self, std::shared_ptr<sandbox::Sandbox> sandbox);
+    /// For the server's end: blocks until all that these two were asked for has been tried.
     void wait();
 
  private:
+    using Action = Status (*)(sandbox::Sandbox&);
+    static boost::asio::awaitable<Status> run(
+        std::shared_ptr<SandboxRemover> self,
+        std::shared_ptr<sandbox::Sandbox> sandbox,
+        Action action);
+
     boost::asio::io_context& io_;
     std::list<std::future<void>> tried_;  // of the destroy() calls that have not returned yet
     std::array<WorkThread, kSandboxesRemovedAtOnce> threads_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/common/checkpoint.hpp"
 
+#include "kernels/common/moved_files.hpp"
 #include "protocol/internal_request.hpp"
 #include "protocol/support/syscall.hpp"
 #include "sandbox/inside/sleeping_copy.hpp"
@@ -72,6 +73,7 @@ std::optional<nlohmann::json> Checkpoint::make(
     // What is buffered would be written again by each process that goes on from the copy.
     (void)std::fflush(nullptr);
     (void)link_.flush();  // Ignored: fails only when the peer is gone, and the loop sees that next.
+    const std::string directory = current_directory();
     hooks->before_copy();
     const sandbox::CopyOutcome outcome = sandbox::make_sleeping_copy(
         {.socket = socket.get(),
@@ -79,6 +81,9 @@ std::optional<nlohmann::json> Checkpoint::make(
          .has_threads = census.value().threads > 0});
     if (outcome.where == sandbox::CopyOutcome::Where::kWoken) {
         (void)socket.release();  // It was closed on waking.
+        if (outcome.branch) {
+            take_own_files(directory);
+        }
         go_on(*hooks, census.value(), outcome.reseed);
         return std::nullopt;
     }

@@ -7,6 +7,7 @@
 #include "sandbox/inside/network_setup.hpp"
 #include "sandbox/inside/root_filesystem.hpp"
 #include "sandbox/policy/policy.hpp"
+#include "sandbox/shared/branch_namespaces.hpp"
 #include "sandbox/shared/layer_switch.hpp"
 
 #include <fcntl.h>
@@ -19,6 +20,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
 
 namespace cellkeep::sandbox {
 
@@ -125,6 +129,22 @@ int arrange_descriptors(ChildState& state) {
     return ::close_range(static_cast<unsigned>(place), ~0U, 0) < 0 ? errno : 0;
 }
 
+/// So that the process for which the branch is made can enter it.
+int tell_namespace(const ChildState& state, std::size_t place) {
+    char path[32];
+    (void)std::snprintf(path, sizeof(path), "self/ns/%s", kBranchNamespaces[place].file);
+    const int fd = ::openat(state.proc_fd, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno;
+    }
+    SetupMessage message;
+    message.kind = SetupMessageKind::kNamespace;
+    message.index = static_cast<std::uint32_t>(place);
+    const int error = send_setup_message(state.control_fd, message, fd);
+    (void)::close(fd);  // Ignored: the server has its own now.
+    return error;
+}
+
 /// The second means against outliving the server (the first is the control socket's end of file).
 int die_with_server(int control_fd) {
     // After the last change of credentials: each clears it (prctl(2)).
@@ -153,6 +173,12 @@ void enter_root(ChildState& state) {
             ? errno
             : 0);
     applied(state, ChildControl::kMountNamespace);
+    if (state.plan->branch) {
+        const int error = cover_root(state, step);
+        require(state, step, error);
+        applied(state, ChildControl::kRootFilesystem);
+        return;
+    }
     if (!state.plan->privileged) {
         const int error = clone_host_mounts(state, step);
         require(state, step, error);
@@ -181,11 +207,17 @@ void install_filter(ChildState& state) {
 }
 
 void lock_down(ChildState& state) {
+    for (std::size_t i = 0; state.plan->branch && i < kBranchOuterCount; ++i) {
+        require(state, SetupStep::kTellNamespaces, tell_namespace(state, i));
+    }
     settle(
         state,
         ChildControl::kNestedUserNamespaces,
         SetupStep::kDisableUserNamespaces,
         layer_removed("nested_user_namespaces") ? 0 : disable_user_namespaces(state));
+    if (state.plan->branch) {
+        require(state, SetupStep::kTellNamespaces, tell_namespace(state, kBranchOuterCount));
+    }
     settle(
         state,
         ChildControl::kSessionKeyring,
@@ -211,13 +243,17 @@ void lock_down(ChildState& state) {
         SetupStep::kParentDeathSignal,
         ::prctl(PR_SET_DUMPABLE, layer_removed("undumpable") ? 1L : 0L, 0L, 0L, 0L) < 0 ? errno
                                                                                         : 0);
-    require(state, SetupStep::kParentDeathSignal, die_with_server(state.control_fd));
+    // A branch's dies with that of its parent: it is in its pid namespace. Its own parent, the
+    // launcher, ends at once.
+    if (!state.plan->branch) {
+        require(state, SetupStep::kParentDeathSignal, die_with_server(state.control_fd));
+    }
     // After the mounts: a landlocked process cannot mount (landlock(7)).
     settle(
         state,
         ChildControl::kLandlock,
         SetupStep::kLandlock,
-        layer_removed("landlock") ? 0 : apply_landlock(state.report.landlock_abi));
+        layer_removed("landlock") ? 0 : apply_landlock(*state.plan, state.report.landlock_abi));
     // Last: it forbids most of the above.
     install_filter(state);
 }
@@ -274,7 +310,11 @@ void run_child(ChildState& state) noexcept {
     require(state, SetupStep::kWaitForLauncher, wait_for_launcher(state.go_fd));
     require(state, SetupStep::kBecomeGuest, become_guest(*state.plan));
     if (!state.plan->enter_network) {
-        require(state, SetupStep::kSocketMemory, bound_socket_memory(state.report.socket_bounds));
+        require(
+            state,
+            SetupStep::kSocketMemory,
+            bound_socket_memory(
+                state.plan->branch ? state.proc_fd : -1, state.report.socket_bounds));
     }
     enter_root(state);
     set_up_network(state);

@@ -39,8 +39,9 @@ struct ChildState {
     const Plan* plan = nullptr;
     int control_fd = -1;
     int events_fd = -1;
-    int go_fd = -1;    // a byte when the id maps are written, one more when the cgroups are joined
-    int proc_fd = -1;  // a whole /proc of the new pid namespace, attached nowhere
+    int go_fd = -1;  // a byte when the id maps are written, one more when the cgroups are joined
+    /// A whole /proc of the new pid namespace, attached nowhere; in a branch the host's.
+    int proc_fd = -1;
     int oom_adj_fd = -1;        // pid 1's own /proc/self/oom_score_adj
     int worker_cgroup_fd = -1;  // the cgroup.procs file of the plan, opened by the server's user
     std::array<char, 8> oom_adj{};  // what it said at first, a C string

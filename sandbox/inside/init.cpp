@@ -3,6 +3,7 @@
 
 #include "sandbox/inside/init_state.hpp"
 #include "sandbox/shared/layer_switch.hpp"
+#include "sandbox/shared/sleep_messages.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +22,9 @@
 namespace cellkeep::sandbox {
 
 namespace {
+
+/// More than the server ever has under way.
+constexpr int kRequestsPerTurn = 64;
 
 void close_received(Init& init) {
     for (std::size_t i = 0; i < init.request.fd_count; ++i) {
@@ -202,6 +206,10 @@ void handle_request(Init& init) {
         handle_group_kill(init, header);
     } else if (header.kind == RequestKind::kSignal) {
         handle_signal(init, header);
+    } else if (header.kind == RequestKind::kLetPass) {
+        if (header.forked > 1 && header.passes <= kLeavingCallsMax) {
+            let_pass(init.denials, header.forked, header.passes);
+        }
     } else {
         handle_kill(init, header);
     }
@@ -253,6 +261,14 @@ void serve(const ChildState& state) noexcept {
             reap(init);
         }
         if (watched[0].revents != 0) {
+            handle_request(init);
+        }
+        // Before a call is answered, all is known that the server has said before it.
+        for (int i = 0; watched[3].revents != 0 && i < kRequestsPerTurn; ++i) {
+            pollfd control{state.control_fd, POLLIN, 0};
+            if (::poll(&control, 1, 0) != 1) {
+                break;
+            }
             handle_request(init);
         }
         if (watched[3].revents != 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/inside/launch_steps.hpp"
 
+#include "sandbox/inside/branch_launch.hpp"
 #include "sandbox/inside/child_setup.hpp"
 #include "sandbox/inside/init_socket.hpp"
 #include "sandbox/inside/network_setup.hpp"
@@ -32,8 +33,8 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-int write_text(const std::string& path, const std::string& text) {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+int write_text(int directory_fd, const std::string& path, const std::string& text) {
+    const int fd = ::openat(directory_fd, path.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) {
         return errno;
     }
@@ -115,10 +116,14 @@ int become_server_again(gid_t gid) {
 /// Pid 1 as a child of the server, in every namespace but the cgroup one (it makes that itself,
 /// once it is in its cgroup) and, if the launcher has entered one, the network one. CLONE_PARENT
 /// also gives it the launcher's exit signal, SIGCHLD.
-pid_t clone_pid1(bool own_network, int& pidfd) {
+/// That of a branch becomes a child of its parent's pid 1 when the launcher has ended: what a pid
+/// namespace has, its own pid 1 has to reap.
+pid_t clone_pid1(const Plan& plan, int& pidfd) {
     clone_args args{};
     args.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-                 (own_network ? CLONE_NEWNET : 0U) | CLONE_PIDFD | CLONE_PARENT;
+                 (plan.enter_network ? 0U : CLONE_NEWNET) | CLONE_PIDFD |
+                 (plan.branch ? 0U : CLONE_PARENT);
+    args.exit_signal = plan.branch ? SIGCHLD : 0;
     struct Part {
         const char* layer;
         std::uint64_t flag;
@@ -144,28 +149,33 @@ std::string id_map(const Plan& plan, std::uint32_t id) {
         const std::string first = std::to_string(plan.privileged ? plan.first_id : id);
         return first + " " + first + " " + std::to_string(plan.privileged ? plan.id_count : 1);
     }
-    return std::to_string(kGuestUid) + " " + std::to_string(id) + " 1";
+    // Above a branch is the namespace of its parent's guests.
+    return std::to_string(kGuestUid) + " " + std::to_string(plan.branch ? kGuestUid : id) + " 1";
 }
 
-int write_maps(const Plan& plan, pid_t pid) {
-    const std::string proc = "/proc/" + std::to_string(pid) + "/";
+int write_maps(const ChildState& state, pid_t pid) {
+    const Plan& plan = *state.plan;
+    // The mount namespace of a branch's parent shows no whole /proc.
+    const int proc_fd = plan.branch ? state.proc_fd : AT_FDCWD;
+    const std::string proc = (plan.branch ? "" : "/proc/") + std::to_string(pid) + "/";
     // setgroups first: a group map cannot be written unprivileged without it, and with it no
     // process inside can drop a group that denies it something (user_namespaces(7), CVE-2014-8989).
     // A privileged server has no groups left to drop, so "deny" costs nothing there.
-    int error = layer_removed("setgroups") ? 0 : write_text(proc + "setgroups", "deny");
+    int error = layer_removed("setgroups") ? 0 : write_text(proc_fd, proc + "setgroups", "deny");
     if (error == 0) {
-        error = write_text(proc + "uid_map", id_map(plan, plan.host_uid));
+        error = write_text(proc_fd, proc + "uid_map", id_map(plan, plan.host_uid));
     }
     if (error == 0) {
-        error = write_text(proc + "gid_map", id_map(plan, plan.host_gid));
+        error = write_text(proc_fd, proc + "gid_map", id_map(plan, plan.host_gid));
     }
     return error;
 }
 
-/// A zygote sees no cgroup file system: it has the files' descriptors, opened by the server.
+/// A zygote and a branch's parent see no cgroup file system: the files' descriptors came along,
+/// opened by the server.
 int join_cgroup(const ChildState& state, const std::string& path, const std::string& pid) {
-    if (!state.plan->nested) {
-        return write_text(path, pid);
+    if (!state.plan->nested && !state.plan->branch) {
+        return write_text(AT_FDCWD, path, pid);
     }
     const int fd = kLauncherCgroupFd + static_cast<int>(state.index);
     return ::write(fd, pid.data(), pid.size()) < 0 ? errno : 0;
@@ -198,7 +208,9 @@ int finish(ChildState& state, pid_t pid, int pidfd, int go_fd, gid_t own_gid) {
     if (const int error = state.plan->privileged ? become_server_again(own_gid) : 0; error != 0) {
         return report_failure(state, SetupStep::kCreateNamespaces, error);
     }
-    if (const int error = write_maps(*state.plan, pid); error != 0) {
+    // The launcher of a branch is in the parent's pid namespace, and the /proc that it has is not.
+    const pid_t shown = state.plan->branch ? host_pid(state.proc_fd, pidfd) : pid;
+    if (const int error = shown < 0 ? -shown : write_maps(state, shown); error != 0) {
         return report_failure(state, SetupStep::kMapUser, error);
     }
     if (::write(go_fd, "m", 1) != 1) {
@@ -217,7 +229,7 @@ int open_worker_cgroup(ChildState& state) {
     if (path.empty()) {
         return 0;
     }
-    if (state.plan->nested) {
+    if (state.plan->nested || state.plan->branch) {
         state.worker_cgroup_fd =
             kLauncherCgroupFd + static_cast<int>(state.plan->cgroup_procs.size());
         return ::fcntl(state.worker_cgroup_fd, F_GETFD) < 0 ? errno : 0;
@@ -296,6 +308,21 @@ int launch_sandbox(WarmEntry entry) {
             return report_failure(state, step, error);
         }
     }
+    RoomKeepers keepers;
+    if (plan->branch) {
+        SetupStep step = SetupStep::kReadPlan;
+        if (const int error = enter_parent(state, keepers, step); error != 0) {
+            return report_failure(state, step, error);
+        }
+        // A pid namespace is only made beneath the one that a process is in itself.
+        if (const pid_t inner = ::fork(); inner != 0) {
+            return inner < 0 ? report_failure(state, SetupStep::kFork, errno)
+                             : wait_for_branch(keepers, inner);
+        }
+        if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
+            return report_failure(state, SetupStep::kDescriptors, errno);
+        }
+    }
     std::array<int, 2> go{};
     if (::pipe2(go.data(), O_CLOEXEC) < 0) {
         return report_failure(state, SetupStep::kCreateNamespaces, errno);
@@ -312,7 +339,7 @@ int launch_sandbox(WarmEntry entry) {
     if (const int error = change_owner(*plan); error != 0) {
         return report_failure(state, SetupStep::kCreateNamespaces, error);
     }
-    const pid_t pid = clone_pid1(!plan->enter_network, pidfd);
+    const pid_t pid = clone_pid1(*plan, pidfd);
     if (pid < 0) {
         return report_failure(state, SetupStep::kCreateNamespaces, errno);
     }

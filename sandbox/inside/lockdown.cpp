@@ -58,7 +58,8 @@ constexpr std::uint64_t kMakeChar = 1U << 6U;
 constexpr std::uint64_t kMakeBlock = 1U << 11U;
 constexpr std::uint64_t kIoctlDev = 1U << 15U;
 constexpr std::uint64_t kResolveUnix = 1U << 16U;  // connect to a socket file made outside
-constexpr std::uint64_t kScopeAll = 3U;            // abstract Unix sockets and signals
+constexpr std::uint64_t kScopeSockets = 1U;        // abstract Unix ones
+constexpr std::uint64_t kScopeAll = 3U;            // those, and signals
 
 /// Every file-system right that the ABI knows.
 constexpr std::uint64_t file_system_rights(int abi) {
@@ -78,11 +79,13 @@ int allow_beneath(int ruleset_fd, const char* path, std::uint64_t rights) {
     return error;
 }
 
-int add_rules(int ruleset_fd, std::uint64_t rights) {
+/// branches: what is written where is left to the mounts, all of which are read-only but three.
+int add_rules(int ruleset_fd, std::uint64_t rights, bool branches) {
     // No device node can be made or driven anywhere, and no socket file from outside connected to.
     // Everything else is decided by where it is.
     const std::uint64_t writable = rights & ~(kMakeChar | kMakeBlock | kIoctlDev | kResolveUnix);
-    int error = allow_beneath(ruleset_fd, "/", kExecute | kReadFile | kReadDir);
+    int error =
+        allow_beneath(ruleset_fd, "/", branches ? writable : kExecute | kReadFile | kReadDir);
     for (const char* path : {"/workspace", "/tmp", "/dev/shm"}) {
         if (error == 0) {
             error = allow_beneath(ruleset_fd, path, writable);
@@ -283,15 +286,17 @@ int begin_pids_high(const ChildState& state) {
     return error == ENOENT ? 0 : error;
 }
 
-int apply_landlock(std::int32_t& abi) {
+int apply_landlock(const Plan& plan, std::int32_t& abi) {
     const long version =
         ::syscall(SYS_landlock_create_ruleset, nullptr, 0UL, kCreateRulesetVersion);
     if (version < 0) {
         return errno;
     }
     abi = static_cast<std::int32_t>(version);
+    // Pid 1 of a branch has to end a process that came with its parent's rules.
+    const std::uint64_t scopes = plan.branch ? kScopeSockets : kScopeAll;
     LandlockRulesetAttr attr{
-        file_system_rights(abi), 0, abi >= 6 && !layer_removed("landlock_scopes") ? kScopeAll : 0};
+        file_system_rights(abi), 0, abi >= 6 && !layer_removed("landlock_scopes") ? scopes : 0};
     // Older kernels take a shorter struct (landlock_create_ruleset(2)). TCP rights stay unhandled:
     // they can only list ports, and the network is an empty namespace where a guest may use
     // loopback.
@@ -301,7 +306,7 @@ int apply_landlock(std::int32_t& abi) {
         return errno;
     }
     const int ruleset_fd = static_cast<int>(rc);
-    int error = add_rules(ruleset_fd, attr.handled_access_fs);
+    int error = add_rules(ruleset_fd, attr.handled_access_fs, plan.branches);
     if (error == 0 && ::syscall(SYS_landlock_restrict_self, ruleset_fd, 0U) < 0) {
         error = errno;
     }

@@ -27,7 +27,7 @@ int keep_capabilities();
 /// first thousands of processes of a sandbox has.
 int begin_pids_high(const ChildState& state);
 
-int apply_landlock(std::int32_t& abi);
+int apply_landlock(const Plan& plan, std::int32_t& abi);
 
 /// The plan's filter, last of all. With a listener for the calls it reports, if that can be had:
 /// then denial_fd is its descriptor and denial_error 0. Otherwise those calls are refused without a

@@ -40,6 +40,19 @@ int write_own(const char* path, const char* text) {
     return error;
 }
 
+/// proc_fd: -1 is this mount namespace's own /proc.
+int write_beneath(int proc_fd, const char* path, const char* text) {
+    char whole[64];
+    (void)std::snprintf(whole, sizeof(whole), "%s%s", proc_fd < 0 ? "/proc/" : "", path);
+    const int fd = ::openat(proc_fd, whole, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno;
+    }
+    const int error = ::write(fd, text, std::strlen(text)) < 0 ? errno : 0;
+    (void)::close(fd);  // Ignored: the write has already succeeded or failed.
+    return error;
+}
+
 /// A change of user namespace made this process undumpable, and its maps root's (proc(5)), and took
 /// the death signal away (prctl(2)).
 int be_ourselves_again() {
@@ -109,7 +122,7 @@ int bring_up_loopback() {
     return error;
 }
 
-int bound_socket_memory(int& missing) {
+int bound_socket_memory(int proc_fd, int& missing) {
     missing = 0;
     if (layer_removed("socket_memory")) {
         return 0;
@@ -117,11 +130,11 @@ int bound_socket_memory(int& missing) {
     // Each belongs to the network namespace (tcp(7); Documentation/networking/ip-sysctl.rst). The
     // kernel clamps the backlog of listen(2) to the first.
     for (const auto& [path, value] : std::initializer_list<std::pair<const char*, const char*>>{
-             {"/proc/sys/net/core/somaxconn", "128"},
-             {"/proc/sys/net/ipv4/tcp_rmem", "4096 65536 131072"},
-             {"/proc/sys/net/ipv4/tcp_wmem", "4096 65536 131072"},
-             {"/proc/sys/net/ipv4/tcp_max_tw_buckets", "1024"}}) {
-        const int error = write_own(path, value);
+             {"sys/net/core/somaxconn", "128"},
+             {"sys/net/ipv4/tcp_rmem", "4096 65536 131072"},
+             {"sys/net/ipv4/tcp_wmem", "4096 65536 131072"},
+             {"sys/net/ipv4/tcp_max_tw_buckets", "1024"}}) {
+        const int error = write_beneath(proc_fd, path, value);
         // Read-only or masked in most containers, and older kernels (6.1) show an ordinary user no
         // somaxconn; the isolation report says so (assembly.cpp).
         if (error == EROFS || error == ENOENT) {
@@ -166,7 +179,7 @@ int make_network_here(std::int32_t& missing, int* listener_fd, SetupStep& step) 
         return error;
     }
     step = SetupStep::kSocketMemory;
-    if ((error = bound_socket_memory(missing)) != 0 || listener_fd == nullptr) {
+    if ((error = bound_socket_memory(-1, missing)) != 0 || listener_fd == nullptr) {
         return error;
     }
     step = SetupStep::kProxyListener;
@@ -190,7 +203,7 @@ int make_network(int control_fd, SetupStep& step) {
     }
     step = SetupStep::kSocketMemory;
     int missing = 0;
-    if ((error = bound_socket_memory(missing)) != 0) {
+    if ((error = bound_socket_memory(-1, missing)) != 0) {
         return error;
     }
     step = SetupStep::kProxyListener;

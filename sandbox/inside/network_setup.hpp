@@ -15,7 +15,7 @@ int bring_up_loopback();
 /// that is not accepted yet is charged to no cgroup. Call it before the root changes: it needs the
 /// host's /proc. It is no error if /proc/sys is read-only, is masked or lacks one of the bounds:
 /// then missing is the errno, otherwise 0.
-int bound_socket_memory(int& missing);
+int bound_socket_memory(int proc_fd, int& missing);
 
 /// The socket at 127.0.0.1:kProxyPort of the network namespace that this process is in.
 int make_proxy_listener(int& listener_fd);

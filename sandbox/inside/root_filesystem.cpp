@@ -191,6 +191,9 @@ int open_detached_proc(int& proc_fd) {
     return error;
 }
 
+constexpr unsigned long kGuestProcFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY;
+constexpr const char* kGuestProcOptions = "hidepid=ptraceable,subset=pid";
+
 /// Read-only, so that no process inside writes oom_score_adj, mem or a map. subset=pid leaves out
 /// everything but processes. hidepid=ptraceable leaves out pid 1, which is undumpable (proc(5)).
 int mount_proc(ChildState& state) {
@@ -200,8 +203,8 @@ int mount_proc(ChildState& state) {
     if (const int error = open_detached_proc(state.proc_fd); error != 0) {
         return error;
     }
-    unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY;
-    const char* options = "hidepid=ptraceable,subset=pid";
+    unsigned long flags = kGuestProcFlags;
+    const char* options = kGuestProcOptions;
     if (state.plan->zygote) {
         // Where its forks write the id maps of sandboxes, and what lets these mount their own: the
         // kernel asks for a whole one that is visible (mount_namespaces(7)).
@@ -284,6 +287,27 @@ int seal_root(ChildState& state) {
 }
 
 }  // namespace
+
+int cover_root(ChildState& state, SetupStep& step) {
+    int error = 0;
+    step = SetupStep::kMountRoot;
+    if (::chdir("/") < 0) {
+        return errno;
+    }
+    step = SetupStep::kMountTmpfs;
+    if ((error = for_each(state, state.plan->tmpfs, mount_tmpfs)) != 0) {
+        return error;
+    }
+    step = SetupStep::kMountProc;
+    error = ::mount("proc", "proc", "proc", kGuestProcFlags, kGuestProcOptions) < 0 ? errno : 0;
+    state.report.outcome[static_cast<std::size_t>(ChildControl::kProc)] = error;
+    if (error != 0) {
+        return error;
+    }
+    step = SetupStep::kSealRoot;
+    state.workspace_fd = ::open("/workspace", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    return state.workspace_fd < 0 ? errno : 0;
+}
 
 int clone_host_mounts(ChildState& state, SetupStep& step) {
     constexpr std::uint64_t kGuarded = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID;

@@ -17,4 +17,8 @@ int clone_host_mounts(ChildState& state, SetupStep& step);
 /// Builds the new root on a tmpfs and makes it the root; the old root is gone afterwards.
 int build_root(ChildState& state, SetupStep& step);
 
+/// The root of a branch: its parent's, with directories of its own over those that a guest writes
+/// to and over /proc.
+int cover_root(ChildState& state, SetupStep& step);
+
 }  // namespace cellkeep::sandbox

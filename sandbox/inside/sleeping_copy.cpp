@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/inside/sleeping_copy.hpp"
 
+#include "sandbox/inside/leaving.hpp"
 #include "sandbox/shared/sleep_messages.hpp"
 
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <span>
 
 namespace cellkeep::sandbox {
 
@@ -106,14 +108,15 @@ void lie_down(const CopyOrder& order) {
 
 struct Wake {
     WakeRequest request;
-    std::array<int, kWakeFds> fds{};
+    std::array<int, kBranchWakeFds> fds{};
+    std::size_t fd_count = 0;
 };
 
 /// Waits for the next request. Ends the process when the server has let go of it.
 Wake await_wake(int socket) {
     Wake wake;
     iovec part{&wake.request, sizeof(wake.request)};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kWakeFds)> control{};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kBranchWakeFds)> control{};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -124,20 +127,25 @@ Wake await_wake(int socket) {
         got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     } while (got < 0 && errno == EINTR);
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    wake.fd_count = wake.request.branch != 0 ? kBranchWakeFds : kWakeFds;
     const bool whole = got == static_cast<ssize_t>(sizeof(wake.request)) &&
                        (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 && header != nullptr &&
                        header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-                       header->cmsg_len == CMSG_LEN(sizeof(int) * kWakeFds);
+                       header->cmsg_len == CMSG_LEN(sizeof(int) * wake.fd_count);
     if (!whole) {
         ::_exit(got == 0 ? 0 : kCopyFailed);
     }
-    std::memcpy(wake.fds.data(), CMSG_DATA(header), sizeof(int) * kWakeFds);
+    std::memcpy(wake.fds.data(), CMSG_DATA(header), sizeof(int) * wake.fd_count);
     return wake;
 }
 
 /// In the fork of a copy: takes the new channels' places, and waits until the server speaks on the
 /// link. Before that the process that was left may live, with which it shares its open files.
 void get_up(const CopyOrder& order, const Wake& wake) {
+    const std::span<const int> received = std::span(wake.fds).first(wake.fd_count);
+    if (wake.request.branch != 0) {
+        leave_for_branch(received[kWakeFds], received.subspan(kWakeFds + 1));
+    }
     if (::setsid() < 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
         ::_exit(kCopyFailed);
     }
@@ -155,8 +163,8 @@ void get_up(const CopyOrder& order, const Wake& wake) {
     if (::recv(link, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1) {
         ::_exit(0);  // The server has changed its mind.
     }
-    for (const int fd : wake.fds) {
-        (void)::close(fd);  // Ignored: it is in its place.
+    for (const int fd : received) {
+        (void)::close(fd);  // Ignored: it is in its place, or was.
     }
     (void)::close(order.socket);  // Ignored: the copy has its own.
 }
@@ -172,10 +180,11 @@ CopyOutcome sleep_and_fork(const CopyOrder& order) {
             CopyOutcome outcome;
             outcome.where = CopyOutcome::Where::kWoken;
             outcome.reseed = wake.request.reseed != 0;
+            outcome.branch = wake.request.branch != 0;
             return outcome;
         }
         const WakeReply reply{wake.request.sequence, pid < 0 ? -errno : pid};
-        for (const int fd : wake.fds) {
+        for (const int fd : std::span(wake.fds).first(wake.fd_count)) {
             (void)::close(fd);  // Ignored: the fork has its own.
         }
         // Ignored: the next wait sees that the server is gone.

@@ -43,6 +43,7 @@ struct CopyOutcome {
     pid_t copied = 0;
     int error = 0;
     bool reseed = false;  // kWoken
+    bool branch = false;  // kWoken: in a sandbox of its own, where its files are others
 };
 
 /// Call it with nothing buffered that a fork would write again. Returns in two processes; in the

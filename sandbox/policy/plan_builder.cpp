@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <string_view>
 
 namespace cellkeep::sandbox {
@@ -17,6 +18,9 @@ namespace {
 
 constexpr std::size_t kHostnameBytesMax = 64;  // uts namespace (sethostname(2))
 constexpr std::size_t kPlanPathBytesMax = 4095;
+
+/// Of all branches of one session together, where a cgroup counts the session's own.
+constexpr std::uint64_t kBranchProcessesMax = 65'536;
 
 Error invalid(const std::string& what) {
     return {ErrorCode::kInvalidArgument, "sandbox policy: " + what};
@@ -142,13 +146,19 @@ void drop_provided(std::vector<Item>& items, const std::vector<ReadOnlyPath>& pr
     });
 }
 
-std::vector<PlanRlimit> rlimits_for(const ResourceLimits& limits, const PlanInputs& inputs) {
+std::vector<PlanRlimit> rlimits_for(const Policy& policy, const PlanInputs& inputs) {
+    const ResourceLimits& limits = policy.limits;
+    // Those of this user namespace (since Linux 5.14) and of those beneath, which are its
+    // branches'; pid 1 is one of them. One more than the cgroup lets in, which counts what it
+    // refuses and the rlimit does not.
+    std::uint64_t processes = limits.processes + (inputs.limit_processes_by_rlimit ? 1ULL : 2ULL);
+    if (policy.branches && !inputs.limit_processes_by_rlimit) {
+        processes += kBranchProcessesMax;
+    }
     std::vector<PlanRlimit> rlimits{
         {RLIMIT_CORE, 0},
         {RLIMIT_FSIZE, limits.file_bytes},
-        // Processes of this user namespace (since Linux 5.14); pid 1 is one of them. One more than
-        // the cgroup lets in, which counts what it refuses and the rlimit does not.
-        {RLIMIT_NPROC, limits.processes + (inputs.limit_processes_by_rlimit ? 1ULL : 2ULL)},
+        {RLIMIT_NPROC, processes},
         {RLIMIT_MSGQUEUE, 0},
         {RLIMIT_MEMLOCK, 64ULL << 10U},
         {RLIMIT_RTPRIO, 0},
@@ -214,7 +224,9 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     const ResourceLimits& limits = policy.limits;
     Plan plan;
     const bool root = inputs.mode == RunMode::kRoot;
-    plan.privileged = root && !inputs.nested;
+    plan.privileged = root && !inputs.nested && !inputs.branch;
+    plan.branch = inputs.branch;
+    plan.branches = policy.branches;
     plan.nested = inputs.nested;
     plan.host_uid = root ? policy.host_uid : inputs.own_uid;
     plan.host_gid = root ? policy.host_gid : inputs.own_gid;
@@ -229,7 +241,9 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     plan.hostname = policy.hostname;
     plan.cgroup_procs = inputs.cgroup_procs;
     plan.worker_procs = inputs.worker_procs;
-    for (const ReadOnlyPath& path : policy.read_only) {
+    // The root of a branch is its parent's, and has them.
+    for (const ReadOnlyPath& path :
+         inputs.branch ? std::vector<ReadOnlyPath>() : policy.read_only) {
         plan.read_only.push_back(
             {inputs.nested ? path.target : path.source,
              path.target,
@@ -264,10 +278,14 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
     drop_provided(plan.links, policy.read_only);
     plan.files = synthesize_etc(policy.hostname);
     drop_provided(plan.files, policy.read_only);
-    plan.rlimits = rlimits_for(limits, inputs);
+    plan.rlimits = rlimits_for(policy, inputs);
     // A zygote runs no guest code, and the pid 1 of each of its sandboxes has its limit.
     plan.worker_open_files = policy.zygote ? RLIM_INFINITY : limits.open_files;
     plan.seccomp = inputs.seccomp;
+    if (inputs.branch) {
+        plan.links.clear();
+        plan.files.clear();
+    }
     return plan;
 }
 

@@ -21,6 +21,7 @@ struct PlanInputs {
     std::vector<std::string> cgroup_procs;
     std::string worker_procs;
     std::string seccomp;
+    bool branch = false;                     // made in another sandbox: Plan::branch
     bool nested = false;                     // made in a zygote, whose root has the same paths
     std::uint64_t inherited_data = 0;        // what a zygote's fork has of RLIMIT_DATA used already
     bool enter_network = false;              // a network namespace is at hand

@@ -91,6 +91,9 @@ struct Policy {
     uid_t host_uid = 0;
     gid_t host_gid = 0;
     std::optional<ZygotePolicy> zygote;
+    /// Its processes may leave for branches of it (Sandbox::create with a place). Landlock then
+    /// does not say where they may write.
+    bool branches = false;
     /// Names of controls (sandbox/policy/isolation.hpp) whose absence the operator accepts. Empty:
     /// any control that cannot be applied refuses the session.
     std::set<std::string, std::less<>> allow_degraded;

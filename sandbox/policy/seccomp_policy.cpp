@@ -316,10 +316,6 @@ void allow_by_argument(Filter& filter) {
 
 /// Where notification cannot be had these calls get the default answer, EPERM.
 void report_refusals(Filter& filter) {
-    constexpr unsigned kApiWithNotification = 5;  // seccomp_api_get(3)
-    if (seccomp_api_get() < kApiWithNotification) {
-        return;
-    }
     for (const char* name : kReportedCalls) {
         filter.report(name);
     }
@@ -345,7 +341,15 @@ void report_refusals(Filter& filter) {
     filter.report("socket", {scmp_arg_cmp{0, SCMP_CMP_GE, AF_MAX, 0}});
 }
 
-Result<std::string> build() {
+/// What a process gives its capabilities away with: one that leaves for a branch has some.
+void report_dropping(Filter& filter) {
+    filter.report("capset");
+    for (const int option : {PR_CAPBSET_DROP, PR_SET_SECUREBITS, PR_CAP_AMBIENT}) {
+        filter.report("prctl", {equals(0, option)});
+    }
+}
+
+Result<std::string> build(bool branches) {
     Filter filter;
     for (std::string_view rest = kAllowed; !rest.empty();) {
         const std::size_t space = rest.find(' ');
@@ -355,7 +359,13 @@ Result<std::string> build() {
     allow_by_argument(filter);
     allow_sockets(filter);
     answer_zeromq(filter);
-    report_refusals(filter);
+    constexpr unsigned kApiWithNotification = 5;  // seccomp_api_get(3)
+    if (seccomp_api_get() >= kApiWithNotification) {
+        report_refusals(filter);
+        if (branches) {
+            report_dropping(filter);
+        }
+    }
     for (const char* name : kAnswerNoSuchCall) {
         filter.rule(
             layer_removed("filter_clone3") ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(ENOSYS),
@@ -378,9 +388,13 @@ Result<std::string> build() {
 
 }  // namespace
 
-Result<std::string> seccomp_program() {
-    static const Result<std::string> program = build();
-    return program;
+Result<std::string> seccomp_program(bool branches) {
+    static const Result<std::string> program = build(false);
+    if (!branches) {
+        return program;
+    }
+    static const Result<std::string> with_branches = build(true);
+    return with_branches;
 }
 
 }  // namespace cellkeep::sandbox

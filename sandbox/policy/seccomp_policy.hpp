@@ -13,7 +13,8 @@
 namespace cellkeep::sandbox {
 
 /// The program as an array of struct sock_filter. The first call compiles it (about a millisecond).
-/// Thread-safe.
-Result<std::string> seccomp_program();
+/// branches: of a sandbox whose processes may leave for others; what takes capabilities away is
+/// refused as ever, but handed to pid 1. Thread-safe.
+Result<std::string> seccomp_program(bool branches = false);
 
 }  // namespace cellkeep::sandbox

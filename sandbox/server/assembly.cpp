@@ -142,7 +142,11 @@ void tell_failure(IsolationReport& report, const LaunchFailure& failure, const E
 }  // namespace
 
 Result<Assembled> assemble(
-    const Policy& policy, MissingControl missing, IsolationReport* reached, const Zygote* zygote) {
+    const Policy& policy,
+    MissingControl missing,
+    IsolationReport* reached,
+    const Zygote* zygote,
+    const BranchPlace* place) {
     BOOST_OUTCOME_TRY(check_identity());
     const RunMode mode = run_mode();
     BOOST_OUTCOME_TRY(check_policy(policy, mode));
@@ -156,10 +160,13 @@ Result<Assembled> assemble(
     }
     // Those of the pool are not the zygote's to enter, and its forks are made beforehand
     // themselves.
-    NetworkNamespace network = zygote == nullptr ? take_network() : NetworkNamespace();
+    // A branch's belongs to the branch, so that its interpreter can enter it.
+    NetworkNamespace network =
+        zygote == nullptr && place == nullptr ? take_network() : NetworkNamespace();
     PlanInputs inputs;
     inputs.mode = mode;
     inputs.nested = zygote != nullptr;
+    inputs.branch = place != nullptr;
     inputs.inherited_data = zygote != nullptr ? zygote->data_bytes() : 0;
     inputs.enter_network = static_cast<bool>(network.descriptor);
     inputs.own_uid = ::geteuid();
@@ -168,14 +175,16 @@ Result<Assembled> assemble(
     inputs.worker_procs = cgroup.worker_procs_file();
     inputs.limit_memory_by_rlimit = is_missing(server_controls, "memory_limit");
     inputs.limit_processes_by_rlimit = is_missing(server_controls, "process_limit");
-    BOOST_OUTCOME_TRY(inputs.seccomp, seccomp_program());
+    BOOST_OUTCOME_TRY(inputs.seccomp, seccomp_program(policy.branches));
     Plan plan = build_plan(policy, inputs);
     if (missing == MissingControl::kReport) {
         plan.waived = ~0U;
     }
     LaunchFailure failure;
-    auto launched = zygote != nullptr ? launch(plan, *zygote, &failure)
-                                      : launch(plan, policy.launcher, network.descriptor, &failure);
+    auto launched = place != nullptr ? launch_branch(plan, policy.launcher, *place, &failure)
+                    : zygote != nullptr
+                        ? launch(plan, *zygote, &failure)
+                        : launch(plan, policy.launcher, network.descriptor, &failure);
     if (launched.has_error()) {
         if (reached != nullptr) {
             ChildReport partial = failure.report;

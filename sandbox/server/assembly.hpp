@@ -29,11 +29,13 @@ struct Assembled {
 };
 
 /// On failure, *reached (if not null) holds the report of what had been applied until then.
-/// zygote: makes it; or null, then the launcher does.
+/// zygote: makes it; or null, then the launcher does. place: where it is made, as a branch; or
+/// null.
 Result<Assembled> assemble(
     const Policy& policy,
     MissingControl missing,
     IsolationReport* reached,
-    const Zygote* zygote = nullptr);
+    const Zygote* zygote = nullptr,
+    const BranchPlace* place = nullptr);
 
 }  // namespace cellkeep::sandbox

@@ -39,6 +39,15 @@ Status InitChannel::signal(std::uint32_t worker, int number) {
     return ok();
 }
 
+Status InitChannel::let_pass(pid_t inside, std::uint32_t calls) {
+    RequestHeader header;
+    header.kind = RequestKind::kLetPass;
+    header.forked = inside;
+    header.passes = calls;
+    BOOST_OUTCOME_TRY(with_context(send(header, "", {}), "branch"));
+    return ok();
+}
+
 Result<std::optional<InitChannel::Reply>> InitChannel::take() {
     Reply reply;
     auto received =

@@ -9,6 +9,8 @@
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/shared/messages.hpp"
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -39,6 +41,8 @@ class InitChannel {
     /// A signal to a worker's process group. kInvalidArgument for a number that is none; otherwise
     /// as send().
     Status signal(std::uint32_t worker, int number);
+    /// Of RequestKind::kLetPass; as signal().
+    Status let_pass(pid_t inside, std::uint32_t calls);
     /// The next reply; nullopt if none is there. kUnavailable if pid 1 is gone.
     Result<std::optional<Reply>> take();
     /// Waits for the reply to one request and drops the replies to earlier ones. kTimeout after the

@@ -6,6 +6,7 @@
 #include "sandbox/policy/controls.hpp"
 #include "sandbox/server/launcher_process.hpp"
 #include "sandbox/server/zygote.hpp"
+#include "sandbox/shared/branch_namespaces.hpp"
 #include "sandbox/shared/plan_codec.hpp"
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -106,6 +108,11 @@ Status await_ready(
             }
             if (message.kind == SetupMessageKind::kListener && fds.size() == 1) {
                 launched.listener = std::move(fds[0]);
+                continue;
+            }
+            if (message.kind == SetupMessageKind::kNamespace && fds.size() == 1 &&
+                message.index == launched.namespaces.size()) {
+                launched.namespaces.push_back(std::move(fds[0]));
                 continue;
             }
             if (message.kind == SetupMessageKind::kReady && fds.size() == 1) {
@@ -208,20 +215,16 @@ Result<std::vector<UniqueFd>> open_cgroups(const Plan& plan) {
     return files;
 }
 
-}  // namespace
-
-Result<Launched> launch(
+Result<Launched> launch_with(
     const Plan& plan,
     const std::string& launcher,
-    const UniqueFd& network,
+    Prepared prepared,
+    std::span<const int> more,
     LaunchFailure* failure) {
     BOOST_OUTCOME_TRY(const auto path, find_launcher(launcher));
-    BOOST_OUTCOME_TRY(auto prepared, prepare(plan, failure));
     std::vector<int> fds{
         prepared.far_control.get(), prepared.far_events.get(), prepared.plan_file.get()};
-    if (plan.enter_network) {
-        fds.push_back(network.get());
-    }
+    fds.insert(fds.end(), more.begin(), more.end());
     BOOST_OUTCOME_TRY(const auto pid, spawn_launcher(path, {}, fds));
     let_go(prepared);
     BOOST_OUTCOME_TRY(const auto handle, open_launcher(pid));
@@ -232,6 +235,45 @@ Result<Launched> launch(
     }
     reap_launcher(handle, prepared.deadline);
     return std::move(prepared.launched);
+}
+
+}  // namespace
+
+Result<Launched> launch(
+    const Plan& plan,
+    const std::string& launcher,
+    const UniqueFd& network,
+    LaunchFailure* failure) {
+    BOOST_OUTCOME_TRY(auto prepared, prepare(plan, failure));
+    std::vector<int> more;
+    if (plan.enter_network) {
+        more.push_back(network.get());
+    }
+    return launch_with(plan, launcher, std::move(prepared), more, failure);
+}
+
+Result<Launched> launch_branch(
+    const Plan& plan,
+    const std::string& launcher,
+    const BranchPlace& place,
+    LaunchFailure* failure) {
+    // The parent's bound on user namespaces is open meanwhile, and put back to what it was.
+    static std::mutex one_at_a_time;
+    const std::lock_guard lock(one_at_a_time);
+    BOOST_OUTCOME_TRY(auto prepared, prepare(plan, failure));
+    BOOST_OUTCOME_TRY(const auto cgroups, open_cgroups(plan));
+    std::vector<int> more{place.mount.get()};
+    for (const UniqueFd& file : cgroups) {
+        more.push_back(file.get());
+    }
+    more.push_back(place.pid.get());
+    more.push_back(place.user.get());
+    BOOST_OUTCOME_TRY(
+        auto launched, launch_with(plan, launcher, std::move(prepared), more, failure));
+    if (launched.namespaces.size() != kBranchNamespaceCount) {
+        return Error(ErrorCode::kSystem, "a branch's pid 1 did not tell of its namespaces");
+    }
+    return launched;
 }
 
 Result<Launched> launch(const Plan& plan, const Zygote& zygote, LaunchFailure* failure) {

@@ -6,12 +6,14 @@
 
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
+#include "sandbox/server/branch_place.hpp"
 #include "sandbox/server/launcher_process.hpp"
 #include "sandbox/shared/messages.hpp"
 #include "sandbox/shared/plan.hpp"
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace cellkeep::sandbox {
 
@@ -24,6 +26,7 @@ struct Launched {
     UniqueFd events;     // SOCK_SEQPACKET, non-blocking: worker exits, then end of file
     UniqueFd workspace;  // O_PATH
     UniqueFd listener;   // for NetworkMode::kProxy: non-blocking, in the session's network
+    std::vector<UniqueFd> namespaces;  // of a branch: in the order of kBranchNamespaces
     ChildReport report;
 };
 
@@ -44,5 +47,13 @@ class Zygote;
 
 /// The same by a fork of the zygote; of a plan that is nested.
 Result<Launched> launch(const Plan& plan, const Zygote& zygote, LaunchFailure* failure);
+
+/// The same in another sandbox, whose place that is; of a plan of a branch. One at a time, in the
+/// whole process: others wait.
+Result<Launched> launch_branch(
+    const Plan& plan,
+    const std::string& launcher,
+    const BranchPlace& place,
+    LaunchFailure* failure);
 
 }  // namespace cellkeep::sandbox

@@ -39,6 +39,23 @@ void Sandbox::State::kill_pid1() const {
     }
 }
 
+std::vector<std::string> Sandbox::State::outer_procs_files() const {
+    const std::string workers = cgroup.worker_procs_file();
+    std::vector<std::string> files = cgroup.procs_files();
+    // Above the workers' own.
+    std::erase_if(files, [&workers](const std::string& file) {
+        return workers.starts_with(file.substr(0, file.rfind('/') + 1));
+    });
+    return files;
+}
+
+Status Sandbox::State::retire() {
+    BOOST_OUTCOME_TRY(kill_workers());
+    // Ignored: without a cgroup that counts processes all the rounds below are what there is.
+    (void)cgroup.change({.memory_bytes = {}, .processes = 1, .cpu_cores = {}}).has_value();
+    return kill_all_but(cgroup.procs_files(), pid1.pidfd);
+}
+
 Status Sandbox::State::kill() {
     ending = true;
     Status result = ok();

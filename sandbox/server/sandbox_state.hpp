@@ -12,7 +12,9 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::sandbox {
 
@@ -39,6 +41,10 @@ struct Sandbox::State {
     void kill_pid1() const;
     /// Kills everything inside but pid 1, as far as that goes without pid 1; waits for nothing.
     Status kill_workers();
+    /// The cgroup.procs files of the cgroups that a worker does not enter by being started.
+    std::vector<std::string> outer_procs_files() const;
+    /// Sandbox::retire().
+    Status retire();
     /// Kills everything inside; waits for nothing.
     Status kill();
     Status destroy(std::chrono::milliseconds patience);

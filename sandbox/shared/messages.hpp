@@ -31,6 +31,11 @@ inline constexpr int kLauncherCgroupFd = 7;
 /// The cgroup.procs files of a plan and its worker's: one per hierarchy of cgroup v1 that is used.
 inline constexpr std::size_t kCgroupFilesMax = 9;
 
+/// Of a branch (plan.branch): the parent's mount namespace is where a network would be, the cgroup
+/// files are as in a zygote's fork, and behind them come the parent's pid namespace and the user
+/// namespace of its guests.
+inline constexpr int kLauncherMountFd = kLauncherNetworkFd;
+
 /// The argument that makes the launcher make a network namespace instead of a sandbox. It then has
 /// the control socket only, answers kNetwork and kListener (or kFailed), and ends.
 inline constexpr const char* kMakeNetwork = "network";
@@ -78,6 +83,7 @@ enum class SetupMessageKind : std::uint32_t {
     kReady,     // from pid 1, locked down, with the workspace's O_PATH descriptor
     kNetwork,   // from a launcher asked to kMakeNetwork, with the namespace's descriptor
     kListener,  // the socket at kProxyPort: from there, or from a pid 1 that made its own network
+    kNamespace  // of a branch, from its pid 1: index is its place in kBranchNamespaces
 };
 
 struct SetupMessage {
@@ -97,8 +103,18 @@ struct SetupMessage {
 /// child of pid 1 that a worker has forked (CLONE_PARENT); its one descriptor, if own_cgroup says
 /// so, is the cgroup.procs file that the process is moved to instead of the plan's. kSignal
 /// sends a signal to the process group of a worker that lives. It has no answer, and can reach
-/// nothing outside of pid 1's own pid namespace.
-enum class RequestKind : std::uint32_t { kStart, kKillAll, kSweep, kSweepGroup, kAdopt, kSignal };
+/// nothing outside of pid 1's own pid namespace. kLetPass has no answer either: of the calls that
+/// the filter hands to pid 1, kPassingCalls of the process `forked` go through, `passes` times. 0:
+/// none any more.
+enum class RequestKind : std::uint32_t {
+    kStart,
+    kKillAll,
+    kSweep,
+    kSweepGroup,
+    kAdopt,
+    kSignal,
+    kLetPass
+};
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
 /// argument_count arguments, environment_count variables. Carries kStartFdsMin to kStartFdsMax
@@ -120,6 +136,7 @@ struct RequestHeader {
     std::uint32_t own_input = 0;     // kStart: 1: the first descriptor is the worker's stdin
     std::int32_t signal = 0;         // kSignal: 1 to kSignalMax
     std::uint32_t own_terminal = 0;  // kStart: 1: the one descriptor is the worker's terminal
+    std::uint32_t passes = 0;        // kLetPass: how often
 };
 inline constexpr std::int32_t kSignalMax = 64;
 

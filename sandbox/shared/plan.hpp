@@ -52,7 +52,13 @@ struct Plan {
         false;  // of a zygote: no lock-down; if privileged, ids first_id … map to themselves
     std::uint32_t first_id = 0;
     std::uint32_t id_count = 0;
-    bool nested = false;       // made in a zygote: sources are paths there, cgroups descriptors
+    bool nested = false;  // made in a zygote: sources are paths there, cgroups descriptors
+    /// Made in another sandbox, its parent, for a fork of the parent's worker: the root is the
+    /// parent's, with directories of its own over those that a guest writes to.
+    bool branch = false;
+    /// Its processes may leave for branches: Landlock does not say where they may write, because it
+    /// cannot know the directories of a branch.
+    bool branches = false;
     std::uint32_t waived = 0;  // control_bit()s whose failure is recorded instead of fatal
     /// kLauncherNetworkFd, or if nested one of the zygote's, instead of one of its own.
     bool enter_network = false;

@@ -8,7 +8,7 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr std::string_view kMagic = "CKPLAN05";
+constexpr std::string_view kMagic = "CKPLAN06";
 
 class Writer {
  public:
@@ -113,6 +113,8 @@ void walk(Archive& archive, PlanType& plan) {
     archive.number(plan.first_id);
     archive.number(plan.id_count);
     archive.flag(plan.nested);
+    archive.flag(plan.branch);
+    archive.flag(plan.branches);
     archive.number(plan.waived);
     archive.flag(plan.enter_network);
     archive.flag(plan.make_listener);

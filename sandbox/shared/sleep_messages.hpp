@@ -5,6 +5,8 @@
 // The copy is the guest's: the server believes nothing of what it says.
 #pragma once
 
+#include "sandbox/shared/branch_namespaces.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -12,12 +14,25 @@
 namespace cellkeep::sandbox {
 
 /// From the server, with kWakeFds descriptors: stdout, stderr and the link of the process that goes
-/// on from the copy.
+/// on from the copy. To a branch come kBranchWakeFds: after those a SOCK_SEQPACKET socket, the
+/// gate, and the branch's namespaces in the order of kBranchNamespaces.
 struct WakeRequest {
     std::uint32_t sequence = 0;
     std::uint32_t reseed = 0;  // 1: its random states are made anew
+    std::uint32_t branch = 0;  // 1: the process leaves for a sandbox of its own
 };
 inline constexpr std::size_t kWakeFds = 3;
+inline constexpr std::size_t kBranchWakeFds = kWakeFds + 1 + kBranchNamespaceCount;
+
+/// Through the gate: one byte from the server when the fork may leave, and then this from it.
+struct LeaveReport {
+    std::uint32_t step = 0;   // what failed: of kBranchNamespaces, or behind them
+    std::int32_t error = 0;   // an errno; 0: it is there
+    std::int32_t forked = 0;  // its number in the branch
+};
+/// How many of its calls the filter hands to pid 1 meanwhile, at most: the namespaces, and what
+/// takes the capabilities away, one call for each that a kernel may know.
+inline constexpr std::uint32_t kLeavingCallsMax = 96;
 
 /// To the server: the process is there, and waits until its link is readable.
 struct WakeReply {
@@ -27,5 +42,6 @@ struct WakeReply {
 
 static_assert(std::is_trivially_copyable_v<WakeRequest>);
 static_assert(std::is_trivially_copyable_v<WakeReply>);
+static_assert(std::is_trivially_copyable_v<LeaveReport>);
 
 }  // namespace cellkeep::sandbox

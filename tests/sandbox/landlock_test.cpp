@@ -84,7 +84,8 @@ int check_landlock(AbstractListener& listener, pid_t parent) {
         return 1;
     }
     std::int32_t abi = 0;
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || sandbox::apply_landlock(abi) != 0) {
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        sandbox::apply_landlock(sandbox::Plan(), abi) != 0) {
         return 2;
     }
     if (open_error("/elsewhere/after", O_WRONLY | O_CREAT) != EACCES ||

@@ -3,15 +3,21 @@
 // `probe <primitive> [argument …]` tries one thing. `probe --zygote [what]` serves as a zygote,
 // whose warm workers try what PROBE_0, PROBE_1 … say; `what` makes it a faulty one: "threads"
 // starts a thread first, "files" keeps a file open, "memory" shares memory, "ends" ends at once,
-// "waits" is never ready.
+// "waits" is never ready. `probe --copied` is a worker that a sleeping copy is made of.
+#include "sandbox/inside/sleeping_copy.hpp"
 #include "sandbox/inside/zygote_loop.hpp"
+#include "sandbox/sandbox.hpp"
 #include "tests/sandbox/probe.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -74,9 +80,59 @@ void go_on(char* const* environment) {
     cellkeep::sandbox::serve_zygote(3, go_on);
 }
 
+/// Gets the socket of a copy over the link, makes the copy and tells its number there. What goes on
+/// from the copy waits for a byte on its own link, and says who and where it is.
+int be_copied() {
+    constexpr int kLink = cellkeep::sandbox::kWorkerLinkFd;
+    char byte = 0;
+    iovec part{&byte, 1};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    if (::recvmsg(kLink, &message, 0) != 1 || CMSG_FIRSTHDR(&message) == nullptr) {
+        return 2;
+    }
+    int socket = -1;
+    std::memcpy(&socket, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(socket));
+    using cellkeep::sandbox::ChannelDescriptor;
+    using cellkeep::sandbox::ChannelEnd;
+    using cellkeep::sandbox::CopyOutcome;
+    const std::array<ChannelDescriptor, 3> channels{
+        {{1, ChannelEnd::kStdout, false},
+         {2, ChannelEnd::kStderr, false},
+         {kLink, ChannelEnd::kLink, false}}};
+    (void)!::write(::creat("/workspace/parents", 0600), "p", 1);
+    const CopyOutcome outcome = cellkeep::sandbox::make_sleeping_copy({socket, channels, false});
+    if (outcome.where != CopyOutcome::Where::kWoken) {
+        (void)::dprintf(kLink, "%d\n", outcome.copied);
+        (void)::pause();
+        return 0;
+    }
+    (void)!::read(kLink, &byte, 1);
+    const int parents = ::open("/workspace/parents", O_RDONLY);
+    const int own = ::creat("/workspace/own", 0600);
+    (void)::dprintf(
+        1,
+        "%d %d %u %s %s %d\n",
+        outcome.branch ? 1 : 0,
+        ::getppid(),
+        ::getuid(),
+        parents < 0 ? "none" : "parents",
+        own < 0 ? strerrorname_np(errno) : "ok",
+        ::syscall(SYS_setns, parents, 0) < 0 ? errno : 0);
+    (void)::pause();
+    return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 2 && argv[1] == std::string_view("--copied")) {
+        return be_copied();
+    }
     if (argc >= 2 && argv[1] == std::string_view("--zygote")) {
         be_a_zygote(argc > 2 ? argv[2] : "");
     }

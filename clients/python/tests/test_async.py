@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from harness import Server
 
-from cellkeep import AsyncClient, AsyncSession, Invalid, NotFound
+from cellkeep import AsyncClient, AsyncSession, Invalid, NotFound, Result
 
 
 def test_an_asyncio_session_does_what_the_blocking_one_does(server: Server, tmp_path: Path) -> None:
@@ -43,6 +43,19 @@ def test_an_asyncio_session_does_what_the_blocking_one_does(server: Server, tmp_
                 await client.create(limits={"memory_mb": 1})
             assert (await client.run("print('once')")).stdout == "once\n"
             assert [info async for info in client.sessions()] == []
+
+    asyncio.run(main())
+
+
+def test_an_asyncio_session_is_branched(server: Server) -> None:
+    async def main() -> None:
+        async with AsyncSession(branches=True) as s:
+            await s.run("x = 1")
+            async with await s.branch(label="try") as other:
+                assert (await other.run("x + 1")).text == "2"
+            answers = await s.try_all(["x + 2", {"code": "x + 3", "timeout": 10}])
+            assert [one.text for one in answers if isinstance(one, Result)] == ["3", "4"]
+            assert await s.try_all([]) == []
 
     asyncio.run(main())
 

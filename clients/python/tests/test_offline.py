@@ -9,7 +9,15 @@ import httpx
 import pytest
 
 import cellkeep
-from cellkeep import Client, ConnectionFailed, LimitReached, ProtocolError, ServerError, find_target
+from cellkeep import (
+    Client,
+    ConnectionFailed,
+    LimitReached,
+    ProtocolError,
+    ServerError,
+    Session,
+    find_target,
+)
 from cellkeep._stream import SseDecoder
 from cellkeep.models import Result
 
@@ -260,4 +268,27 @@ def test_a_checkpoint_is_made_listed_gone_back_to_and_deleted() -> None:
         {"label": "x", "on_threads": "drop"},
         {"checkpoint": "ckp_1", "discard": False, "reseed": False},
         {"checkpoint": "ckp_1", "discard": True, "reseed": True},
+    ]
+
+
+def test_branches_are_made_and_those_that_are_not_say_why() -> None:
+    info = {**SESSION, "id": "ses_2", "branch_of": {"session": "ses_1", "checkpoint": "ckp_1", "label": "a"}}
+    full = {"type": "/problems/limit-reached", "title": "Limit reached", "status": 429, "detail": "Full."}
+    answer = {"checkpoint": "ckp_1", "evicted": [], "branches": [{"session": info}, {"error": full}]}
+    client, answers = client_of(
+        httpx.Response(201, json=SESSION),
+        httpx.Response(201, json=answer),
+        httpx.Response(200, json=info),
+        httpx.Response(201, json={**answer, "branches": [{"error": full}]}),
+    )
+    session = client.create()
+    made, refused = session.branches(2, "ckp_1", labels=["a"])
+    assert isinstance(made, Session) and made.info.branch_of == info["branch_of"]
+    assert isinstance(refused, LimitReached)
+    with pytest.raises(LimitReached):
+        session.branch(reseed=False, on_threads="drop")
+    bodies = [json.loads(one.content) for one in answers.seen[1:] if one.method == "POST"]
+    assert bodies == [
+        {"count": 2, "reseed": True, "from": "ckp_1", "labels": ["a"]},
+        {"count": 1, "reseed": False, "on_threads": "drop"},
     ]

@@ -15,6 +15,7 @@ from cellkeep import (
     Invalid,
     LimitReached,
     NotFound,
+    Result,
     Session,
     Unauthorized,
 )
@@ -162,3 +163,30 @@ def test_a_session_goes_back_to_a_checkpoint(session: Session) -> None:
     with pytest.raises(CellkeepError) as gone:
         session.rollback(made)
     assert "deleted" in str(gone.value)
+
+
+def test_a_session_is_branched(client: Client) -> None:
+    with client.create(branches=True) as session:
+        check_branches(session)
+
+
+def check_branches(session: Session) -> None:
+    session.run("x = 'before'; open('data.txt', 'w').write(x)")
+    with session.branch(label="try") as other:
+        assert other.info.branch_of is not None
+        assert (other.info.branch_of["session"], other.info.branch_of["label"]) == (session.id, "try")
+        other.run("x = 'branch'; open('data.txt', 'w').write(x)")
+        assert session.run("print(x, open('data.txt').read())").stdout == "before before\n"
+        assert other.run("print(x, open('data.txt').read())").stdout == "branch branch\n"
+    made = session.checkpoint("start")
+    session.run("x = 'after'")
+    answers = session.try_all(
+        ["x + '!'", {"code": "1 / 0", "timeout": 10}, "open('data.txt', 'w').write('lost')"], made
+    )
+    assert all(isinstance(one, Result) for one in answers)
+    assert [one.status for one in answers if isinstance(one, Result)] == ["ok", "error", "ok"]
+    assert isinstance(answers[0], Result) and answers[0].text == "'before!'"
+    assert session.run("print(x, open('data.txt').read())").stdout == "after before\n"
+    assert session.try_all([]) == []
+    with pytest.raises(CellkeepError):
+        session.branch("ckp_0f1e2d3c4b5a69788796a5b4")

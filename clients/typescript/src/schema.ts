@@ -483,6 +483,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/branches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Branch a session
+         * @description Makes sessions that go on from a checkpoint of this one, or from now, each with memory, files of /workspace, limits, budgets and a kernel of its own. A branch is a session like any other: it can be executed in, checkpointed, rolled back, branched again and reached by Jupyter clients, and it lives on when its parent ends. Without from the state of now becomes a checkpoint first, as with POST …/checkpoints, and on_threads says what becomes of threads. /tmp of a branch is empty. Each branch takes a place among the server's sessions; a parent that has ended keeps its place until its last branch has ended. What branches share with one another is in SECURITY.md.
+         */
+        post: operations["makeBranches"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{id}/executions": {
         parameters: {
             query?: never;
@@ -1080,8 +1106,13 @@ export interface components {
                 [key: string]: string;
             };
             files?: components["schemas"]["InputFile"][];
-            /** @description Checkpoints that the session makes by itself, after the answer has been sent. An interpreter that dies then goes on from the newest checkpoint */
+            /** @description auto: checkpoints that the session makes by itself, after the answer has been sent. An interpreter that dies then goes on from the newest checkpoint. branches: the session can be branched */
             checkpoints?: {
+                /**
+                 * @description Whether it can be branched. Landlock then does not say where its code may write; that its root is mounted read-only does
+                 * @default false
+                 */
+                branches?: boolean;
                 /**
                  * @description each: after each cell; costly: after cells that ran for a second
                  * @default off
@@ -1364,8 +1395,19 @@ export interface components {
             checkpoints?: {
                 /** @enum {string} */
                 auto: "off" | "each" | "costly";
+                /** @description Whether it can be branched */
+                branches?: boolean;
             };
             metadata: Record<string, never>;
+            /** @description Of a branch: what it goes on from; null: it began afresh */
+            branch_of?: {
+                /** @description Which may have ended */
+                session: string;
+                /** @description Of that session */
+                checkpoint: string;
+                /** @description As asked */
+                label: string | null;
+            } | null;
             /** @description The principal that made it */
             owner: string;
             /**
@@ -1630,6 +1672,35 @@ export interface components {
             }[];
             /** @description false: there may be more, or one of the two could not keep all */
             complete: boolean;
+        };
+        BranchesRequest: {
+            /** @description A checkpoint of the session; without: now */
+            from?: string;
+            /** @default 1 */
+            count?: number;
+            /** @description Of the first branches, at most count; 128 bytes each */
+            labels?: string[];
+            /**
+             * @description Make the random states of random and NumPy anew in each
+             * @default true
+             */
+            reseed?: boolean;
+            /**
+             * @description Without from only. What becomes of threads besides the one that runs cells: refuse answers 409 `not-forkable`, drop leaves them behind
+             * @enum {string}
+             */
+            on_threads?: "refuse" | "drop";
+        };
+        Branches: {
+            /** @description That they go on from */
+            checkpoint: string;
+            /** @description Checkpoints that had to go for that one */
+            evicted: string[];
+            branches: ({
+                session: components["schemas"]["Session"];
+            } | {
+                error: components["schemas"]["Problem"];
+            })[];
         };
         RollbackRequest: {
             checkpoint: string;
@@ -2512,6 +2583,8 @@ export type Checkpoint = components['schemas']['Checkpoint'];
 export type CheckpointMade = components['schemas']['CheckpointMade'];
 export type CheckpointList = components['schemas']['CheckpointList'];
 export type FileComparison = components['schemas']['FileComparison'];
+export type BranchesRequest = components['schemas']['BranchesRequest'];
+export type Branches = components['schemas']['Branches'];
 export type RollbackRequest = components['schemas']['RollbackRequest'];
 export type RolledBack = components['schemas']['RolledBack'];
 export type SessionPage = components['schemas']['SessionPage'];
@@ -4277,6 +4350,153 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["RolledBack"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    makeBranches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["BranchesRequest"];
+            };
+        };
+        responses: {
+            /** @description Each branch, or why there is none; never all or nothing */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "checkpoint": "ckp_0f1e2d3c4b5a69788796a5b4",
+                     *       "evicted": [],
+                     *       "branches": [
+                     *         {
+                     *           "session": {
+                     *             "id": "ses_5f1c0a9be2d34c7788aa0011",
+                     *             "kernel_id": "8a1f6f0e-3b52-4b5e-9a57-0d6b1f0a2c11",
+                     *             "state": "idle",
+                     *             "frozen": false,
+                     *             "death": null,
+                     *             "language": "python",
+                     *             "languages": [
+                     *               {
+                     *                 "name": "python",
+                     *                 "state": "idle",
+                     *                 "death": null,
+                     *                 "restarts": 0
+                     *               }
+                     *             ],
+                     *             "environment": {
+                     *               "name": "default",
+                     *               "digest": "sha256:b5e3372130f6c75233ebfcf080558c705975337dc59777c6fd658f6098606e21"
+                     *             },
+                     *             "limits": {
+                     *               "cpu_cores": 1,
+                     *               "memory_mb": 512,
+                     *               "disk_mb": 200,
+                     *               "processes": 64,
+                     *               "wall_ms": 30000,
+                     *               "cpu_ms": 30000,
+                     *               "output_bytes": 1000000,
+                     *               "artifact_bytes": 5000000,
+                     *               "executions": null,
+                     *               "total_wall_ms": null,
+                     *               "total_cpu_ms": null,
+                     *               "total_output_bytes": null,
+                     *               "total_artifact_bytes": null,
+                     *               "consecutive_failures": 10,
+                     *               "idle_s": 1800,
+                     *               "lifetime_s": 86400
+                     *             },
+                     *             "network": {
+                     *               "mode": "none"
+                     *             },
+                     *             "isolation": {
+                     *               "complete": true,
+                     *               "controls": [
+                     *                 {
+                     *                   "name": "seccomp",
+                     *                   "state": "applied",
+                     *                   "mechanism": "seccomp(2), allowlist"
+                     *                 }
+                     *               ]
+                     *             },
+                     *             "metadata": {
+                     *               "task": "T-17"
+                     *             },
+                     *             "owner": "admin",
+                     *             "created_at": "2026-11-22T04:30:00.123Z",
+                     *             "last_activity": "2026-11-22T04:30:00.123Z",
+                     *             "executions": 0,
+                     *             "restarts": 0,
+                     *             "connection_file": null,
+                     *             "output_dropped": 0,
+                     *             "used": {
+                     *               "executions": 0,
+                     *               "total_wall_ms": 0,
+                     *               "total_cpu_ms": 0,
+                     *               "total_output_bytes": 0,
+                     *               "total_artifact_bytes": 0
+                     *             },
+                     *             "circuit_breaker": {
+                     *               "state": "closed",
+                     *               "failures": 0,
+                     *               "threshold": 10,
+                     *               "retry_after_ms": null
+                     *             },
+                     *             "branch_of": {
+                     *               "session": "ses_0a1b2c3d4e5f60718293a4b5",
+                     *               "checkpoint": "ckp_0f1e2d3c4b5a69788796a5b4",
+                     *               "label": "median"
+                     *             }
+                     *           }
+                     *         },
+                     *         {
+                     *           "error": {
+                     *             "type": "/problems/limit-reached",
+                     *             "title": "Limit reached",
+                     *             "status": 429,
+                     *             "detail": "Too many sessions.",
+                     *             "instance": ""
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Branches"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -124,6 +124,16 @@ nlohmann::json death_json(const std::optional<session::Death>& death) {
                  : nlohmann::json(nullptr);
 }
 
+nlohmann::json branch_json(const std::optional<session::BranchInfo>& branch) {
+    if (!branch) {
+        return nullptr;
+    }
+    return {
+        {"session", branch->parent},
+        {"checkpoint", branch->checkpoint},
+        {"label", branch->label ? nlohmann::json(*branch->label) : nlohmann::json(nullptr)}};
+}
+
 }  // namespace
 
 const std::vector<std::string_view>& error_kinds() {
@@ -177,8 +187,9 @@ nlohmann::json to_json(const session::SessionInfo& info) {
         {"limits", part_json(info.limits)},
         {"network", network_to_json(info.network, info.traffic)},
         {"isolation", part_json(info.isolation)},
-        {"checkpoints", {{"auto", to_string(info.auto_checkpoints)}}},
+        {"checkpoints", {{"auto", to_string(info.auto_checkpoints)}, {"branches", info.branches}}},
         {"metadata", info.metadata},
+        {"branch_of", branch_json(info.branch)},
         {"owner", info.owner},
         {"created_at", to_iso8601(info.created_at)},
         {"last_activity", to_iso8601(info.last_activity)},

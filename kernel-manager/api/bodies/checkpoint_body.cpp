@@ -47,9 +47,9 @@ checkpoint::RollbackOrder parse_rollback_order(const nlohmann::json& body, Field
     return order;
 }
 
-checkpoint::AutoCheckpoints read_auto_checkpoints(ObjectReader& session, FieldErrors& errors) {
+CheckpointChoices read_checkpoint_choices(ObjectReader& session, FieldErrors& errors) {
     using checkpoint::AutoCheckpoints;
-    AutoCheckpoints wanted = AutoCheckpoints::kOff;
+    CheckpointChoices wanted;
     const nlohmann::json* const value = session.object("checkpoints");
     if (value == nullptr) {
         return wanted;
@@ -60,7 +60,7 @@ checkpoint::AutoCheckpoints read_auto_checkpoints(ObjectReader& session, FieldEr
         for (const auto one :
              {AutoCheckpoints::kOff, AutoCheckpoints::kEach, AutoCheckpoints::kCostly}) {
             if (*name == to_string(one)) {
-                wanted = one;
+                wanted.automatic = one;
                 known = true;
             }
         }
@@ -68,6 +68,7 @@ checkpoint::AutoCheckpoints read_auto_checkpoints(ObjectReader& session, FieldEr
             reader.fail("auto", "must be \"off\", \"each\" or \"costly\"");
         }
     }
+    wanted.branches = reader.boolean("branches").value_or(false);
     reader.finish();
     return wanted;
 }

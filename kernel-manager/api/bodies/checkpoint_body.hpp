@@ -13,7 +13,11 @@ namespace cellkeep::api {
 // Each fills errors; the value counts only if there are none.
 checkpoint::CheckpointOrder parse_checkpoint_order(const nlohmann::json& body, FieldErrors& errors);
 checkpoint::RollbackOrder parse_rollback_order(const nlohmann::json& body, FieldErrors& errors);
-/// The field "checkpoints" of a new session; kOff if it is missing.
-checkpoint::AutoCheckpoints read_auto_checkpoints(ObjectReader& session, FieldErrors& errors);
+/// The field "checkpoints" of a new session.
+struct CheckpointChoices {
+    checkpoint::AutoCheckpoints automatic = checkpoint::AutoCheckpoints::kOff;
+    bool branches = false;
+};
+CheckpointChoices read_checkpoint_choices(ObjectReader& session, FieldErrors& errors);
 
 }  // namespace cellkeep::api

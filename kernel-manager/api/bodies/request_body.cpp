@@ -294,7 +294,9 @@ session::SessionOptions parse_session_options(
     session::SessionOptions options;
     ObjectReader reader(body, "", errors);
     read_session_fields(reader, offer, options, errors);
-    options.auto_checkpoints = read_auto_checkpoints(reader, errors);
+    const CheckpointChoices checkpoints = read_checkpoint_choices(reader, errors);
+    options.auto_checkpoints = checkpoints.automatic;
+    options.branches = checkpoints.branches;
     reader.finish();
     return options;
 }

@@ -4,6 +4,7 @@
 #include "kernel-manager/api/docs.hpp"
 #include "kernel-manager/api/routes/approval_routes.hpp"
 #include "kernel-manager/api/routes/archive_routes.hpp"
+#include "kernel-manager/api/routes/branch_routes.hpp"
 #include "kernel-manager/api/routes/checkpoint_routes.hpp"
 #include "kernel-manager/api/routes/file_routes.hpp"
 #include "kernel-manager/api/routes/process_routes.hpp"
@@ -19,7 +20,8 @@ Routes::Routes(
     History& history,
     std::string version,
     std::shared_ptr<governance::Approvals> approvals)
-    : lookup_(backend, history),
+    : backend_(backend),
+      lookup_(backend, history),
       service_(backend, history, std::move(version)),
       sessions_(backend, history, lookup_),
       executions_(history, lookup_),
@@ -31,6 +33,7 @@ void Routes::add_to(http::Router& router) {
     service_.add_to(router);
     sessions_.add_to(router);
     add_checkpoint_routes(router, lookup_);
+    add_branch_routes(router, lookup_, backend_);
     add_process_routes(router, lookup_);
     executions_.add_to(router);
     add_tool_routes(router, lookup_);

@@ -36,6 +36,7 @@ class Routes {
     void add_to(http::Router& router);
 
  private:
+    session::SessionService& backend_;
     SessionLookup lookup_;
     ServiceRoutes service_;
     SessionRoutes sessions_;

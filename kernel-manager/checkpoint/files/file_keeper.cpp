@@ -89,8 +89,23 @@ boost::asio::awaitable<Result<Restored>> FileKeeper::restore(Kept target, Kept l
         co_return Restored();
     }
     BOOST_OUTCOME_CO_TRY(open());
+    auto work = std::make_shared<FileRestore>(versions_, std::move(target), std::move(left));
+    co_return co_await run(std::move(work));
+}
+
+boost::asio::awaitable<Result<Restored>> FileKeeper::restore_from(
+    Kept target, std::shared_ptr<FileVersions> source) {
+    if (!space_ || !source) {
+        co_return Restored();
+    }
+    BOOST_OUTCOME_CO_TRY(open());
+    auto work =
+        std::make_shared<FileRestore>(versions_, std::move(target), nullptr, std::move(source));
+    co_return co_await run(std::move(work));
+}
+
+boost::asio::awaitable<Restored> FileKeeper::run(std::shared_ptr<FileRestore> work) {
     const auto thread = thread_;
-    const auto work = std::make_shared<FileRestore>(versions_, std::move(target), std::move(left));
     const std::function<std::optional<Restored>()> slice = [work]() -> std::optional<Restored> {
         return work->advance() ? std::nullopt : std::optional(work->take());
     };

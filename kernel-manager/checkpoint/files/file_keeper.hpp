@@ -45,6 +45,11 @@ class FileKeeper {
     boost::asio::awaitable<Result<Kept>> capture(MakeRoom make_room);
     /// See FileRestore.
     boost::asio::awaitable<Result<Restored>> restore(Kept target, Kept left);
+    /// Into a workspace that has no files, what another session keeps, on the same thread.
+    boost::asio::awaitable<Result<Restored>> restore_from(
+        Kept target, std::shared_ptr<FileVersions> source);
+    /// Null: nothing was captured yet.
+    std::shared_ptr<FileVersions> versions() const { return versions_; }
     void drop(Kept kept);
     /// The session has ended: nothing is kept any more. Work that is under way comes to its end.
     void close();
@@ -53,6 +58,7 @@ class FileKeeper {
 
  private:
     Status open();
+    boost::asio::awaitable<Restored> run(std::shared_ptr<FileRestore> work);
 
     boost::asio::io_context& io_;
     std::shared_ptr<WorkThread> thread_;

@@ -19,10 +19,12 @@ constexpr std::uint32_t kOwnerAll = 0700;
 FileRestore::FileRestore(
     std::shared_ptr<FileVersions> versions,
     std::shared_ptr<const Manifest> target,
-    std::shared_ptr<const Manifest> left)
+    std::shared_ptr<const Manifest> left,
+    std::shared_ptr<FileVersions> source)
     : versions_(std::move(versions)),
       target_(std::move(target)),
       left_(std::move(left)),
+      source_(source ? std::move(source) : versions_),
       walker_(versions_->workspace(), "") {}
 
 bool FileRestore::advance() {
@@ -191,7 +193,7 @@ void FileRestore::restore_file(const std::string& path, const KeptFile& file) {
 void FileRestore::write_on() {
     const auto& [path, file] = *next_;
     buffer_.resize(kRestoreReadBytes);
-    const auto got = versions_->blobs().read(file.content, writing_->written, buffer_);
+    const auto got = source_->blobs().read(file.content, writing_->written, buffer_);
     Status done = ok();
     if (got.has_error()) {
         done = got.error();

@@ -44,11 +44,13 @@ class FileRestore {
     static constexpr std::size_t kSliceEntries = 256;
 
     /// left: what the caller has kept of the present state; what it could not keep is not removed.
-    /// Null: nothing is kept. target's contents must be held meanwhile.
+    /// Null: nothing is kept. target's contents must be held meanwhile: by source, or by versions
+    /// if that is null.
     FileRestore(
         std::shared_ptr<FileVersions> versions,
         std::shared_ptr<const Manifest> target,
-        std::shared_ptr<const Manifest> left);
+        std::shared_ptr<const Manifest> left,
+        std::shared_ptr<FileVersions> source = nullptr);
     FileRestore(const FileRestore&) = delete;
     FileRestore& operator=(const FileRestore&) = delete;
     ~FileRestore() = default;
@@ -79,6 +81,7 @@ class FileRestore {
     std::shared_ptr<FileVersions> versions_;
     std::shared_ptr<const Manifest> target_;
     std::shared_ptr<const Manifest> left_;
+    std::shared_ptr<FileVersions> source_;  // never null
     sandbox::WorkspaceWalker walker_;
     Phase phase_ = Phase::kLook;
     std::map<std::string, sandbox::FileState> present_;

@@ -109,7 +109,7 @@ Problem problem_from(const Error& error) {
     return make_problem(status_of(error.code()), std::move(detail));
 }
 
-Response to_response(const Problem& problem) {
+nlohmann::json to_json(const Problem& problem) {
     nlohmann::json body = problem.extensions;
     body["type"] = "/problems/" + problem.kind;
     body["title"] = problem.title;
@@ -122,6 +122,10 @@ Response to_response(const Problem& problem) {
             errors.push_back({{"pointer", error.pointer}, {"message", error.message}});
         }
     }
+    return body;
+}
+
+Response to_response(const Problem& problem) {
     Response response;
     response.status = problem.status;
     response.headers.add("Content-Type", std::string(kMediaType));
@@ -131,7 +135,7 @@ Response to_response(const Problem& problem) {
     if (problem.retry_after_seconds) {
         response.headers.add("Retry-After", std::to_string(*problem.retry_after_seconds));
     }
-    response.body = protocol::dump_json(body);
+    response.body = protocol::dump_json(to_json(problem));
     return response;
 }
 

@@ -43,6 +43,9 @@ Problem make_problem(int status, std::string kind, std::string title, std::strin
 /// kProtocol 502, kSystem 500.
 Problem problem_from(const Error& error);
 
+/// Its members, as in a response.
+nlohmann::json to_json(const Problem& problem);
+
 Response to_response(const Problem& problem);
 
 /// Fills in the instance of a response that is a problem without one; leaves every other alone.

@@ -60,8 +60,15 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::take_over(
     spec.forked = woken.forked;
     spec.group = group;
     BOOST_OUTCOME_TRY(
-        auto process, begin(io, starts, std::move(woken.ends), std::move(spec), std::move(events)));
-    process->holds_messages_ = !process->pidfd_;
+        auto process,
+        begin(
+            io,
+            starts,
+            std::move(woken.ends),
+            std::move(spec),
+            std::move(events),
+            std::move(woken.admit)));
+    process->holds_messages_ = process->is_awaited_ || !process->pidfd_;
     return process;
 }
 
@@ -70,7 +77,8 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::begin(
     WorkerStarts& starts,
     ChannelEnds ends,
     sandbox::WorkerSpec spec,
-    Events events) {
+    Events events,
+    Admit admit) {
     BOOST_OUTCOME_TRY(
         auto link_end,
         KernelLink::create(
@@ -106,6 +114,9 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::begin(
     process->link_ = std::move(link_end);
     process->stdout_ = std::move(stdout_end);
     process->stderr_ = std::move(stderr_end);
+    process->admit_ = std::move(admit);
+    process->is_awaited_ = process->admit_ != nullptr;
+    process->on_failed_ = events.on_start_failed;
     const auto settle = [raw = process.get(), failed = std::move(events.on_start_failed)](
                             Result<sandbox::Worker> worker) {
         // The process holds its start: while this is called, it is there.
@@ -133,6 +144,27 @@ void KernelProcess::on_born(UniqueFd pidfd) {
     if (early_signal_ != 0) {
         (void)send_signal(early_signal_);  // Ignored: ESRCH means that it has ended already.
     }
+    if (!is_awaited_) {
+        speak();
+        return;
+    }
+    const auto admit = std::exchange(admit_, nullptr);
+    admit(pidfd_, [this, weak = std::weak_ptr(alive_)](const Status& admitted) {
+        if (weak.expired()) {
+            return;
+        }
+        if (admitted.has_value()) {
+            speak();
+        } else {
+            (void)send_signal(SIGKILL);      // Ignored: ESRCH means that it has ended already.
+            const auto failed = on_failed_;  // it may end this
+            failed(admitted.error());
+        }
+    });
+}
+
+void KernelProcess::speak() {
+    is_awaited_ = false;
     holds_messages_ = false;
     for (const protocol::Message& message : std::exchange(early_messages_, {})) {
         (void)link_->send(message);  // Ignored: fails if the process has closed its end, and ends.

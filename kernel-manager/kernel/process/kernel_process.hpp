@@ -18,6 +18,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ Result<Channels> make_channels();
 struct WokenProcess {
     pid_t forked = 0;  // its number inside, as the guest says
     ChannelEnds ends;  // ours
+    /// Not empty: asked when pid 1 has adopted it, before it is spoken to. done is called later,
+    /// once, and an error ends it.
+    std::function<void(const UniqueFd& pidfd, std::function<void(Status)> done)> admit = {};
 };
 
 class KernelProcess final : public Interpreter {
@@ -80,6 +84,7 @@ class KernelProcess final : public Interpreter {
     void resume_reading() override;
 
  private:
+    using Admit = decltype(WokenProcess::admit);
     KernelProcess() = default;
     /// Connects our ends and asks for the worker.
     static Result<std::unique_ptr<KernelProcess>> begin(
@@ -87,14 +92,20 @@ class KernelProcess final : public Interpreter {
         WorkerStarts& starts,
         ChannelEnds ends,
         sandbox::WorkerSpec spec,
-        Events events);
+        Events events,
+        Admit admit = nullptr);
     void on_born(UniqueFd pidfd);
+    void speak();
 
     std::shared_ptr<WorkerStart> start_;
     UniqueFd pidfd_;                // invalid until it is born
     mutable int early_signal_ = 0;  // for its birth; 0: none
     bool holds_messages_ = false;   // until its birth
     std::vector<protocol::Message> early_messages_;
+    Admit admit_;
+    bool is_awaited_ = false;  // admit_ has not said yes
+    std::function<void(const Error&)> on_failed_;
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for who calls back later
     std::shared_ptr<KernelLink> link_;
     std::shared_ptr<OutputPipe> stdout_;
     std::shared_ptr<OutputPipe> stderr_;

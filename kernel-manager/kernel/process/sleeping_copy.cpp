@@ -58,14 +58,25 @@ void SleepingCopy::close() {
 
 boost::asio::awaitable<Result<pid_t>> SleepingCopy::wake(
     Ends ends, bool reseed, std::chrono::milliseconds patience) {
+    std::vector<int> fds(ends.begin(), ends.end());
+    co_return co_await ask(reseed, false, std::move(fds), patience);
+}
+
+boost::asio::awaitable<Result<pid_t>> SleepingCopy::wake_for_branch(
+    std::vector<int> fds, bool reseed, std::chrono::milliseconds patience) {
+    co_return co_await ask(reseed, true, std::move(fds), patience);
+}
+
+boost::asio::awaitable<Result<pid_t>> SleepingCopy::ask(
+    bool reseed, bool branch, std::vector<int> fds, std::chrono::milliseconds patience) {
     const auto self = shared_from_this();
     if (!socket_.is_open() || woken_) {
         co_return gone();
     }
     strays_ = 0;
-    const WakeRequest request{++sequence_, reseed ? 1U : 0U};
+    const WakeRequest request{++sequence_, reseed ? 1U : 0U, branch ? 1U : 0U};
     const auto sent = send_with_fds(
-        socket_.native_handle(), std::as_bytes(std::span(&request, 1)), std::span<const int>(ends));
+        socket_.native_handle(), std::as_bytes(std::span(&request, 1)), std::span<const int>(fds));
     if (sent.has_error()) {
         co_return gone();
     }

@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace cellkeep::session {
 
@@ -43,6 +44,10 @@ class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
     /// kSystem: its fork failed; kProtocol, kTimeout: it does not do what it should. One at a time.
     boost::asio::awaitable<Result<pid_t>> wake(
         Ends ends, bool reseed, std::chrono::milliseconds patience);
+    /// The same of one that leaves for a branch, and waits at the gate first. fds: the three ends,
+    /// the gate, the namespaces (sandbox/shared/sleep_messages.hpp).
+    boost::asio::awaitable<Result<pid_t>> wake_for_branch(
+        std::vector<int> fds, bool reseed, std::chrono::milliseconds patience);
     /// Kills it, and fails a wake() that waits.
     void close();
 
@@ -50,6 +55,8 @@ class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
     using Woken = Completion<Result<pid_t>>;
 
     SleepingCopy(boost::asio::io_context& io, sandbox::Worker worker);
+    boost::asio::awaitable<Result<pid_t>> ask(
+        bool reseed, bool branch, std::vector<int> fds, std::chrono::milliseconds patience);
     void await_reply();
     void take_replies();
     void settle(Result<pid_t> result);

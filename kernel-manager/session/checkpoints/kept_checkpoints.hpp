@@ -10,6 +10,7 @@
 #include "kernel-manager/checkpoint/files/blob_store.hpp"
 #include "kernel-manager/checkpoint/files/file_keeper.hpp"
 #include "kernel-manager/checkpoint/files/file_restore.hpp"
+#include "kernel-manager/checkpoint/files/file_versions.hpp"
 #include "kernel-manager/checkpoint/files/manifest.hpp"
 #include "kernel-manager/kernel/process/sleeping_copy.hpp"
 #include "protocol/support/result.hpp"
@@ -78,6 +79,13 @@ class KeptCheckpoints {
     boost::asio::awaitable<Result<checkpoint::Restored>> restore(Files target, Files left) {
         return keeper_.restore(std::move(target), std::move(left));
     }
+
+    /// What a branch has from its parent, whose store that is.
+    boost::asio::awaitable<Result<checkpoint::Restored>> restore_from(
+        Files target, std::shared_ptr<checkpoint::FileVersions> source) {
+        return keeper_.restore_from(std::move(target), std::move(source));
+    }
+    std::shared_ptr<checkpoint::FileVersions> versions() const { return keeper_.versions(); }
 
     /// With their private memory.
     boost::asio::awaitable<checkpoint::CheckpointList> list();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/checkpoints/session_checkpoints.hpp"
 
+#include "kernel-manager/session/checkpoints/session_work.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/completion.hpp"
 #include "protocol/support/syscall.hpp"
@@ -24,44 +25,11 @@ namespace {
 
 constexpr std::size_t kIdBytes = 12;
 
-Error unknown(const std::string& id) {
-    return Error::in_field(
-        ErrorCode::kNotFound, "checkpoint", "the session has no checkpoint " + id);
-}
-
 Error ended() {
     return {ErrorCode::kConflict, "checkpoint: the session has ended"};
 }
 
 }  // namespace
-
-/// While it lives, no other piece of work is begun.
-class SessionCheckpoints::Work {
- public:
-    /// kHeld: nor does the interpreter begin anything.
-    enum class Interpreter { kHeld, kFree };
-    explicit Work(SessionCheckpoints& owner, Interpreter interpreter = Interpreter::kHeld)
-        : owner_(owner), held_(interpreter == Interpreter::kHeld) {
-        owner_.working_ = true;
-        owner_.kept_.pin();
-        if (held_) {
-            owner_.hooks_.hold();
-        }
-    }
-    Work(const Work&) = delete;
-    Work& operator=(const Work&) = delete;
-    ~Work() {
-        owner_.working_ = false;
-        owner_.kept_.unpin();
-        if (held_) {
-            owner_.hooks_.release();
-        }
-    }
-
- private:
-    SessionCheckpoints& owner_;
-    bool held_;
-};
 
 SessionCheckpoints::SessionCheckpoints(
     boost::asio::io_context& io,
@@ -72,6 +40,11 @@ SessionCheckpoints::SessionCheckpoints(
       hooks_(std::move(hooks)),
       keep_session_(std::move(keep_session)),
       kept_(io, std::move(places)) {}
+
+Error SessionCheckpoints::unknown(const std::string& id) {
+    return Error::in_field(
+        ErrorCode::kNotFound, "checkpoint", "the session has no checkpoint " + id);
+}
 
 Status SessionCheckpoints::begin_work() const {
     if (closed_) {

@@ -12,11 +12,13 @@
 #include "kernel-manager/kernel/process/kernel_process.hpp"
 #include "kernel-manager/kernel/process/sleeping_copy.hpp"
 #include "kernel-manager/kernel/process/worker_starts.hpp"
+#include "kernel-manager/session/checkpoints/branch_seed.hpp"
 #include "kernel-manager/session/checkpoints/kept_checkpoints.hpp"
 #include "protocol/support/alarm.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/server/branch_place.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -44,6 +46,8 @@ class SessionCheckpoints {
         std::function<Result<std::shared_ptr<WorkerStart>>(pid_t, WorkerStart::Done)> adopt;
         /// sandbox::Sandbox::give_outputs().
         std::function<Status(const UniqueFd&, const UniqueFd&)> give_outputs;
+        /// FamilyMember::let_pass() of the session.
+        std::function<void(const std::vector<pid_t>&, std::uint32_t)> let_pass;
         /// Thaws what is inside.
         std::function<void()> wake;
         /// Between them the interpreter begins nothing that waits for it.
@@ -75,6 +79,14 @@ class SessionCheckpoints {
     /// A process that goes on from it. go_on_from() when that is the interpreter.
     boost::asio::awaitable<Result<WokenProcess>> revive(std::string id);
     void go_on_from(const std::string& id);
+    /// Where a branch of it is made. kNotFound, kUnavailable.
+    Result<sandbox::BranchPlace> find_branch_place(const std::string& id) const;
+    /// BranchSeed::come().
+    boost::asio::awaitable<Result<WokenProcess>> send_off(
+        std::string id, bool reseed, BranchTarget target);
+    /// Files of the parent's checkpoint, for a branch that begins.
+    boost::asio::awaitable<Status> take_files(
+        KeptCheckpoints::Files files, std::shared_ptr<checkpoint::FileVersions> source);
     /// With their private memory.
     boost::asio::awaitable<checkpoint::CheckpointList> list();
     boost::asio::awaitable<Result<checkpoint::FileChanges>> compare(
@@ -97,6 +109,7 @@ class SessionCheckpoints {
 
  private:
     class Work;
+    static Error unknown(const std::string& id);
     using Kept = KeptCheckpoints::Files;
 
     Status begin_work() const;
@@ -108,6 +121,8 @@ class SessionCheckpoints {
         checkpoint::CheckpointOrder order, std::string kept);
     boost::asio::awaitable<Result<sandbox::Worker>> adopt(pid_t forked);
     boost::asio::awaitable<Result<WokenProcess>> wake(std::string id, bool reseed);
+    boost::asio::awaitable<Result<pid_t>> lead_out(
+        std::shared_ptr<SleepingCopy> copy, std::vector<int> fds, UniqueFd gate, bool reseed);
     boost::asio::awaitable<Status> restore_files(
         Kept target, Kept left, checkpoint::RolledBack& back);
     Result<checkpoint::CheckpointMade> keep(

@@ -351,7 +351,7 @@ class Kernel(Introspection):
         """This process goes on as the kernel from a copy of an earlier one."""
         self._pid = pid
         # Wake-ups were the earlier one's: the pair of sockets is shared.
-        self.runner.loop.drain_wakeup()
+        self.runner.loop.renew_wakeup()
 
     def _leave_child(self, error):
         """A forked child came back from user code. It must not serve requests."""

@@ -10,6 +10,7 @@ import os
 import select
 import selectors
 import signal
+import socket
 import sys
 import threading
 
@@ -81,6 +82,13 @@ class KernelLoop(asyncio.SelectorEventLoop):
     def drain_wakeup(self):
         """Forget wake-ups. Callbacks that another thread handed in are in the queue already."""
         self._read_from_self()
+
+    def renew_wakeup(self):
+        """In a copy of an earlier process: that one may live, and has the same pair of sockets."""
+        for old, new in zip((self._ssock, self._csock), socket.socketpair()):
+            with new:
+                new.setblocking(False)
+                os.dup2(new.fileno(), old.fileno(), inheritable=False)
 
 
 class Runner:

@@ -272,7 +272,10 @@ class Server:
     def create(self, **fields: object) -> Session:
         response = self.post("/v1/sessions", fields)
         assert response.status_code == 201, response.text
-        info = response.json()
+        return self.adopt(response.json())
+
+    def adopt(self, info: dict) -> Session:
+        """A session that the server has made, by what it says of it."""
         if info["connection_file"]:
             connection = json.loads(Path(info["connection_file"]).read_text(encoding="utf-8"))
             if connection["transport"] == "ipc":

@@ -22,7 +22,7 @@ ENDLESS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile Tr
 @pytest.fixture()
 def each(server: Server) -> Iterator[Session]:
     session = server.create(checkpoints={"auto": "each"}, limits={"memory_mb": 256})
-    assert session.info["checkpoints"] == {"auto": "each"}
+    assert session.info["checkpoints"] == {"auto": "each", "branches": False}
     yield session
     assert session.delete() in (204, 404, 410)
 
@@ -104,7 +104,7 @@ def test_what_a_client_asks_for_comes_after_it(each: Session) -> None:
 def test_without_checkpoints_or_by_request_it_begins_anew(session: Session, each: Session) -> None:
     run(session, "x = 1")
     checkpoint(session)
-    assert session.info["checkpoints"] == {"auto": "off"}
+    assert session.info["checkpoints"] == {"auto": "off", "branches": False}
     dead = session.execute("import os; os._exit(1)")
     assert dead["state"] == "lost" and "restored" not in dead
     # Nothing was kept before its first cell.

@@ -174,7 +174,7 @@ TEST_CASE("a new session says when it makes checkpoints by itself", "[agent]") {
     FieldErrors errors;
     const json each = {{"checkpoints", {{"auto", "each"}}}};
     ObjectReader reader(each, "", errors);
-    CHECK(read_auto_checkpoints(reader, errors) == checkpoint::AutoCheckpoints::kEach);
+    CHECK(read_checkpoint_choices(reader, errors).automatic == checkpoint::AutoCheckpoints::kEach);
     CHECK(errors.empty());
 }
 

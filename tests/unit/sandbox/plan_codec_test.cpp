@@ -61,8 +61,8 @@ TEST_CASE("bytes that are no plan are refused") {
     changed = bytes;
     changed[8] = 2;
     CHECK_FALSE(decode_plan(changed));  // a flag that is neither 0 nor 1
-    // The host name's length, right after the magic and ten flags and numbers.
-    constexpr std::size_t kHostname = 8 + 40;
+    // The host name's length, right after the magic and twelve flags and numbers.
+    constexpr std::size_t kHostname = 8 + 48;
     changed = bytes;
     changed[kHostname + 3] = '\xff';
     CHECK_FALSE(decode_plan(changed));

@@ -78,12 +78,18 @@ class FakeManagedSession : public ManagedSession {
         note("release");
         return nullptr;
     }
+    std::shared_ptr<FamilyMember> family() const override { return member; }
+    std::shared_ptr<sandbox::Sandbox> set_sandbox_aside() override {
+        note("aside");
+        return nullptr;
+    }
     Status remove_leftovers(std::chrono::milliseconds) override {
         note("remove");
         return leftovers ? Status(*leftovers) : Status(ok());
     }
 
     std::string kernel;
+    std::shared_ptr<FamilyMember> member;  // null: alone
     /// What start() and adopt() wait for; null: nothing.
     std::shared_ptr<Completion<bool>> starting;
     std::optional<Error> failure;    // of start() and adopt()

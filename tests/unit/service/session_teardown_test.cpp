@@ -22,9 +22,11 @@ struct TeardownFixture {
     Steps steps;
     test::Places places;
     std::deque<std::shared_ptr<Completion<bool>>> attempts;  // that run
+    bool retiring_fails = false;
     std::shared_ptr<SessionTeardown> teardown = SessionTeardown::create(
         io,
         {.destroy = [this](SessionTeardown::SandboxPtr) { return attempt(); },
+         .retire = [this](SessionTeardown::SandboxPtr) { return retire(); },
          .wait_for_attempts = [this] { steps.emplace_back("waited"); },
          .destroy_now =
              [this](const SessionTeardown::SandboxPtr&) { steps.emplace_back("destroyed"); },
@@ -37,8 +39,15 @@ struct TeardownFixture {
         const bool gone = co_await Completion<bool>::wait(mine);
         co_return gone ? Status(ok()) : Status(Error(ErrorCode::kTimeout, "busy"));
     }
-    void begin(const std::string& id, std::uint32_t slot) {
-        teardown->begin(places.entry(std::make_shared<FakeManagedSession>(id, steps), slot), {});
+    boost::asio::awaitable<Status> retire() {
+        steps.emplace_back("retired");
+        co_return retiring_fails ? Status(Error(ErrorCode::kTimeout, "busy")) : Status(ok());
+    }
+    void begin(
+        const std::string& id, std::uint32_t slot, std::shared_ptr<FamilyMember> family = nullptr) {
+        const auto session = std::make_shared<FakeManagedSession>(id, steps);
+        session->member = std::move(family);
+        teardown->begin(places.entry(session, slot), {});
         poll();
     }
     /// Ends the first of the running attempts.
@@ -94,6 +103,51 @@ TEST_CASE_METHOD(
     }
     end_attempt(true);
     CHECK(places.slots->empty());
+}
+
+TEST_CASE_METHOD(
+    TeardownFixture,
+    "what is left of a session stays, and keeps its number, until its last branch is gone",
+    "[service][teardown]") {
+    retiring_fails = GENERATE(false, true);
+    const auto parent = std::make_shared<FamilyMember>(0);
+    const auto one = std::make_shared<FamilyMember>(parent);
+    const auto two = std::make_shared<FamilyMember>(parent);
+    begin("parent", 0, parent);
+    const std::size_t lines = retiring_fails ? 1 : 0;
+    REQUIRE(steps.size() == 3 + lines);
+    CHECK(
+        Steps(steps.begin(), steps.begin() + 3) == Steps{"parent end", "parent aside", "retired"});
+    CHECK(attempts.empty());
+    // Who asked for the end, or waits for room, does not wait for the branches.
+    CHECK_FALSE(teardown->is_removing());
+    CHECK(*wait(teardown->wait_until_gone("parent")));
+    CHECK(*wait(teardown->wait_for_any(SessionTeardown::TimePoint::max())));
+    CHECK(places.slots->contains(0));
+    begin("one", 1, one);
+    end_attempt(true);
+    CHECK(places.slots->contains(0));
+    CHECK(attempts.empty());
+    begin("two", 2, two);
+    CHECK(places.slots->contains(0));
+    end_attempt(true);
+    REQUIRE(attempts.size() == 1);  // now the parent's
+    CHECK(teardown->is_removing());
+    end_attempt(true);
+    CHECK(places.slots->empty());
+    CHECK_FALSE(teardown->is_removing());
+}
+
+TEST_CASE_METHOD(
+    TeardownFixture, "the server's end does not wait for branches", "[service][teardown]") {
+    const auto parent = std::make_shared<FamilyMember>(0);
+    const auto branch = std::make_shared<FamilyMember>(parent);
+    begin("parent", 0, parent);
+    teardown->begin_shutdown();
+    begin("branch", 1, branch);
+    CHECK(steps.back() == "branch remove");
+    teardown->finish();
+    CHECK(steps.back() == "destroyed");
 }
 
 TEST_CASE_METHOD(

@@ -106,6 +106,11 @@ def _given(**fields: Any) -> Json:
     return {name: value for name, value in fields.items() if value is not None}
 
 
+def _checkpoints(auto: str | None, branches: bool) -> Json | None:
+    wanted = _given(auto=auto, branches=branches or None)
+    return wanted or None
+
+
 def session_fields(
     language: str | None,
     environment: str | None,
@@ -115,6 +120,7 @@ def session_fields(
     files: Files | None,
     metadata: Mapping[str, Any] | None,
     checkpoints: str | None = None,
+    branches: bool = False,
 ) -> Json:
     return _given(
         language=language,
@@ -124,7 +130,7 @@ def session_fields(
         env=dict(env) if env is not None else None,
         files=[_file_wire(path, content) for path, content in files.items()] if files else None,
         metadata=dict(metadata) if metadata is not None else None,
-        checkpoints={"auto": checkpoints} if checkpoints is not None else None,
+        checkpoints=_checkpoints(checkpoints, branches),
     )
 
 

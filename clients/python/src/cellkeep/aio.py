@@ -17,6 +17,7 @@ from ._calls import Files, Network, Run
 from ._stream import EventStream
 from ._transfer import Download, Source, Upload
 from .approvals import AsyncApprovals
+from .branches import AsyncSessionBranches
 from .checkpoints import AsyncSessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
@@ -64,7 +65,7 @@ class AsyncExecution:
         await self._http.send(_calls.interrupt(self._path))
 
 
-class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
+class AsyncSession(AsyncSessionBranches, AsyncSessionCheckpoints, AsyncSessionProcesses):
     """A persistent interpreter in a sandbox of its own. Leaving the ``with`` block ends it.
 
     >>> async def main() -> str:
@@ -87,6 +88,7 @@ class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
         files: Files | None = None,
         metadata: Mapping[str, Any] | None = None,
         checkpoints: str | None = None,
+        branches: bool = False,
         client: AsyncClient | None = None,
         url: str | None = None,
         token: str | None = None,
@@ -96,7 +98,7 @@ class AsyncSession(AsyncSessionCheckpoints, AsyncSessionProcesses):
         self.client = client if client is not None else AsyncClient(url, token)
         self._http = self.client._http
         self._attach = attach
-        given = (language, environment, limits, network, env, files, metadata, checkpoints)
+        given = (language, environment, limits, network, env, files, metadata, checkpoints, branches)
         self._fields = _calls.session_fields(*given)
         self._info: SessionInfo | None = None
 

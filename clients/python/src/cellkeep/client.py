@@ -16,6 +16,7 @@ from ._http import Http
 from ._stream import EventStream
 from ._transfer import Download, Source, Upload
 from .approvals import Approvals
+from .branches import SessionBranches
 from .checkpoints import SessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
@@ -108,7 +109,7 @@ class Execution:
         self._http.send(_calls.interrupt(self._path))
 
 
-class Session(SessionCheckpoints, SessionProcesses):
+class Session(SessionBranches, SessionCheckpoints, SessionProcesses):
     """A persistent interpreter in a sandbox of its own. Leaving the ``with`` block ends it.
 
     >>> with Session() as session:
@@ -118,7 +119,7 @@ class Session(SessionCheckpoints, SessionProcesses):
 
     A server is found as :mod:`cellkeep.discovery` says, unless ``url`` and ``token`` name one.
     ``checkpoints``: ``"each"`` or ``"costly"``, and an interpreter that dies goes on from the newest
-    checkpoint, which the session made by itself after a cell.
+    checkpoint, which the session made by itself after a cell. ``branches=True``: it can be branched.
     """
 
     def __init__(
@@ -132,6 +133,7 @@ class Session(SessionCheckpoints, SessionProcesses):
         files: Files | None = None,
         metadata: Mapping[str, Any] | None = None,
         checkpoints: str | None = None,
+        branches: bool = False,
         client: Client | None = None,
         url: str | None = None,
         token: str | None = None,
@@ -145,7 +147,15 @@ class Session(SessionCheckpoints, SessionProcesses):
                 self.info = self._http.send(_calls.get_session("/v1/sessions/" + attach))
             else:
                 fields = _calls.session_fields(
-                    language, environment, limits, network, env, files, metadata, checkpoints
+                    language,
+                    environment,
+                    limits,
+                    network,
+                    env,
+                    files,
+                    metadata,
+                    checkpoints,
+                    branches,
                 )
                 self.info = self._http.send(_calls.create_session(fields))
         except BaseException:

@@ -358,6 +358,8 @@ class SessionInfo:
     last_activity: str
     #: State by language, ``"unused"`` while no code in it has come. The session's own is first.
     languages: Mapping[str, str]
+    #: Of a branch: the ``session`` and the ``checkpoint`` that it goes on from, and its ``label``.
+    branch_of: Mapping[str, Any] | None
     raw: Json = field(repr=False)
 
     @classmethod
@@ -378,5 +380,6 @@ class SessionInfo:
             created_at=str(raw.get("created_at", "")),
             last_activity=str(raw.get("last_activity", "")),
             languages={one["name"]: one["state"] for one in raw.get("languages") or ()},
+            branch_of=raw.get("branch_of"),
             raw=raw,
         )

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What SessionCheckpoints have to do with branches: how a fork of a copy leaves for one, and how a
+// branch gets its files.
+#include "kernel-manager/session/checkpoints/branch_gate.hpp"
+#include "kernel-manager/session/checkpoints/session_checkpoints.hpp"
+#include "kernel-manager/session/checkpoints/session_work.hpp"
+#include "protocol/limits.hpp"
+#include "protocol/support/syscall.hpp"
+#include "sandbox/shared/sleep_messages.hpp"
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <utility>
+
+namespace cellkeep::session {
+
+Result<sandbox::BranchPlace> SessionCheckpoints::find_branch_place(const std::string& id) const {
+    const auto copy = kept_.copy_of(id);
+    if (!copy) {
+        return unknown(id);
+    }
+    return sandbox::find_place(copy->pidfd());
+}
+
+boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::send_off(
+    std::string id, bool reseed, BranchTarget target) {
+    const auto session = keep_session_();
+    BOOST_OUTCOME_CO_TRY(begin_work());
+    const auto copy = kept_.copy_of(id);
+    if (!copy) {
+        co_return unknown(id);
+    }
+    const Work work(*this, Work::Interpreter::kFree);
+    hooks_.wake();
+    Kept files = kept_.files_of(id);
+    auto versions = kept_.versions();
+    Status taken = co_await target.take_files(std::move(files), std::move(versions));
+    BOOST_OUTCOME_CO_TRY(std::move(taken));
+    BOOST_OUTCOME_CO_TRY(auto channels, make_channels());
+    const ChannelEnds theirs = std::move(channels.theirs);
+    BOOST_OUTCOME_CO_TRY(target.give_outputs(theirs.stdout_fd, theirs.stderr_fd));
+    BOOST_OUTCOME_CO_TRY(auto gate, make_socket_pair(SOCK_SEQPACKET));
+    BOOST_OUTCOME_CO_TRY(set_nonblocking(gate.first.get()));
+    const UniqueFd far = std::move(gate.second);
+    std::vector<int> fds{
+        theirs.stdout_fd.get(), theirs.stderr_fd.get(), theirs.link.get(), far.get()};
+    for (const UniqueFd& one : target.namespaces) {
+        fds.push_back(one.get());
+    }
+    auto left = co_await lead_out(copy, std::move(fds), std::move(gate.first), reseed);
+    BOOST_OUTCOME_CO_TRY(const pid_t forked, std::move(left));
+    co_return WokenProcess{forked, std::move(channels.ours)};
+}
+
+/// The fork of the copy is a worker of this sandbox until it has left. It lets its like behind: the
+/// process that is in the branch is a fork of it.
+boost::asio::awaitable<Result<pid_t>> SessionCheckpoints::lead_out(
+    std::shared_ptr<SleepingCopy> copy, std::vector<int> fds, UniqueFd gate, bool reseed) {
+    auto forked = co_await copy->wake_for_branch(std::move(fds), reseed, limits::kCopyPatience);
+    BOOST_OUTCOME_CO_TRY(const pid_t leaving, std::move(forked));
+    auto adopted = co_await adopt(leaving);
+    BOOST_OUTCOME_CO_TRY(const sandbox::Worker worker, std::move(adopted));
+    BOOST_OUTCOME_CO_TRY(const auto numbers, sandbox::numbers_of(worker.pidfd));
+    hooks_.let_pass(numbers, sandbox::kLeavingCallsMax);
+    auto passed = co_await pass_gate(io_, std::move(gate), limits::kCopyPatience);
+    hooks_.let_pass(numbers, 0);
+    // Ignored: ESRCH means that it has ended, as it should.
+    (void)::syscall(SYS_pidfd_send_signal, worker.pidfd.get(), SIGKILL, nullptr, 0);
+    co_return passed;
+}
+
+boost::asio::awaitable<Status> SessionCheckpoints::take_files(
+    KeptCheckpoints::Files files, std::shared_ptr<checkpoint::FileVersions> source) {
+    const auto session = keep_session_();
+    auto restored = co_await kept_.restore_from(std::move(files), std::move(source));
+    BOOST_OUTCOME_CO_TRY(const checkpoint::Restored done, std::move(restored));
+    if (done.failed > 0) {
+        co_return Error(
+            ErrorCode::kUnavailable,
+            "branch: " + std::to_string(done.failed) + " files could not be put in place, " +
+                (done.failures.empty() ? "" : done.failures.front().path + ": ") +
+                (done.failures.empty() ? "" : done.failures.front().why));
+    }
+    co_return ok();
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A fork of a worker leaves its sandbox for one of its own, which lies within.
+#include "protocol/support/syscall.hpp"
+#include "sandbox/server/branch_place.hpp"
+#include "sandbox/shared/sleep_messages.hpp"
+#include "tests/sandbox/fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::test {
+
+using sandbox::kLeavingCallsMax;
+using sandbox::kSleepingGroup;
+using sandbox::LeaveReport;
+using sandbox::Sandbox;
+using sandbox::SandboxEvent;
+using sandbox::WakeReply;
+using sandbox::WakeRequest;
+using sandbox::WorkerSpec;
+
+namespace {
+
+sandbox::Policy branched_policy() {
+    sandbox::Policy policy = test_policy();
+    policy.branches = true;
+    return policy;
+}
+
+template <typename T>
+T take(Result<T> result) {
+    INFO((result.has_error() ? result.error().message() : ""));
+    REQUIRE(result.has_value());
+    return std::move(result).value();
+}
+
+sandbox::Worker take_over(Sandbox& sandbox, pid_t forked, sandbox::WorkerGroup group) {
+    WorkerSpec spec;
+    spec.forked = forked;
+    spec.group = group;
+    return take(sandbox.start(std::move(spec)));
+}
+
+std::string read_line(int fd) {
+    std::string text;
+    std::array<char, 256> buffer{};
+    while (text.find('\n') == std::string::npos) {
+        REQUIRE(wait_readable(fd));
+        const ssize_t got = ::read(fd, buffer.data(), buffer.size());
+        REQUIRE(got > 0);
+        text.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+    return text;
+}
+
+/// A worker of the parent, and a copy of it that sleeps.
+struct Origin {
+    Sandbox parent;
+    UniqueFd link;
+    UniqueFd socket;  // the server's end of the copy's
+    std::optional<sandbox::Worker> copy;
+
+    explicit Origin(const sandbox::Policy& policy = branched_policy())
+        : parent(make_sandbox(policy)) {
+        auto ends = take(make_socket_pair(SOCK_STREAM));
+        auto sockets = take(make_socket_pair(SOCK_SEQPACKET));
+        WorkerSpec spec;
+        spec.argv = {"/probe", "--copied"};
+        spec.stdout_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+        spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+        spec.link_fd = std::move(ends.second);
+        (void)take(parent.start(std::move(spec)));
+        const std::array<int, 1> far{sockets.second.get()};
+        require_ok(
+            send_with_fds(ends.first.get(), std::as_bytes(std::span("c", 1)), std::span(far)));
+        copy = take_over(parent, std::stoi(read_line(ends.first.get())), kSleepingGroup);
+        link = std::move(ends.first);
+        socket = std::move(sockets.first);
+    }
+};
+
+/// What a process on its way is told and tells.
+struct Crossing {
+    Sandbox branch;
+    UniqueFd link;
+    UniqueFd out;
+    LeaveReport report;
+
+    Crossing(Origin& origin, bool let_pass)
+        : branch(take(
+              Sandbox::create(branched_policy(), take(sandbox::find_place(origin.copy->pidfd))))) {
+        auto ends = take(make_socket_pair(SOCK_STREAM));
+        auto pipe = take(make_pipe());
+        auto gate = take(make_socket_pair(SOCK_SEQPACKET));
+        require_ok(branch.give_outputs(pipe.write_end, pipe.write_end));
+        std::vector<int> fds{
+            pipe.write_end.get(), pipe.write_end.get(), ends.second.get(), gate.second.get()};
+        for (const UniqueFd& one : branch.namespaces()) {
+            fds.push_back(one.get());
+        }
+        const WakeRequest request{1, 0, 1};
+        require_ok(send_with_fds(
+            origin.socket.get(), std::as_bytes(std::span(&request, 1)), std::span<const int>(fds)));
+        WakeReply reply;
+        REQUIRE(wait_readable(origin.socket.get()));
+        REQUIRE(::recv(origin.socket.get(), &reply, sizeof(reply), 0) == sizeof(reply));
+        REQUIRE(reply.forked > 1);
+        const auto leaving = take_over(origin.parent, reply.forked, kSleepingGroup);
+        const auto numbers = take(sandbox::numbers_of(leaving.pidfd));
+        REQUIRE(numbers.back() == reply.forked);
+        if (let_pass) {
+            require_ok(origin.parent.let_pass(reply.forked, kLeavingCallsMax));
+        }
+        REQUIRE(::send(gate.first.get(), "g", 1, 0) == 1);
+        REQUIRE(wait_readable(gate.first.get()));
+        REQUIRE(::recv(gate.first.get(), &report, sizeof(report), 0) == sizeof(report));
+        link = std::move(ends.first);
+        out = std::move(pipe.read_end);
+    }
+};
+
+bool has_file(const Sandbox& sandbox, const char* name) {
+    return ::faccessat(sandbox.workspace_fd(), name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("a fork of a copy leaves for a sandbox of its own, and nothing of it stays") {
+    Origin origin;
+    Crossing crossing(origin, true);
+    CHECK(crossing.report.error == 0);
+    Sandbox& branch = crossing.branch;
+    const auto arrived = take_over(branch, crossing.report.forked, 0);
+    require_ok(sandbox::check_powerless(arrived.pidfd));
+    require_ok(sandbox::move_to_cgroups(arrived.pidfd, branch.cgroup_files()));
+    REQUIRE(::write(crossing.link.get(), "h", 1) == 1);
+    // A child of the branch's pid 1, the guest's user, without the parent's files, with its own.
+    CHECK(read_line(crossing.out.get()) == "1 1 1000 none ok " + std::to_string(EPERM) + "\n");
+    CHECK(has_file(origin.parent, "parents"));
+    CHECK_FALSE(has_file(origin.parent, "own"));
+    CHECK(has_file(branch, "own"));
+    CHECK_FALSE(has_file(branch, "parents"));
+    // What is started there is among its files.
+    const std::string look = "import os; print(os.listdir('/workspace'))";
+    CHECK(run_python(branch, look).out == "['own']\n");
+    // The one that left has ended, and its parent has the files that it had.
+    CHECK(wait_event(origin.parent).kind == SandboxEvent::Kind::kWorkerExited);
+    CHECK(run_python(origin.parent, look).out == "['parents']\n");
+    // Its pid 1 ends it, and the parent lives.
+    require_ok(branch.kill_workers(kPatience));
+    CHECK(wait_event(branch).worker.id == arrived.id);
+    CHECK(run_python(origin.parent, "print(1)").out == "1\n");
+    CHECK(run_python(branch, "print(2)").out == "2\n");
+    require_ok(branch.destroy());
+    CHECK(run_python(origin.parent, "print(3)").out == "3\n");
+    require_ok(origin.parent.destroy());
+}
+
+TEST_CASE("a process that the server has not named does not leave, and is reported") {
+    Origin origin;
+    Crossing crossing(origin, false);
+    CHECK(crossing.report.error == EPERM);
+    CHECK(crossing.report.step == 0);
+    const SandboxEvent event = wait_any_event(origin.parent);
+    CHECK(event.kind == SandboxEvent::Kind::kDenied);
+    CHECK(event.denial.system_call == "setns");
+    // The next one may.
+    const Crossing next(origin, true);
+    CHECK(next.report.error == 0);
+}
+
+TEST_CASE("from a sandbox that was not made for it no process leaves") {
+    Origin origin(test_policy());
+    // It could enter the namespaces, but not give away what it has there.
+    const Crossing crossing(origin, true);
+    CHECK(crossing.report.error == EPERM);
+    CHECK(crossing.report.step == sandbox::kBranchNamespaceCount);
+    CHECK(crossing.report.forked == 0);
+}
+
+TEST_CASE("a branch outlives what ran in its parent, and not its parent's pid 1") {
+    Origin origin;
+    auto branch =
+        take(Sandbox::create(branched_policy(), take(sandbox::find_place(origin.copy->pidfd))));
+    Sandbox rest = origin.parent.set_aside();
+    require_ok(rest.retire());
+    CHECK(run_python(branch, "print(1)").out == "1\n");
+    require_ok(rest.destroy());
+    SandboxEvent event = wait_any_event(branch);
+    CHECK(event.kind == SandboxEvent::Kind::kSandboxDied);
+    require_ok(branch.destroy());
+}
+
+}  // namespace cellkeep::test
