@@ -342,19 +342,6 @@ boost::asio::awaitable<void> SandboxedSession::make_automatic() {
                                 std::string(to_string(made.value().refused->why)) + ")"));
 }
 
-/// What the interpreter goes on from that has just died: its own checkpoints were wanted.
-std::optional<RestoredState> SandboxedSession::find_revival() const {
-    if (closed_ || setup_.options.auto_checkpoints == checkpoint::AutoCheckpoints::kOff) {
-        return std::nullopt;
-    }
-    const auto newest = checkpoints_.find_newest();
-    if (!newest) {
-        return std::nullopt;
-    }
-    const std::string& language = setup_.options.language;
-    return RestoredState{newest->id, executions_.begun_since(newest->execution, language)};
-}
-
 boost::asio::awaitable<void> SandboxedSession::revive(std::string checkpoint) {
     const auto self = shared_from_this();
     freezer_.wake();

@@ -377,4 +377,17 @@ boost::asio::awaitable<Result<checkpoint::RolledBack>> SandboxedSession::roll_ba
     co_return co_await checkpoints_.roll_back(std::move(order));
 }
 
+/// What the interpreter goes on from that has just died: its own checkpoints were wanted.
+std::optional<RestoredState> SandboxedSession::find_revival() const {
+    if (closed_ || setup_.options.auto_checkpoints == checkpoint::AutoCheckpoints::kOff) {
+        return std::nullopt;
+    }
+    const auto newest = checkpoints_.find_newest();
+    if (!newest) {
+        return std::nullopt;
+    }
+    const std::string& language = setup_.options.language;
+    return RestoredState{newest->id, executions_.begun_since(newest->execution, language)};
+}
+
 }  // namespace cellkeep::session

@@ -28,7 +28,7 @@ ToolPage page_of(const json& tools) {
 TEST_CASE("a tool is named and described", "[tools]") {
     json tool = tool_of("create-issue");
     tool["outputSchema"] = {{"x-fastmcp-wrap-result", true}};
-    const ToolPage page = page_of({tool});
+    const ToolPage page = page_of(json::array({tool}));
     REQUIRE(page.tools.size() == 1);
     const ServerTool& one = page.tools.front();
     CHECK(one.name == "create-issue");
@@ -40,9 +40,9 @@ TEST_CASE("a tool is named and described", "[tools]") {
 }
 
 TEST_CASE("all that a tool says of itself is in its digest", "[tools]") {
-    const std::string digest = page_of({tool_of("t")}).tools.front().digest;
+    const std::string digest = page_of(json::array({tool_of("t")})).tools.front().digest;
     CHECK(digest.size() == 64);
-    CHECK(page_of({tool_of("t")}).tools.front().digest == digest);
+    CHECK(page_of(json::array({tool_of("t")})).tools.front().digest == digest);
     for (const char* member :
          {"name", "title", "description", "inputSchema", "outputSchema", "annotations"}) {
         CAPTURE(member);
@@ -51,7 +51,7 @@ TEST_CASE("all that a tool says of itself is in its digest", "[tools]") {
                                 std::string(member) != "annotations"
                             ? json("changed")
                             : json{{"changed", 1}};
-        CHECK(page_of({other}).tools.front().digest != digest);
+        CHECK(page_of(json::array({other})).tools.front().digest != digest);
     }
 }
 
@@ -71,10 +71,11 @@ TEST_CASE("what is no tool is left out", "[tools]") {
     CHECK(page.tools.front().name == "good");
     CHECK(page.left_out.size() == 7);
     json largest = tool_of("l");
-    const std::size_t others = page_of({largest}).tools.front().bytes - 1;  // without its "d"
+    const std::size_t others =
+        page_of(json::array({largest})).tools.front().bytes - 1;  // without its "d"
     largest["description"] = std::string(kToolTextBytesMax - others, 'x');
-    CHECK(page_of({largest}).tools.size() == 1);
-    CHECK(page_of({largest}).tools.front().description.size() == kDescriptionBytesMax);
+    CHECK(page_of(json::array({largest})).tools.size() == 1);
+    CHECK(page_of(json::array({largest})).tools.front().description.size() == kDescriptionBytesMax);
     for (const json& result : {json(1), json::object(), json{{"tools", 1}}}) {
         CHECK(read_tool_page("srv", result).has_error());
     }
@@ -90,13 +91,13 @@ TEST_CASE("a server has so many tools, and each name once", "[tools]") {
     }
     CHECK(add_tools(tools, page_of(first).tools).empty());
     CHECK(tools.size() == kServerToolsMax);
-    CHECK(add_tools(tools, page_of({tool_of("more")}).tools).size() == 1);
+    CHECK(add_tools(tools, page_of(json::array({tool_of("more")})).tools).size() == 1);
     CHECK(tools.size() == kServerToolsMax);
 
     std::vector<ServerTool> alike;
     CHECK(
-        add_tools(alike, page_of({tool_of("a-b"), tool_of("a.b"), tool_of("c")}).tools).size() ==
-        1);
+        add_tools(alike, page_of(json::array({tool_of("a-b"), tool_of("a.b"), tool_of("c")})).tools)
+            .size() == 1);
     CHECK(alike.size() == 2);
     CHECK(alike.front().name == "a-b");
 

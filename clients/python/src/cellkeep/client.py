@@ -30,7 +30,6 @@ __all__ = ["Client", "Events", "Execution", "FileInput", "Session"]
 
 class Events(Iterator[Event]):
     """The events of one execution; after the last of them, ``result`` is the whole answer.
-
     Leaving it early closes the connection; the execution goes on, unless it was started with
     ``on_disconnect="interrupt"``.
     """
@@ -330,7 +329,6 @@ class Session(SessionBranches, SessionCheckpoints, SessionProcesses):
 
 class Client:
     """A server: its sessions, and runs that need none. One client serves many threads.
-
     >>> with Client() as client:
     ...     client.run("print(6 * 7)").stdout
     '42\\n'
