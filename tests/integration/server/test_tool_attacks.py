@@ -149,14 +149,14 @@ def memory(server: Server) -> int:
 
 
 @pytest.mark.parametrize(
-    ("mode", "what"),
+    ("speech", "what"),
     [("flood", "lost"), ("garbage", "lost"), ("modern", "not_started")],
 )
-def test_a_server_that_cannot_be_spoken_with_harms_nobody(tmp_path: Path, mode: str, what: str) -> None:
+def test_a_server_that_cannot_be_spoken_with_harms_nobody(tmp_path: Path, speech: str, what: str) -> None:
     good, bad = tmp_path / "good", tmp_path / "bad"
     good.mkdir()
     bad.mkdir()
-    with serving(tmp_path, good=program(good), bad=program(bad, mode)) as running:
+    with serving(tmp_path, good=program(good), bad=program(bad, speech)) as running:
         session = running.create()
         await_tools(session, "good.echo")
         wait_until(lambda: len(said(running, what)) >= 2, PATIENCE_SECONDS, "it was tried again")

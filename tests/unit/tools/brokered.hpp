@@ -52,6 +52,7 @@ class Brokered {
     ~Brokered() {
         broker->stop();
         io.run_for(kTestPatience);
+        server->parts.reset();  // they hold the thread that may be writing into the folder
         broker.reset();
         std::filesystem::remove_all(folder_);
     }
