@@ -17,6 +17,7 @@ from tool_servers import (
     await_tools,
     events,
     names,
+    outcome,
     program,
     received,
     refusal,
@@ -116,7 +117,7 @@ def test_a_tool_that_changes_after_its_review_is_not_called(tmp_path: Path) -> N
         change(tmp_path, "Gives back what it gets.")
         assert refusal(session, "tools.test.crash()")[0] == "unavailable"
         wait_until(
-            lambda: asked_about(session, "tools.test.echo(text='t')") is None,
+            lambda: outcome(session, "tools.test.echo(text='t')") == "called",
             PATIENCE_SECONDS,
             "what was reviewed is back",
         )
