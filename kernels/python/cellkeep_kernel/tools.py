@@ -82,9 +82,12 @@ def _described():
 def _explain(tool):
     lines = [tool["description"]] if tool["description"] else []
     schema = tool["input_schema"]
-    required = schema.get("required", ())
-    for name, kind in schema.get("properties", {}).items():
-        kind = kind if isinstance(kind, dict) else {}
+    required = schema.get("required")
+    required = required if isinstance(required, list) else []
+    properties = schema.get("properties", {})
+    # Those that a call needs come first. JSON has no order of members.
+    for name in sorted(properties, key=lambda each: each not in required):
+        kind = properties[name] if isinstance(properties[name], dict) else {}
         facts = [str(kind["type"])] if "type" in kind else []
         if name not in required:
             facts.append("optional")
