@@ -66,7 +66,7 @@ def anyio_backend() -> str:
 
 
 def end_session(session_id: str) -> None:
-    """Ends a session behind the back of whoever uses it."""
+    """Ends a session with another client than the one that uses it."""
     with Client() as other:
         other.session(session_id).close()
 

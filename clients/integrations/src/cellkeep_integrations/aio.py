@@ -213,14 +213,14 @@ async def _find(client: AsyncClient, creation: Creation, error: CellkeepError) -
 
 
 async def _kill(process: AsyncProcess) -> None:
-    # It may have ended meanwhile. If the server is gone, whoever reads the output learns of it.
+    # The command may have ended meanwhile. If the server is gone, the read of the output fails and says so.
     with suppress(CellkeepError):
         await process.signal("SIGKILL")
 
 
 @asynccontextmanager
 async def _deadline(process: AsyncProcess, seconds: float | None) -> AsyncIterator[asyncio.Event]:
-    """Kills a command when its time is over (the event is set then), or when nobody waits for it any longer."""
+    """Kills a command when its time is over, or when its caller is cancelled. The event tells the first."""
     passed = asyncio.Event()
 
     async def wait(delay: float) -> None:

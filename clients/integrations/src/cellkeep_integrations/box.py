@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -180,7 +181,7 @@ def _create(client: Client, creation: Creation) -> Session:
             if is_lost(error):
                 return _find(client, creation, error)
             pause = creation.pause(error)
-        threading.Event().wait(pause)
+        time.sleep(pause)  # as long as the server asked for
 
 
 def _find(client: Client, creation: Creation, error: CellkeepError) -> Session:
@@ -191,7 +192,7 @@ def _find(client: Client, creation: Creation, error: CellkeepError) -> Session:
 
 
 class _Deadline:
-    """Kills a command when its time is over, or when nobody waits for it any longer."""
+    """Kills a command when its time is over, or when its caller stops waiting for it."""
 
     def __init__(self, process: Process, seconds: float | None) -> None:
         self._process = process
@@ -203,7 +204,7 @@ class _Deadline:
         self._kill()
 
     def _kill(self) -> None:
-        # It may have ended meanwhile. If the server is gone, whoever reads the output learns of it.
+        # The command may have ended meanwhile. If the server is gone, the read of the output fails and says so.
         with suppress(CellkeepError):
             self._process.signal("SIGKILL")
 

@@ -40,8 +40,8 @@ class CellkeepEnvironment:
     """A session in which each action is a line of bash.
 
     What breaks the sandbox is raised as ``SandboxBroken``: the agent's run ends with this as its exit status, and
-    without a submission. The model is told of a command that is out of time, as mini-swe-agent's own
-    environments do.
+    the agent submits nothing. When a command is out of time, the model reads that in its output, as with
+    mini-swe-agent's own environments.
     """
 
     def __init__(self, **options: Any) -> None:

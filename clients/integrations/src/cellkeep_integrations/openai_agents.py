@@ -156,7 +156,7 @@ class CellkeepSandboxSession(BaseSandboxSession):
             raise WorkspaceArchiveWriteError(path=path, cause=error) from error
 
     async def running(self) -> bool:
-        """``False``: the session has ended, or nobody knows."""
+        """``False``: the session has ended, or the server did not say."""
         try:
             return (await self.box.run(["true"])).exit_code == 0
         except SandboxBroken as broken:

@@ -119,7 +119,7 @@ def requests() -> Iterator[None]:
 
 
 def is_lost(error: Exception) -> bool:
-    """Whether nobody knows if the server did what was asked."""
+    """Whether the connection failed, so that the server may or may not have done what was asked."""
     return isinstance(error, ConnectionFailed)
 
 
