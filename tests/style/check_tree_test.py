@@ -162,6 +162,9 @@ class CheckTreeTest(unittest.TestCase):
         self.expect("tests/a.py", PYTHON + "time.sleep(1)\n", 2, "is banned")
         self.expect("tests/a.py", PYTHON + "try:\n    f()\nexcept:\n    g()\n", 4, "bare except")
         self.expect("tests/a.py", PYTHON + "def f(:\n", 2, "does not parse")
+        self.expect("clients/python/tests/a.py", PYTHON + "time.sleep(1)\n", 2, "is banned")
+        self.write("clients/python/tests/a.py", PYTHON)
+        self.write("clients/python/src/cellkeep/a.py", PYTHON + "time.sleep(retry_after)\n")
         self.write("tests/a.py", PYTHON + 'GUEST = "time.sleep(1)"\n')
         self.assertEqual([], check(self.root))
 

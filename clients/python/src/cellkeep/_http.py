@@ -4,7 +4,7 @@ _aio_http.py; what they decide is in _calls, _stream and _transfer."""
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -68,7 +68,7 @@ class Http:
                         raise
                     raise ConnectionFailed(f"{type(error).__name__}: {error}") from error
                 asked = error.retry_after if isinstance(error, ProblemError) else None
-            threading.Event().wait(retry_delay(number, asked, RETRY_SECONDS_MAX))
+            time.sleep(retry_delay(number, asked, RETRY_SECONDS_MAX))
         raise AssertionError("unreachable")
 
     def send(self, call: Call[T]) -> T:
@@ -111,7 +111,7 @@ class Http:
                     if isinstance(error, ProblemError | ConnectionFailed):
                         raise error
                     raise ConnectionFailed(f"{type(error).__name__}: {error}") from error
-                threading.Event().wait(retry_delay(failures - 1, asked, RETRY_SECONDS_MAX))
+                time.sleep(retry_delay(failures - 1, asked, RETRY_SECONDS_MAX))
 
     def _connection(self, stream: EventStream) -> Iterator[Event]:
         method, path, headers, body = stream.request()
