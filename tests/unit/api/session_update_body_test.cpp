@@ -118,8 +118,9 @@ TEST_CASE("where nothing is in force, a time is at most what a clock can hold", 
         {"lifetime_s", session::kLimitTimeMax.count() / 1000},
     }));
     CAPTURE(name);
-    const auto asked = [&](std::int64_t value) {
-        const nlohmann::json body = {{"limits", {{name, value}}}};
+    // As a capture of its own: clang 14 lets no lambda refer to a structured binding.
+    const auto asked = [&, limit = name](std::int64_t value) {
+        const nlohmann::json body = {{"limits", {{limit, value}}}};
         return api.ask("PATCH", kSession, body.dump()).status;
     };
     CHECK(asked(INT64_MAX) == 422);

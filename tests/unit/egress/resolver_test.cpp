@@ -86,12 +86,12 @@ TEST_CASE("the host's resolver is asked for other names", "[egress][resolver]") 
 TEST_CASE(
     "kEgressLookupsMax names are looked up at a time, one more is refused", "[egress][resolver]") {
     boost::asio::io_context io;
-    constexpr std::size_t kMost = 2;
-    CHECK(limits::kEgressLookupsMax > kMost);
-    SystemResolver resolver(io, {}, kMost);
+    constexpr std::size_t kLookups = 2;
+    CHECK(limits::kEgressLookupsMax > kLookups);
+    SystemResolver resolver(io, {}, kLookups);
     std::vector<Reason> reasons;
     std::size_t answers = 0;
-    for (std::size_t i = 0; i < kMost + 1; ++i) {
+    for (std::size_t i = 0; i < kLookups + 1; ++i) {
         boost::asio::co_spawn(
             io,
             [&]() -> boost::asio::awaitable<void> {
@@ -105,9 +105,9 @@ TEST_CASE(
             },
             boost::asio::detached);
     }
-    while (answers < kMost + 1 && io.run_one_for(std::chrono::seconds(20)) > 0) {
+    while (answers < kLookups + 1 && io.run_one_for(std::chrono::seconds(20)) > 0) {
     }
-    CHECK(answers == kMost + 1);
+    CHECK(answers == kLookups + 1);
     CHECK(reasons == std::vector<Reason>{Reason::kResolverBusy});
     // The places of these names are free again.
     const auto again = resolve(io, resolver, "localhost");

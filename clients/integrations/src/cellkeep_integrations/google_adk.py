@@ -31,7 +31,7 @@ FILES_MAX = 32
 _HOME = "/workspace"
 
 
-class CellkeepEnvironment(BaseEnvironment):  # type: ignore[misc]  # ADK's decorator hides the class
+class CellkeepEnvironment(BaseEnvironment):
     """``EnvironmentToolset(environment=CellkeepEnvironment(limits={"memory_mb": 2048}))``.
 
     ``initialize`` makes the session, with ``options`` as ``AsyncClient.create`` takes them, and ``close`` ends
@@ -107,7 +107,7 @@ class CellkeepCodeExecutor(BaseCodeExecutor):
         if name is None:
             with self._create() as box:
                 return self._execute(box, code_execution_input)
-        box = self._boxes.pop(name, None) or self._create()
+        box = self._boxes.pop(name) if name in self._boxes else self._create()
         self._boxes[name] = box
         while len(self._boxes) > SESSIONS_MAX:
             self._boxes.popitem(last=False)[1].close()

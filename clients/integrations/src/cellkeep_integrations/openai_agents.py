@@ -52,7 +52,7 @@ class CellkeepClientOptions(BaseSandboxClientOptions):
     limits: dict[str, int | float | None] | None = None
     network: list[str] | None = None
     #: Seconds that ``create`` waits for a server that is full.
-    patience: float = Field(60.0, ge=0)
+    patience: float = Field(default=60.0, ge=0)
 
 
 class CellkeepSessionState(SandboxSessionState):

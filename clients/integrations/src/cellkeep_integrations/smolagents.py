@@ -8,10 +8,10 @@ from io import BytesIO
 from typing import Any
 
 import PIL.Image
-from smolagents.local_python_executor import CodeOutput
-from smolagents.monitoring import AgentLogger, LogLevel
-from smolagents.remote_executors import RemotePythonExecutor
-from smolagents.utils import AgentError
+from smolagents.local_python_executor import CodeOutput  # type: ignore[import-untyped]
+from smolagents.monitoring import AgentLogger, LogLevel  # type: ignore[import-untyped]
+from smolagents.remote_executors import RemotePythonExecutor  # type: ignore[import-untyped]
+from smolagents.utils import AgentError  # type: ignore[import-untyped]
 
 from cellkeep import Result
 
@@ -24,7 +24,7 @@ TIMEOUT_SECONDS = 300.0
 MESSAGE_CHARACTERS_MAX = 60_000
 
 
-class CellkeepExecutor(RemotePythonExecutor):
+class CellkeepExecutor(RemotePythonExecutor):  # type: ignore[misc]  # smolagents has no types
     """``CodeAgent(…, executor=CellkeepExecutor())``.
 
     The session is made with ``options`` as ``Client.create`` takes them, or is that of ``box``. Code keeps its
