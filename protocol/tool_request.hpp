@@ -12,8 +12,10 @@ namespace cellkeep::protocol {
 
 /// Content {"name": the tool's, "arguments": an object}.
 inline constexpr std::string_view kToolRequest = "cellkeep_tool_request";
-/// Content {"status": "ok", "result": any JSON}, or {"status": "error", "reason": a word of
-/// kToolRefused…, "message": one or two sentences}.
+/// Content {"status": "ok", "result": any JSON}, or {"status": "ok", "file": {"path": in the
+/// workspace, "bytes", "sha256", "media_type": "text/plain" or "application/json"}} for a longer
+/// one of the operator's tools, or {"status": "error", "reason": a word of kToolRefused…,
+/// "message": one or two sentences}.
 inline constexpr std::string_view kToolReply = "cellkeep_tool_reply";
 
 /// Content {}.
@@ -22,7 +24,7 @@ inline constexpr std::string_view kToolListRequest = "cellkeep_tool_list_request
 inline constexpr std::string_view kToolListReply = "cellkeep_tool_list_reply";
 
 inline constexpr std::string_view kToolRefusedNotLent = "not_lent";    // none is, or not this one
-inline constexpr std::string_view kToolRefusedTooLarge = "too_large";  // the arguments
+inline constexpr std::string_view kToolRefusedTooLarge = "too_large";  // arguments, result
 inline constexpr std::string_view kToolRefusedMalformed = "malformed";
 inline constexpr std::string_view kToolRefusedTooMany = "too_many_calls";
 inline constexpr std::string_view kToolRefusedFailed = "failed";  // the tool says why

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The `cellkeep` program: its command line, and nothing else.
+#include "kernel-manager/cli/approvals/approvals_arguments.hpp"
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/image_arguments.hpp"
 #include "kernel-manager/cli/kernel/kernel_arguments.hpp"
@@ -132,6 +133,8 @@ int dispatch(int argc, char** argv) {
     ExecCommand exec_command;
     ExecCommand shell_command;
     add_exec(app, exec_command, shell_command);
+    ApprovalsCommand approvals_command;
+    add_approvals_commands(app, approvals_command);
     bool doctor_as_json = false;
     CLI::App* doctor_sub =
         app.add_subcommand("doctor", "Check what the sandbox can apply on this host");
@@ -148,6 +151,9 @@ int dispatch(int argc, char** argv) {
         return app.exit(failure) == 0 ? kExitDone : kExitUsage;
     }
     if (const auto code = run_kernel_commands(app, kernel_arguments)) {
+        return *code;
+    }
+    if (const auto code = run_approvals_commands(app, approvals_command)) {
         return *code;
     }
     if (const auto code = run_image_commands(app, image_arguments)) {

@@ -5,11 +5,13 @@
 // only.
 #pragma once
 
+#include "kernel-manager/execution/tool_result_files.hpp"
 #include "protocol/raw_json.hpp"
 #include "protocol/support/result.hpp"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,9 +24,14 @@ struct ToolCaller {
     std::string principal;     // the owner of the session
 };
 
+/// Where a result goes that is too long for a reply; null: nowhere.
+using FindResultFiles = std::function<std::shared_ptr<ToolResultFiles>()>;
+
 struct ToolOutcome {
     std::string content;  // of a protocol::kToolReply, as text
     bool failed = false;  // its status is "error"
+    /// The result, if it is too long for the reply.
+    std::optional<ToolFile> file = {};
 };
 
 class OperatorTools {
@@ -38,6 +45,7 @@ class OperatorTools {
         std::function<void()> on_approved;
         /// Once, as the last.
         std::function<void(ToolOutcome)> on_done;
+        FindResultFiles result_files = nullptr;
     };
 
     OperatorTools() = default;
@@ -62,6 +70,7 @@ class OperatorTools {
 struct OperatorAccess {
     std::shared_ptr<OperatorTools> tools;
     ToolCaller caller;
+    FindResultFiles result_files = nullptr;
 };
 
 }  // namespace cellkeep::session

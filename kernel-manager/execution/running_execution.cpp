@@ -118,13 +118,15 @@ ToolCalls::Watch Execution::tool_watch() {
 
 void Execution::add_result_event(
     std::string_view type, const std::string& call, const ToolOutcome& got) {
-    add_event(
-        std::string(type),
-        protocol::TextPieces(protocol::dump_json(
-            {{"call", call},
-             {"status", got.failed ? "error" : "ok"},
-             {"bytes", got.content.size()},
-             {"sha256", protocol::sha256_hex(got.content)}})));
+    nlohmann::json data = {
+        {"call", call},
+        {"status", got.failed ? "error" : "ok"},
+        {"bytes", got.content.size()},
+        {"sha256", protocol::sha256_hex(got.content)}};
+    if (got.file) {
+        data["file"] = got.file->path;
+    }
+    add_event(std::string(type), protocol::TextPieces(protocol::dump_json(data)));
 }
 
 Status Execution::answer_tool_call(const std::string& id, const ToolAnswer& answer) {

@@ -10,9 +10,7 @@
 
 namespace cellkeep::session {
 
-namespace {
-
-/// 0 if it is unknown: then nothing is saved.
+/// Nothing is saved where it is unknown.
 std::uint64_t workspace_bytes(const sandbox::Workspace& workspace) {
     struct statfs info {};
     if (::fstatfs(workspace.directory_fd(), &info) < 0) {
@@ -20,8 +18,6 @@ std::uint64_t workspace_bytes(const sandbox::Workspace& workspace) {
     }
     return static_cast<std::uint64_t>(info.f_blocks) * static_cast<std::uint64_t>(info.f_bsize);
 }
-
-}  // namespace
 
 std::string saved_texts_directory(const std::string& execution_id) {
     return std::string(sandbox::kServerDirectory) + "/" + execution_id;

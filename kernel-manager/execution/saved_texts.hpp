@@ -18,6 +18,9 @@ namespace cellkeep::session {
 /// The directory of one execution's saved texts.
 std::string saved_texts_directory(const std::string& execution_id);
 
+/// What a workspace may have in all; 0 if that is unknown.
+std::uint64_t workspace_bytes(const sandbox::Workspace& workspace);
+
 /// What one text may take of a workspace: limits::kSavedTextBytesMax, or a quarter of all.
 std::uint64_t saved_text_room(const sandbox::Workspace& workspace);
 

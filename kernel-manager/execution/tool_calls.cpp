@@ -158,7 +158,8 @@ void ToolCalls::call_operators(const std::string& name, const protocol::RawJson&
         arguments,
         {.on_held = [this](const std::string& approval) { on_held(approval); },
          .on_approved = [this] { on_held(""); },
-         .on_done = [this](const ToolOutcome& outcome) { on_done(outcome); }});
+         .on_done = [this](const ToolOutcome& outcome) { on_done(outcome); },
+         .result_files = operator_.result_files});
 }
 
 /// approval is empty: it has been given.

@@ -77,10 +77,11 @@ Front::Front(
     asio::io_context& io,
     session::SessionService& service,
     std::string version,
-    WithFixtures fixtures)
+    WithFixtures fixtures,
+    std::shared_ptr<governance::Approvals> approvals)
     : io_(io),
       names_(io, service),
-      bench_{io, service, names_},
+      bench_{io, service, names_, seal_, std::move(approvals)},
       tools_(make_tools(bench_)),
       version_(std::move(version)),
       subscriptions_(
@@ -241,6 +242,9 @@ Front::Coroutine Front::run_tool(
     }
     const bool takes_links = call->peer().revision != kUnnamedRevision;
     ToolAnswer answer = co_await tool.handler(std::move(call), std::move(arguments));
+    if (answer.instead) {
+        co_return std::move(*answer.instead);
+    }
     if (!takes_links) {
         drop_links(answer.content);
     }

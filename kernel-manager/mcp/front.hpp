@@ -5,6 +5,7 @@
 // the session service's. io_context thread only.
 #pragma once
 
+#include "kernel-manager/governance/approvals.hpp"
 #include "kernel-manager/mcp/answerer.hpp"
 #include "kernel-manager/mcp/asking/state_seal.hpp"
 #include "kernel-manager/mcp/call.hpp"
@@ -31,12 +32,14 @@ enum class WithFixtures { kNo, kYes };
 
 class Front : public Answerer {
  public:
-    /// All must outlive this, and this the calls.
+    /// io and service must outlive this, and this the calls. Without approvals no call of a tool
+    /// ever waits for one.
     Front(
         boost::asio::io_context& io,
         session::SessionService& service,
         std::string version,
-        WithFixtures fixtures = WithFixtures::kNo);
+        WithFixtures fixtures = WithFixtures::kNo,
+        std::shared_ptr<governance::Approvals> approvals = nullptr);
     Front(const Front&) = delete;
     Front& operator=(const Front&) = delete;
     ~Front() override = default;
@@ -84,10 +87,10 @@ class Front : public Answerer {
 
     boost::asio::io_context& io_;
     SessionNames names_;
+    StateSeal seal_;
     ToolBench bench_;
     std::vector<Tool> tools_;
     std::string version_;
-    StateSeal seal_;
     std::optional<Fixtures> fixtures_;
     Subscriptions subscriptions_;
 };

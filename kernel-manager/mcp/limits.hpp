@@ -31,6 +31,10 @@ inline constexpr std::size_t kPrincipalClientSessionsMax = 256;
 inline constexpr std::size_t kQuestionsMax = 16;
 /// How long an answer is waited for. A person gives it.
 inline constexpr std::chrono::milliseconds kAnswerPatience{600'000};
+/// Calls of tools that the client's person is asked about while one request is answered, all of its
+/// rounds together. Further ones wait for an answer over /v1/approvals, or for the next request.
+/// Official clients give up after ten rounds.
+inline constexpr std::size_t kCallApprovalsMax = 8;
 /// What a request carries from one round to the next, sealed.
 inline constexpr std::size_t kRequestStateBytesMax = 64ULL << 10U;
 /// How long a client may take from one round to the next.

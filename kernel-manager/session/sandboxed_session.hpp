@@ -37,6 +37,7 @@
 #include "kernel-manager/session/session_life.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "kernel-manager/session/session_setup.hpp"
+#include "kernel-manager/session/session_tools.hpp"
 #include "kernel-manager/session/supervised_kernel.hpp"
 #include "kernel-manager/session/usage_meter.hpp"
 #include "protocol/support/alarm.hpp"
@@ -181,6 +182,7 @@ class SandboxedSession final : public ManagedSession,
     sandbox::Sandbox sandbox_;
     const sandbox::Workspace workspace_;  // a view of sandbox_
     SessionAccount account_;
+    SessionTools tools_;
     OutputFanout output_;  // what front ends see: the output of the main kernel
     SavedTexts saved_texts_;
     UsageMeter usage_;

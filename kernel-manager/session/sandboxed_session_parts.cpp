@@ -119,9 +119,7 @@ SupervisedKernel::Owner SandboxedSession::kernel_owner(sandbox::WorkerGroup grou
                 setup_.on_end_requested({Death::Kind::kRequested, 0});
             },
         .make_usage = [this] { return make_usage(); },
-        .operator_access = [this]() -> OperatorAccess {
-            return {setup_.operator_tools, {setup_.id, "", setup_.options.owner}};
-        }};
+        .operator_access = [this] { return tools_.access(""); }};
 }
 
 SupervisedKernel::Log SandboxedSession::kernel_log() {

@@ -24,11 +24,13 @@ SessionExecutions::SessionExecutions(
     const SessionSetup& setup,
     SessionKernels& kernels,
     SessionAccount& account,
+    SessionTools& tools,
     std::function<void()> on_accepted)
     : io_(io),
       setup_(setup),
       kernels_(kernels),
       account_(account),
+      tools_(tools),
       on_accepted_(std::move(on_accepted)) {}
 
 std::optional<LimitRefusal> SessionExecutions::refusal() const {
@@ -130,7 +132,7 @@ std::shared_ptr<TrackedExecution> SessionExecutions::make(
             .reasoning = std::move(request.reasoning),
             .metadata = std::move(request.metadata),
             .tools = std::move(request.tools),
-            .operator_access = {setup_.operator_tools, {setup_.id, id, setup_.options.owner}}});
+            .operator_access = tools_.access(id)});
     return std::make_shared<TrackedExecution>(TrackedExecution{
         execution,
         ExecutionRecorder(

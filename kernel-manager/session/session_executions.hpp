@@ -10,6 +10,7 @@
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_kernels.hpp"
 #include "kernel-manager/session/session_setup.hpp"
+#include "kernel-manager/session/session_tools.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -25,13 +26,14 @@ namespace cellkeep::session {
 
 class SessionExecutions {
  public:
-    /// Setup, kernels and account stay where they are. on_accepted: an execution counts as
+    /// Setup, kernels, account and tools stay where they are. on_accepted: an execution counts as
     /// activity.
     SessionExecutions(
         boost::asio::io_context& io,
         const SessionSetup& setup,
         SessionKernels& kernels,
         SessionAccount& account,
+        SessionTools& tools,
         std::function<void()> on_accepted);
     SessionExecutions(const SessionExecutions&) = delete;
     SessionExecutions& operator=(const SessionExecutions&) = delete;
@@ -75,6 +77,7 @@ class SessionExecutions {
     const SessionSetup& setup_;
     SessionKernels& kernels_;
     SessionAccount& account_;
+    SessionTools& tools_;
     const std::function<void()> on_accepted_;
     std::uint64_t accepted_ = 0;
     ExecutionBook book_;

@@ -55,6 +55,11 @@ void CallLog::end(
     fields["bytes"] = outcome.content.size();
     fields["sha256"] = protocol::sha256_hex(outcome.content);
     fields["ms"] = took.count();
+    if (outcome.file) {
+        fields["file"] = outcome.file->path;
+        fields["file_bytes"] = outcome.file->bytes;
+        fields["file_sha256"] = outcome.file->sha256;
+    }
     write_("tool_result", fields);
 }
 

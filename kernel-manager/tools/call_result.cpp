@@ -39,7 +39,7 @@ json value_of(const json& result, bool wraps_result) {
         const auto inner = wrapped ? structured->find("result") : structured->end();
         return inner == structured->end() ? *structured : *inner;
     }
-    const json& content = result["content"];
+    const json& content = result.at("content");
     if (content.empty()) {
         return nullptr;
     }
@@ -65,6 +65,10 @@ session::ToolOutcome refused_call(std::string_view reason, std::string_view mess
              {"reason", reason},
              {"message", plain_text(message, kFailureBytesMax)}}),
         true};
+}
+
+json result_value(const json& response, bool wraps_result) {
+    return value_of(response.at("result"), wraps_result);
 }
 
 session::ToolOutcome read_call_result(const json& response, bool wraps_result) {

@@ -20,6 +20,10 @@ session::ToolOutcome refused_call(std::string_view reason, std::string_view mess
 /// response: a JSON-RPC response to tools/call.
 session::ToolOutcome read_call_result(const nlohmann::json& response, bool wraps_result);
 
+/// What the code gets of a response that read_call_result() takes for a result. wraps_result: as
+/// its tool's.
+nlohmann::json result_value(const nlohmann::json& response, bool wraps_result);
+
 /// Of a request that has no response.
 session::ToolOutcome failed_call(const Error& why);
 

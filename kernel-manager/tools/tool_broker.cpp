@@ -3,6 +3,7 @@
 
 #include "kernel-manager/tools/call_result.hpp"
 #include "kernel-manager/tools/limits.hpp"
+#include "kernel-manager/tools/long_result.hpp"
 #include "protocol/json.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/sha256.hpp"
@@ -369,13 +370,19 @@ asio::awaitable<ToolOutcome> ToolBroker::send(std::shared_ptr<Call> call, std::s
         };
         outcome = co_await run_elsewhere<ToolOutcome>(io_, *work_thread_, std::move(slice));
     }
-    if (outcome.content.size() > limits::kToolResultBytesMax) {
-        co_return refused_call(
-            protocol::kToolRefusedTooLarge,
-            "The result has " + std::to_string(outcome.content.size()) +
-                " bytes. A result may have " + std::to_string(limits::kToolResultBytesMax) + ".");
+    if (outcome.content.size() <= limits::kToolResultBytesMax || call->given_up) {
+        co_return outcome;
     }
-    co_return outcome;
+    std::shared_ptr<session::ToolResultFiles> files;
+    if (call->hooks.result_files) {
+        files = call->hooks.result_files();
+    }
+    std::function<std::optional<ToolOutcome>()> slice =
+        [answer, wraps, files, execution = call->what.caller.execution_id] {
+            return std::optional(
+                keep_long_result(files.get(), execution, answer->value().message, wraps));
+        };
+    co_return co_await run_elsewhere<ToolOutcome>(io_, *work_thread_, std::move(slice));
 }
 
 }  // namespace cellkeep::tools

@@ -120,7 +120,7 @@ ROOMS = (
     Room(
         MANAGER + "mcp",
         "the Model Context Protocol: tools and files of sessions for agents",
-        (MANAGER + "service", MANAGER + "http"),
+        (MANAGER + "service", MANAGER + "http", MANAGER + "governance"),
     ),
     Room(
         MANAGER + "e2b",

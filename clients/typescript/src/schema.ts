@@ -1978,6 +1978,8 @@ export interface components {
             bytes?: number;
             /** @description Of the same */
             sha256?: string;
+            /** @description Of a server_tool_result that was too long: where it is in the workspace */
+            file?: string;
             execution?: components["schemas"]["Execution"];
         };
         /**

@@ -27,17 +27,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-Result<http::ServerAddress> find_server(const std::optional<std::string>& state_dir) {
-    std::string directory;
-    if (state_dir) {
-        directory = *state_dir;
-    } else {
-        BOOST_OUTCOME_TRY(directory, default_state_dir());
-    }
-    BOOST_OUTCOME_TRY(const ServerRecord record, load_server_record(directory));
-    return address_of(record);
-}
-
 nlohmann::json order_of(const ExecCommand& command) {
     nlohmann::json order = {{"argv", command.argv}};
     if (command.directory) {

@@ -28,14 +28,7 @@ Result<http::ClientResponse> get(const http::ServerAddress& server, std::string 
 }
 
 Result<std::string> find_connection_file(const ConnectCommand& command) {
-    std::string state_dir;
-    if (command.state_dir) {
-        state_dir = *command.state_dir;
-    } else {
-        BOOST_OUTCOME_TRY(state_dir, default_state_dir());
-    }
-    BOOST_OUTCOME_TRY(const ServerRecord record, load_server_record(state_dir));
-    BOOST_OUTCOME_TRY(const auto server, address_of(record));
+    BOOST_OUTCOME_TRY(const auto server, find_server(command.state_dir));
     BOOST_OUTCOME_TRY(
         const auto response, get(server, "/v1/sessions/" + http::encode_segment(command.session)));
     BOOST_OUTCOME_TRY(const auto body, protocol::parse_json(response.body, "the server's answer"));

@@ -64,14 +64,15 @@ Fronts::Fronts(
     std::unique_ptr<e2b::Front> e2b_front)
     : history_(opened.store.get(), opened.trouble),
       application_(make_application(plan.listening, plan.token, plan.principals)),
-      routes_(service, history_, version_text(), std::move(approvals)),
+      routes_(service, history_, version_text(), approvals),
       rest_api_(io, service, std::move(rest)),
       channels_(io, service, channels_config()),
       mcp_front_(
           io,
           service,
           version_text(),
-          plan.mcp_fixtures ? mcp::WithFixtures::kYes : mcp::WithFixtures::kNo),
+          plan.mcp_fixtures ? mcp::WithFixtures::kYes : mcp::WithFixtures::kNo,
+          std::move(approvals)),
       mcp_endpoint_(
           mcp_front_,
           {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()}),

@@ -139,6 +139,17 @@ Result<http::ServerAddress> address_of(const ServerRecord& record) {
     return server;
 }
 
+Result<http::ServerAddress> find_server(const std::optional<std::string>& state_dir) {
+    std::string directory;
+    if (state_dir) {
+        directory = *state_dir;
+    } else {
+        BOOST_OUTCOME_TRY(directory, default_state_dir());
+    }
+    BOOST_OUTCOME_TRY(const ServerRecord record, load_server_record(directory));
+    return address_of(record);
+}
+
 StateDir::StateDir(std::string path, UniqueFd lock)
     : path_(std::move(path)), lock_(std::move(lock)) {}
 

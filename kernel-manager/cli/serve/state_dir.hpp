@@ -8,6 +8,7 @@
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 
+#include <optional>
 #include <string>
 
 namespace cellkeep::cli {
@@ -31,6 +32,10 @@ Result<ServerRecord> load_server_record(const std::string& state_dir);
 
 /// How http::fetch() reaches that server. kProtocol if the record does not say it.
 Result<http::ServerAddress> address_of(const ServerRecord& record);
+
+/// The server whose state directory this is; nothing: the default one. As load_server_record() and
+/// address_of().
+Result<http::ServerAddress> find_server(const std::optional<std::string>& state_dir);
 
 /// The directory, locked. The destructor removes server.json if publish() wrote it.
 class StateDir {

@@ -30,34 +30,6 @@ std::string subject_of(const Call& call, const Message& message) {
     return digest.finish();
 }
 
-/// Why the answer is none; "" if it is one.
-std::string find_wrong_answer(const InputRequest& request, const nlohmann::json& answer) {
-    if (!answer.is_object()) {
-        return "\"" + request.key + "\" must be an object.";
-    }
-    if (request.method == "elicitation/create") {
-        static constexpr std::array<std::string_view, 3> kActions = {"accept", "decline", "cancel"};
-        const auto action = answer.find("action");
-        const bool known =
-            action != answer.end() && action->is_string() &&
-            std::find(kActions.begin(), kActions.end(), action->get_ref<const std::string&>()) !=
-                kActions.end();
-        if (!known) {
-            return "\"" + request.key + "\" has no action.";
-        }
-        if (*action == "accept" && !answer.value("content", nlohmann::json()).is_object()) {
-            return "\"" + request.key + "\" accepts without a content.";
-        }
-    }
-    if (request.method == "sampling/createMessage" && !answer.contains("content")) {
-        return "\"" + request.key + "\" has no content.";
-    }
-    if (request.method == "roots/list" && !answer.value("roots", nlohmann::json()).is_array()) {
-        return "\"" + request.key + "\" has no roots.";
-    }
-    return {};
-}
-
 /// A result that asks what has not been answered.
 Answerer::Answer input_required(
     Call& call,
@@ -104,9 +76,37 @@ Asked take_answers(
     return asked;
 }
 
-/// Sends the request and waits for what the client says.
+}  // namespace
+
+std::string find_wrong_answer(const InputRequest& request, const nlohmann::json& answer) {
+    if (!answer.is_object()) {
+        return "\"" + request.key + "\" must be an object.";
+    }
+    if (request.method == "elicitation/create") {
+        static constexpr std::array<std::string_view, 3> kActions = {"accept", "decline", "cancel"};
+        const auto action = answer.find("action");
+        const bool known =
+            action != answer.end() && action->is_string() &&
+            std::find(kActions.begin(), kActions.end(), action->get_ref<const std::string&>()) !=
+                kActions.end();
+        if (!known) {
+            return "\"" + request.key + "\" has no action.";
+        }
+        if (*action == "accept" && !answer.value("content", nlohmann::json()).is_object()) {
+            return "\"" + request.key + "\" accepts without a content.";
+        }
+    }
+    if (request.method == "sampling/createMessage" && !answer.contains("content")) {
+        return "\"" + request.key + "\" has no content.";
+    }
+    if (request.method == "roots/list" && !answer.value("roots", nlohmann::json()).is_array()) {
+        return "\"" + request.key + "\" has no roots.";
+    }
+    return {};
+}
+
 asio::awaitable<Result<nlohmann::json>> put_question(
-    std::shared_ptr<Call> call, InputRequest request) {
+    std::shared_ptr<Call> call, InputRequest request, WatchQuestion watch) {
     auto added = call->client()->questions().add();
     if (added.has_error()) {
         co_return added.error();
@@ -121,7 +121,13 @@ asio::awaitable<Result<nlohmann::json>> put_question(
     });
     call->on_cancel(
         [reply] { reply->set(Error(ErrorCode::kCancelled, "The call was cancelled.")); });
-    if (!call->notify(request_message(question.id, request.method, request.params))) {
+    std::shared_ptr<void> watched;
+    if (watch) {
+        watched = watch(
+            [reply] { reply->set(Error(ErrorCode::kCancelled, "Nobody needs the answer.")); });
+    }
+    if (!reply->done() &&
+        !call->notify(request_message(question.id, request.method, request.params))) {
         reply->set(Error(ErrorCode::kUnavailable, "The client takes no questions now."));
     }
     auto answer = co_await Questions::Reply::wait(reply);
@@ -134,8 +140,6 @@ asio::awaitable<Result<nlohmann::json>> put_question(
     }
     co_return answer;
 }
-
-}  // namespace
 
 RpcError missing_capability(std::string_view method) {
     const std::string name(capability_for(method));
@@ -196,7 +200,8 @@ asio::awaitable<Asked> ask_client(
             co_return asked;
         }
         const std::string key = request.key;
-        auto answer = co_await put_question(call, request);
+        WatchQuestion nobody;  // a variable: g++ 12 destroys such a temporary of a co_await twice
+        auto answer = co_await put_question(call, request, std::move(nobody));
         std::string wrong = answer.has_error() ? answer.error().message()
                                                : find_wrong_answer(request, answer.value());
         if (!wrong.empty()) {

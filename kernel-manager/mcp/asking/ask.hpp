@@ -14,6 +14,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <nlohmann/json.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,18 @@ boost::asio::awaitable<Asked> ask_client(
     std::vector<InputRequest> requests,
     nlohmann::json memory,
     StateSeal& seal);
+
+/// Why the answer to the request is none; "" if it is one.
+std::string find_wrong_answer(const InputRequest& request, const nlohmann::json& answer);
+
+/// Told how to take a question back, once it is out. What it returns is held as long as it is.
+using WatchQuestion = std::function<std::shared_ptr<void>(std::function<void()> take_back)>;
+/// Sends the client of a session one request and waits for the answer, which may be none
+/// (find_wrong_answer). Precondition: the call has a client and a listener. `watch` may be empty.
+/// kCancelled: it was taken back, the call was cancelled, or the client has gone; kTimeout;
+/// kProtocol: the client refused; kUnavailable, kLimitExceeded: it takes no question now.
+boost::asio::awaitable<Result<nlohmann::json>> put_question(
+    std::shared_ptr<Call> call, InputRequest request, WatchQuestion watch);
 
 /// Reads inputResponses and requestState of a request into call->input. An error if they are not
 /// what this server can have asked for.

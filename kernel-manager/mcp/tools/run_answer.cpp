@@ -139,6 +139,12 @@ std::string summary_line(
            (state != State::kKept && !place.note.empty() ? "\n" + place.note : "");
 }
 
+std::string approval_sentence(const session::ToolCalls::Call& held) {
+    return "\nIts call of the tool " + held.tool +
+           " waits for a person: an administrator answers " + held.approval +
+           " over /v1/approvals. Without a yes it is not made.";
+}
+
 /// The text of a stream event's data; "" if it is none.
 std::string event_text(const session::ExecutionEvent& event) {
     const auto data = protocol::parse_json_object(event.data.join(), "event");
@@ -210,6 +216,11 @@ ToolAnswer finished_answer(const RunPlace& place, const session::Execution& exec
     return answer;
 }
 
+const session::ToolCalls::Call* call_for_approval(const session::Execution& execution) {
+    const auto& waiting = execution.waiting_tool_call();
+    return waiting && !waiting->approval.empty() ? &*waiting : nullptr;
+}
+
 NewOutput read_new_output(const session::EventJournal& events, std::uint64_t cursor) {
     NewOutput output;
     output.cursor = cursor;
@@ -263,9 +274,11 @@ ToolAnswer running_answer(
         return nlohmann::json{
             {"text", shown.text}, {"bytes", text.size()}, {"omitted_bytes", shown.omitted}};
     };
-    const std::string_view status = execution.phase() == session::ExecutionPhase::kQueued
-                                        ? std::string_view("queued")
-                                        : std::string_view("running");
+    const auto* held = call_for_approval(execution);
+    std::string_view status = held != nullptr ? "waiting_approval" : "running";
+    if (execution.phase() == session::ExecutionPhase::kQueued) {
+        status = "queued";
+    }
     ToolAnswer answer;
     describe_place(answer, place, place.before, execution);
     answer.structured["status"] = status;
@@ -273,12 +286,16 @@ ToolAnswer running_answer(
     answer.structured["stderr"] = stream(output.stderr_text);
     answer.structured["cursor"] = output.cursor;
     answer.structured["error"] = nullptr;
+    if (held != nullptr) {
+        answer.structured["approval"] = {{"id", held->approval}, {"tool", held->tool}};
+    }
     std::string text = answer.structured["stdout"]["text"].get<std::string>();
     add_section(text, "stderr", answer.structured["stderr"]["text"].get<std::string>());
     add_section(
         text,
         "",
         summary_line(place, status, place.before, execution.id()) +
+            (held != nullptr ? approval_sentence(*held) : "") +
             "\nIt goes on. Call read_output with execution_id \"" + execution.id() +
             "\", session \"" + place.name + "\" and cursor " + std::to_string(output.cursor) + ".");
     answer.add_text(std::move(text));

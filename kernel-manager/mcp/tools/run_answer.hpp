@@ -30,6 +30,9 @@ ToolAnswer finished_answer(const RunPlace& place, const session::Execution& exec
 ToolAnswer running_answer(
     const RunPlace& place, const session::Execution& execution, std::uint64_t cursor);
 
+/// The call that the run waits for until a person has said yes or no; null: it waits for none.
+const session::ToolCalls::Call* call_for_approval(const session::Execution& execution);
+
 /// Text of both streams after an event.
 struct NewOutput {
     std::string stdout_text;

@@ -4,12 +4,14 @@
 #include "kernel-manager/mcp/limits.hpp"
 #include "kernel-manager/mcp/tools/arguments.hpp"
 #include "kernel-manager/mcp/tools/run_answer.hpp"
+#include "kernel-manager/mcp/tools/run_approvals.hpp"
+#include "kernel-manager/mcp/tools/run_progress.hpp"
 #include "kernel-manager/mcp/tools/tool.hpp"
 #include "protocol/support/await.hpp"
 
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace cellkeep::mcp {
@@ -37,66 +39,85 @@ std::string language_of_run(const session::Session& session, const std::string& 
     return asked.empty() ? session.info().language : asked;
 }
 
-/// Returns when the execution has ended, the deadline has passed or the call is cancelled; tells of
-/// progress meanwhile.
+/// A run that a request waits for.
+struct AwaitedRun {
+    SessionPointer session;
+    ExecutionPointer execution;
+    RunPlace place;
+    std::shared_ptr<RunApprovals> approvals;
+    std::uint64_t cursor = 0;
+    std::chrono::milliseconds patience{0};
+};
+
+/// Returns when the execution has ended, the deadline has passed, the call is cancelled, or its
+/// client is to be asked something.
 asio::awaitable<void> wait_for_run(
-    std::shared_ptr<Call> call, ExecutionPointer execution, std::chrono::milliseconds patience) {
+    std::shared_ptr<Call> call, const AwaitedRun& run, Clock::time_point deadline) {
+    const ExecutionPointer execution = run.execution;
+    const auto approvals = run.approvals;
     const auto timer = std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor);
-    const auto news = execution->subscribe([timer, weak = std::weak_ptr(execution)] {
-        if (const auto alive = weak.lock(); alive && alive->result()) {
+    const auto news = execution->subscribe([timer, approvals, weak = std::weak_ptr(execution)] {
+        const auto alive = weak.lock();
+        if (alive && (alive->result() || approvals->next(*alive) != nullptr)) {
             timer->cancel();
         }
     });
     call->on_cancel([timer] { timer->cancel(); });
-    const auto begun = Clock::now();
-    const auto deadline = begun + patience;
-    auto next_report = begun + kProgressInterval;
-    std::uint64_t seen = 0;
-    while (!execution->result() && !call->cancelled() && Clock::now() < deadline) {
-        timer->expires_at(call->wants_progress() ? std::min(deadline, next_report) : deadline);
+    while (!execution->result() && !call->cancelled() && approvals->next(*execution) == nullptr &&
+           Clock::now() < deadline) {
+        timer->expires_at(deadline);
         (void)co_await timer->async_wait(kAwait);
-        const auto now = Clock::now();
-        if (!execution->result() && call->wants_progress() && now >= next_report) {
-            const NewOutput output = read_new_output(execution->events(), seen);
-            seen = output.cursor;
-            const auto seconds =
-                std::chrono::duration_cast<std::chrono::seconds>(now - begun).count();
-            const std::string line = last_line(output);
-            call->report_progress(
-                static_cast<double>(seconds),
-                "running for " + std::to_string(seconds) + " s" +
-                    (line.empty() ? "" : ": " + line));
-            next_report = now + kProgressInterval;
-        }
     }
     call->on_cancel({});
 }
 
+/// Waits, and asks the client what there is to ask; how long a person takes is not the run's time.
+/// A result that asks is the answer of this request.
+asio::awaitable<std::optional<Answerer::Answer>> follow_run(
+    std::shared_ptr<Call> call, const AwaitedRun& run) {
+    const auto executor = co_await asio::this_coro::executor;
+    const auto progress = RunProgress::begin(executor, call, run.execution);
+    auto deadline = Clock::now() + run.patience;
+    while (true) {
+        co_await wait_for_run(call, run, deadline);
+        if (run.execution->result() || call->cancelled() ||
+            run.approvals->next(*run.execution) == nullptr) {
+            co_return std::nullopt;
+        }
+        if (call->peer().era == Era::kStateless) {
+            co_return co_await run.approvals->ask_by_result(run.execution, run.place);
+        }
+        const auto asked_at = Clock::now();
+        co_await run.approvals->ask(run.execution, run.place.name);
+        deadline += Clock::now() - asked_at;
+    }
+}
+
 /// Waits, and answers whatever has come of it.
-ToolCoroutine answer_run(
-    ToolBench& bench,
-    std::shared_ptr<Call> call,
-    SessionPointer session,
-    ExecutionPointer execution,
-    RunPlace place,
-    std::uint64_t cursor,
-    std::chrono::milliseconds patience) {
-    co_await wait_for_run(call, execution, patience);
+ToolCoroutine answer_run(ToolBench& bench, std::shared_ptr<Call> call, AwaitedRun run) {
+    const ExecutionPointer execution = run.execution;
+    RunPlace& place = run.place;
+    auto asks = co_await follow_run(call, run);
+    if (asks) {
+        ToolAnswer answer;
+        answer.instead = std::move(*asks);
+        co_return answer;
+    }
     if (call->cancelled() && !execution->result()) {
         // Ignored: it may just have ended.
-        (void)session->interrupt_execution(execution->id());
+        (void)run.session->interrupt_execution(execution->id());
         co_return refuse(Refusal{"cancelled", "The call was cancelled.", "", State::kKept});
     }
     if (!execution->result()) {
-        co_return running_answer(place, *execution, cursor);
+        co_return running_answer(place, *execution, run.cursor);
     }
     // A death that this answer tells is not told again by the next.
     const std::string& named = execution->order().language;
-    const std::string language = named.empty() ? session->info().language : named;
-    const State after = bench.names.look(*session, language);
+    const std::string language = named.empty() ? run.session->info().language : named;
+    const State after = bench.names.look(*run.session, language);
     if (!execution->result()->state_kept) {
         if (after == State::kKept) {
-            bench.names.expect_restart(*session, language);
+            bench.names.expect_restart(*run.session, language);
         }
     } else if (after == State::kLost && place.before == State::kKept) {
         place.before = State::kLost;
@@ -131,74 +152,108 @@ std::chrono::milliseconds wait_argument(const nlohmann::json& arguments) {
     return std::chrono::milliseconds(number_argument(arguments, "wait_ms", kWaitDefault.count()));
 }
 
-}  // namespace
-
-ToolCoroutine run_code(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::json arguments) {
-    const std::string name = session_argument(arguments);
-    const std::string asked_language = text_argument(arguments, "language");
-    const auto opened = co_await bench.names.open(call->principal(), name, asked_language);
-    if (opened.has_error()) {
-        co_return refuse(opened.error());
-    }
-    const SessionPointer session = opened.value().session;
-    RunPlace place{name, session->id(), State::kKept, "", opened.value().created};
-    const std::string language = language_of_run(*session, asked_language);
-    if (bench.names.look(*session, language) == State::kLost) {
-        place.before = State::kLost;
-        place.note = kReplacedNote;
-    }
-    if (opened.value().replaced) {
-        place.before = State::kLost;
-        place.note = kEndedNote;
-    }
-    session::ExecutionRequest request;
-    request.code = text_argument(arguments, "code");
-    request.stdin_text = text_argument(arguments, "stdin");
-    request.language = asked_language;
-    if (arguments.contains("timeout_ms")) {
-        request.timeout = std::chrono::milliseconds(number_argument(arguments, "timeout_ms", 1));
-    }
-    const auto begun = session->begin(std::move(request));
-    if (begun.has_error()) {
-        co_return refuse_run(begun.error(), *session);
-    }
-    co_return co_await answer_run(
-        bench,
-        std::move(call),
-        session,
-        begun.value(),
-        std::move(place),
-        0,
-        wait_argument(arguments));
+ToolAnswer unknown_execution(const std::string& id) {
+    return refuse(Refusal{
+        "unknown_execution",
+        "The session has no execution " + show_text(id).text + ", or no longer remembers it.",
+        "list_sessions names the runs of each session.",
+        State::kKept});
 }
 
-ToolCoroutine read_output(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::json arguments) {
-    const std::string name = session_argument(arguments);
-    const auto found = bench.names.find(call->principal(), name);
+ToolAnswer answer_with(RpcError error) {
+    ToolAnswer answer;
+    answer.instead = std::move(error);
+    return answer;
+}
+
+/// The run is there already: what came with the request was its answer, or its turn to read on.
+ToolCoroutine answer_begun_run(
+    ToolBench& bench, std::shared_ptr<Call> call, AwaitedRun run, std::string execution_id) {
+    const bool by_id = !run.place.session_id.empty();
+    const auto found =
+        bench.names.find(call->principal(), by_id ? run.place.session_id : run.place.name);
     if (found.has_error()) {
         co_return refuse(found.error(), State::kLost);
     }
-    const SessionPointer& session = found.value();
-    const std::string id = text_argument(arguments, "execution_id");
-    const ExecutionPointer execution = session->find_execution(id);
-    if (execution == nullptr) {
-        co_return refuse(Refusal{
-            "unknown_execution",
-            "The session has no execution " + show_text(id).text + ", or no longer remembers it.",
-            "list_sessions names the runs of each session.",
-            State::kKept});
+    run.session = found.value();
+    run.place.session_id = run.session->id();
+    run.execution = run.session->find_execution(execution_id);
+    if (run.execution == nullptr) {
+        co_return unknown_execution(execution_id);
     }
-    const auto cursor = static_cast<std::uint64_t>(number_argument(arguments, "cursor", 0));
-    // A variable: g++ 12 destroys such a temporary of a co_await twice.
-    RunPlace place{name, session->id(), State::kKept, "", false};
-    co_return co_await answer_run(
-        bench,
-        std::move(call),
-        session,
-        execution,
-        std::move(place),
-        cursor,
-        wait_argument(arguments));
+    co_return co_await answer_run(bench, std::move(call), std::move(run));
+}
+
+RunPlace place_of(
+    ToolBench& bench,
+    const SessionNames::Opened& opened,
+    std::string name,
+    const std::string& language) {
+    const session::Session& session = *opened.session;
+    RunPlace place{std::move(name), session.id(), State::kKept, "", opened.created};
+    if (bench.names.look(session, language_of_run(session, language)) == State::kLost) {
+        place.before = State::kLost;
+        place.note = kReplacedNote;
+    }
+    if (opened.replaced) {
+        place.before = State::kLost;
+        place.note = kEndedNote;
+    }
+    return place;
+}
+
+session::ExecutionRequest request_of(const nlohmann::json& arguments) {
+    session::ExecutionRequest request;
+    request.code = text_argument(arguments, "code");
+    request.stdin_text = text_argument(arguments, "stdin");
+    request.language = text_argument(arguments, "language");
+    if (arguments.contains("timeout_ms")) {
+        request.timeout = std::chrono::milliseconds(number_argument(arguments, "timeout_ms", 1));
+    }
+    return request;
+}
+
+}  // namespace
+
+ToolCoroutine run_code(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::json arguments) {
+    AwaitedRun run;
+    run.approvals = std::make_shared<RunApprovals>(bench, call);
+    run.patience = wait_argument(arguments);
+    if (auto wrong = run.approvals->take_answer()) {
+        co_return answer_with(std::move(*wrong));
+    }
+    if (auto earlier = run.approvals->earlier()) {
+        run.place = std::move(earlier->place);
+        co_return co_await answer_begun_run(
+            bench, std::move(call), std::move(run), std::move(earlier->execution_id));
+    }
+    std::string name = session_argument(arguments);
+    const std::string language = text_argument(arguments, "language");
+    const auto opened = co_await bench.names.open(call->principal(), name, language);
+    if (opened.has_error()) {
+        co_return refuse(opened.error());
+    }
+    run.session = opened.value().session;
+    run.place = place_of(bench, opened.value(), std::move(name), language);
+    const auto begun = run.session->begin(request_of(arguments));
+    if (begun.has_error()) {
+        co_return refuse_run(begun.error(), *run.session);
+    }
+    run.execution = begun.value();
+    co_return co_await answer_run(bench, std::move(call), std::move(run));
+}
+
+ToolCoroutine read_output(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::json arguments) {
+    AwaitedRun run;
+    run.approvals = std::make_shared<RunApprovals>(bench, call);
+    run.patience = wait_argument(arguments);
+    run.cursor = static_cast<std::uint64_t>(number_argument(arguments, "cursor", 0));
+    run.place.name = session_argument(arguments);
+    if (auto wrong = run.approvals->take_answer()) {
+        co_return answer_with(std::move(*wrong));
+    }
+    std::string id = text_argument(arguments, "execution_id");
+    co_return co_await answer_begun_run(bench, std::move(call), std::move(run), std::move(id));
 }
 
 ToolCoroutine interrupt(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::json arguments) {

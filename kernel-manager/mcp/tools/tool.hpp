@@ -3,6 +3,8 @@
 // The tools: what tools.json says of each, and what runs when it is called.
 #pragma once
 
+#include "kernel-manager/governance/approvals.hpp"
+#include "kernel-manager/mcp/asking/state_seal.hpp"
 #include "kernel-manager/mcp/call.hpp"
 #include "kernel-manager/mcp/tools/session_names.hpp"
 #include "kernel-manager/mcp/tools/tool_answer.hpp"
@@ -24,6 +26,8 @@ struct ToolBench {
     boost::asio::io_context& io;
     session::SessionService& service;
     SessionNames& names;
+    StateSeal& seal;
+    std::shared_ptr<governance::Approvals> approvals;  // null: nothing ever waits for one
 };
 
 /// The arguments have been checked against the inputSchema.

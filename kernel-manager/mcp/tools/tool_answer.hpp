@@ -4,12 +4,15 @@
 // it failed. Values and pure functions.
 #pragma once
 
+#include "kernel-manager/mcp/wire/rpc.hpp"
 #include "protocol/support/result.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 namespace cellkeep::mcp {
 
@@ -21,6 +24,8 @@ struct ToolAnswer {
     nlohmann::json content = nlohmann::json::array();
     nlohmann::json structured = nlohmann::json::object();
     bool failed = false;
+    /// The request is answered with this: a result that asks its client, or the protocol's error.
+    std::optional<std::variant<nlohmann::json, RpcError>> instead = {};
 
     void add_text(std::string text);
 };

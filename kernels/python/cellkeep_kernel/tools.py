@@ -7,12 +7,14 @@ server runs the tool; nothing of it is in here but its name.
 """
 
 import json
+import os
 import sys
 import threading
 
 _CALL = "cellkeep_tool_request", "cellkeep_tool_reply"
 _LIST = "cellkeep_tool_list_request", "cellkeep_tool_list_reply"
 _FOUND_MAX = 20
+_WORKSPACE = "/workspace"
 
 
 class ToolError(RuntimeError):
@@ -23,6 +25,30 @@ class ToolError(RuntimeError):
     def __init__(self, reason, message):
         super().__init__(message)
         self.reason = reason
+
+
+class ResultFile(os.PathLike):
+    """A result of more than 4 MiB: a file in the workspace, which is yours to remove. ``path`` is its name,
+    ``bytes`` its length, ``media_type`` is ``text/plain`` or ``application/json``. It can be given to ``open``,
+    to ``pandas.read_json`` and to all else that takes a path."""
+
+    def __init__(self, file):
+        self.path = f"{_WORKSPACE}/{file['path']}"
+        self.bytes = file["bytes"]
+        self.media_type = file["media_type"]
+        self.sha256 = file["sha256"]
+
+    def __fspath__(self):
+        return self.path
+
+    def read(self):
+        """What a shorter result would have been: the text, or the value of the JSON."""
+        with open(self.path, encoding="utf-8", newline="") as file:
+            text = file.read()
+        return text if self.media_type == "text/plain" else json.loads(text)
+
+    def __repr__(self):
+        return f"<a result of {self.bytes:,} bytes in {self.path}>"
 
 
 class _Line:
@@ -68,7 +94,7 @@ def _call(name, arguments):
     reply = _line.ask(_CALL, content)
     if reply.get("status") != "ok":
         raise ToolError(reply.get("reason", "failed"), reply.get("message", ""))
-    return reply.get("result")
+    return ResultFile(reply["file"]) if "file" in reply else reply.get("result")
 
 
 def _described():
@@ -103,7 +129,8 @@ class Tool:
         self._name = name
 
     def __call__(self, /, **arguments):
-        """Waits for the answer and returns it. ToolError: there is none. KeyboardInterrupt passes through."""
+        """Waits for the answer and returns it; one of more than 4 MiB is a ResultFile. ToolError: there is none.
+        KeyboardInterrupt passes through."""
         return _call(self._name, arguments)
 
     async def aio(self, /, **arguments):

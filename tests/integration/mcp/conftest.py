@@ -27,11 +27,11 @@ def server() -> Iterator[Server]:
 
 
 @asynccontextmanager
-async def connect(server: Server, mode: str, token: str = TOKEN) -> AsyncIterator[Client]:
+async def connect(server: Server, mode: str, token: str = TOKEN, **more: object) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx2.AsyncClient(headers=headers, timeout=120) as http:
         transport = streamable_http_client(f"{server.url}/mcp", http_client=http)
-        async with Client(transport, mode=mode) as client:
+        async with Client(transport, mode=mode, **more) as client:
             yield client
 
 

@@ -3,8 +3,10 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from mcp.shared.exceptions import MCPError
 from conftest import text_of
 from harness import Server, binary, cgroups_of, mounts, wait_until
 
+ROOT = Path(__file__).parents[3]
 DISCOVER = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -157,3 +160,24 @@ def test_a_killed_program_leaves_no_process() -> None:
     program.communicate(timeout=30)
     _, alive = psutil.wait_procs(children, timeout=20)
     assert not alive
+
+
+def test_the_readme_s_example(tmp_path: Path) -> None:
+    """Its program finds `cellkeep` as a user's shell would."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = [part.split("```")[0] for part in text.split("```python\n") if part.startswith("import anyio\n")]
+    program = tmp_path / "example.py"
+    program.write_text(block, encoding="utf-8")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    # The client gives a program few variables.
+    images = shlex.quote(os.environ.get("CELLKEEP_IMAGE_DIR", ""))
+    (folder / "cellkeep").write_text(
+        f'#!/bin/sh\nexport CELLKEEP_IMAGE_DIR={images}\nexec {shlex.quote(binary())} "$@"\n'
+    )
+    (folder / "cellkeep").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [sys.executable, "-B", str(program)], env=environment, capture_output=True, text=True, timeout=100
+    )
+    assert (done.returncode, done.stdout) == (0, "42 kept\n"), done.stderr

@@ -2,6 +2,7 @@
 """Calls that need a person's word: they wait with their variables, and without a word the answer is no."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from harness import Server, Session, wait_for, wait_until
+from harness import Server, Session, binary, wait_for, wait_until
 from tool_servers import (
     IMPORT,
     PATIENCE_SECONDS,
@@ -173,3 +174,47 @@ def test_a_session_that_forges_leaves_at_most_nothing_waiting(session: Session, 
     assert waiting(server) == []
     assert created(folder) == before
     assert refusal(session, "tools.test.nothing()")[0] == "not_lent"
+
+
+def command(server: Server, *arguments: str) -> subprocess.CompletedProcess[str]:
+    line = [binary(), "approvals", *arguments, "--state-dir", str(server.state_dir)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+
+
+def test_the_command_line_shows_and_answers(session: Session, server: Server, folder: Path) -> None:
+    before = created(folder)
+    assert command(server, "list").stdout == "Nothing waits for an approval.\n"
+    for verb, status in (("allow", "ok"), ("deny", "error")):
+        seen, _path, approval = begin(session)
+        listed = command(server, "list")
+        assert listed.returncode == 0 and listed.stderr == ""
+        for part in (approval, "test.create_issue", session.info["id"], "of alice", '{"title": "t"}'):
+            assert part in listed.stdout
+        (one,) = json.loads(command(server, "list", "--json").stdout)
+        assert one["id"] == approval and one["owner"] == "alice"
+        answered = command(server, verb, approval)
+        assert (answered.returncode, answered.stdout, answered.stderr) == (0, "", "")
+        assert wait_for(seen, "finished")["execution"]["status"] == status
+        late = command(server, verb, approval)
+        assert late.returncode == 1 and "no longer waits" in late.stderr
+    assert created(folder) == before + 1
+    unknown = command(server, "allow", "apr_" + "0" * 24)
+    assert unknown.returncode == 1 and "apr_" in unknown.stderr
+    hostile = command(server, "allow", "../sessions")
+    assert hostile.returncode == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["allow"], ["list", "apr_1"], ["perhaps", "apr_1"], ["deny", "a", "b"]])
+def test_a_wrong_command_line_asks_nobody(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [binary(), "approvals", *arguments], capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
+    assert done.returncode == 2
+
+
+def test_without_a_server_the_command_says_so(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [binary(), "approvals", "list", "--state-dir", str(tmp_path)],
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 1 and done.stderr

@@ -178,10 +178,44 @@ def test_no_credential_and_no_environment_of_the_server_comes_in(session: Sessio
     assert CREDENTIAL not in inside["stdout"]
 
 
-def test_a_large_result_has_a_bound(session: Session) -> None:
+def test_a_large_result_is_a_file(session: Session, server: Server) -> None:
     done = session.execute(IMPORT + f"print(len(tools.test.big(bytes={RESULT_BYTES_MAX - 1_000})))")
     assert done["stdout"] == f"{RESULT_BYTES_MAX - 1_000}\n"
-    assert refusal(session, f"tools.test.big(bytes={RESULT_BYTES_MAX})")[0] == "too_large"
+    code = (
+        f"r = tools.test.big(bytes={RESULT_BYTES_MAX})\n"
+        "import os\n"
+        "print(type(r).__name__, r.bytes, r.media_type, os.stat(r).st_size, len(open(r).read()), set(r.read()))\n"
+        "print(r.path)"
+    )
+    seen = list(session.events(IMPORT + code))
+    done = seen[-1]["execution"]
+    facts, path = done["stdout"].splitlines()
+    assert facts == f"ResultFile {RESULT_BYTES_MAX} text/plain {RESULT_BYTES_MAX} {RESULT_BYTES_MAX} {{'x'}}"
+    assert path.startswith("/workspace/.cellkeep/tools/" + done["id"])
+    (result,) = [event for event in seen if event["type"] == "server_tool_result"]
+    assert "/workspace/" + result["file"] == path and result["bytes"] < 1_000
+    logged = events(server, "tool_result")[-1]
+    assert logged["file"] == result["file"] and logged["file_bytes"] == RESULT_BYTES_MAX
+    # It is the guest's own: it can go, and then it is gone.
+    assert session.execute("os.remove(r)")["status"] == "ok"
+    assert session.execute("r.read()")["error"]["name"] == "FileNotFoundError"
+
+
+def test_large_results_have_a_bound(server: Server) -> None:
+    """A quarter of the workspace for one, half of it for all; what is removed no longer counts."""
+    made = server.create(limits={"disk_mb": 24})
+    try:
+        await_tools(made, "test.big")
+        keep = "kept = []\n" + IMPORT + f"kept.append(tools.test.big(bytes={5 << 20}))\nprint(kept[-1].bytes)"
+        assert made.execute(keep)["stdout"] == f"{5 << 20}\n"
+        assert refusal(made, f"tools.test.big(bytes={7 << 20})")[0] == "too_large"
+        assert refusal(made, f"print(tools.test.big(bytes={5 << 20}))")[0] != "too_large"
+        reason, message = refusal(made, f"tools.test.big(bytes={5 << 20})")
+        assert reason == "too_large" and "Remove some of .cellkeep/tools" in message
+        assert made.execute("import os; os.remove(kept[0])")["status"] == "ok"
+        assert made.execute(keep)["stdout"] == f"{5 << 20}\n"
+    finally:
+        made.delete()
 
 
 def test_a_server_that_crashes_is_begun_anew(session: Session) -> None:

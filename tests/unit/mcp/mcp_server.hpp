@@ -3,6 +3,7 @@
 // The MCP front end over a FakeSessionService, asked without sockets.
 #pragma once
 
+#include "kernel-manager/governance/approvals.hpp"
 #include "kernel-manager/http/application.hpp"
 #include "kernel-manager/mcp/front.hpp"
 #include "kernel-manager/mcp/transport/http_endpoint.hpp"
@@ -10,6 +11,7 @@
 #include "tests/unit/service/fake_session_service.hpp"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +73,9 @@ class McpServer {
     Answer stream(const std::string& id, const Fields& fields = {});
 
     FakeSessionService backend;
+    /// What calls of tools wait for.
+    std::shared_ptr<governance::Approvals> approvals =
+        std::make_shared<governance::Approvals>(backend.io);
     /// Runs once, while a request waits for something.
     std::function<void()> meanwhile;
     /// The client of the next request goes as soon as it waits for something.

@@ -34,6 +34,7 @@ Result<std::shared_ptr<Execution>> FakeSession::begin(ExecutionRequest request) 
     order.reasoning = asked.reasoning;
     order.metadata = asked.metadata;
     order.tools = asked.tools;
+    order.operator_access = operator_access;
     executions.push_back(std::make_shared<Execution>(io_, std::move(order)));
     const auto execution = executions.back();
     execution->mark_started();

@@ -55,7 +55,8 @@ class FakeSession : public Session {
 
     std::vector<ExecutionRequest> requests;
     std::vector<std::shared_ptr<Execution>> executions;
-    bool finishes = true;  // an execution ends as soon as it begins
+    OperatorAccess operator_access;  // of the executions that begin
+    bool finishes = true;            // an execution ends as soon as it begins
     bool repeats = false;  // what begins is the last one again, as with a key that came before
     std::vector<SessionUpdate> updates;
     std::optional<Error> failure;    // what every operation answers

@@ -83,7 +83,9 @@ struct KernelsFixture : KernelFixture {
              },
          .spares_others = [this] { return spares; }}};
     bool spares = false;
-    SessionExecutions executions{io, setup, kernels, account, [this] { ++accepted; }};
+    sandbox::Workspace workspace{-1, 0, 0};
+    SessionTools tools{setup, workspace};
+    SessionExecutions executions{io, setup, kernels, account, tools, [this] { ++accepted; }};
     int accepted = 0;
 
     void launch_main() {

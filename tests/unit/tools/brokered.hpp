@@ -104,7 +104,8 @@ class Brokered {
             protocol::RawJson(arguments.dump()),
             {.on_held = [this](const std::string& id) { approval = id; },
              .on_approved = [this] { approval.clear(); },
-             .on_done = [this](ToolOutcome outcome) { done = std::move(outcome); }});
+             .on_done = [this](ToolOutcome outcome) { done = std::move(outcome); },
+             .result_files = [this] { return result_files; }});
     }
     json call(const std::string& name, const json& arguments = json::object()) {
         const auto waits = begin(name, arguments);
@@ -144,6 +145,7 @@ class Brokered {
     boost::asio::io_context io{1};
     std::shared_ptr<governance::Approvals> approvals = std::make_shared<governance::Approvals>(io);
     std::string approval;
+    std::shared_ptr<session::ToolResultFiles> result_files;  // null: the session keeps none
     std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
     json tools = usual_tools();
     std::function<std::optional<json>(const json& params)> on_call = [](const json& params) {

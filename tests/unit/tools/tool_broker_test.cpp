@@ -2,11 +2,14 @@
 #include "kernel-manager/tools/limits.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/tool_request.hpp"
+#include "tests/support/temporary_workspace.hpp"
 #include "tests/unit/tools/brokered.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -124,7 +127,8 @@ TEST_CASE("a call that is given up is cancelled and told to nobody", "[tools]") 
     CHECK(test.server->count("tools/call") == 2);
 }
 
-TEST_CASE("a result may have so many bytes", "[tools]") {
+TEST_CASE("a result of more than kToolResultBytesMax becomes a file", "[tools]") {
+    const cellkeep::test::TemporaryWorkspace workspace;
     Brokered test;
     test.on_call = [](const json& params) {
         const std::string text(params["arguments"]["bytes"].get<std::size_t>(), 'x');
@@ -133,6 +137,32 @@ TEST_CASE("a result may have so many bytes", "[tools]") {
     const std::size_t frame = json{{"status", "ok"}, {"result", ""}}.dump().size();
     const std::size_t most = limits::kToolResultBytesMax - frame;
     CHECK(test.call("the_server.read_it", {{"bytes", most}})["status"] == "ok");
+    // Without a place for it there is no result.
+    CHECK(
+        test.call("the_server.read_it", {{"bytes", most + 1}})["reason"] ==
+        protocol::kToolRefusedTooLarge);
+    test.result_files = std::make_shared<session::ToolResultFiles>(workspace.workspace());
+    CHECK_FALSE(test.call("the_server.read_it", {{"bytes", most}}).contains("file"));
+    const json file = test.call("the_server.read_it", {{"bytes", most + 1}})["file"];
+    CHECK(file["path"] == ".cellkeep/tools/exe_1_1.txt");
+    CHECK(file["bytes"] == most + 1);
+    CHECK(file["media_type"] == "text/plain");
+    const std::string path = workspace.path(file["path"]);
+    CHECK(std::filesystem::file_size(path) == most + 1);
+    const json logged = test.logged("tool_result").back();
+    CHECK(logged["file"] == file["path"]);
+    CHECK(logged["file_sha256"] == file["sha256"]);
+    CHECK(logged["bytes"] < 1000);
+    test.on_call = [](const json& params) {
+        const std::string text(params["arguments"]["bytes"].get<std::size_t>(), 'x');
+        return json{{"content", json::array()}, {"structuredContent", {{"text", text}}}};
+    };
+    const json value = test.call("the_server.read_it", {{"bytes", most + 1}})["file"];
+    CHECK(value["path"] == ".cellkeep/tools/exe_1_2.json");
+    std::ifstream written(workspace.path(value["path"]));
+    CHECK(json::parse(written)["text"].get<std::string>().size() == most + 1);
+    // A session that has gone keeps nothing.
+    test.result_files = nullptr;
     CHECK(
         test.call("the_server.read_it", {{"bytes", most + 1}})["reason"] ==
         protocol::kToolRefusedTooLarge);

@@ -6,6 +6,6 @@
 {'degrees': -3}
 """
 
-from cellkeep_kernel.tools import ToolError, tools
+from cellkeep_kernel.tools import ResultFile, ToolError, tools
 
-__all__ = ["ToolError", "tools"]
+__all__ = ["ResultFile", "ToolError", "tools"]
