@@ -175,8 +175,10 @@ def test_all_runs_have_one_budget(server: Server) -> None:
 
 def test_a_batch_is_read_later_and_ended(server: Server) -> None:
     batch = later(server, items=[{"code": "1"}, {"code": "import time; time.sleep(60)"}], concurrency=2)
-    wait_until(lambda: state(server, batch)["done"] == 1, PATIENCE_SECONDS, "one is done")
-    assert state(server, batch)["state"] == "running" and len(sessions(server)) == 1
+    wait_until(
+        lambda: state(server, batch)["done"] == 1 and len(sessions(server)) == 1, PATIENCE_SECONDS, "one is left"
+    )
+    assert state(server, batch)["state"] == "running"
     end(server, batch)
     assert sessions(server) == []
     gone = server.get(f"/v1/batch/{batch['id']}")
