@@ -1181,9 +1181,10 @@ export interface components {
             /** @description What the file must hash to */
             sha256?: string;
         };
-        SessionRequest: {
-            /** @description The session goes on from a state of another one, as a branch (POST …/branches), and has its language, limits, environment variables and owner: only label may come with it */
-            from?: {
+        /** @description The session goes on from a state of another one, as a branch (POST …/branches), and has its language, limits, environment variables and owner */
+        SessionFromRequest: {
+            /** @description That state */
+            from: {
                 /** @description One that can be branched */
                 session: string;
                 /** @description Of it; without: now, which becomes a checkpoint */
@@ -1199,8 +1200,10 @@ export interface components {
                  */
                 on_threads?: "refuse" | "drop";
             };
-            /** @description With from only; 128 bytes */
+            /** @description 128 bytes */
             label?: string;
+        };
+        SessionRequest: {
             /**
              * @description One that the server offers: `GET /` lists them
              * @default python
@@ -1812,7 +1815,7 @@ export interface components {
             /** @description A branch of this session */
             from: string;
             /** @description Only these files, and what is in these directories; relative to /workspace. The directories that they are in come with them */
-            paths?: string[];
+            paths?: components["schemas"]["WorkspacePath"][];
             /**
              * @description Where both have changed the same, the branch wins
              * @default false
@@ -2195,7 +2198,7 @@ export interface components {
                  */
                 on_threads?: "refuse" | "drop";
             };
-            /** @description Of fresh sessions; not with from, and without one of its own */
+            /** @description Of fresh sessions; not with from */
             session?: components["schemas"]["SessionRequest"];
             /** @description Of items that have none */
             code?: string;
@@ -2906,6 +2909,7 @@ export type Limits = components['schemas']['Limits'];
 export type NetworkRequest = components['schemas']['NetworkRequest'];
 export type AllowedHost = components['schemas']['AllowedHost'];
 export type InputFile = components['schemas']['InputFile'];
+export type SessionFromRequest = components['schemas']['SessionFromRequest'];
 export type SessionRequest = components['schemas']['SessionRequest'];
 export type SessionUpdate = components['schemas']['SessionUpdate'];
 export type ExecutionRequest = components['schemas']['ExecutionRequest'];
@@ -3206,7 +3210,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["SessionRequest"];
+                "application/json": components["schemas"]["SessionRequest"] | components["schemas"]["SessionFromRequest"];
             };
         };
         responses: {

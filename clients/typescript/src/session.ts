@@ -22,6 +22,7 @@ import type {
     FileList,
     OneShotRequest,
     Session as SessionInfo,
+    SessionFromRequest,
     SessionPage,
     SessionRequest,
     SessionUpdate,
@@ -341,7 +342,7 @@ export class Client {
         this.approvals = new Approvals(this.#http);
     }
 
-    async create(request: SessionRequest = {}): Promise<Session> {
+    async create(request: SessionRequest | SessionFromRequest = {}): Promise<Session> {
         const call = { method: 'POST', path: '/v1/sessions', json: request, repeatable: false };
         return new Session(this.#http, await this.#http.json<SessionInfo>(call));
     }
