@@ -123,10 +123,18 @@ class SandboxedSession final : public ManagedSession,
     boost::asio::awaitable<Status> restart_language(const std::string& language) override;
     boost::asio::awaitable<Result<checkpoint::CheckpointMade>> make_checkpoint(
         checkpoint::CheckpointOrder order) override;
-    boost::asio::awaitable<checkpoint::CheckpointList> list_checkpoints() override;
+    boost::asio::awaitable<checkpoint::CheckpointList> list_checkpoints() override {
+        return checkpoints_.list();
+    }
     boost::asio::awaitable<Result<checkpoint::FileChanges>> compare_files(
-        std::string against, std::optional<std::string> later) override;
-    Status remove_checkpoint(const std::string& id) override;
+        checkpoint::ComparisonOrder order) override;
+    boost::asio::awaitable<Result<checkpoint::SessionFiles>> look_at_files() override;
+    boost::asio::awaitable<Result<checkpoint::MergeAnswer>> merge_files(
+        checkpoint::SessionFiles theirs, checkpoint::MergeOrder order) override;
+    Status remove_checkpoint(const std::string& id) override {
+        touch();
+        return checkpoints_.remove(id);
+    }
     std::optional<checkpoint::Gone> find_gone_checkpoint(const std::string& id) const override {
         return checkpoints_.find_gone(id);
     }

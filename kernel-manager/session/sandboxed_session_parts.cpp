@@ -350,21 +350,25 @@ boost::asio::awaitable<Result<checkpoint::CheckpointMade>> SandboxedSession::mak
     co_return co_await checkpoints_.make(std::move(order));
 }
 
-boost::asio::awaitable<checkpoint::CheckpointList> SandboxedSession::list_checkpoints() {
-    const auto self = shared_from_this();
-    co_return co_await checkpoints_.list();
-}
-
 boost::asio::awaitable<Result<checkpoint::FileChanges>> SandboxedSession::compare_files(
-    std::string against, std::optional<std::string> later) {
+    checkpoint::ComparisonOrder order) {
     const auto self = shared_from_this();
     co_await auto_checkpoints_.wait();
-    co_return co_await checkpoints_.compare(std::move(against), std::move(later));
+    co_return co_await checkpoints_.compare(std::move(order));
 }
 
-Status SandboxedSession::remove_checkpoint(const std::string& id) {
+boost::asio::awaitable<Result<checkpoint::SessionFiles>> SandboxedSession::look_at_files() {
+    const auto self = shared_from_this();
+    co_await auto_checkpoints_.wait();
+    co_return co_await checkpoints_.look_at_files();
+}
+
+boost::asio::awaitable<Result<checkpoint::MergeAnswer>> SandboxedSession::merge_files(
+    checkpoint::SessionFiles theirs, checkpoint::MergeOrder order) {
+    const auto self = shared_from_this();
     touch();
-    return checkpoints_.remove(id);
+    co_await auto_checkpoints_.wait();
+    co_return co_await checkpoints_.merge(std::move(theirs), std::move(order));
 }
 
 boost::asio::awaitable<Result<checkpoint::RolledBack>> SandboxedSession::roll_back(

@@ -27,9 +27,18 @@ boost::asio::awaitable<checkpoint::CheckpointList> Session::list_checkpoints() {
 }
 
 boost::asio::awaitable<Result<checkpoint::FileChanges>> Session::compare_files(
-    std::string against, std::optional<std::string> /*later*/) {
+    checkpoint::ComparisonOrder order) {
     co_return Error::in_field(
-        ErrorCode::kNotFound, "against", "the session has no checkpoint " + against);
+        ErrorCode::kNotFound, "against", "the session has no checkpoint " + order.against);
+}
+
+boost::asio::awaitable<Result<checkpoint::SessionFiles>> Session::look_at_files() {
+    co_return Error(ErrorCode::kUnavailable, "files: this session keeps none");
+}
+
+boost::asio::awaitable<Result<checkpoint::MergeAnswer>> Session::merge_files(
+    checkpoint::SessionFiles /*theirs*/, checkpoint::MergeOrder /*order*/) {
+    co_return Error(ErrorCode::kUnavailable, "files: this session keeps none");
 }
 
 Result<std::vector<std::shared_ptr<Execution>>> Session::begin_all(

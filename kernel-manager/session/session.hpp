@@ -7,7 +7,10 @@
 #pragma once
 
 #include "kernel-manager/checkpoint/checkpoint.hpp"
+#include "kernel-manager/checkpoint/files/file_merge.hpp"
+#include "kernel-manager/checkpoint/files/held_files.hpp"
 #include "kernel-manager/checkpoint/files/manifest.hpp"
+#include "kernel-manager/checkpoint/files/merge_plan.hpp"
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/execution/running_execution.hpp"
@@ -122,11 +125,17 @@ class Session {
     virtual boost::asio::awaitable<Result<checkpoint::CheckpointMade>> make_checkpoint(
         checkpoint::CheckpointOrder order);
     virtual boost::asio::awaitable<checkpoint::CheckpointList> list_checkpoints();
-    /// The files that differ between one checkpoint and another, or now. kNotFound (in the field
-    /// "against" or "checkpoint"); kConflict: another checkpoint or rollback is under way;
-    /// kUnavailable: the host has no room.
+    /// The files that differ between one state and a checkpoint, or now. kNotFound (in the field
+    /// "against" or "checkpoint"); kConflict: another checkpoint, rollback, comparison or merge is
+    /// under way; kUnavailable: the host has no room.
     virtual boost::asio::awaitable<Result<checkpoint::FileChanges>> compare_files(
-        std::string against, std::optional<std::string> later);
+        checkpoint::ComparisonOrder order);
+    /// The files as they are now, for compare_files() or merge_files() of another session.
+    /// kConflict, kUnavailable: as compare_files().
+    virtual boost::asio::awaitable<Result<checkpoint::SessionFiles>> look_at_files();
+    /// Takes the files of a branch, which has a base. kConflict, kUnavailable: as compare_files().
+    virtual boost::asio::awaitable<Result<checkpoint::MergeAnswer>> merge_files(
+        checkpoint::SessionFiles theirs, checkpoint::MergeOrder order);
     /// kNotFound.
     virtual Status remove_checkpoint(const std::string& id);
     /// Why a checkpoint that was there is not; nullopt for one that is there or unknown.

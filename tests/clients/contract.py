@@ -114,10 +114,35 @@ MAY_BE_REFUSED = (
         r"/cache_ttl_s",
         r"is for runs without a network",
     ),
+    Refusal(
+        422,
+        "invalid-request",
+        r"POST /v1/(batch|sessions|sessions/\{id\}/branches)",
+        r"(/from)?/on_threads|/session|/items/\d+/(code|env)",
+        r"belongs to|is for fresh sessions|is required",
+    ),
+    # In an item or a session of a batch: what is refused elsewhere, too.
+    Refusal(422, "invalid-request", r"POST /v1/batch", r".*/language", r"is not offered"),
+    Refusal(
+        422,
+        "invalid-request",
+        r"POST /v1/batch",
+        r"/session/network/allow/\d+",
+        r"not an IPv6 address|embeds an IPv4 address",
+    ),
+    # As many batches as may run.
+    Refusal(429, "limit-reached", r"POST /v1/batch"),
     # Cursors of no page.
     Refusal(400, "unknown-cursor", r"GET /v1/sessions|GET /v1/sessions/\{id\}/executions"),
     # Names whose characters are few and whose bytes are many.
     Refusal(400, "bad-path", r".*files.*"),
+    Refusal(
+        422,
+        "invalid-request",
+        r"POST /v1/(batch|sessions.*)",
+        r".*/(session|checkpoint|from|label|labels/\d+)",
+        r"at most \d+ bytes|of 1 to \d+ bytes",
+    ),
     # As many labelled checkpoints as a session may have: none of them is evicted for another one.
     Refusal(429, "limit-reached", r"POST /v1/sessions/\{id\}/(checkpoints|rollback)"),
     # Versions of no file, ranges behind its end.

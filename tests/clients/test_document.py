@@ -45,6 +45,9 @@ def test_every_example_of_a_stream_is_one() -> None:
         for media, body in operation["responses"].get("200", {}).get("content", {}).items():
             if media not in ("text/event-stream", "application/x-ndjson"):
                 continue
+            if path.startswith("/v1/batch"):
+                check_batch_lines(document, body)
+                continue
             of_process = "/processes/" in path
             name, last = ("ProcessEvent", "exited") if of_process else ("Event", "finished")
             event = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
@@ -61,6 +64,17 @@ def test_every_example_of_a_stream_is_one() -> None:
             assert [one["type"] for one in events].index(last) == len(events) - 1
             streams += 1
     assert streams == 10  # five operations, two forms
+
+
+def check_batch_lines(document: dict, body: dict) -> None:
+    """Lines of items, and then the summary."""
+    (example,) = body["examples"].values()
+    *items, last = [json.loads(line) for line in example["value"].splitlines()]
+    assert items
+    for name, lines in (("BatchLine", items), ("BatchSummary", [last])):
+        schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+        for line in lines:
+            Draft202012Validator(schema).validate(line)
 
 
 def test_what_the_server_may_answer_with_stands_in_the_document() -> None:

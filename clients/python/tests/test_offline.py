@@ -7,10 +7,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from answers import SESSION, client_of
 
 import cellkeep
 from cellkeep import (
-    Client,
     ConnectionFailed,
     LimitReached,
     ProtocolError,
@@ -21,29 +21,7 @@ from cellkeep import (
 from cellkeep._stream import SseDecoder
 from cellkeep.models import Result
 
-SESSION = {"id": "ses_1", "kernel_id": "k", "state": "idle", "language": "python", "limits": {}}
 FULL = {"title": "The server cannot do it now", "status": 503, "detail": "full"}
-
-
-class Answers(httpx.BaseTransport):
-    """Returns these answers in turn, or raises them if they are exceptions; keeps the requests."""
-
-    def __init__(self, *answers: httpx.Response | Exception) -> None:
-        self.answers = list(answers)
-        self.seen: list[httpx.Request] = []
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        request.read()
-        self.seen.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-def client_of(*answers: httpx.Response | Exception) -> tuple[Client, Answers]:
-    transport = Answers(*answers)
-    return Client("http://127.0.0.1:1/base", "t", transport=transport, retries=2), transport
 
 
 def full() -> httpx.Response:

@@ -48,9 +48,14 @@ export class Checkpoints {
         return this.#http.json<RolledBack>(call);
     }
 
-    /** The files that differ between a checkpoint and a later one, or now. */
-    async diff(against: string, checkpoint?: string): Promise<FileComparison> {
-        const call = { method: 'GET', path: `${this.#path}/diff`, query: { against, checkpoint }, repeatable: true };
+    /**
+     * The files that differ from those of a checkpoint, or of another session now: in a checkpoint of this session,
+     * or now. A page of them; `after` is the `next` of the page before.
+     */
+    async diff(against: string, checkpoint?: string, page: { limit?: number; after?: string } = {}): Promise<FileComparison> {
+        const limit = page.limit === undefined ? undefined : String(page.limit);
+        const query = { against, checkpoint, limit, after: page.after };
+        const call = { method: 'GET', path: `${this.#path}/diff`, query, repeatable: true };
         return this.#http.json<FileComparison>(call);
     }
 }

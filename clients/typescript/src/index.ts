@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 export { Approvals } from './approvals.js';
+export { Batch } from './batches.js';
+export { Branches, type BatchOptions } from './branches.js';
 export { Checkpoints } from './checkpoints.js';
 export { CellkeepError, ConnectionFailed, ExecutionFailed, ProblemError } from './errors.js';
 export { EventDecoder, type Event } from './events.js';
@@ -12,9 +14,13 @@ export type * as wire from './schema.js';
 export type {
     Approval,
     Artifact,
+    BatchLine,
+    BatchRequest,
     ExecutionError,
     ExecutionRequest,
+    FileChange,
     FileEntry,
+    Merged,
     Problem,
     SessionRequest,
     SessionUpdate,

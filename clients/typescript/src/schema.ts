@@ -70,7 +70,7 @@ export interface paths {
         put?: never;
         /**
          * Create a session
-         * @description Every field is optional; the defaults are the safe profile.
+         * @description Every field is optional; the defaults are the safe profile. With from the session goes on from a state of another one.
          */
         post: operations["createSession"];
         delete?: never;
@@ -445,8 +445,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The files that differ from those of a checkpoint
-         * @description Between against and checkpoint, or what is in /workspace now. At most 1000 are named. Permissions count, times do not.
+         * The files that differ between two states, or two sessions
+         * @description What became of the files of against, seen from this session: between a checkpoint of it, what it was made with as a branch (branch_of.checkpoint, also when that is gone), or the files that another session has now, and its own checkpoint, or what is in its /workspace now. Permissions count, times do not. A page names at most limit files, by path; next of the answer is the after of the next page, also if files come and go meanwhile. One comparison of a session at a time: 409.
          */
         get: operations["compareFiles"];
         put?: never;
@@ -503,6 +503,32 @@ export interface paths {
          * @description Makes sessions that go on from a checkpoint of this one, or from now, each with memory, files of /workspace, limits, budgets and a kernel of its own. A branch is a session like any other: it can be executed in, checkpointed, rolled back, branched again and reached by Jupyter clients, and it lives on when its parent ends. Without from the state of now becomes a checkpoint first, as with POST …/checkpoints, and on_threads says what becomes of threads. /tmp of a branch is empty. Each branch takes a place among the server's sessions; a parent that has ended keeps its place until its last branch has ended. What branches share with one another is in SECURITY.md.
          */
         post: operations["makeBranches"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take a branch's files into its parent
+         * @description What the branch has changed in its /workspace since it was made, or since it was last merged, is done here, too. Where this session has changed the same, the answer is 409 `merge-conflict`, names each, and nothing is done, unless force says that the branch wins. All or nothing: if a file cannot be written (the workspace is full), or this session changes one meanwhile, what was done is undone and the answer is 409 `merge-failed`, with undone, and with the files that could not be put back in left. Memory is not merged. The branch stays as it is. No cell of this session begins meanwhile.
+         */
+        post: operations["mergeBranch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -876,6 +902,79 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try many candidates from one state
+         * @description Runs each item in a session of its own: a branch of a session (from), all from the same checkpoint, or a fresh session. So many run at a time as concurrency says. A line is sent for each item that has ended; its session is gone then, unless keep says that it stays. stop_on ends the rest: what runs is ended at once, and what waits does not begin. budget.wall_ms is what all runs together may take: each gets at most what is left of it. An item for which there is no place waits while others of the batch run. The batch goes on when its client goes, unless on_disconnect says otherwise, and is found later under Content-Location. With Prefer: respond-async the answer is 202 at once. A principal has at most 4 batches that run; 8 that have ended are remembered, for an hour.
+         */
+        post: operations["runBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/batch/{bat}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Batch id (bat_…)
+                 * @example bat_0f1e2d3c4b5a69788796a5b4
+                 */
+                bat: components["parameters"]["BatchId"];
+            };
+            cookie?: never;
+        };
+        /** How a batch stands */
+        get: operations["getBatch"];
+        put?: never;
+        post?: never;
+        /**
+         * End a batch and forget it
+         * @description What runs is ended, and what waits does not begin. Sessions that it has kept stay.
+         */
+        delete: operations["endBatch"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/batch/{bat}/lines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Batch id (bat_…)
+                 * @example bat_0f1e2d3c4b5a69788796a5b4
+                 */
+                bat: components["parameters"]["BatchId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * The lines of a batch
+         * @description All of them from the start, or behind those that the client has, up to the summary; those that are yet to come when they come.
+         */
+        get: operations["followBatch"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1081,6 +1180,28 @@ export interface components {
             from: components["schemas"]["WorkspacePath"];
             /** @description What the file must hash to */
             sha256?: string;
+        };
+        /** @description The session goes on from a state of another one, as a branch (POST …/branches), and has its language, limits, environment variables and owner */
+        SessionFromRequest: {
+            /** @description That state */
+            from: {
+                /** @description One that can be branched */
+                session: string;
+                /** @description Of it; without: now, which becomes a checkpoint */
+                checkpoint?: string;
+                /**
+                 * @description Make the random states of random and NumPy anew
+                 * @default true
+                 */
+                reseed?: boolean;
+                /**
+                 * @description Without checkpoint only. What becomes of threads besides the one that runs cells
+                 * @enum {string}
+                 */
+                on_threads?: "refuse" | "drop";
+            };
+            /** @description 128 bytes */
+            label?: string;
         };
         SessionRequest: {
             /**
@@ -1663,15 +1784,78 @@ export interface components {
             against: string;
             /** @description null: what is in /workspace now */
             checkpoint: string | null;
-            files: {
+            files: components["schemas"]["FileChange"][];
+            /** @description false: one of the two could not keep all of its files, or has more than one look takes in */
+            complete: boolean;
+            /** @description after of the next page; null: this is the last */
+            next: string | null;
+        };
+        FileChange: {
+            path: string;
+            /**
+             * @description mode: only its permissions are others
+             * @enum {string}
+             */
+            change: "created" | "modified" | "mode" | "deleted";
+            /**
+             * @description Of the later one, if it is there
+             * @enum {string}
+             */
+            kind: "file" | "directory" | "link";
+            /** @description Of the later one; 0: it is gone */
+            bytes: number;
+            /** @description Of the earlier one; 0: it was not there */
+            bytes_before: number;
+            /** @description Permissions of the later one, octal; null: it is gone */
+            mode: string | null;
+            /** @description Of the earlier one; null: it was not there */
+            mode_before: string | null;
+        };
+        MergeRequest: {
+            /** @description A branch of this session */
+            from: string;
+            /** @description Only these files, and what is in these directories; relative to /workspace. The directories that they are in come with them */
+            paths?: components["schemas"]["WorkspacePath"][];
+            /**
+             * @description Where both have changed the same, the branch wins
+             * @default false
+             */
+            force?: boolean;
+        };
+        MergeConflict: {
+            path: string;
+            /**
+             * @description What this session has done to it since then; null: it cannot be read, or only what is in it has changed
+             * @enum {string|null}
+             */
+            here: "created" | "modified" | "mode" | "deleted" | null;
+            /**
+             * @description The same of the branch
+             * @enum {string|null}
+             */
+            branch: "created" | "modified" | "mode" | "deleted" | null;
+        };
+        Merged: {
+            /** @description The branch */
+            from: string;
+            /** @description The first that were changed here, by path */
+            files: components["schemas"]["FileChange"][];
+            /** @description Of all that were changed */
+            file_count: number;
+            /** @description With force: the first conflicts, which the branch has won */
+            overruled: components["schemas"]["MergeConflict"][];
+            /** @description Of all of them */
+            overruled_count: number;
+            /** @description The first that could not be read in the branch, or, with force, here; they are as they were */
+            skipped: {
                 path: string;
                 /** @enum {string} */
-                change: "created" | "modified" | "deleted";
-                /** @description Of the later one; 0: it is gone */
-                bytes: number;
+                reason: "kind" | "file_bytes" | "space" | "unreadable" | "changing";
             }[];
-            /** @description false: there may be more, or one of the two could not keep all */
-            complete: boolean;
+            /** @description Of all of them */
+            skipped_count: number;
+            /** @description Of paths: the branch has changed nothing there */
+            unmatched: string[];
         };
         BranchesRequest: {
             /** @description A checkpoint of the session; without: now */
@@ -1998,6 +2182,153 @@ export interface components {
             /** @description One line of JSON */
             data: string;
         };
+        BatchRequest: {
+            /** @description The state that all items go on from; without, each has a fresh session */
+            from?: {
+                /** @description One that can be branched */
+                session: string;
+                /** @description Of it; without: now, which becomes a checkpoint */
+                checkpoint?: string;
+                /**
+                 * @description Make the random states of random and NumPy anew in each
+                 * @default true
+                 */
+                reseed?: boolean;
+                /**
+                 * @description Without checkpoint only. What becomes of threads besides the one that runs cells
+                 * @enum {string}
+                 */
+                on_threads?: "refuse" | "drop";
+            };
+            /** @description Of fresh sessions; not with from */
+            session?: components["schemas"]["SessionRequest"];
+            /** @description Of items that have none */
+            code?: string;
+            items: {
+                /**
+                 * @description Without: that of the batch
+                 * @example df.describe()
+                 */
+                code?: string;
+                /**
+                 * @description One of the session's languages; without, its own
+                 * @example python
+                 */
+                language?: string;
+                /**
+                 * @description Answers input(), line by line, then end of file
+                 * @default
+                 */
+                stdin?: string;
+                /** @description Wall time; at most the session's wall_ms */
+                timeout_ms?: number;
+                files?: components["schemas"]["InputFile"][];
+                /** @description Why this is run; kept with the execution */
+                reasoning?: string;
+                /**
+                 * @description Kept with it; at most 16384 bytes as JSON
+                 * @example {
+                 *       "agent": "revenue-analyst",
+                 *       "task": "T-17"
+                 *     }
+                 */
+                metadata?: Record<string, never>;
+                /**
+                 * @description Besides those of the session; only for fresh sessions
+                 * @example {
+                 *       "TZ": "UTC"
+                 *     }
+                 */
+                env?: {
+                    [key: string]: string;
+                };
+                /** @description Is in the item's line, and is the label of its branch; 128 bytes */
+                label?: string;
+            }[];
+            /**
+             * @description Items that run at a time
+             * @default 4
+             */
+            concurrency?: number;
+            /**
+             * @description A success is an item whose status is ok; an error any other that has run
+             * @default never
+             * @enum {string}
+             */
+            stop_on?: "never" | "first_success" | "first_error";
+            /**
+             * @description Sessions that stay: that of the first item that succeeded, or those of all that ran
+             * @default none
+             * @enum {string}
+             */
+            keep?: "none" | "winner" | "all";
+            budget?: {
+                /** @description Wall time of all runs together */
+                wall_ms?: number;
+            };
+            /**
+             * @description What its client's leaving does to the batch
+             * @default continue
+             * @enum {string}
+             */
+            on_disconnect?: "continue" | "interrupt";
+        };
+        Batch: {
+            id: string;
+            /** @enum {string} */
+            state: "running" | "finished";
+            /** @description null: fresh sessions */
+            from: {
+                session: string;
+                checkpoint: string;
+            } | null;
+            /** @description How many there are */
+            items: number;
+            /** @description That have a line; the others have not begun, or run */
+            done: number;
+            /** @description Lines by their status */
+            counts: {
+                [key: string]: number;
+            };
+            /** @description The index of the first item that succeeded */
+            winner: number | null;
+            /** @description Sessions that stay */
+            kept: string[];
+            /**
+             * @description Why not all items have run
+             * @enum {string|null}
+             */
+            stopped_by: "first_success" | "first_error" | "budget" | "deleted" | "disconnected" | null;
+            /** @description What all runs together have taken */
+            wall_ms: number;
+            budget: {
+                wall_ms?: number;
+            } | null;
+        };
+        BatchLine: {
+            /** @description Of the item, from 0 */
+            index: number;
+            label: string | null;
+            /**
+             * @description That of the execution; refused: it did not run, and error says why; stopped: it was ended, or not begun, because of others
+             * @enum {string}
+             */
+            status: "ok" | "error" | "timeout" | "interrupted" | "oom" | "disk_full" | "output_limit" | "denied" | "dead" | "refused" | "stopped";
+            /** @description The kind of the execution's error; the type of the problem; why the batch has stopped */
+            reason: string | null;
+            metrics: components["schemas"]["Metrics"] | null;
+            /** @description Of its session, if that stays */
+            session_id: string | null;
+            execution_id: string | null;
+            error: components["schemas"]["Problem"] | null;
+            /** @description The execution was too long for its line (1048576 bytes, and 8388608 of all lines) */
+            omitted: boolean;
+            execution: components["schemas"]["Execution"] | null;
+        };
+        /** @description The last line of a batch */
+        BatchSummary: {
+            summary: components["schemas"]["Batch"];
+        };
         FileEntry: {
             path: string;
             path_base64?: string;
@@ -2020,7 +2351,7 @@ export interface components {
         /** @description RFC 9457 */
         Problem: {
             /**
-             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `approval-by-administrator`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-process`, `unknown-execution`, `unknown-tool-call`, `unknown-approval`, `unknown-file`, `unknown-checkpoint`, `checkpoint-gone`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `not-forkable`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `budget-exhausted`, `circuit-open`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
+             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `approval-by-administrator`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-process`, `unknown-execution`, `unknown-tool-call`, `unknown-approval`, `unknown-file`, `unknown-checkpoint`, `checkpoint-gone`, `unknown-batch`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `not-forkable`, `not-a-branch`, `merge-conflict`, `merge-failed`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `budget-exhausted`, `circuit-open`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
              * @example /problems/unknown-session
              */
             type: string;
@@ -2045,6 +2376,24 @@ export interface components {
             ended_at?: string;
             /** @description session-ended: why */
             reason?: string;
+            /** @description merge-conflict: the first */
+            conflicts?: components["schemas"]["MergeConflict"][];
+            /** @description merge-conflict: of all of them */
+            conflict_count?: number;
+            /** @description merge-failed: all files are as they were */
+            undone?: boolean;
+            /** @description merge-failed: the first */
+            failed?: {
+                path?: string;
+                reason?: string;
+            };
+            /** @description merge-failed: the first that could not be put back */
+            left?: {
+                path?: string;
+                reason?: string;
+            }[];
+            /** @description merge-failed: of all of them */
+            left_count?: number;
         };
     };
     responses: {
@@ -2506,6 +2855,11 @@ export interface components {
          */
         ExecutionId: string;
         /**
+         * @description Batch id (bat_…)
+         * @example bat_0f1e2d3c4b5a69788796a5b4
+         */
+        BatchId: string;
+        /**
          * @description Relative to /workspace. Its slashes stand for themselves and need not be encoded.
          * @example data/sales.csv
          */
@@ -2557,6 +2911,7 @@ export type Limits = components['schemas']['Limits'];
 export type NetworkRequest = components['schemas']['NetworkRequest'];
 export type AllowedHost = components['schemas']['AllowedHost'];
 export type InputFile = components['schemas']['InputFile'];
+export type SessionFromRequest = components['schemas']['SessionFromRequest'];
 export type SessionRequest = components['schemas']['SessionRequest'];
 export type SessionUpdate = components['schemas']['SessionUpdate'];
 export type ExecutionRequest = components['schemas']['ExecutionRequest'];
@@ -2585,6 +2940,10 @@ export type Checkpoint = components['schemas']['Checkpoint'];
 export type CheckpointMade = components['schemas']['CheckpointMade'];
 export type CheckpointList = components['schemas']['CheckpointList'];
 export type FileComparison = components['schemas']['FileComparison'];
+export type FileChange = components['schemas']['FileChange'];
+export type MergeRequest = components['schemas']['MergeRequest'];
+export type MergeConflict = components['schemas']['MergeConflict'];
+export type Merged = components['schemas']['Merged'];
 export type BranchesRequest = components['schemas']['BranchesRequest'];
 export type Branches = components['schemas']['Branches'];
 export type RollbackRequest = components['schemas']['RollbackRequest'];
@@ -2602,6 +2961,10 @@ export type ExecutionEntry = components['schemas']['ExecutionEntry'];
 export type ExecutionPage = components['schemas']['ExecutionPage'];
 export type Event = components['schemas']['Event'];
 export type ServerSentEvent = components['schemas']['ServerSentEvent'];
+export type BatchRequest = components['schemas']['BatchRequest'];
+export type Batch = components['schemas']['Batch'];
+export type BatchLine = components['schemas']['BatchLine'];
+export type BatchSummary = components['schemas']['BatchSummary'];
 export type FileEntry = components['schemas']['FileEntry'];
 export type FileList = components['schemas']['FileList'];
 export type Problem = components['schemas']['Problem'];
@@ -2634,6 +2997,7 @@ export type ParameterCheckpointId = components['parameters']['CheckpointId'];
 export type ParameterToolCallId = components['parameters']['ToolCallId'];
 export type ParameterApprovalId = components['parameters']['ApprovalId'];
 export type ParameterExecutionId = components['parameters']['ExecutionId'];
+export type ParameterBatchId = components['parameters']['BatchId'];
 export type ParameterFilePath = components['parameters']['FilePath'];
 export type ParameterPageSize = components['parameters']['PageSize'];
 export type ParameterOutputs = components['parameters']['Outputs'];
@@ -2848,7 +3212,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["SessionRequest"];
+                "application/json": components["schemas"]["SessionRequest"] | components["schemas"]["SessionFromRequest"];
             };
         };
         responses: {
@@ -2941,8 +3305,10 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
@@ -4182,12 +4548,15 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Checkpoint id
+                 * @description Checkpoint id or session id
                  * @example ckp_0f1e2d3c4b5a69788796a5b4
                  */
                 against: string;
-                /** @description The later one; absent: now */
+                /** @description The later one, of this session; absent: now */
                 checkpoint?: string;
+                limit?: number;
+                /** @description next of the page before */
+                after?: string;
             };
             header?: never;
             path: {
@@ -4215,10 +4584,15 @@ export interface operations {
                      *         {
                      *           "path": "clean.csv",
                      *           "change": "created",
-                     *           "bytes": 48213
+                     *           "kind": "file",
+                     *           "bytes": 48213,
+                     *           "bytes_before": 0,
+                     *           "mode": "0644",
+                     *           "mode_before": null
                      *         }
                      *       ],
-                     *       "complete": true
+                     *       "complete": true,
+                     *       "next": null
                      *     }
                      */
                     "application/json": components["schemas"]["FileComparison"];
@@ -4234,10 +4608,12 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
+            429: components["responses"]["LimitReached"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
             501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
             505: components["responses"]["VersionNotSupported"];
         };
     };
@@ -4499,6 +4875,84 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Branches"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    mergeBranch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MergeRequest"];
+            };
+        };
+        responses: {
+            /** @description The files are here */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "ses_5f1c0a9be2d34c7788aa0011",
+                     *       "files": [
+                     *         {
+                     *           "path": "clean.csv",
+                     *           "change": "modified",
+                     *           "kind": "file",
+                     *           "bytes": 48213,
+                     *           "bytes_before": 51200,
+                     *           "mode": "0644",
+                     *           "mode_before": "0644"
+                     *         }
+                     *       ],
+                     *       "file_count": 1,
+                     *       "overruled": [],
+                     *       "overruled_count": 0,
+                     *       "skipped": [
+                     *         {
+                     *           "path": "socket",
+                     *           "reason": "kind"
+                     *         }
+                     *       ],
+                     *       "skipped_count": 1,
+                     *       "unmatched": [
+                     *         "plots"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Merged"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -5613,6 +6067,235 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    runBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description respond-async: answer 202 at once
+                 * @example respond-async
+                 */
+                Prefer?: components["parameters"]["Prefer"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchRequest"];
+            };
+        };
+        responses: {
+            /** @description It runs; a line for each item that has ended */
+            200: {
+                headers: {
+                    /** @description Where the batch is found */
+                    "Content-Location"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Accepted: it runs on its own (Prefer: respond-async) */
+            202: {
+                headers: {
+                    /** @description Where the batch is found afterwards */
+                    Location?: string;
+                    "Preference-Applied"?: "respond-async";
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "bat_0f1e2d3c4b5a69788796a5b4",
+                     *       "state": "running",
+                     *       "from": {
+                     *         "session": "ses_5f1c0a9be2d34c7788aa0011",
+                     *         "checkpoint": "ckp_0f1e2d3c4b5a69788796a5b4"
+                     *       },
+                     *       "items": 3,
+                     *       "done": 0,
+                     *       "counts": {},
+                     *       "winner": null,
+                     *       "kept": [],
+                     *       "stopped_by": null,
+                     *       "wall_ms": 0,
+                     *       "budget": {
+                     *         "wall_ms": 60000
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Batch"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    getBatch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Batch id (bat_…)
+                 * @example bat_0f1e2d3c4b5a69788796a5b4
+                 */
+                bat: components["parameters"]["BatchId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How it stands */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "bat_0f1e2d3c4b5a69788796a5b4",
+                     *       "state": "finished",
+                     *       "from": {
+                     *         "session": "ses_5f1c0a9be2d34c7788aa0011",
+                     *         "checkpoint": "ckp_0f1e2d3c4b5a69788796a5b4"
+                     *       },
+                     *       "items": 3,
+                     *       "done": 2,
+                     *       "counts": {
+                     *         "ok": 1,
+                     *         "stopped": 1
+                     *       },
+                     *       "winner": 1,
+                     *       "kept": [],
+                     *       "stopped_by": "first_success",
+                     *       "wall_ms": 42,
+                     *       "budget": {
+                     *         "wall_ms": 60000
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Batch"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    endBatch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Batch id (bat_…)
+                 * @example bat_0f1e2d3c4b5a69788796a5b4
+                 */
+                bat: components["parameters"]["BatchId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Nothing of it runs any more */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    followBatch: {
+        parameters: {
+            query?: {
+                /** @description How many lines the client has */
+                after?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Batch id (bat_…)
+                 * @example bat_0f1e2d3c4b5a69788796a5b4
+                 */
+                bat: components["parameters"]["BatchId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its lines */
+            200: {
+                headers: {
+                    /** @description Where the batch is found */
+                    "Content-Location"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
             417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             431: components["responses"]["HeadTooLarge"];

@@ -3,13 +3,17 @@
 // Sessions, their executions and their files: the thin surface over the wire's own types (schema.ts).
 
 import { Approvals } from './approvals.js';
+import { Batch } from './batches.js';
+import { Branches } from './branches.js';
 import { Checkpoints } from './checkpoints.js';
 import { ConnectionFailed, ProblemError } from './errors.js';
 import { EventDecoder, type Event } from './events.js';
 import { asOurs, Http, mayRepeat, pause, type Call, type ServerOptions } from './http.js';
+import { piecesOf } from './pieces.js';
 import { Result } from './result.js';
 import type {
     Artifact,
+    BatchRequest,
     Execution as WireExecution,
     ExecutionEntry,
     ExecutionPage,
@@ -18,6 +22,7 @@ import type {
     FileList,
     OneShotRequest,
     Session as SessionInfo,
+    SessionFromRequest,
     SessionPage,
     SessionRequest,
     SessionUpdate,
@@ -26,8 +31,6 @@ import type {
 import { takeCall, toolsOnTheWire, type Tools } from './tools.js';
 import { download, upload, type Progress, type Upload } from './transfer.js';
 
-/** The server sends a heartbeat after five silent seconds; this much silence is a dead connection. */
-const SILENCE_MS_MAX = 30_000;
 /** How long after its deadline an answer may come: a restart of the interpreter and the network take time. */
 const ANSWER_GRACE_MS = 60_000;
 
@@ -53,29 +56,11 @@ function randomKey(): string {
     return Array.from({ length: 4 }, () => Math.random().toString(36).slice(2)).join('');
 }
 
-/** Reads one connection's events; fails after too long a silence. */
+/** One connection's events. */
 async function* eventsOf(answer: Response): AsyncGenerator<Event> {
-    const reader = answer.body?.getReader();
-    if (!reader) {
-        return;
-    }
     const decoder = new EventDecoder();
-    try {
-        for (;;) {
-            let timer: ReturnType<typeof setTimeout> | undefined;
-            const silence = new Promise<never>((_, fail) => {
-                const error = new ConnectionFailed('the server fell silent');
-                timer = setTimeout(() => fail(error), SILENCE_MS_MAX);
-            });
-            const piece = await Promise.race([reader.read(), silence]).finally(() => clearTimeout(timer));
-            if (piece.done) {
-                return;
-            }
-            yield* decoder.feed(piece.value);
-        }
-    } finally {
-        // Ignored: the caller reads no more of the stream, so an error in the rest does not matter.
-        await reader.cancel().catch(() => undefined);
+    for await (const piece of piecesOf(answer)) {
+        yield* decoder.feed(piece);
     }
 }
 
@@ -182,11 +167,13 @@ export class Execution {
 export class Session {
     readonly #http: Http;
     readonly #path: string;
+    readonly branches: Branches<Session>;
     readonly checkpoints: Checkpoints;
 
     constructor(http: Http, public info: SessionInfo) {
         this.#http = http;
         this.#path = `/v1/sessions/${info.id}`;
+        this.branches = new Branches(http, info.id, (made) => new Session(http, made));
         this.checkpoints = new Checkpoints(http, this.#path);
     }
 
@@ -355,7 +342,7 @@ export class Client {
         this.approvals = new Approvals(this.#http);
     }
 
-    async create(request: SessionRequest = {}): Promise<Session> {
+    async create(request: SessionRequest | SessionFromRequest = {}): Promise<Session> {
         const call = { method: 'POST', path: '/v1/sessions', json: request, repeatable: false };
         return new Session(this.#http, await this.#http.json<SessionInfo>(call));
     }
@@ -378,6 +365,11 @@ export class Client {
             }
             after = page.next;
         }
+    }
+
+    /** Runs each item in a fresh session, some at a time; with `from`, in a branch of a session. */
+    batch(items: BatchRequest['items'], options: Omit<BatchRequest, 'items'> = {}): Promise<Batch> {
+        return Batch.begin(this.#http, { ...options, items });
     }
 
     /** Runs code in a fresh sandbox that is gone afterwards. */

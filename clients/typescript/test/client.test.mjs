@@ -263,7 +263,9 @@ test('a session goes back to a checkpoint, with its files', async () => {
         assert.equal((await session.checkpoints.make()).unchanged, true);
         await session.run("x = 2; open('data.txt', 'w').write('after, and more')");
         const { files } = await session.checkpoints.diff(made.id);
-        assert.deepEqual(files, [{ path: 'data.txt', change: 'modified', bytes: 15 }]);
+        const [{ mode, mode_before, ...change }] = files;
+        assert.deepEqual(change, { path: 'data.txt', change: 'modified', kind: 'file', bytes: 15, bytes_before: 6 });
+        assert.equal(mode, mode_before);
         const back = await session.checkpoints.rollBack(made.id);
         assert.equal(back.files.failed_count, 0);
         assert.equal((await session.run('x, open("data.txt").read()')).text, "(1, 'before')");
@@ -271,6 +273,51 @@ test('a session goes back to a checkpoint, with its files', async () => {
         await session.checkpoints.remove(made.id);
         assert.deepEqual((await session.checkpoints.list()).map((one) => one.id), [back.left_as]);
     });
+});
+
+test('a session is branched, compared and merged', async () => {
+    await within({ checkpoints: { branches: true } }, async (session) => {
+        await session.run("x = 1; open('data.txt', 'w').write('before')");
+        const [branch] = await session.branches.make({ labels: ['try'] });
+        try {
+            await branch.run("open('data.txt', 'w').write('after'); open('new.txt', 'w').close()");
+            const page = await session.checkpoints.diff(branch.id, undefined, { limit: 1 });
+            assert.deepEqual(page.files.map((one) => [one.path, one.change]), [['data.txt', 'modified']]);
+            const rest = await session.checkpoints.diff(branch.id, undefined, { after: page.next });
+            assert.deepEqual(rest.files.map((one) => [one.path, one.change]), [['new.txt', 'deleted']]);
+            await session.run("open('data.txt', 'w').write('mine')");
+            await assert.rejects(session.branches.merge(branch.id), (error) => {
+                return error.kind === 'merge-conflict' && error.document.conflicts[0].path === 'data.txt';
+            });
+            const merged = await session.branches.merge(branch.id, { paths: ['new.txt'] });
+            assert.deepEqual(merged.files.map((one) => one.path), ['new.txt']);
+            assert.equal((await session.branches.merge(branch.id, { force: true })).overruled_count, 1);
+            assert.equal(await session.readText('data.txt'), 'after');
+        } finally {
+            await branch.close();
+        }
+        const answers = await session.branches.tryAll([{ code: 'x + 1' }, { code: '1 / 0' }], { concurrency: 2 });
+        assert.deepEqual(answers.map((one) => one.status), ['ok', 'error']);
+        assert.equal(answers[0].text, '2');
+    });
+});
+
+test('candidates run in fresh sessions until one succeeds', async () => {
+    const client = new Client();
+    const code = "import os; assert os.environ['RATE'] == '2'; print('found')";
+    const items = ['1', '2', '3'].map((rate) => ({ env: { RATE: rate }, label: rate }));
+    const batch = await client.batch(items, { code, concurrency: 1, stop_on: 'first_success' });
+    const seen = [];
+    for await (const line of batch.items()) {
+        seen.push([line.label, line.status]);
+    }
+    assert.deepEqual(seen, [['1', 'error'], ['2', 'ok']]);
+    assert.equal(batch.info.winner, 1);
+    assert.equal((await batch.refresh()).stopped_by, 'first_success');
+    assert.equal((await batch.summary()).done, 2);
+    await batch.close();
+    await batch.close();
+    await assert.rejects(batch.refresh(), (error) => error.kind === 'unknown-batch');
 });
 
 test('events are the same however their bytes are cut', () => {

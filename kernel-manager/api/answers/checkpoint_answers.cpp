@@ -2,6 +2,7 @@
 #include "kernel-manager/api/answers/checkpoint_answers.hpp"
 
 #include "kernel-manager/checkpoint/files/blob_store.hpp"
+#include "kernel-manager/checkpoint/files/manifest.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/time.hpp"
 
@@ -136,15 +137,6 @@ nlohmann::json to_json(const checkpoint::CheckpointList& list) {
          {{"checkpoints", limits::kCheckpointsMax},
           {"file_bytes", checkpoint::kKeptFileBytesMax},
           {"stored_file_bytes", checkpoint::kStoredBytesMax}}}};
-}
-
-nlohmann::json to_json(const checkpoint::FileChanges& changes) {
-    nlohmann::json files = nlohmann::json::array();
-    for (const checkpoint::FileChange& one : changes.list) {
-        files.push_back(
-            {{"path", one.path}, {"change", to_string(one.what)}, {"bytes", one.bytes}});
-    }
-    return {{"files", std::move(files)}, {"complete", changes.complete}};
 }
 
 http::Problem not_forkable(const NotForkable& refused) {

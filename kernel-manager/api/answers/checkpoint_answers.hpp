@@ -4,7 +4,6 @@
 #pragma once
 
 #include "kernel-manager/checkpoint/checkpoint.hpp"
-#include "kernel-manager/checkpoint/files/manifest.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
 #include <nlohmann/json.hpp>
@@ -21,8 +20,6 @@ nlohmann::json to_json(const checkpoint::CheckpointMade& made);
 nlohmann::json to_json(const checkpoint::RolledBack& back);
 /// All of a session's, and how many there may be.
 nlohmann::json to_json(const checkpoint::CheckpointList& list);
-/// What differs between the files of two.
-nlohmann::json to_json(const checkpoint::FileChanges& changes);
 
 /// 409 not-forkable, with the members "reason" and "count".
 http::Problem not_forkable(const checkpoint::NotForkable& refused);

@@ -38,18 +38,44 @@ std::vector<std::string> read_labels(ObjectReader& reader, std::size_t count, Fi
     return labels;
 }
 
-}  // namespace
-
-void read_start(
-    ObjectReader& reader, std::optional<std::string>& from, checkpoint::OnThreads& on_threads) {
-    from = reader.text("from", kFromBytesMax);
+/// Whether they are spoken of.
+bool read_threads(ObjectReader& reader, checkpoint::OnThreads& on_threads) {
     const auto threads = reader.text("on_threads", kThreadsBytesMax);
     if (threads == "drop") {
         on_threads = checkpoint::OnThreads::kDrop;
     } else if (threads && *threads != "refuse") {
         reader.fail("on_threads", "must be \"refuse\" or \"drop\"");
     }
-    if (from && threads) {
+    return threads.has_value();
+}
+
+}  // namespace
+
+std::optional<StateOrder> read_state(ObjectReader& parent, FieldErrors& errors) {
+    const nlohmann::json* const value = parent.object("from");
+    if (value == nullptr) {
+        return std::nullopt;
+    }
+    StateOrder state;
+    ObjectReader reader(*value, child_pointer(parent.pointer(), "from"), errors);
+    if (auto session = reader.text("session", kFromBytesMax)) {
+        state.session = std::move(*session);
+    } else if (!reader.has("session")) {
+        reader.fail("session", "is required");
+    }
+    state.checkpoint = reader.text("checkpoint", kFromBytesMax);
+    if (read_threads(reader, state.on_threads) && state.checkpoint) {
+        reader.fail("on_threads", "belongs to the state of now, without \"checkpoint\"");
+    }
+    state.reseed = reader.boolean("reseed").value_or(true);
+    reader.finish();
+    return state;
+}
+
+void read_start(
+    ObjectReader& reader, std::optional<std::string>& from, checkpoint::OnThreads& on_threads) {
+    from = reader.text("from", kFromBytesMax);
+    if (read_threads(reader, on_threads) && from) {
         reader.fail("on_threads", "belongs to a branch from now, without \"from\"");
     }
 }

@@ -26,6 +26,16 @@ struct BranchesOrder {
     checkpoint::OnThreads on_threads = checkpoint::OnThreads::kRefuse;  // without from
 };
 
+/// A state of a session that something goes on from.
+struct StateOrder {
+    std::string session;
+    std::optional<std::string> checkpoint;  // nullopt: now
+    bool reseed = true;
+    checkpoint::OnThreads on_threads = checkpoint::OnThreads::kRefuse;  // without checkpoint
+};
+/// The field "from" of a body that names a session, too. nullopt: there is none.
+std::optional<StateOrder> read_state(ObjectReader& parent, FieldErrors& errors);
+
 /// The fields "from" and "on_threads", which says what becomes of threads if there is no "from".
 void read_start(
     ObjectReader& reader, std::optional<std::string>& from, checkpoint::OnThreads& on_threads);

@@ -301,6 +301,23 @@ session::SessionOptions parse_session_options(
     return options;
 }
 
+SessionOrder parse_session_order(
+    const nlohmann::json& body, const Offer& offer, FieldErrors& errors) {
+    SessionOrder order;
+    if (!body.is_object() || !body.contains("from")) {
+        order.options = parse_session_options(body, offer, errors);
+        return order;
+    }
+    ObjectReader reader(body, "", errors);
+    order.from = read_state(reader, errors);
+    order.label = reader.text("label", limits::kCheckpointLabelBytesMax);
+    if (order.label && order.label->empty()) {
+        reader.fail("label", "must not be empty");
+    }
+    reader.finish();
+    return order;
+}
+
 ExecutionOrder parse_execution(
     const nlohmann::json& body, const session::SessionInfo& running, FieldErrors& errors) {
     ExecutionOrder order;

@@ -4,6 +4,7 @@
 // Pure: the same text and the same offer give the same answer.
 #pragma once
 
+#include "kernel-manager/api/bodies/branch_body.hpp"
 #include "kernel-manager/api/bodies/object_reader.hpp"
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/http/message/request.hpp"
@@ -40,6 +41,12 @@ struct ExecutionOrder {
     bool interrupt_on_disconnect = false;
 };
 
+struct SessionOrder {
+    session::SessionOptions options;
+    std::optional<StateOrder> from;    // then it is a branch, and options do not count
+    std::optional<std::string> label;  // of the branch
+};
+
 struct OneShotOrder {
     session::SessionOptions options;
     ExecutionOrder execution;
@@ -52,6 +59,9 @@ struct OneShotOrder {
 
 // Each fills errors; the value counts only if there are none.
 session::SessionOptions parse_session_options(
+    const nlohmann::json& body, const Offer& offer, FieldErrors& errors);
+/// A session that goes on from a state of another one has all else from it.
+SessionOrder parse_session_order(
     const nlohmann::json& body, const Offer& offer, FieldErrors& errors);
 /// `running` is the session that will run it.
 ExecutionOrder parse_execution(

@@ -54,4 +54,27 @@ boost::asio::awaitable<BranchStart> find_start(
     co_return start;
 }
 
+boost::asio::awaitable<BranchStart> find_state(
+    std::shared_ptr<session::Session> parent, StateOrder wanted) {
+    BranchStart start;
+    if (parent == nullptr) {
+        start.problem = http::make_problem(
+            404,
+            "unknown-session",
+            "No such session",
+            "There is no session " + wanted.session + ", or it has ended.");
+        co_return start;
+    }
+    if (!parent->info().branches) {
+        start.problem = http::make_problem(
+            409,
+            "The session was not made to be branched. Create it with \"checkpoints\": "
+            "{\"branches\": true}.");
+        co_return start;
+    }
+    std::optional<std::string> checkpoint = wanted.checkpoint;
+    start = co_await find_start(std::move(parent), std::move(checkpoint), wanted.on_threads);
+    co_return start;
+}
+
 }  // namespace cellkeep::api

@@ -3,6 +3,7 @@
 // What branches go on from, for the routes that make them.
 #pragma once
 
+#include "kernel-manager/api/bodies/branch_body.hpp"
 #include "kernel-manager/checkpoint/checkpoint.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/session/session.hpp"
@@ -27,6 +28,11 @@ boost::asio::awaitable<BranchStart> find_start(
     std::shared_ptr<session::Session> parent,
     std::optional<std::string> from,
     checkpoint::OnThreads on_threads);
+
+/// The same of a session that a request names besides its own, if it can be branched. parent: null
+/// if there is none.
+boost::asio::awaitable<BranchStart> find_state(
+    std::shared_ptr<session::Session> parent, StateOrder wanted);
 
 /// Why there is no branch of that checkpoint.
 http::Problem explain_refusal(

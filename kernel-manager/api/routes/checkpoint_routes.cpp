@@ -53,30 +53,6 @@ Answer list_checkpoints(http::Request& /*request*/, Session session) {
     co_return http::make_json(200, to_json(list));
 }
 
-Answer compare_files(http::Request& request, Session session) {
-    std::optional<std::string> against = request.target.find_query("against");
-    std::optional<std::string> later = request.target.find_query("checkpoint");
-    if (!against || against->empty() || (later && later->empty())) {
-        co_return http::to_response(
-            http::make_problem(400, "against and checkpoint must be ids of checkpoints."));
-    }
-    nlohmann::json answer = {
-        {"against", *against},
-        {"checkpoint", later ? nlohmann::json(*later) : nlohmann::json(nullptr)}};
-    const std::string first = *against;
-    const std::string second = later.value_or(first);
-    const auto changes = co_await session->compare_files(std::move(*against), std::move(later));
-    if (changes.has_error() && changes.error().code() == ErrorCode::kNotFound) {
-        const std::string& id = changes.error().field() == "against" ? first : second;
-        co_return http::to_response(no_checkpoint(id, session->find_gone_checkpoint(id)));
-    }
-    if (changes.has_error()) {
-        co_return http::to_response(refused(changes.error()));
-    }
-    answer.update(to_json(changes.value()));
-    co_return http::make_json(200, answer);
-}
-
 Answer remove_checkpoint(http::Request& request, Session session) {
     const std::string id = request.capture("ckp");
     if (session->remove_checkpoint(id).has_error()) {
@@ -119,10 +95,6 @@ void add_checkpoint_routes(http::Router& router, const SessionLookup& lookup) {
                    .without_body());
     router.add(http::Route(Access::kChange, "DELETE", one, lookup.with_session(remove_checkpoint))
                    .without_body());
-    router.add(
-        http::Route(
-            Access::kRead, "GET", "/v1/sessions/{id}/diff", lookup.with_session(compare_files))
-            .without_body());
     router.add(
         {Access::kChange, "POST", "/v1/sessions/{id}/rollback", lookup.with_session(roll_back)});
 }

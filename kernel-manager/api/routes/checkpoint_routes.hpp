@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints of a session in the session API: made, listed, deleted, compared, gone back to.
+// Checkpoints of a session in the session API: made, listed, deleted, gone back to.
 #pragma once
 
 #include "kernel-manager/api/routes/session_lookup.hpp"

@@ -7,6 +7,7 @@
 #include "kernel-manager/api/routes/branch_routes.hpp"
 #include "kernel-manager/api/routes/checkpoint_routes.hpp"
 #include "kernel-manager/api/routes/file_routes.hpp"
+#include "kernel-manager/api/routes/merge_routes.hpp"
 #include "kernel-manager/api/routes/process_routes.hpp"
 #include "kernel-manager/api/routes/tool_routes.hpp"
 #include "kernel-manager/api/routes/upload_routes.hpp"
@@ -26,6 +27,7 @@ Routes::Routes(
       sessions_(backend, history, lookup_),
       executions_(history, lookup_),
       one_shots_(backend, history),
+      batches_(backend, history, lookup_),
       approvals_(std::move(approvals)) {}
 
 void Routes::add_to(http::Router& router) {
@@ -34,11 +36,13 @@ void Routes::add_to(http::Router& router) {
     sessions_.add_to(router);
     add_checkpoint_routes(router, lookup_);
     add_branch_routes(router, lookup_, backend_);
+    add_merge_routes(router, lookup_);
     add_process_routes(router, lookup_);
     executions_.add_to(router);
     add_tool_routes(router, lookup_);
     add_approval_routes(router, approvals_);
     one_shots_.add_to(router);
+    batches_.add_to(router);
     add_file_routes(router, lookup_);
     add_archive_routes(router, lookup_);
     add_upload_routes(router, lookup_);

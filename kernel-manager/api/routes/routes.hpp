@@ -6,6 +6,7 @@
 // all, its route says.
 #pragma once
 
+#include "kernel-manager/api/routes/batch_routes.hpp"
 #include "kernel-manager/api/routes/execution_routes.hpp"
 #include "kernel-manager/api/routes/one_shot_routes.hpp"
 #include "kernel-manager/api/routes/service_routes.hpp"
@@ -42,6 +43,7 @@ class Routes {
     SessionRoutes sessions_;
     ExecutionRoutes executions_;
     OneShotRoutes one_shots_;
+    BatchRoutes batches_;
     std::shared_ptr<governance::Approvals> approvals_;
 };
 

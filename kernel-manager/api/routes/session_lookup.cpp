@@ -6,8 +6,13 @@
 namespace cellkeep::api {
 
 SessionLookup::Session SessionLookup::find(const http::Request& request) const {
-    auto session = backend_.find(request.capture("id"));
-    if (session != nullptr && !http::may_see(request.principal, session->info().owner)) {
+    return find(request.principal, request.capture("id"));
+}
+
+SessionLookup::Session SessionLookup::find(
+    const http::Principal& principal, const std::string& id) const {
+    auto session = backend_.find(id);
+    if (session != nullptr && !http::may_see(principal, session->info().owner)) {
         return nullptr;
     }
     return session;

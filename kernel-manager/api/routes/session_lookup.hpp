@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace cellkeep::api {
 
@@ -27,6 +28,8 @@ class SessionLookup {
 
     /// Returns null if there is no such session, or none that the principal may see.
     Session find(const http::Request& request) const;
+    /// The same of one that the request names elsewhere.
+    Session find(const http::Principal& principal, const std::string& id) const;
     /// Calls `handler` with the session. Without one it answers 410 for a session that the history
     /// knows, 404 for every other. This must outlive the handler that is returned.
     http::Handler with_session(SessionHandler handler) const;

@@ -6,6 +6,7 @@
 #include "kernel-manager/api/bodies/order_reading.hpp"
 #include "kernel-manager/api/bodies/request_body.hpp"
 #include "kernel-manager/api/bodies/session_update_body.hpp"
+#include "kernel-manager/api/routes/branch_start.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/session/session_info.hpp"
 #include "kernel-manager/session/session_options.hpp"
@@ -40,6 +41,12 @@ boost::asio::awaitable<LanguageChoice> choose_language(
     co_return choice;
 }
 
+http::Response answer_created(const session::Session& made) {
+    http::Response response = http::make_json(201, to_json(made.info()));
+    response.headers.add("Location", "/v1/sessions/" + made.id());
+    return response;
+}
+
 }  // namespace
 
 void SessionRoutes::add_to(http::Router& router) {
@@ -67,24 +74,47 @@ void SessionRoutes::add_to(http::Router& router) {
 }
 
 SessionRoutes::Answer SessionRoutes::create(http::Request& request) {
-    OrderReader<session::SessionOptions> read =
-        [offer = offer_of(backend_)](const nlohmann::json& value, FieldErrors& errors) {
-            return parse_session_options(value, offer, errors);
-        };
-    auto body =
-        co_await read_order<session::SessionOptions>(request, EmptyBody::kAllowed, std::move(read));
+    OrderReader<SessionOrder> read = [offer = offer_of(backend_)](
+                                         const nlohmann::json& value, FieldErrors& errors) {
+        return parse_session_order(value, offer, errors);
+    };
+    auto body = co_await read_order<SessionOrder>(request, EmptyBody::kAllowed, std::move(read));
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
-    session::SessionOptions options = std::move(body.order);
+    SessionOrder order = std::move(body.order);
+    if (order.from) {
+        http::Response branched = co_await go_on(request, std::move(order));
+        co_return branched;
+    }
+    session::SessionOptions options = std::move(order.options);
     options.owner = request.principal.name;
     const auto created = co_await backend_.create(std::move(options));
     if (created.has_error()) {
         co_return http::to_response(refused_field(created.error()));
     }
-    http::Response response = http::make_json(201, to_json(created.value()->info()));
-    response.headers.add("Location", "/v1/sessions/" + created.value()->id());
-    co_return response;
+    co_return answer_created(*created.value());
+}
+
+/// A branch of the session that the order names.
+SessionRoutes::Answer SessionRoutes::go_on(http::Request& request, SessionOrder order) {
+    const Session parent = lookup_.find(request.principal, order.from->session);
+    Session same = parent;
+    StateOrder wanted = *order.from;
+    const BranchStart start = co_await find_state(std::move(same), std::move(wanted));
+    if (start.problem) {
+        co_return http::to_response(*start.problem);
+    }
+    session::BranchOrder branch;
+    branch.session = parent->id();
+    branch.checkpoint = start.checkpoint;
+    branch.label = std::move(order.label);
+    branch.reseed = order.from->reseed;
+    const auto made = co_await backend_.branch(std::move(branch));
+    if (made.has_error()) {
+        co_return http::to_response(explain_refusal(made.error(), *parent, start.checkpoint));
+    }
+    co_return answer_created(*made.value());
 }
 
 SessionRoutes::Answer SessionRoutes::list(http::Request& request) {

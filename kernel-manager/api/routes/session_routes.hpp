@@ -3,6 +3,7 @@
 // Sessions in the session API: made, listed, shown, changed, removed, interrupted, restarted.
 #pragma once
 
+#include "kernel-manager/api/bodies/request_body.hpp"
 #include "kernel-manager/api/history.hpp"
 #include "kernel-manager/api/routes/session_lookup.hpp"
 #include "kernel-manager/http/router.hpp"
@@ -27,6 +28,7 @@ class SessionRoutes {
     using Session = SessionLookup::Session;
 
     Answer create(http::Request& request);
+    Answer go_on(http::Request& request, SessionOrder order);
     Answer list(http::Request& request);
     Answer get(http::Request& request, Session session);
     Answer update(http::Request& request, Session session);

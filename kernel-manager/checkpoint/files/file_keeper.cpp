@@ -112,6 +112,30 @@ boost::asio::awaitable<Restored> FileKeeper::run(std::shared_ptr<FileRestore> wo
     co_return co_await run_elsewhere<Restored>(io_, *thread, slice);
 }
 
+boost::asio::awaitable<MergeAnswer> FileKeeper::merge(
+    Kept ours, std::shared_ptr<const HeldFiles> theirs, Kept base, MergeOrder order) {
+    const auto thread = thread_;
+    FileMerge::Sides sides{
+        versions_, std::move(ours), theirs->versions(), theirs->manifest(), std::move(base)};
+    // The thread's alone: its plan is as large as the workspaces.
+    std::function<std::optional<MergeAnswer>()> slice =
+        [work = std::make_shared<FileMerge>(
+             std::move(sides), std::move(order))]() -> std::optional<MergeAnswer> {
+        return work->advance() ? std::nullopt : std::optional(work->take());
+    };
+    co_return co_await run_elsewhere<MergeAnswer>(io_, *thread, std::move(slice));
+}
+
+/// In one slice: a manifest has a bound (sandbox::kWalkEntriesMax).
+boost::asio::awaitable<FileChanges> FileKeeper::compare(
+    Kept earlier, Kept later, ChangesPage page) {
+    const auto thread = thread_;
+    std::function<std::optional<FileChanges>()> slice =
+        [earlier = std::move(earlier), later = std::move(later), page = std::move(page)]()
+        -> std::optional<FileChanges> { return checkpoint::compare(*earlier, *later, page); };
+    co_return co_await run_elsewhere<FileChanges>(io_, *thread, std::move(slice));
+}
+
 void FileKeeper::drop(Kept kept) {
     if (versions_ && kept) {
         thread_->run([versions = versions_, kept = std::move(kept)] {

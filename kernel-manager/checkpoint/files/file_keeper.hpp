@@ -4,8 +4,10 @@
 // work after another. All calls on the io_context thread; answers, too.
 #pragma once
 
+#include "kernel-manager/checkpoint/files/file_merge.hpp"
 #include "kernel-manager/checkpoint/files/file_restore.hpp"
 #include "kernel-manager/checkpoint/files/file_versions.hpp"
+#include "kernel-manager/checkpoint/files/held_files.hpp"
 #include "kernel-manager/checkpoint/files/manifest.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/work_thread.hpp"
@@ -48,6 +50,15 @@ class FileKeeper {
     /// Into a workspace that has no files, what another session keeps, on the same thread.
     boost::asio::awaitable<Result<Restored>> restore_from(
         Kept target, std::shared_ptr<FileVersions> source);
+    /// What another session holds, since `base`; ours is captured and not dropped. See FileMerge.
+    /// Precondition: something was captured.
+    boost::asio::awaitable<MergeAnswer> merge(
+        Kept ours, std::shared_ptr<const HeldFiles> theirs, Kept base, MergeOrder order);
+    boost::asio::awaitable<FileChanges> compare(Kept earlier, Kept later, ChangesPage page);
+    /// In place of drop().
+    std::shared_ptr<const HeldFiles> hold(Kept kept) const {
+        return std::make_shared<const HeldFiles>(thread_, versions_, std::move(kept));
+    }
     /// Null: nothing was captured yet.
     std::shared_ptr<FileVersions> versions() const { return versions_; }
     void drop(Kept kept);

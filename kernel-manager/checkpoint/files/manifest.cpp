@@ -2,18 +2,14 @@
 #include "kernel-manager/checkpoint/files/manifest.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace cellkeep::checkpoint {
 
 namespace {
 
-bool is_alike(const KeptFile& one, const KeptFile& other) {
-    return one.kind == other.kind && one.mode == other.mode && one.bytes == other.bytes &&
-           one.content == other.content;
-}
-
-FileChange describe_change(const std::string& path, FileChange::What what, const KeptFile& file) {
-    return {path, what, file.kind, what == FileChange::What::kDeleted ? 0 : file.bytes};
+FileChange::Facts facts_of(const KeptFile& file) {
+    return {file.kind, file.mode, file.bytes};
 }
 
 }  // namespace
@@ -34,16 +30,23 @@ std::string_view to_string(Unkept why) {
     return "unreadable";
 }
 
-std::string_view to_string(FileChange::What what) {
-    switch (what) {
-        case FileChange::What::kCreated:
+std::string_view to_string(Change change) {
+    switch (change) {
+        case Change::kCreated:
             return "created";
-        case FileChange::What::kModified:
+        case Change::kModified:
             return "modified";
-        case FileChange::What::kDeleted:
+        case Change::kMode:
+            return "mode";
+        case Change::kDeleted:
             return "deleted";
     }
     return "modified";
+}
+
+bool are_alike(const KeptFile& one, const KeptFile& other) {
+    return one.kind == other.kind && one.mode == other.mode && one.bytes == other.bytes &&
+           one.content == other.content;
 }
 
 bool are_alike(const Manifest& one, const Manifest& other) {
@@ -60,46 +63,67 @@ bool are_alike(const Manifest& one, const Manifest& other) {
         other.files.begin(),
         other.files.end(),
         [](const auto& a, const auto& b) {
-            return a.first == b.first && is_alike(a.second, b.second);
+            return a.first == b.first && are_alike(a.second, b.second);
         });
 }
 
-FileChanges compare(const Manifest& earlier, const Manifest& later) {
+std::optional<Change> find_change(const KeptFile* earlier, const KeptFile* later) {
+    if (earlier == nullptr && later == nullptr) {
+        return std::nullopt;
+    }
+    if (earlier == nullptr) {
+        return Change::kCreated;
+    }
+    if (later == nullptr) {
+        return Change::kDeleted;
+    }
+    if (are_alike(*earlier, *later)) {
+        return std::nullopt;
+    }
+    KeptFile same_mode = *later;
+    same_mode.mode = earlier->mode;
+    return are_alike(*earlier, same_mode) ? Change::kMode : Change::kModified;
+}
+
+FileChange describe_change(
+    const std::string& path, const KeptFile* earlier, const KeptFile* later) {
+    FileChange change{
+        path, find_change(earlier, later).value_or(Change::kModified), std::nullopt, std::nullopt};
+    if (earlier != nullptr) {
+        change.before = facts_of(*earlier);
+    }
+    if (later != nullptr) {
+        change.after = facts_of(*later);
+    }
+    return change;
+}
+
+FileChanges compare(const Manifest& earlier, const Manifest& later, const ChangesPage& page) {
     FileChanges changes;
     changes.complete =
         earlier.complete && later.complete && earlier.unkept.empty() && later.unkept.empty();
-    const auto add = [&](FileChange change) {
-        if (changes.list.size() >= kFileChangesMax) {
-            changes.complete = false;
-            return;
-        }
-        changes.list.push_back(std::move(change));
-    };
-    auto before = earlier.files.begin();
-    auto after = later.files.begin();
+    auto before = earlier.files.upper_bound(page.after);
+    auto after = later.files.upper_bound(page.after);
     while (before != earlier.files.end() || after != later.files.end()) {
         const bool gone = after == later.files.end() ||
                           (before != earlier.files.end() && before->first < after->first);
         const bool made = before == earlier.files.end() ||
                           (after != later.files.end() && after->first < before->first);
-        if (gone) {
-            // One that is there and could not be kept has not gone.
-            if (!later.unkept.contains(before->first)) {
-                add(describe_change(before->first, FileChange::What::kDeleted, before->second));
+        const std::string& path = gone ? before->first : after->first;
+        const KeptFile* const was = made ? nullptr : &before->second;
+        const KeptFile* const is = gone ? nullptr : &after->second;
+        // One that is there and could not be kept has neither come nor gone.
+        const bool unknown =
+            (gone && later.unkept.contains(path)) || (made && earlier.unkept.contains(path));
+        if (!unknown && find_change(was, is)) {
+            if (changes.list.size() >= page.limit) {
+                changes.more = true;
+                break;
             }
-            ++before;
-        } else if (made) {
-            if (!earlier.unkept.contains(after->first)) {
-                add(describe_change(after->first, FileChange::What::kCreated, after->second));
-            }
-            ++after;
-        } else {
-            if (!is_alike(before->second, after->second)) {
-                add(describe_change(after->first, FileChange::What::kModified, after->second));
-            }
-            ++before;
-            ++after;
+            changes.list.push_back(describe_change(path, was, is));
         }
+        before = made ? before : std::next(before);
+        after = gone ? after : std::next(after);
     }
     return changes;
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,7 @@ namespace cellkeep::checkpoint {
 
 /// A file that is longer is not kept.
 inline constexpr std::uint64_t kKeptFileBytesMax = 512ULL << 20U;
-/// Changes that one comparison names.
+/// Changes that one page of a comparison names.
 inline constexpr std::size_t kFileChangesMax = 1000;
 
 struct KeptFile {
@@ -51,24 +52,46 @@ struct Manifest {
 };
 
 /// Whether all that can be told of both is the same. Times do not count.
+bool are_alike(const KeptFile& one, const KeptFile& other);
 bool are_alike(const Manifest& one, const Manifest& other);
 
-struct FileChange {
-    enum class What { kCreated, kModified, kDeleted };
-    std::string path;
-    What what = What::kCreated;
-    sandbox::EntryKind kind = sandbox::EntryKind::kFile;  // of the later one, if it is there
-    std::uint64_t bytes = 0;                              // of the later one; 0: it is gone
+/// How a file became another one, or came or went.
+enum class Change {
+    kCreated,
+    kModified,
+    kMode,  // only its permissions are others
+    kDeleted
 };
-/// "created", "modified", "deleted": a name of the wire.
-std::string_view to_string(FileChange::What what);
+/// "created", "modified", "mode", "deleted": a name of the wire.
+std::string_view to_string(Change change);
+/// Null: it is not there. nullopt: nothing became of it.
+std::optional<Change> find_change(const KeptFile* earlier, const KeptFile* later);
 
+struct FileChange {
+    struct Facts {
+        sandbox::EntryKind kind = sandbox::EntryKind::kFile;
+        std::uint32_t mode = 0;
+        std::uint64_t bytes = 0;
+    };
+    std::string path;
+    Change what = Change::kCreated;
+    std::optional<Facts> before;  // nullopt: it was not there
+    std::optional<Facts> after;   // nullopt: it is gone
+};
+/// Precondition: one of them is there, and they are not alike.
+FileChange describe_change(const std::string& path, const KeptFile* earlier, const KeptFile* later);
+
+/// One page of a comparison.
+struct ChangesPage {
+    std::string after;  // the last path of the page before; empty: from the start
+    std::size_t limit = kFileChangesMax;
+};
 struct FileChanges {
     std::vector<FileChange> list;  // by path
-    /// False: more than kFileChangesMax differ, or one of the manifests is not complete or lacks
-    /// files.
+    bool more = false;             // behind the last of the list
+    /// False: one of the manifests is not complete or lacks files.
     bool complete = true;
 };
-FileChanges compare(const Manifest& earlier, const Manifest& later);
+FileChanges compare(const Manifest& earlier, const Manifest& later, const ChangesPage& page = {});
 
 }  // namespace cellkeep::checkpoint

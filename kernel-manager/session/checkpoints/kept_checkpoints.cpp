@@ -113,13 +113,40 @@ boost::asio::awaitable<Result<KeptCheckpoints::Files>> KeptCheckpoints::look() {
 }
 
 boost::asio::awaitable<Result<checkpoint::FileChanges>> KeptCheckpoints::compare_with_now(
-    Files earlier) {
-    const auto now = co_await look();
+    Files earlier, checkpoint::ChangesPage page) {
+    auto now = co_await look();
     if (now.has_error()) {
         co_return now.error();
     }
-    keeper_.drop(now.value());
-    co_return checkpoint::compare(*earlier, *now.value());
+    Files later = now.value();
+    auto changes = co_await keeper_.compare(std::move(earlier), std::move(later), std::move(page));
+    keeper_.drop(std::move(now.value()));
+    co_return changes;
+}
+
+boost::asio::awaitable<Result<std::shared_ptr<const checkpoint::HeldFiles>>>
+KeptCheckpoints::hold_now() {
+    auto now = co_await look();
+    if (now.has_error()) {
+        co_return now.error();
+    }
+    if (!keeper_.versions()) {
+        co_return Error(
+            ErrorCode::kUnavailable, "files: this server keeps none, or the session has ended");
+    }
+    co_return keeper_.hold(std::move(now.value()));
+}
+
+boost::asio::awaitable<Result<checkpoint::MergeAnswer>> KeptCheckpoints::merge(
+    std::shared_ptr<const checkpoint::HeldFiles> theirs, Files base, checkpoint::MergeOrder order) {
+    auto now = co_await hold_now();
+    if (now.has_error()) {
+        co_return now.error();
+    }
+    const auto held = now.value();  // what is overwritten can be put back from it
+    Files ours = held->manifest();
+    co_return co_await keeper_.merge(
+        std::move(ours), std::move(theirs), std::move(base), std::move(order));
 }
 
 boost::asio::awaitable<checkpoint::CheckpointList> KeptCheckpoints::list() {

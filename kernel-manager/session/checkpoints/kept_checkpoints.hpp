@@ -9,9 +9,12 @@
 #include "kernel-manager/checkpoint/checkpoint_tree.hpp"
 #include "kernel-manager/checkpoint/files/blob_store.hpp"
 #include "kernel-manager/checkpoint/files/file_keeper.hpp"
+#include "kernel-manager/checkpoint/files/file_merge.hpp"
 #include "kernel-manager/checkpoint/files/file_restore.hpp"
 #include "kernel-manager/checkpoint/files/file_versions.hpp"
+#include "kernel-manager/checkpoint/files/held_files.hpp"
 #include "kernel-manager/checkpoint/files/manifest.hpp"
+#include "kernel-manager/checkpoint/files/merge_plan.hpp"
 #include "kernel-manager/kernel/process/sleeping_copy.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/work_thread.hpp"
@@ -74,7 +77,19 @@ class KeptCheckpoints {
         std::string kept, std::vector<std::string>& evicted);
     /// The same, and nothing goes for it.
     boost::asio::awaitable<Result<Files>> look();
-    boost::asio::awaitable<Result<checkpoint::FileChanges>> compare_with_now(Files earlier);
+    boost::asio::awaitable<checkpoint::FileChanges> compare(
+        Files earlier, Files later, checkpoint::ChangesPage page) {
+        return keeper_.compare(std::move(earlier), std::move(later), std::move(page));
+    }
+    boost::asio::awaitable<Result<checkpoint::FileChanges>> compare_with_now(
+        Files earlier, checkpoint::ChangesPage page);
+    /// The files as they are now, for another session. kUnavailable: this server keeps none.
+    boost::asio::awaitable<Result<std::shared_ptr<const checkpoint::HeldFiles>>> hold_now();
+    /// See checkpoint::FileMerge.
+    boost::asio::awaitable<Result<checkpoint::MergeAnswer>> merge(
+        std::shared_ptr<const checkpoint::HeldFiles> theirs,
+        Files base,
+        checkpoint::MergeOrder order);
     void drop(Files files) { keeper_.drop(std::move(files)); }
     boost::asio::awaitable<Result<checkpoint::Restored>> restore(Files target, Files left) {
         return keeper_.restore(std::move(target), std::move(left));

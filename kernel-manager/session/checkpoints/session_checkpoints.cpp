@@ -339,26 +339,6 @@ boost::asio::awaitable<checkpoint::CheckpointList> SessionCheckpoints::list() {
     co_return co_await kept_.list();
 }
 
-boost::asio::awaitable<Result<checkpoint::FileChanges>> SessionCheckpoints::compare(
-    std::string against, std::optional<std::string> later) {
-    const auto session = keep_session_();
-    const Kept earlier = kept_.files_of(against);
-    if (!earlier) {
-        co_return Error::in_field(
-            ErrorCode::kNotFound, "against", "the session has no checkpoint " + against);
-    }
-    if (later) {
-        const Kept other = kept_.files_of(*later);
-        if (!other) {
-            co_return unknown(*later);
-        }
-        co_return checkpoint::compare(*earlier, *other);
-    }
-    BOOST_OUTCOME_CO_TRY(begin_work());
-    const Work work(*this, Work::Interpreter::kFree);
-    co_return co_await kept_.compare_with_now(earlier);
-}
-
 void SessionCheckpoints::on_worker_exit(const sandbox::WorkerExit& exit) {
     if (const auto id = kept_.find_worker(exit.id)) {
         kept_.forget(*id, Gone::kDied);

@@ -7,7 +7,9 @@
 #pragma once
 
 #include "kernel-manager/checkpoint/checkpoint.hpp"
+#include "kernel-manager/checkpoint/files/held_files.hpp"
 #include "kernel-manager/checkpoint/files/manifest.hpp"
+#include "kernel-manager/checkpoint/files/merge_plan.hpp"
 #include "kernel-manager/kernel/process/copy_request.hpp"
 #include "kernel-manager/kernel/process/kernel_process.hpp"
 #include "kernel-manager/kernel/process/sleeping_copy.hpp"
@@ -90,7 +92,10 @@ class SessionCheckpoints {
     /// With their private memory.
     boost::asio::awaitable<checkpoint::CheckpointList> list();
     boost::asio::awaitable<Result<checkpoint::FileChanges>> compare(
-        std::string against, std::optional<std::string> later);
+        checkpoint::ComparisonOrder order);
+    boost::asio::awaitable<Result<checkpoint::SessionFiles>> look_at_files();
+    boost::asio::awaitable<Result<checkpoint::MergeAnswer>> merge(
+        checkpoint::SessionFiles theirs, checkpoint::MergeOrder order);
     std::optional<checkpoint::Gone> find_gone(const std::string& id) const {
         return kept_.tree().find_gone(id);
     }
@@ -142,6 +147,8 @@ class SessionCheckpoints {
         std::uint64_t begun = 0;
     };
     std::optional<Settled> settled_;
+    Kept begun_;                                         // of a branch: what it was made with
+    std::shared_ptr<checkpoint::MergeBase> merge_base_;  // of a branch
     bool working_ = false;
     bool closed_ = false;
 };

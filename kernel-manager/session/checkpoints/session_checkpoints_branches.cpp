@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What SessionCheckpoints have to do with branches: how a fork of a copy leaves for one, and how a
-// branch gets its files.
+// What SessionCheckpoints have to do with other sessions: how a fork of a copy leaves for a branch,
+// how a branch gets its files, and how files are compared and merged.
 #include "kernel-manager/session/checkpoints/branch_gate.hpp"
 #include "kernel-manager/session/checkpoints/session_checkpoints.hpp"
 #include "kernel-manager/session/checkpoints/session_work.hpp"
@@ -76,6 +76,8 @@ boost::asio::awaitable<Result<pid_t>> SessionCheckpoints::lead_out(
 boost::asio::awaitable<Status> SessionCheckpoints::take_files(
     KeptCheckpoints::Files files, std::shared_ptr<checkpoint::FileVersions> source) {
     const auto session = keep_session_();
+    begun_ = files;
+    merge_base_ = std::make_shared<checkpoint::MergeBase>(checkpoint::MergeBase{files});
     auto restored = co_await kept_.restore_from(std::move(files), std::move(source));
     BOOST_OUTCOME_CO_TRY(const checkpoint::Restored done, std::move(restored));
     if (done.failed > 0) {
@@ -86,6 +88,57 @@ boost::asio::awaitable<Status> SessionCheckpoints::take_files(
                 (done.failures.empty() ? "" : done.failures.front().why));
     }
     co_return ok();
+}
+
+boost::asio::awaitable<Result<checkpoint::FileChanges>> SessionCheckpoints::compare(
+    checkpoint::ComparisonOrder order) {
+    const auto session = keep_session_();
+    Kept earlier = kept_.files_of(order.against);
+    if (order.other) {
+        earlier = order.other->manifest();
+    } else if (order.begun) {
+        earlier = begun_;
+    }
+    if (!earlier) {
+        co_return Error::in_field(
+            ErrorCode::kNotFound, "against", "the session has no checkpoint " + order.against);
+    }
+    if (order.later) {
+        Kept later = kept_.files_of(*order.later);
+        if (!later) {
+            co_return unknown(*order.later);
+        }
+        co_return co_await kept_.compare(
+            std::move(earlier), std::move(later), std::move(order.page));
+    }
+    BOOST_OUTCOME_CO_TRY(begin_work());
+    const Work work(*this, Work::Interpreter::kFree);
+    co_return co_await kept_.compare_with_now(std::move(earlier), std::move(order.page));
+}
+
+boost::asio::awaitable<Result<checkpoint::SessionFiles>> SessionCheckpoints::look_at_files() {
+    const auto session = keep_session_();
+    BOOST_OUTCOME_CO_TRY(begin_work());
+    const Work work(*this, Work::Interpreter::kFree);
+    auto held = co_await kept_.hold_now();
+    BOOST_OUTCOME_CO_TRY(auto files, std::move(held));
+    co_return checkpoint::SessionFiles{std::move(files), merge_base_};
+}
+
+/// No cell begins meanwhile. What runs already may change files, which the merge notices.
+boost::asio::awaitable<Result<checkpoint::MergeAnswer>> SessionCheckpoints::merge(
+    checkpoint::SessionFiles theirs, checkpoint::MergeOrder order) {
+    const auto session = keep_session_();
+    BOOST_OUTCOME_CO_TRY(begin_work());
+    const Work work(*this);
+    Kept base = theirs.base->files;
+    auto held = theirs.held;
+    auto merged = co_await kept_.merge(std::move(held), std::move(base), std::move(order));
+    BOOST_OUTCOME_CO_TRY(auto answer, std::move(merged));
+    if (answer.base) {
+        theirs.base->files = answer.base;
+    }
+    co_return answer;
 }
 
 }  // namespace cellkeep::session

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
+import requests
 
 from branches import BRANCHES_AT_ONCE_MAX, DEPTH_MAX, ask_branches, branch, create, items
 from checkpoints import PATIENCE_SECONDS, checkpoint, differences, listed, roll_back, run
@@ -65,6 +66,31 @@ def test_a_branch_goes_on_from_now_with_memory_and_files_of_its_own(session: Ses
     finally:
         assert other.delete() == 204
     assert session.value("frame['a']") == "'parent'"
+
+
+def test_a_new_session_starts_from_a_prepared_one(session: Session) -> None:
+    def start(**fields: object) -> requests.Response:
+        state = {"session": session.info["id"], "checkpoint": made["id"], **fields.pop("more", {})}
+        return session.server.post("/v1/sessions", {"from": state, **fields})
+
+    run(session, PREPARE)
+    made = checkpoint(session)
+    run(session, "frame = 'later'")
+    answer = start(label="base")
+    assert answer.status_code == 201, answer.text
+    other = session.server.adopt(answer.json())
+    try:
+        assert answer.headers["Location"] == other.path
+        assert other.info["branch_of"]["label"] == "base"
+        assert run(other, LOOK)["stdout"].startswith("{'a': [1, 2, 3]} /workspace/inner one ")
+    finally:
+        other.delete()
+    for wrong in (
+        {"limits": {}}, {"language": "python"}, {"label": ""}, {"more": {"session": 5}}, {"more": {"count": 2}}
+    ):
+        assert start(**wrong).status_code == 422, wrong
+    assert start(more={"checkpoint": "ckp_0f1e2d3c4b5a69788796a5b4"}).status_code == 404
+    assert start(more={"session": "ses_0f1e2d3c4b5a69788796a5b4"}).status_code == 404
 
 
 def test_many_branches_of_one_checkpoint(session: Session) -> None:

@@ -5,7 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::api::test {
@@ -79,6 +81,83 @@ TEST_CASE("a session that cannot be copied or has no such checkpoint has no bran
     CHECK(unknown.json["type"] == "/problems/unknown-checkpoint");
     CHECK(api.ask("POST", kBranches, R"({"count":0})").status == 422);
     CHECK(api.ask("POST", "/v1/sessions/ses_9/branches", "{}").status == 404);
+}
+
+/// A session of alice's with a checkpoint.
+std::shared_ptr<FakeSession> prepared(Api& api) {
+    session::SessionOptions options;
+    options.owner = "alice";
+    const auto session = api.backend.add(options);
+    session->edit().branches = true;
+    checkpoint::Checkpoint made;
+    made.id = "ckp_1";
+    session->kept.checkpoints.push_back(made);
+    return session;
+}
+
+TEST_CASE("a new session goes on from a state of another one", "[agent]") {
+    Api api;
+    const auto parent = prepared(api);
+    api.principal = {"alice", http::Role::kAgent};
+    const auto ask = [&](const json& body) { return api.ask("POST", "/v1/sessions", body.dump()); };
+    const json from = {{"session", "ses_1"}, {"checkpoint", "ckp_1"}, {"reseed", false}};
+    const auto made = ask({{"from", from}, {"label", "try"}});
+    REQUIRE(made.status == 201);
+    CHECK(made.headers.get("Location") == "/v1/sessions/ses_2");
+    CHECK(made.json["branch_of"]["label"] == "try");
+    CHECK(made.json["owner"] == "alice");
+    REQUIRE(api.backend.branched.size() == 1);
+    CHECK(api.backend.branched[0].checkpoint == "ckp_1");
+    CHECK_FALSE(api.backend.branched[0].reseed);
+    // It has all else from there.
+    for (const auto& [body, pointer] : std::vector<std::pair<json, std::string>>{
+             {{{"from", "ses_1"}}, "/from"},
+             {{{"from", json::object()}}, "/from/session"},
+             {{{"from", {{"session", 1}}}}, "/from/session"},
+             {{{"from", {{"session", "ses_1"}, {"checkpoint", 1}}}}, "/from/checkpoint"},
+             {{{"from", {{"session", "ses_1"}, {"on_threads", "keep"}}}}, "/from/on_threads"},
+             {{{"from", {{"session", "ses_1"}, {"count", 2}}}}, "/from/count"},
+             {{{"from", from}, {"label", ""}}, "/label"},
+             {{{"from", from}, {"limits", json::object()}}, "/limits"},
+             {{{"from", from}, {"language", "sql"}}, "/language"},
+             {{{"label", "try"}}, "/label"}}) {
+        INFO(body.dump());
+        const auto refused = ask(body);
+        CHECK(refused.status == 422);
+        CHECK(refused.json["errors"][0]["pointer"] == pointer);
+    }
+    CHECK(ask({{"from", {{"session", "ses_1"}, {"checkpoint", "ckp_2"}}}}).status == 404);
+    CHECK(ask({{"from", {{"session", "ses_9"}}}}).json["type"] == "/problems/unknown-session");
+    CHECK(ask({{"from", {{"session", "ses_1"}}}}).json["type"] == "/problems/not-forkable");
+    api.backend.failure = Error(ErrorCode::kLimitExceeded, "too many sessions");
+    CHECK(ask({{"from", from}}).status == 429);
+    api.backend.failure.reset();
+    parent->edit().branches = false;
+    CHECK(ask({{"from", from}}).status == 409);
+    parent->edit().branches = true;
+    api.principal = {"bob", http::Role::kAgent};
+    CHECK(ask({{"from", from}}).json["type"] == "/problems/unknown-session");
+    CHECK(api.backend.branched.size() == 2);
+}
+
+TEST_CASE("a batch goes on from a state of a session", "[agent][batch]") {
+    Api api;
+    const auto parent = prepared(api);
+    api.principal = {"alice", http::Role::kAgent};
+    const json body = {
+        {"from", {{"session", "ses_1"}, {"checkpoint", "ckp_1"}}},
+        {"items", {{{"code", "1"}, {"label", "a"}}, {{"code", "2"}}}},
+        {"keep", "all"}};
+    const auto answer = api.ask("POST", "/v1/batch", body.dump());
+    REQUIRE(answer.status == 200);
+    REQUIRE(api.backend.branched.size() == 2);
+    CHECK(api.backend.branched[0].label == "a");
+    CHECK(api.backend.branched[1].checkpoint == "ckp_1");
+    const json summary =
+        json::parse(answer.text.substr(answer.text.find("{\"summary\"")))["summary"];
+    CHECK(summary["kept"] == json::array({"ses_2", "ses_3"}));
+    CHECK(summary["from"] == json{{"session", "ses_1"}, {"checkpoint", "ckp_1"}});
+    CHECK(parent->requests.empty());
 }
 
 }  // namespace

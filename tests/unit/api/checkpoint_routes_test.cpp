@@ -134,25 +134,6 @@ TEST_CASE("an answer lists only what is lost", "[agent]") {
     CHECK(to_json(back)["files"]["failed"] == json::array({{{"path", "a"}, {"reason", "why"}}}));
 }
 
-TEST_CASE("a comparison needs a checkpoint that is there", "[agent]") {
-    Api api;
-    REQUIRE(api.ask("POST", "/v1/sessions", "{}").status == 201);
-    const std::string diff = "/v1/sessions/ses_1/diff";
-    for (const char* query : {"", "?against=", "?checkpoint=ckp_1", "?against=ckp_1&checkpoint="}) {
-        INFO(query);
-        CHECK(api.ask("GET", diff + query).status == 400);
-    }
-    const auto unknown = api.ask("GET", diff + "?against=ckp_1");
-    CHECK(unknown.status == 404);
-    CHECK(unknown.json["type"] == "/problems/unknown-checkpoint");
-    checkpoint::FileChanges changes;
-    changes.list.push_back(
-        {"a", checkpoint::FileChange::What::kModified, sandbox::EntryKind::kFile, 5});
-    CHECK(
-        to_json(changes)["files"] ==
-        json::array({{{"path", "a"}, {"change", "modified"}, {"bytes", 5}}}));
-}
-
 TEST_CASE("a new session says when it makes checkpoints by itself", "[agent]") {
     Api api;
     const auto made = api.ask("POST", "/v1/sessions", R"({"checkpoints":{"auto":"costly"}})");

@@ -52,6 +52,12 @@ ExecutionResult FakeSession::answer_of(const Execution& execution) const {
     result.execution_count = 1;
     result.stdout_text = "out";
     result.exit_code = 0;
+    result.status = outcome;
+    result.metrics.wall = wall;
+    if (outcome != ExecutionStatus::kOk) {
+        result.error.emplace();
+        result.error->kind = "runtime";
+    }
     result.outputs.emplace_back(StreamOutput{"stdout", "out"});
     result.reasoning = execution.order().reasoning;
     result.metadata = execution.order().metadata;
@@ -121,6 +127,34 @@ Status FakeSession::update(const SessionUpdate& wanted) {
     return ok();
 }
 
+asio::awaitable<Result<checkpoint::FileChanges>> FakeSession::compare_files(
+    checkpoint::ComparisonOrder order) {
+    compared.push_back(order);
+    if (failure) {
+        co_return *failure;
+    }
+    if (changes) {
+        co_return *changes;
+    }
+    co_return co_await Session::compare_files(std::move(order));
+}
+
+asio::awaitable<Result<checkpoint::SessionFiles>> FakeSession::look_at_files() {
+    if (files) {
+        co_return *files;
+    }
+    co_return co_await Session::look_at_files();
+}
+
+asio::awaitable<Result<checkpoint::MergeAnswer>> FakeSession::merge_files(
+    checkpoint::SessionFiles /*theirs*/, checkpoint::MergeOrder order) {
+    merges.push_back(std::move(order));
+    if (failure) {
+        co_return *failure;
+    }
+    co_return merged;
+}
+
 Result<sandbox::Workspace::OpenedFile> FakeSession::open_input(const std::string& path) const {
     const auto found = mounted.find(path);
     if (found == mounted.end()) {
@@ -177,6 +211,9 @@ std::shared_ptr<FakeSession> FakeSessionService::add(SessionOptions options) {
     auto session = std::make_shared<FakeSession>(std::move(info), directory_fd_, io);
     session->failure = session_failure;
     sessions.push_back(session);
+    if (on_made) {
+        on_made(session);
+    }
     return session;
 }
 
@@ -191,6 +228,19 @@ asio::awaitable<Result<std::shared_ptr<Session>>> FakeSessionService::create(
         co_return *failure;
     }
     co_return std::shared_ptr<Session>(add(std::move(options)));
+}
+
+asio::awaitable<Result<std::shared_ptr<Session>>> FakeSessionService::branch(BranchOrder order) {
+    branched.push_back(order);
+    if (failure) {
+        co_return *failure;
+    }
+    SessionOptions options;
+    options.owner = find(order.session)->info().owner;
+    const auto made = add(std::move(options));
+    made->edit().branch =
+        BranchInfo{std::move(order.session), std::move(order.checkpoint), std::move(order.label)};
+    co_return std::shared_ptr<Session>(made);
 }
 
 std::shared_ptr<Session> FakeSessionService::find(const std::string& id) const {
@@ -223,7 +273,15 @@ Status FakeSessionService::remove(const std::string& id) {
     if (found == sessions.end()) {
         return Error(ErrorCode::kNotFound, "no session " + id);
     }
+    const auto gone = *found;
     sessions.erase(found);
+    for (const auto& execution : gone->executions) {
+        if (ends_what_runs && execution->phase() != ExecutionPhase::kFinished) {
+            ExecutionResult result = gone->answer_of(*execution);
+            result.status = ExecutionStatus::kInterrupted;
+            execution->finish(std::move(result));
+        }
+    }
     return ok();
 }
 

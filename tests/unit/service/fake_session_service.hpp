@@ -10,6 +10,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,6 +39,14 @@ class FakeSession : public Session {
     Status interrupt_language(const std::string& language) override;
     boost::asio::awaitable<Status> restart_language(const std::string& language) override;
     Status update(const SessionUpdate& wanted) override;
+    boost::asio::awaitable<checkpoint::CheckpointList> list_checkpoints() override {
+        co_return kept;
+    }
+    boost::asio::awaitable<Result<checkpoint::FileChanges>> compare_files(
+        checkpoint::ComparisonOrder order) override;
+    boost::asio::awaitable<Result<checkpoint::SessionFiles>> look_at_files() override;
+    boost::asio::awaitable<Result<checkpoint::MergeAnswer>> merge_files(
+        checkpoint::SessionFiles theirs, checkpoint::MergeOrder order) override;
     process::CommandTable* commands() override { return &fake_commands.table; }
     Result<sandbox::Workspace> workspace() override;
     const Inputs& inputs() const override { return mounted; }
@@ -57,9 +66,17 @@ class FakeSession : public Session {
     std::vector<std::shared_ptr<Execution>> executions;
     OperatorAccess operator_access;  // of the executions that begin
     bool finishes = true;            // an execution ends as soon as it begins
+    ExecutionStatus outcome = ExecutionStatus::kOk;
+    std::chrono::microseconds wall{0};  // what an execution takes, as its answer has it
     bool repeats = false;  // what begins is the last one again, as with a key that came before
     std::vector<SessionUpdate> updates;
-    std::optional<Error> failure;    // what every operation answers
+    std::optional<Error> failure;                    // what every operation answers
+    checkpoint::CheckpointList kept;                 // what list_checkpoints() answers
+    std::optional<checkpoint::FileChanges> changes;  // nullopt: it has no such checkpoint
+    std::vector<checkpoint::ComparisonOrder> compared;
+    std::optional<checkpoint::SessionFiles> files;  // nullopt: it keeps none
+    checkpoint::MergeAnswer merged;                 // what merge_files() answers
+    std::vector<checkpoint::MergeOrder> merges;
     Inputs mounted;                  // path in the workspace: absolute path of the file
     std::vector<std::string> named;  // languages that were interrupted or restarted by name
     int interrupts = 0;
@@ -84,6 +101,7 @@ class FakeSessionService : public SessionService {
 
     boost::asio::awaitable<Result<std::shared_ptr<Session>>> create(
         SessionOptions options) override;
+    boost::asio::awaitable<Result<std::shared_ptr<Session>>> branch(BranchOrder order) override;
     std::shared_ptr<Session> find(const std::string& id) const override;
     std::vector<std::shared_ptr<Session>> list() const override;
     Status remove(const std::string& id) override;
@@ -104,9 +122,12 @@ class FakeSessionService : public SessionService {
     boost::asio::io_context io;  // of what its executions wait for
     std::vector<std::shared_ptr<FakeSession>> sessions;
     std::vector<SessionOptions> asked;       // of create()
-    std::optional<Error> failure;            // what create() answers
+    std::vector<BranchOrder> branched;       // of branch()
+    std::optional<Error> failure;            // what create() and branch() answer
     std::shared_ptr<Completion<bool>> gate;  // what create() waits for; null: nothing
     std::optional<Error> session_failure;    // what sessions made from now on answer
+    std::function<void(const std::shared_ptr<FakeSession>&)> on_made;  // sets one up
+    bool ends_what_runs = false;  // remove() interrupts the session's executions
     int removed = 0;
 
  private:

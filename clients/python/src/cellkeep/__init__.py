@@ -11,6 +11,7 @@
 from ._aio_events import AsyncEvents
 from .aio import AsyncClient, AsyncExecution, AsyncSession
 from .approvals import Approval
+from .batches import AsyncBatch, Batch, BatchInfo, BatchItem
 from .checkpoints import CheckpointInfo, FileChange, Rollback
 from .client import Client, Events, Execution, Session
 from .discovery import Target, find_target
@@ -33,6 +34,7 @@ from .errors import (
     Unauthorized,
 )
 from .images import Image
+from .merges import Merge, MergeConflict, conflicts_of
 from .models import (
     Artifact,
     ErrorInfo,
@@ -52,12 +54,16 @@ __version__ = "0.1.0"
 __all__ = [
     "Approval",
     "Artifact",
+    "AsyncBatch",
     "AsyncClient",
     "AsyncEvents",
     "AsyncExecution",
     "AsyncProcess",
     "AsyncSession",
     "BadRequest",
+    "Batch",
+    "BatchInfo",
+    "BatchItem",
     "CellkeepError",
     "CheckpointInfo",
     "Client",
@@ -78,6 +84,8 @@ __all__ = [
     "Invalid",
     "LimitReached",
     "Limits",
+    "Merge",
+    "MergeConflict",
     "Metrics",
     "NotFound",
     "Output",
@@ -95,6 +103,7 @@ __all__ = [
     "Truncation",
     "Unauthorized",
     "WhenFull",
+    "conflicts_of",
     "find_target",
     "output_bytes",
 ]

@@ -11,11 +11,11 @@ import httpx
 
 from ._calls import Call, Retry, check, read_json, retry_delay
 from ._http import CONNECT_SECONDS, RETRY_SECONDS_MAX, retriable
-from ._stream import SILENCE_SECONDS_MAX, EventStream
+from ._stream import SILENCE_SECONDS_MAX, Followed
 from ._transfer import Download, Source
 from .discovery import Target
 from .errors import ConnectionFailed, ProblemError
-from .models import Event, FileEntry
+from .models import FileEntry
 from .progress import ProgressCallback
 
 T = TypeVar("T")
@@ -77,8 +77,8 @@ class AsyncHttp:
 
         return await self._attempts(attempt, call.retry)
 
-    async def events(self, stream: EventStream) -> AsyncIterator[Event]:
-        """Every event up to ``finished``, over as many connections as it takes."""
+    async def events(self, stream: Followed[T]) -> AsyncIterator[T]:
+        """All that it brings up to its end, over as many connections as it takes."""
         failures = 0
         while not stream.finished:
             asked = None
@@ -102,7 +102,7 @@ class AsyncHttp:
                     raise ConnectionFailed(f"{type(error).__name__}: {error}") from error
                 await asyncio.sleep(retry_delay(failures - 1, asked, RETRY_SECONDS_MAX))
 
-    async def _connection(self, stream: EventStream) -> AsyncIterator[Event]:
+    async def _connection(self, stream: Followed[T]) -> AsyncIterator[T]:
         method, path, headers, body = stream.request()
         timeout = httpx.Timeout(self._timeout, connect=CONNECT_SECONDS, read=SILENCE_SECONDS_MAX)
         async with self._client.stream(

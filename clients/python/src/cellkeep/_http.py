@@ -11,11 +11,11 @@ from typing import TypeVar
 import httpx
 
 from ._calls import Call, Retry, check, is_not_begun, read_json, retry_delay
-from ._stream import SILENCE_SECONDS_MAX, EventStream
+from ._stream import SILENCE_SECONDS_MAX, Followed
 from ._transfer import Download, Source
 from .discovery import Target
 from .errors import ConnectionFailed, ProblemError
-from .models import Event, FileEntry
+from .models import FileEntry
 from .progress import ProgressCallback
 
 T = TypeVar("T")
@@ -88,8 +88,8 @@ class Http:
 
         return self._attempts(attempt, call.retry)
 
-    def events(self, stream: EventStream) -> Iterator[Event]:
-        """Every event up to ``finished``, over as many connections as it takes."""
+    def events(self, stream: Followed[T]) -> Iterator[T]:
+        """All that it brings up to its end, over as many connections as it takes."""
         failures = 0
         while not stream.finished:
             asked = None
@@ -113,7 +113,7 @@ class Http:
                     raise ConnectionFailed(f"{type(error).__name__}: {error}") from error
                 time.sleep(retry_delay(failures - 1, asked, RETRY_SECONDS_MAX))
 
-    def _connection(self, stream: EventStream) -> Iterator[Event]:
+    def _connection(self, stream: Followed[T]) -> Iterator[T]:
         method, path, headers, body = stream.request()
         timeout = httpx.Timeout(self._timeout, connect=CONNECT_SECONDS, read=SILENCE_SECONDS_MAX)
         with self._client.stream(

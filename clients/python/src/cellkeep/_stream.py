@@ -1,20 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of one event stream: decoding, and where to go on after the connection broke. No input
+"""The state of one stream of events or lines: decoding, and where to go on after the connection broke. No input
 or output happens here."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 import httpx
 
 from ._calls import Run
 from .errors import ProtocolError
-from .models import Event
+from .models import Event, Json
 
 #: The server sends a heartbeat after five silent seconds; this much silence is a dead connection.
 SILENCE_SECONDS_MAX = 30.0
+
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Followed(Protocol[T_co]):
+    """What is followed to its end, and where to go on after a connection broke."""
+
+    finished: bool
+
+    def request(self) -> tuple[str, str, dict[str, str], dict[str, object] | None]: ...
+
+    def opened(self, response: httpx.Response) -> None: ...
+
+    def feed(self, chunk: bytes) -> Sequence[T_co]: ...
 
 
 class SseDecoder:
@@ -103,4 +120,41 @@ class EventStream:
                 self.last = event.sequence
             self.finished = self.finished or event.type == self.ends
             fresh.append(event)
+        return fresh
+
+
+@dataclass
+class LineStream:
+    """Follows the lines of one batch over as many connections as it takes. No input or output."""
+
+    path: str
+    seen: int = 0
+    finished: bool = False
+    _rest: bytes = b""
+
+    def request(self) -> tuple[str, str, dict[str, str], dict[str, object] | None]:
+        """Method, path, headers and body of the next connection."""
+        self._rest = b""
+        headers = {"Accept": "application/x-ndjson"}
+        return "GET", f"{self.path}/lines?after={self.seen}", headers, None
+
+    def opened(self, response: httpx.Response) -> None:
+        """The answer's head has arrived."""
+
+    def feed(self, chunk: bytes) -> list[Json]:
+        """Lines in order, none twice; the last has the summary."""
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        fresh = []
+        for text in lines:
+            try:
+                line = json.loads(text)
+            except ValueError as error:
+                raise ProtocolError(f"not a line of a batch: {error}") from error
+            if not isinstance(line, dict):
+                raise ProtocolError("a line of a batch is not a JSON object")
+            if "heartbeat" in line:
+                continue
+            self.seen += 1
+            self.finished = "summary" in line
+            fresh.append(line)
         return fresh

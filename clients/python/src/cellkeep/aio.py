@@ -17,6 +17,7 @@ from ._calls import Files, Network, Run
 from ._stream import EventStream
 from ._transfer import Download, Source, Upload
 from .approvals import AsyncApprovals
+from .batches import AsyncClientBatches
 from .branches import AsyncSessionBranches
 from .checkpoints import AsyncSessionCheckpoints
 from .discovery import find_target
@@ -294,7 +295,7 @@ class AsyncSession(AsyncSessionBranches, AsyncSessionCheckpoints, AsyncSessionPr
         await self._http.send(_calls.remove_file(self._path, path, recursive))
 
 
-class AsyncClient:
+class AsyncClient(AsyncClientBatches):
     """A server: its sessions, and runs that need none. One client serves one event loop.
 
     >>> async def main() -> str:

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import httpx
 
 from ._calls import Call, Retry, read_json
+from .batches import AsyncBatch, Batch, BatchItem, Candidate, begin_batch
 from .checkpoints import CheckpointInfo
 from .errors import ProblemError, problem_error
+from .merges import Merge, merge_branch
 from .models import Json, Result, SessionInfo
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from ._http import Http
     from .aio import AsyncClient, AsyncSession
     from .client import Client, Session
-
-#: Code, or the arguments of ``run``: ``{"code": …, "timeout": …}``.
-Candidate: TypeAlias = str | Mapping[str, Any]
 
 
 def make_branches(
@@ -53,11 +51,25 @@ def _item(raw: Json) -> SessionInfo | ProblemError:
     return problem_error(int(raw["error"]["status"]), raw["error"])
 
 
-def _options(candidate: Candidate) -> tuple[str, dict[str, Any]]:
-    if isinstance(candidate, str):
-        return candidate, {}
-    options = dict(candidate)
-    return options.pop("code"), options
+def _from(
+    session: str, start: CheckpointInfo | str | None, reseed: bool, on_threads: str | None
+) -> Json:
+    state: Json = {"session": session, "reseed": reseed}
+    if start is not None:
+        state["checkpoint"] = start if isinstance(start, str) else start.id
+    if on_threads is not None:
+        state["on_threads"] = on_threads
+    return {"from": state}
+
+
+def _answer(item: BatchItem) -> Result | ProblemError:
+    if item.result is not None:
+        return item.result
+    return item.error or ProblemError(409, {"title": "The item did not run", "detail": item.status})
+
+
+def _in_order(items: list[BatchItem]) -> list[Result | ProblemError]:
+    return [_answer(one) for one in sorted(items, key=lambda one: one.index)]
 
 
 class SessionBranches:
@@ -66,6 +78,11 @@ class SessionBranches:
     client: Client
     _http: Http
     _path: str
+
+    if TYPE_CHECKING:
+
+        @property
+        def id(self) -> str: ...
 
     def branches(
         self,
@@ -104,32 +121,61 @@ class SessionBranches:
             raise made
         return made
 
+    def merge(
+        self, branch: Session | str, paths: Sequence[str] | None = None, *, force: bool = False
+    ) -> Merge:
+        """Takes what a branch has changed in its files since it was made, or last merged.
+
+        Where this session has changed the same, that is a ``Conflict`` whose ``document`` lists the
+        ``conflicts``, and nothing is done; with ``force`` the branch wins. ``paths``: only these
+        files and what is in these directories. All or nothing.
+        """
+        ident = branch if isinstance(branch, str) else branch.id
+        return self._http.send(merge_branch(self._path, ident, paths, force))
+
+    def batch(
+        self,
+        candidates: Iterable[Candidate],
+        start: CheckpointInfo | str | None = None,
+        *,
+        code: str | None = None,
+        reseed: bool = True,
+        on_threads: str | None = None,
+        concurrency: int | None = None,
+        stop_on: str | None = None,
+        keep: str | None = None,
+        budget: float | None = None,
+    ) -> Batch:
+        """Runs each candidate in a branch of its own, some at a time, and gives each as it ends.
+
+        ``code`` is of candidates without. ``stop_on``: ``"first_success"`` or ``"first_error"``.
+        ``keep``: ``"winner"`` or ``"all"``, whose branches stay. ``budget``: seconds that all runs
+        together may take.
+        """
+        more = _from(self.id, start, reseed, on_threads)
+        call = begin_batch(candidates, more, code, concurrency, stop_on, keep, budget)
+        return Batch(self._http, self._http.send(call))
+
     def try_all(
         self,
         candidates: Iterable[Candidate],
         start: CheckpointInfo | str | None = None,
         *,
         on_threads: str | None = None,
+        concurrency: int | None = None,
     ) -> list[Result | ProblemError]:
-        """Runs each candidate in a branch of its own, side by side, and ends the branches.
+        """Runs each candidate in a branch of its own, some at a time, and ends the branches.
 
         The answers come in the order of the candidates. One for which there was no branch has the
-        reason in its place.
+        reason in its place. :meth:`batch` gives them as they come, and can stop early.
         """
-        wanted = [_options(one) for one in candidates]
+        wanted = list(candidates)
         if not wanted:
             return []
-        made = self.branches(len(wanted), start, on_threads=on_threads)
-        try:
-            begun = [
-                one if isinstance(one, ProblemError) else one.submit(code, **options)
-                for one, (code, options) in zip(made, wanted, strict=True)
-            ]
-            return [one if isinstance(one, ProblemError) else one.result() for one in begun]
-        finally:
-            for one in made:
-                if not isinstance(one, ProblemError):
-                    one.close()
+        with self.batch(
+            wanted, start, on_threads=on_threads, concurrency=concurrency
+        ) as batch:
+            return _in_order(list(batch))
 
 
 class AsyncSessionBranches:
@@ -142,6 +188,9 @@ class AsyncSessionBranches:
 
         @property
         def _path(self) -> str: ...
+
+        @property
+        def id(self) -> str: ...
 
     async def branches(
         self,
@@ -184,32 +233,58 @@ class AsyncSessionBranches:
             raise made
         return made
 
+    async def merge(
+        self, branch: AsyncSession | str, paths: Sequence[str] | None = None, *, force: bool = False
+    ) -> Merge:
+        """Takes what a branch has changed in its files since it was made, or last merged.
+
+        Where this session has changed the same, that is a ``Conflict`` whose ``document`` lists the
+        ``conflicts``, and nothing is done; with ``force`` the branch wins. ``paths``: only these
+        files and what is in these directories. All or nothing.
+        """
+        ident = branch if isinstance(branch, str) else branch.id
+        return await self._http.send(merge_branch(self._path, ident, paths, force))
+
+    async def batch(
+        self,
+        candidates: Iterable[Candidate],
+        start: CheckpointInfo | str | None = None,
+        *,
+        code: str | None = None,
+        reseed: bool = True,
+        on_threads: str | None = None,
+        concurrency: int | None = None,
+        stop_on: str | None = None,
+        keep: str | None = None,
+        budget: float | None = None,
+    ) -> AsyncBatch:
+        """Runs each candidate in a branch of its own, some at a time, and gives each as it ends.
+
+        ``code`` is of candidates without. ``stop_on``: ``"first_success"`` or ``"first_error"``.
+        ``keep``: ``"winner"`` or ``"all"``, whose branches stay. ``budget``: seconds that all runs
+        together may take.
+        """
+        more = _from(self.id, start, reseed, on_threads)
+        call = begin_batch(candidates, more, code, concurrency, stop_on, keep, budget)
+        return AsyncBatch(self._http, await self._http.send(call))
+
     async def try_all(
         self,
         candidates: Iterable[Candidate],
         start: CheckpointInfo | str | None = None,
         *,
         on_threads: str | None = None,
+        concurrency: int | None = None,
     ) -> list[Result | ProblemError]:
-        """Runs each candidate in a branch of its own, side by side, and ends the branches.
+        """Runs each candidate in a branch of its own, some at a time, and ends the branches.
 
         The answers come in the order of the candidates. One for which there was no branch has the
-        reason in its place.
+        reason in its place. :meth:`batch` gives them as they come, and can stop early.
         """
-        wanted = [_options(one) for one in candidates]
+        wanted = list(candidates)
         if not wanted:
             return []
-        made = await self.branches(len(wanted), start, on_threads=on_threads)
-
-        async def run(
-            one: AsyncSession | ProblemError, code: str, options: dict[str, Any]
-        ) -> Result | ProblemError:
-            return one if isinstance(one, ProblemError) else await one.run(code, **options)
-
-        try:
-            runs = (run(one, code, options) for one, (code, options) in zip(made, wanted, strict=True))
-            return list(await asyncio.gather(*runs))
-        finally:
-            for one in made:
-                if not isinstance(one, ProblemError):
-                    await one.close()
+        async with await self.batch(
+            wanted, start, on_threads=on_threads, concurrency=concurrency
+        ) as batch:
+            return _in_order([one async for one in batch])

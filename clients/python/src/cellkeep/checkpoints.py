@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
 import httpx
@@ -70,12 +70,31 @@ class CheckpointInfo:
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file that differs between two states: ``created``, ``modified`` or ``deleted``."""
+    """A file that differs between two states: ``created``, ``modified``, ``deleted``, or ``mode``:
+    only its permissions are others."""
 
     path: str
     change: str
     #: Of the later one.
     bytes: int
+    #: ``file``, ``directory`` or ``link``.
+    kind: str = "file"
+    bytes_before: int = 0
+    #: Permissions, octal; None: it is not there.
+    mode: str | None = None
+    mode_before: str | None = None
+
+    @classmethod
+    def from_wire(cls, raw: Json) -> FileChange:
+        return cls(
+            path=raw["path"],
+            change=str(raw["change"]),
+            bytes=int(raw.get("bytes", 0)),
+            kind=str(raw.get("kind", "file")),
+            bytes_before=int(raw.get("bytes_before", 0)),
+            mode=raw.get("mode"),
+            mode_before=raw.get("mode_before"),
+        )
 
 
 @dataclass(frozen=True)
@@ -140,14 +159,17 @@ def roll_back(path: str, checkpoint: str, discard: bool, reseed: bool) -> Call[R
     )
 
 
-def compare_files(path: str, against: str, later: str | None) -> Call[list[FileChange]]:
-    def parse(response: httpx.Response) -> list[FileChange]:
-        return [
-            FileChange(one["path"], one["change"], int(one["bytes"]))
-            for one in read_json(response)["files"]
-        ]
+#: One page of a comparison, and where the next one begins.
+ChangesPage = tuple[list[FileChange], str | None]
 
-    query = {"against": against} if later is None else {"against": against, "checkpoint": later}
+
+def compare_files(path: str, against: str, later: str | None, after: str | None) -> Call[ChangesPage]:
+    def parse(response: httpx.Response) -> ChangesPage:
+        page = read_json(response)
+        return [FileChange.from_wire(one) for one in page["files"]], page.get("next")
+
+    given = {"against": against, "checkpoint": later, "after": after}
+    query = {key: value for key, value in given.items() if value is not None}
     return Call("GET", path + "/diff", parse, Retry.ALWAYS, params=query)
 
 
@@ -155,12 +177,19 @@ def _checkpoint(response: httpx.Response) -> CheckpointInfo:
     return CheckpointInfo.from_wire(read_json(response))
 
 
-def _ident(checkpoint: CheckpointInfo | str) -> str:
-    return checkpoint if isinstance(checkpoint, str) else checkpoint.id
+class Named(Protocol):
+    """A checkpoint or a session."""
+
+    @property
+    def id(self) -> str: ...
 
 
-def _ident_or_none(checkpoint: CheckpointInfo | str | None) -> str | None:
-    return None if checkpoint is None else _ident(checkpoint)
+def _ident(named: Named | str) -> str:
+    return named if isinstance(named, str) else named.id
+
+
+def _ident_or_none(named: Named | str | None) -> str | None:
+    return None if named is None else _ident(named)
 
 
 class SessionCheckpoints:
@@ -191,10 +220,19 @@ class SessionCheckpoints:
         self._http.send(delete_checkpoint(self._path, ident))
 
     def diff(
-        self, against: CheckpointInfo | str, later: CheckpointInfo | str | None = None
+        self, against: Named | str, later: CheckpointInfo | str | None = None
     ) -> list[FileChange]:
-        """The files that differ between a checkpoint and a later one, or now; at most 1000."""
-        return self._http.send(compare_files(self._path, _ident(against), _ident_or_none(later)))
+        """The files that differ from those of a checkpoint, or of another session now: in a
+        checkpoint of this session, or now. A branch may name the checkpoint that it was made from.
+        """
+        changes: list[FileChange] = []
+        after = None
+        while True:
+            call = compare_files(self._path, _ident(against), _ident_or_none(later), after)
+            page, after = self._http.send(call)
+            changes += page
+            if after is None:
+                return changes
 
     def rollback(
         self, checkpoint: CheckpointInfo | str, *, discard: bool = False, reseed: bool = False
@@ -242,11 +280,19 @@ class AsyncSessionCheckpoints:
         await self._http.send(delete_checkpoint(self._path, ident))
 
     async def diff(
-        self, against: CheckpointInfo | str, later: CheckpointInfo | str | None = None
+        self, against: Named | str, later: CheckpointInfo | str | None = None
     ) -> list[FileChange]:
-        """The files that differ between a checkpoint and a later one, or now; at most 1000."""
-        call = compare_files(self._path, _ident(against), _ident_or_none(later))
-        return await self._http.send(call)
+        """The files that differ from those of a checkpoint, or of another session now: in a
+        checkpoint of this session, or now. A branch may name the checkpoint that it was made from.
+        """
+        changes: list[FileChange] = []
+        after = None
+        while True:
+            call = compare_files(self._path, _ident(against), _ident_or_none(later), after)
+            page, after = await self._http.send(call)
+            changes += page
+            if after is None:
+                return changes
 
     async def rollback(
         self, checkpoint: CheckpointInfo | str, *, discard: bool = False, reseed: bool = False

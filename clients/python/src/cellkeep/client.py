@@ -16,6 +16,7 @@ from ._http import Http
 from ._stream import EventStream
 from ._transfer import Download, Source, Upload
 from .approvals import Approvals
+from .batches import ClientBatches
 from .branches import SessionBranches
 from .checkpoints import SessionCheckpoints
 from .discovery import find_target
@@ -45,9 +46,7 @@ class Events(Iterator[Event]):
         return event
 
     def close(self) -> None:
-        close = getattr(self._events, "close", None)
-        if close is not None:
-            close()
+        getattr(self._events, "close", lambda: None)()
 
     def __enter__(self) -> Events:
         return self
@@ -327,7 +326,7 @@ class Session(SessionBranches, SessionCheckpoints, SessionProcesses):
         self._http.send(_calls.remove_file(self._path, path, recursive))
 
 
-class Client:
+class Client(ClientBatches):
     """A server: its sessions, and runs that need none. One client serves many threads.
     >>> with Client() as client:
     ...     client.run("print(6 * 7)").stdout
