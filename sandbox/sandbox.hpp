@@ -220,6 +220,13 @@ class Sandbox {
     /// can listen there for the server again.
     UniqueFd take_proxy_listener();
 
+    /// Asks pid 1 for a TCP connection to 127.0.0.1 and this port of the session's own network;
+    /// nothing else can be reached so. Returns the socket on which take_connection()
+    /// (sandbox/server/loopback_connection.hpp) finds the answer as soon as it is readable. Waits
+    /// for nothing. kConflict: the sandbox is frozen or destroyed; kUnavailable: pid 1 does not
+    /// even take the request.
+    Result<UniqueFd> begin_connection(std::uint16_t port);
+
     /// Nothing inside runs until thaw(), kill_workers(), begin_sweep() or destroy(); start() is
     /// refused. kUnavailable without a cgroup to do it with; kTimeout: it is in force as soon as it
     /// comes, and thaw() takes it back.

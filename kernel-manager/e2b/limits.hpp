@@ -57,8 +57,8 @@ inline constexpr std::size_t kResultValuesMax = 600'000;
 /// Contexts of one sandbox besides those that every sandbox has.
 inline constexpr std::size_t kContextsMax = 64;
 inline constexpr std::size_t kContextDirectoryBytesMax = 4095;
-/// Watchers of one sandbox, and the events that one keeps until they are fetched.
-inline constexpr std::size_t kWatchersMax = 16;
+/// Events of one answer to GetWatcherEvents; the next one goes on.
+inline constexpr std::size_t kWatcherEventsMax = 1000;
 
 // --- time
 /// How long a sandbox lives unless its client says otherwise (the SDKs' default), and at most.

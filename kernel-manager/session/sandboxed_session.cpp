@@ -244,6 +244,17 @@ Result<sandbox::Workspace> SandboxedSession::workspace() {
     return workspace_;
 }
 
+Result<TreeWatch> SandboxedSession::watch_files(const std::string& path, TreeWatch::Depth depth) {
+    if (closed_) {
+        return Error(ErrorCode::kConflict, "watch: the session has ended");
+    }
+    if (!setup_.watch_ration) {
+        return Session::watch_files(path, depth);
+    }
+    BOOST_OUTCOME_TRY(auto instance, setup_.watch_ration->take(setup_.id));
+    return TreeWatch::open(std::move(instance), workspace_, path, depth);
+}
+
 Result<sandbox::Workspace::OpenedFile> SandboxedSession::open_input(const std::string& path) const {
     const auto mounted = setup_.mounted.find(path);
     if (mounted == setup_.mounted.end() || !setup_.inputs) {

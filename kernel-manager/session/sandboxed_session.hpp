@@ -135,6 +135,8 @@ class SandboxedSession final : public ManagedSession,
     Status update(const SessionUpdate& wanted) override;
     std::optional<LimitRefusal> refusal() const override { return executions_.refusal(); }
     Result<sandbox::Workspace> workspace() override;
+    boost::asio::awaitable<Result<UniqueFd>> connect_port(std::uint16_t port) override;
+    Result<TreeWatch> watch_files(const std::string& path, TreeWatch::Depth depth) override;
     const Inputs& inputs() const override { return setup_.mounted; }
     Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
     Status freeze(std::function<void()> woken) override;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the parts of a SandboxedSession are connected, and what is its checkpoints' part alone.
+#include "kernel-manager/session/port_connection.hpp"
 #include "kernel-manager/session/sandboxed_session.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -342,6 +343,18 @@ IdleFreezer::Hooks SandboxedSession::freezer_hooks() {
             [this](const Error& error) {
                 setup_.log("session " + setup_.id + " is not frozen: " + error.message());
             }};
+}
+
+boost::asio::awaitable<Result<UniqueFd>> SandboxedSession::connect_port(std::uint16_t port) {
+    const auto self = shared_from_this();
+    if (closed_) {
+        co_return Error(ErrorCode::kConflict, "connect: the session has ended");
+    }
+    touch();
+    freezer_.wake();
+    freezer_.note_use();
+    BOOST_OUTCOME_CO_TRY(UniqueFd answer, sandbox_.begin_connection(port));
+    co_return co_await finish_port_connection(std::move(answer), kPortConnectPatience);
 }
 
 boost::asio::awaitable<Result<checkpoint::CheckpointMade>> SandboxedSession::make_checkpoint(

@@ -7,6 +7,7 @@ import { Checkpoints } from './checkpoints.js';
 import { ConnectionFailed, ProblemError } from './errors.js';
 import { EventDecoder, type Event } from './events.js';
 import { asOurs, Http, mayRepeat, pause, type Call, type ServerOptions } from './http.js';
+import { Ports } from './ports.js';
 import { Result } from './result.js';
 import type {
     Artifact,
@@ -183,11 +184,13 @@ export class Session {
     readonly #http: Http;
     readonly #path: string;
     readonly checkpoints: Checkpoints;
+    readonly ports: Ports;
 
     constructor(http: Http, public info: SessionInfo) {
         this.#http = http;
         this.#path = `/v1/sessions/${info.id}`;
         this.checkpoints = new Checkpoints(http, this.#path);
+        this.ports = new Ports(http, this.#path);
     }
 
     /** A new session. The options are the wire's own, and where the server is. */

@@ -12,6 +12,7 @@ import pytest
 
 from channels_client import ChannelsClient
 from harness import Client, Server, Session, cgroups_of, wait_until
+from inner_servers import path_of, prepare, start_raw
 from modes import ModeServer, has
 
 pytestmark = pytest.mark.both_modes
@@ -398,3 +399,11 @@ def test_without_a_freezer_sessions_go_on_as_ever(server: Server) -> None:
         assert not is_frozen(session)
         assert "not frozen" not in server.output()  # the isolation report says it, once
     assert session.delete() == 204
+
+
+def test_a_visitor_of_a_server_inside_wakes_it(session: Session) -> None:
+    prepare(session)
+    port = start_raw(session, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+    for _ in range(2):
+        wait_for_freeze(session)
+        assert session.server.get(path_of(session, port)).content == b"hello"

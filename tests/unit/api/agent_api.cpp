@@ -50,7 +50,8 @@ std::vector<http::NamedToken> named_tokens() {
 Api::Api(store::Store* store, const std::string& trouble)
     : history(store, trouble),
       application_(http::TokenAuth("t", named_tokens()), http::HostGuard()),
-      routes_(backend, history, "9.9", approvals) {
+      previews_(application_.auth(), {}),
+      routes_(backend, history, previews_, "9.9", approvals) {
     routes_.add_to(application_.router());
 }
 

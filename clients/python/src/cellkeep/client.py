@@ -21,6 +21,7 @@ from .checkpoints import SessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
 from .models import Artifact, Event, ExecutionInfo, FileEntry, Limits, Result, SessionInfo
+from .ports import SessionPorts
 from .processes import SessionProcesses
 from .progress import Progress, progress_of
 from .tools import LentTools, Tools, take_call
@@ -108,7 +109,7 @@ class Execution:
         self._http.send(_calls.interrupt(self._path))
 
 
-class Session(SessionBranches, SessionCheckpoints, SessionProcesses):
+class Session(SessionBranches, SessionCheckpoints, SessionProcesses, SessionPorts):
     """A persistent interpreter in a sandbox of its own. Leaving the ``with`` block ends it.
 
     >>> with Session() as session:
