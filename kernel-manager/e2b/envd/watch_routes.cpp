@@ -130,7 +130,7 @@ asio::awaitable<http::Response> watch_directory(http::Request& request, RpcSessi
     if (auto refused = refuse_media_type(request, "application/connect+json")) {
         co_return std::move(*refused);
     }
-    const auto message = read_only_message(request.body);
+    const auto message = co_await take_only_message(request);
     if (message.has_error()) {
         co_return http::to_response(http::make_problem(400, message.error().message()));
     }
