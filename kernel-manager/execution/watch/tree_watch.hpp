@@ -3,7 +3,7 @@
 // What happens to the files of a directory of a workspace, and of those in it if that is asked for
 // (inotify(7)). Directories are watched by descriptor and opened beneath the workspace, so no link
 // leads out. The kernel keeps the events until next() reads them, up to
-// fs.inotify.max_queued_events; what comes beyond that is told as missed. Nothing here blocks, and
+// fs.inotify.max_queued_events; what comes beyond that is reported as missed. Nothing here blocks, and
 // each call does a bounded amount of work. A name is only a hint: the guest may have changed it
 // again. What belongs to the server (.cellkeep, uploads on their way) is left out. One thread.
 #pragma once

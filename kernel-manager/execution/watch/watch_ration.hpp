@@ -21,7 +21,7 @@ namespace cellkeep::session {
 /// Readers that watch files of one session, and of all sessions of a server.
 inline constexpr std::size_t kWatchersSessionMax = 8;
 inline constexpr std::size_t kWatchersServerMax = 32;
-/// Instances that are kept for readers while nobody watches.
+/// Instances that are kept for readers while no client watches.
 inline constexpr std::size_t kWatchersReserved = 4;
 
 class WatchRation;
