@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 
 namespace cellkeep::sandbox {
 
@@ -24,18 +25,40 @@ bool is_servable_port(std::uint32_t port) {
     return port >= 1 && port <= kPortMax && (port != kProxyPort || layer_removed("proxy_port"));
 }
 
-/// The socket, which is connected or about to be; -1 and errno. The address is a constant: no
-/// request names another host.
-int connect_to_loopback(std::uint16_t port) {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+struct LoopbackAddress {
+    sockaddr_storage bytes{};
+    socklen_t size = 0;
+};
+
+/// Both addresses are constants: no request names another host.
+LoopbackAddress loopback_address(Loopback which, std::uint16_t port) {
+    LoopbackAddress address;
+    if (which == Loopback::kV6) {
+        sockaddr_in6 six{};
+        six.sin6_family = AF_INET6;
+        six.sin6_port = htons(port);
+        six.sin6_addr = in6addr_loopback;
+        std::memcpy(&address.bytes, &six, sizeof(six));
+        address.size = sizeof(six);
+    } else {
+        sockaddr_in four{};
+        four.sin_family = AF_INET;
+        four.sin_port = htons(port);
+        four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        std::memcpy(&address.bytes, &four, sizeof(four));
+        address.size = sizeof(four);
+    }
+    return address;
+}
+
+/// The socket, which is connected or about to be; -1 and errno.
+int connect_to_loopback(Loopback which, std::uint16_t port) {
+    const LoopbackAddress address = loopback_address(which, port);
+    const int fd = ::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         return -1;
     }
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) < 0 &&
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address.bytes), address.size) < 0 &&
         errno != EINPROGRESS) {
         const int error = errno;
         (void)::close(fd);  // Ignored: the first failure is the one to report.
@@ -55,7 +78,7 @@ void handle_connect(const ReceivedRequest& request, const RequestHeader& header)
     ConnectAnswer answer;
     int fd = -1;
     if (is_servable_port(header.port)) {
-        fd = connect_to_loopback(static_cast<std::uint16_t>(header.port));
+        fd = connect_to_loopback(header.loopback, static_cast<std::uint16_t>(header.port));
         answer.error = fd < 0 ? errno : 0;
     } else {
         answer.error = EACCES;

@@ -9,9 +9,9 @@
 
 namespace cellkeep::sandbox {
 
-/// kConnect: begins a connection to 127.0.0.1 and the port of the header, and sends the socket, or
-/// an errno, through the request's one descriptor. Waits for nothing: whoever gets the socket
-/// waits. A request of another form has no answer.
+/// kConnect: begins a connection to the loopback address and the port of the header, and sends the
+/// socket, or an errno, through the request's one descriptor. Waits for nothing: that is up to
+/// the server. A request of another form has no answer.
 void handle_connect(const ReceivedRequest& request, const RequestHeader& header);
 
 }  // namespace cellkeep::sandbox

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,6 +23,8 @@ Error connection_failure(int error) {
     const std::string what = Error::from_errno(error, "connect").message();
     switch (error) {
         case ECONNREFUSED:
+        case EADDRNOTAVAIL:  // the host has no IPv6, or no ::1
+        case EAFNOSUPPORT:
             return {ErrorCode::kNotFound, what};
         case EACCES:
             return {ErrorCode::kPermissionDenied, what};
@@ -35,18 +38,20 @@ Error connection_failure(int error) {
 /// The kernel may choose the very port that is asked for as the socket's own; then it is connected
 /// to itself (tcp(7), simultaneous open).
 bool is_its_own_peer(int socket) {
-    sockaddr_in own{};
-    sockaddr_in peer{};
+    // Both families have the port at the same place.
+    static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+    sockaddr_in6 own{};
+    sockaddr_in6 peer{};
     socklen_t own_size = sizeof(own);
     socklen_t peer_size = sizeof(peer);
     return ::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &own_size) == 0 &&
            ::getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0 &&
-           own.sin_port == peer.sin_port;
+           own.sin6_port == peer.sin6_port;
 }
 
 }  // namespace
 
-Result<UniqueFd> Sandbox::begin_connection(std::uint16_t port) {
+Result<UniqueFd> Sandbox::begin_connection(std::uint16_t port, Loopback address) {
     if (state_->ending || state_->frozen || state_->given_up) {
         return Error(ErrorCode::kConflict, "connect: the sandbox is frozen or destroyed");
     }
@@ -55,6 +60,7 @@ Result<UniqueFd> Sandbox::begin_connection(std::uint16_t port) {
     RequestHeader header;
     header.kind = RequestKind::kConnect;
     header.port = port;
+    header.loopback = address;
     const int inside = ends.second.get();
     BOOST_OUTCOME_TRY(
         with_context(state_->channel.send(header, "", std::span(&inside, 1)), "connect"));
