@@ -17,7 +17,7 @@ namespace cellkeep::e2b {
 namespace {
 
 /// e2b, the sandbox, the port.
-constexpr std::size_t kPlaceSegments = 3;
+constexpr std::size_t kPortPlaceSegments = 3;
 
 http::Response no_such_address() {
     return http::to_response(http::make_problem(404, "There is no such address in a sandbox."));
@@ -33,7 +33,7 @@ void add_other_ports(http::Router& router, const SandboxDoor& door, preview::Pre
             co_return no_such_address();
         }
         http::Response answer =
-            co_await previews.serve(request, std::move(session), *port, kPlaceSegments);
+            co_await previews.serve(request, std::move(session), *port, kPortPlaceSegments);
         co_return answer;
     };
     const std::string port = "/" + std::string(kSandboxSegment) + "/{id}/{port}";

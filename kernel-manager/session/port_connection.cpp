@@ -82,4 +82,30 @@ asio::awaitable<Result<UniqueFd>> finish_port_connection(
     co_return std::move(*socket);
 }
 
+PortConnector::PortConnector(sandbox::Sandbox& sandbox, Hooks hooks)
+    : sandbox_(sandbox), hooks_(std::move(hooks)), awaited_(hooks_.answered) {}
+
+asio::awaitable<Result<UniqueFd>> PortConnector::connect(
+    std::shared_ptr<const void> /*owner*/, std::uint16_t port) {
+    auto socket = co_await connect_to(port, sandbox::Loopback::kV4);
+    if (socket.has_error() && socket.error().code() == ErrorCode::kNotFound) {
+        socket = co_await connect_to(port, sandbox::Loopback::kV6);
+    }
+    co_return socket;
+}
+
+asio::awaitable<Result<UniqueFd>> PortConnector::connect_to(
+    std::uint16_t port, sandbox::Loopback address) {
+    if (hooks_.has_ended()) {
+        co_return Error(ErrorCode::kConflict, "connect: the session has ended");
+    }
+    hooks_.use();
+    BOOST_OUTCOME_CO_TRY(UniqueFd answer, sandbox_.begin_connection(port, address));
+    auto socket = co_await finish_port_connection(std::move(answer), kPortConnectPatience);
+    if (hooks_.has_ended()) {
+        co_return Error(ErrorCode::kConflict, "connect: the session has ended");
+    }
+    co_return socket;
+}
+
 }  // namespace cellkeep::session

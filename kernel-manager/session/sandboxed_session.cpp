@@ -44,7 +44,12 @@ SandboxedSession::SandboxedSession(
       auto_checkpoints_(io, auto_checkpoint_hooks(), keep_alive()),
       watch_(
           io, [this] { return sandbox_.next_event(); }, watch_listener(), keep_alive()),
-      freezer_(io, freeze_after(), freezer_hooks()) {}
+      freezer_(io, freeze_after(), freezer_hooks()),
+      ports_(
+          sandbox_,
+          {.has_ended = [this] { return closed_; },
+           .use = [this] { note_visit(); },
+           .answered = [this] { freezer_.note_use(); }}) {}
 
 SandboxedSession::~SandboxedSession() {
     close({Death::Kind::kRequested, 0});
@@ -242,17 +247,6 @@ Result<sandbox::Workspace> SandboxedSession::workspace() {
         return Error(ErrorCode::kConflict, "files: the session has ended");
     }
     return workspace_;
-}
-
-Result<TreeWatch> SandboxedSession::watch_files(const std::string& path, TreeWatch::Depth depth) {
-    if (closed_) {
-        return Error(ErrorCode::kConflict, "watch: the session has ended");
-    }
-    if (!setup_.watch_ration) {
-        return Session::watch_files(path, depth);
-    }
-    BOOST_OUTCOME_TRY(auto instance, setup_.watch_ration->take(setup_.id));
-    return TreeWatch::open(std::move(instance), workspace_, path, depth);
 }
 
 Result<sandbox::Workspace::OpenedFile> SandboxedSession::open_input(const std::string& path) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the parts of a SandboxedSession are connected, and what is its checkpoints' part alone.
-#include "kernel-manager/session/port_connection.hpp"
 #include "kernel-manager/session/sandboxed_session.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -312,7 +311,7 @@ bool SandboxedSession::is_at_work() const {
     return closed_ || setup_.spare || kernels_.are_at_work() || checkpoints_.is_working() ||
            auto_checkpoints_.is_due() ||
            // Its pid 1 answers for interpreters that came from here.
-           branches_.any() ||
+           branches_.any() || ports_.awaited() > 0 ||
            // What the other side of a connection says next is unknown here.
            (setup_.proxy && setup_.proxy->connections() > 0);
 }
@@ -343,18 +342,6 @@ IdleFreezer::Hooks SandboxedSession::freezer_hooks() {
             [this](const Error& error) {
                 setup_.log("session " + setup_.id + " is not frozen: " + error.message());
             }};
-}
-
-boost::asio::awaitable<Result<UniqueFd>> SandboxedSession::connect_port(std::uint16_t port) {
-    const auto self = shared_from_this();
-    if (closed_) {
-        co_return Error(ErrorCode::kConflict, "connect: the session has ended");
-    }
-    touch();
-    freezer_.wake();
-    freezer_.note_use();
-    BOOST_OUTCOME_CO_TRY(UniqueFd answer, sandbox_.begin_connection(port));
-    co_return co_await finish_port_connection(std::move(answer), kPortConnectPatience);
 }
 
 boost::asio::awaitable<Result<checkpoint::CheckpointMade>> SandboxedSession::make_checkpoint(

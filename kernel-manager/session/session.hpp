@@ -158,11 +158,15 @@ class Session {
 
     /// For files. Valid until close().
     virtual Result<sandbox::Workspace> workspace() = 0;
-    /// A connection to a server that listens inside at 127.0.0.1 and this port; its socket does not
-    /// block. Counts as use and wakes what is frozen. kNotFound: nothing listens there;
-    /// kPermissionDenied: the port is the sandbox's own; kTimeout: the server does not accept it;
-    /// kConflict: the session has ended; kUnavailable.
+    /// A connection to a server that listens inside at 127.0.0.1, or else at ::1, and this port;
+    /// its socket does not block. Counts as use and wakes what is frozen. kNotFound: nothing
+    /// listens there; kPermissionDenied: the port is the sandbox's own; kTimeout: the server does
+    /// not accept it; kConflict: the session has ended; kUnavailable.
     virtual boost::asio::awaitable<Result<UniqueFd>> connect_port(std::uint16_t port);
+
+    /// As long as what it returns lives, the session is not frozen for being idle: a visitor waits
+    /// for an answer of what runs inside. It may outlive the session.
+    virtual std::shared_ptr<void> hold_awake() { return nullptr; }
 
     /// What happens to files from now on. It may outlive the session; nothing happens then. Errors
     /// as TreeWatch::open() and WatchRation::take(). kConflict: the session has ended.

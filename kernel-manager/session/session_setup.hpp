@@ -51,7 +51,7 @@ struct SessionSetup {
     std::function<void(const std::string&)> log;
     /// A run ended with a limit; the execution's id is empty for a Jupyter client's.
     std::function<void(const std::string& execution_id, const LimitHit&)> log_limit;
-    /// Who else may watch files; null: nobody may.
+    /// What readers of files share; null: files of the session cannot be watched.
     std::shared_ptr<WatchRation> watch_ration;
     /// Reads what executions leave.
     std::shared_ptr<WorkThread> work_thread;

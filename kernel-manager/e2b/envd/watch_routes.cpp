@@ -195,7 +195,7 @@ Result<nlohmann::json> Watchers::take(
     }
     nlohmann::json events = nlohmann::json::array();
     bool more = true;
-    while (more && events.size() < kWatcherEventsMax) {
+    for (int i = 0; more && i < kWatcherReadsMax && events.size() < kWatcherEventsMax; ++i) {
         const TreeWatch::News news = found->second.watch->next();
         for (const FileEvent& event : news.events) {
             for (nlohmann::json& one : filesystem_events(event, found->second.inside)) {
@@ -228,6 +228,8 @@ void add_watch_rpcs(http::Router& router, const SandboxDoor& door, Watchers& wat
         BOOST_OUTCOME_CO_TRY(auto directory, open_watched(*session, request));
         std::shared_ptr<TreeWatch> watch = directory.watch;
         co_await await_ready(std::move(watch));
+        // A session that has ended meanwhile is forgotten already.
+        BOOST_OUTCOME_CO_TRY(session->workspace());
         co_return watchers.create(session->id(), std::move(directory));
     };
     const auto take = [&watchers](RpcSession session, nlohmann::json request) -> RpcResult {

@@ -86,8 +86,8 @@ Status TreeWatch::add(int directory, const std::string& path) {
             "Raise fs.inotify.max_user_watches on the server's host.");
     }
     // The same inode has the same number: a directory that moved gets its new path here.
-    paths_[watch] = path;
-    if (paths_.size() > kTreeWatchDirectoriesMax) {
+    const bool is_new = paths_.insert_or_assign(watch, path).second;
+    if (is_new && (paths_.size() > kTreeWatchDirectoriesMax || !instance_.add_directory())) {
         paths_.erase(watch);
         (void)::inotify_rm_watch(fd(), watch);  // Ignored: closing the descriptor does it too.
         return Error(ErrorCode::kLimitExceeded, "watch(" + path + "): too many directories");
@@ -110,7 +110,7 @@ void TreeWatch::walk_some(News& news) {
     if (!walker_) {
         const Pending next = std::move(pending_.front());
         pending_.pop_front();
-        walker_tells_ = next.tell;
+        walker_finds_news_ = next.is_news;
         walker_ = std::make_unique<sandbox::WorkspaceWalker>(workspace_, next.path);
         walker_->set_on_directory([this](const std::string& path, int directory) {
             if (add(directory, path).has_error()) {
@@ -126,7 +126,7 @@ void TreeWatch::walk_some(News& news) {
             ready_ = ready_ || pending_.empty();
             return;
         }
-        if (walker_tells_) {
+        if (walker_finds_news_) {
             const bool directory = entry->state.kind == sandbox::EntryKind::kDirectory;
             push_event(news, {FileEvent::Kind::kCreated, entry->path, "", directory});
         }
@@ -173,6 +173,7 @@ void TreeWatch::note(
     if ((mask & IN_IGNORED) != 0) {
         news.gone = news.gone || top;
         paths_.erase(directory);
+        instance_.remove_directory();
         return;
     }
     if ((mask & (IN_DELETE_SELF | IN_MOVE_SELF)) != 0) {
@@ -237,7 +238,7 @@ void TreeWatch::follow(const std::string& path) {
 }
 
 /// Directories that appeared unseen are watched from now on. A reader that missed events looks at
-/// everything itself, so nothing is told.
+/// everything itself, so it gets no events of them.
 void TreeWatch::restart_pending() {
     pending_.clear();
     if (depth_ == Depth::kRecursive) {
@@ -250,10 +251,27 @@ void TreeWatch::forget_below(const std::string& path) {
         if (is_at_or_below(one->second, path)) {
             (void)::inotify_rm_watch(fd(), one->first);  // Ignored: it may have gone by itself.
             one = paths_.erase(one);
+            instance_.remove_directory();
         } else {
             ++one;
         }
     }
+}
+
+Result<TreeWatch> open_tree_watch(
+    const std::shared_ptr<WatchRation>& ration,
+    const Watcher& whose,
+    const Result<sandbox::Workspace>& files,
+    const std::string& path,
+    TreeWatch::Depth depth) {
+    if (files.has_error()) {
+        return files.error();
+    }
+    if (ration == nullptr) {
+        return Error(ErrorCode::kUnavailable, "watch: this session's files cannot be watched");
+    }
+    BOOST_OUTCOME_TRY(auto instance, ration->take(whose));
+    return TreeWatch::open(std::move(instance), files.value(), path, depth);
 }
 
 }  // namespace cellkeep::session

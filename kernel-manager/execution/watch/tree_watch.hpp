@@ -3,8 +3,8 @@
 // What happens to the files of a directory of a workspace, and of those in it if that is asked for
 // (inotify(7)). Directories are watched by descriptor and opened beneath the workspace, so no link
 // leads out. The kernel keeps the events until next() reads them, up to
-// fs.inotify.max_queued_events; what comes beyond that is reported as missed. Nothing here blocks, and
-// each call does a bounded amount of work. A name is only a hint: the guest may have changed it
+// fs.inotify.max_queued_events; what comes beyond that is reported as missed. Nothing here blocks,
+// and each call does a bounded amount of work. A name is only a hint: the guest may have changed it
 // again. What belongs to the server (.cellkeep, uploads on their way) is left out. One thread.
 #pragma once
 
@@ -80,7 +80,7 @@ class TreeWatch {
  private:
     struct Pending {
         std::string path;
-        bool tell = false;
+        bool is_news = false;  // what is found in it
     };
     struct Moved {
         std::uint32_t cookie = 0;
@@ -113,10 +113,19 @@ class TreeWatch {
     std::unordered_map<int, std::string> paths_;  // of watched directories
     std::deque<Pending> pending_;                 // directories that are to be walked
     std::unique_ptr<sandbox::WorkspaceWalker> walker_;
-    bool walker_tells_ = false;
+    bool walker_finds_news_ = false;
     std::optional<Moved> moved_;  // its other half may follow
     bool ready_ = false;
     bool complete_ = true;
 };
+
+/// The same with an instance of the ration, which may be null (kUnavailable). files: the session's,
+/// or why it has none.
+Result<TreeWatch> open_tree_watch(
+    const std::shared_ptr<WatchRation>& ration,
+    const Watcher& whose,
+    const Result<sandbox::Workspace>& files,
+    const std::string& path,
+    TreeWatch::Depth depth);
 
 }  // namespace cellkeep::session

@@ -14,16 +14,50 @@ UniqueFd make_instance() {
     return UniqueFd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
 }
 
+using Counts = std::map<std::string, std::size_t>;
+
+bool has_as_many(const Counts& counts, const std::string& whose, std::size_t most) {
+    const auto found = counts.find(whose);
+    return found != counts.end() && found->second >= most;
+}
+
+void count_down(Counts& counts, const std::string& whose) {
+    const auto found = counts.find(whose);
+    if (--found->second == 0) {
+        counts.erase(found);
+    }
+}
+
+Error too_many_readers(const char* who, std::size_t most) {
+    return {
+        ErrorCode::kLimitExceeded,
+        std::string("watch: ") + who + " has its " + std::to_string(most) +
+            " readers that watch files"};
+}
+
 }  // namespace
 
-WatchInstance::WatchInstance(
-    std::shared_ptr<WatchRation> ration, std::string session_id, UniqueFd fd)
-    : ration_(std::move(ration)), session_id_(std::move(session_id)), fd_(std::move(fd)) {}
+WatchInstance::WatchInstance(std::shared_ptr<WatchRation> ration, Watcher whose, UniqueFd fd)
+    : ration_(std::move(ration)), whose_(std::move(whose)), fd_(std::move(fd)) {}
 
 WatchInstance::~WatchInstance() {
     if (ration_) {
-        ration_->give_back(session_id_, std::move(fd_));
+        ration_->give_back(whose_, directories_, std::move(fd_));
     }
+}
+
+bool WatchInstance::add_directory() {
+    if (ration_->directories_ >= kWatchedDirectoriesServerMax) {
+        return false;
+    }
+    ++ration_->directories_;
+    ++directories_;
+    return true;
+}
+
+void WatchInstance::remove_directory() {
+    --ration_->directories_;
+    --directories_;
 }
 
 std::shared_ptr<WatchRation> WatchRation::create(Close close) {
@@ -49,19 +83,15 @@ void WatchRation::refill() {
     }
 }
 
-Result<WatchInstance> WatchRation::take(const std::string& session_id) {
+Result<WatchInstance> WatchRation::take(Watcher whose) {
     if (taken_ >= kWatchersServerMax) {
-        return Error(
-            ErrorCode::kLimitExceeded,
-            "watch: this server has its " + std::to_string(kWatchersServerMax) +
-                " readers that watch files");
+        return too_many_readers("this server", kWatchersServerMax);
     }
-    const auto found = by_session_.find(session_id);
-    if (found != by_session_.end() && found->second >= kWatchersSessionMax) {
-        return Error(
-            ErrorCode::kLimitExceeded,
-            "watch: this session has its " + std::to_string(kWatchersSessionMax) +
-                " readers that watch files");
+    if (has_as_many(by_owner_, whose.owner, kWatchersOwnerMax)) {
+        return too_many_readers("this principal", kWatchersOwnerMax);
+    }
+    if (has_as_many(by_session_, whose.session_id, kWatchersSessionMax)) {
+        return too_many_readers("this session", kWatchersSessionMax);
     }
     refill();
     UniqueFd fd = make_();
@@ -77,16 +107,16 @@ Result<WatchInstance> WatchRation::take(const std::string& session_id) {
             "Raise fs.inotify.max_user_instances on the server's host.");
     }
     ++taken_;
-    ++by_session_[session_id];
-    return WatchInstance(shared_from_this(), session_id, std::move(fd));
+    ++by_session_[whose.session_id];
+    ++by_owner_[whose.owner];
+    return WatchInstance(shared_from_this(), std::move(whose), std::move(fd));
 }
 
-void WatchRation::give_back(const std::string& session_id, UniqueFd fd) {
+void WatchRation::give_back(const Watcher& whose, std::size_t directories, UniqueFd fd) {
     --taken_;
-    const auto found = by_session_.find(session_id);
-    if (--found->second == 0) {
-        by_session_.erase(found);
-    }
+    directories_ -= directories;
+    count_down(by_session_, whose.session_id);
+    count_down(by_owner_, whose.owner);
     close_(std::move(fd));
 }
 

@@ -49,14 +49,14 @@ Seen drain(TreeWatch& watch) {
 
 TreeWatch open_watch(
     const TemporaryWorkspace& files, const std::string& path, Depth depth = Depth::kRecursive) {
-    auto instance = make_ration()->take("ses_1");
+    auto instance = make_ration()->take({"ses_1", "alice"});
     REQUIRE(instance.has_value());
     auto watch = TreeWatch::open(std::move(instance).value(), files.workspace(), path, depth);
     REQUIRE(watch.has_value());
     return std::move(watch).value();
 }
 
-TEST_CASE("a reader is told what happens to files, and nothing of what was there", "[watch]") {
+TEST_CASE("a reader gets what happens to files, and nothing of what was there", "[watch]") {
     const TemporaryWorkspace files;
     files.write("old", "1");
     files.write("d/old", "1");
@@ -90,7 +90,7 @@ TEST_CASE("many writes of one file are one event", "[watch]") {
     CHECK(drain(watch).events == Events{{Kind::kWritten, "log", "", false}});
 }
 
-TEST_CASE("a directory that appears is watched, and what is in it already is told", "[watch]") {
+TEST_CASE("a directory that appears is watched, and what is in it already is an event", "[watch]") {
     const TemporaryWorkspace files;
     TreeWatch watch = open_watch(files, "");
     (void)drain(watch);
@@ -157,7 +157,7 @@ TEST_CASE("no link leads a watch out of the workspace", "[watch]") {
     std::filesystem::create_directory_symlink(outside.path("secret"), files.path("link"));
     files.make_directory("real");
     for (const char* path : {"link", "link/x"}) {
-        auto instance = make_ration()->take("ses_1");
+        auto instance = make_ration()->take({"ses_1", "alice"});
         REQUIRE(instance.has_value());
         const auto refused = TreeWatch::open(
             std::move(instance).value(), files.workspace(), path, Depth::kRecursive);
@@ -178,7 +178,7 @@ TEST_CASE("what is no directory is not watched", "[watch]") {
     files.write("file", "1");
     for (const auto& [path, code] : std::vector<std::pair<std::string, ErrorCode>>{
              {"file", ErrorCode::kNotFound}, {"missing", ErrorCode::kNotFound}}) {
-        auto instance = make_ration()->take("ses_1");
+        auto instance = make_ration()->take({"ses_1", "alice"});
         REQUIRE(instance.has_value());
         const auto refused = TreeWatch::open(
             std::move(instance).value(), files.workspace(), path, Depth::kDirectory);
@@ -187,7 +187,7 @@ TEST_CASE("what is no directory is not watched", "[watch]") {
     }
 }
 
-TEST_CASE("what belongs to the server is not told", "[watch]") {
+TEST_CASE("what belongs to the server is no event", "[watch]") {
     const TemporaryWorkspace files;
     files.make_directory(".cellkeep");
     TreeWatch watch = open_watch(files, "");
@@ -237,18 +237,70 @@ TEST_CASE("readers of a session and of a server are counted", "[watch]") {
     const auto ration = make_ration();
     std::vector<WatchInstance> held;
     for (std::size_t i = 0; i < kWatchersSessionMax; ++i) {
-        held.push_back(std::move(ration->take("ses_1")).value());
+        held.push_back(std::move(ration->take({"ses_1", "alice"})).value());
     }
-    const auto refused = ration->take("ses_1");
+    const auto refused = ration->take({"ses_1", "alice"});
     REQUIRE(refused.has_error());
     CHECK(refused.error().code() == ErrorCode::kLimitExceeded);
     for (std::size_t i = held.size(); i < kWatchersServerMax; ++i) {
-        held.push_back(std::move(ration->take("ses_" + std::to_string(2 + i % 8))).value());
+        const std::string number = std::to_string(2 + i % 8);
+        held.push_back(std::move(ration->take({"ses_" + number, "bob" + number})).value());
     }
-    CHECK(ration->take("ses_100").has_error());
+    CHECK(ration->take({"ses_100", "carol"}).has_error());
     held.clear();
     CHECK(ration->taken() == 0);
-    CHECK(ration->take("ses_1").has_value());
+    CHECK(ration->take({"ses_1", "alice"}).has_value());
+}
+
+TEST_CASE("the readers of one principal leave room for those of others", "[watch]") {
+    const auto ration = make_ration();
+    std::vector<WatchInstance> held;
+    for (std::size_t i = 0; i < kWatchersOwnerMax; ++i) {
+        const std::string session = "ses_" + std::to_string(i / kWatchersSessionMax);
+        held.push_back(std::move(ration->take({session, "alice"})).value());
+    }
+    const auto refused = ration->take({"ses_9", "alice"});
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().code() == ErrorCode::kLimitExceeded);
+    CHECK(ration->take({"ses_10", "bob"}).has_value());
+    held.pop_back();
+    CHECK(ration->take({"ses_9", "alice"}).has_value());
+}
+
+TEST_CASE("all readers together watch a bounded number of directories", "[watch]") {
+    const auto ration = make_ration();
+    const TemporaryWorkspace files;
+    files.make_directory("d");
+    const auto open = [&]() {
+        auto instance = ration->take({"ses_1", "alice"});
+        REQUIRE(instance.has_value());
+        return TreeWatch::open(
+            std::move(instance).value(), files.workspace(), "", Depth::kRecursive);
+    };
+    {
+        auto other = ration->take({"ses_2", "bob"});
+        REQUIRE(other.has_value());
+        for (std::size_t i = 0; i + 1 < kWatchedDirectoriesServerMax; ++i) {
+            REQUIRE(other.value().add_directory());
+        }
+        auto watch = open();
+        REQUIRE(watch.has_value());
+        (void)drain(watch.value());
+        CHECK(watch.value().directories() == 1);  // the last one that there was
+        CHECK_FALSE(watch.value().complete());
+        const auto refused = open();
+        REQUIRE(refused.has_error());
+        CHECK(refused.error().code() == ErrorCode::kLimitExceeded);
+    }
+    CHECK(ration->directories() == 0);
+    auto watch = open();
+    REQUIRE(watch.has_value());
+    (void)drain(watch.value());
+    CHECK(watch.value().complete());
+    CHECK(ration->directories() == 2);
+    std::filesystem::remove(files.path("d"));
+    (void)drain(watch.value());
+    CHECK(ration->directories() == 1);
 }
 
 TEST_CASE("some instances are kept for readers when the host has no more", "[watch]") {
@@ -265,13 +317,13 @@ TEST_CASE("some instances are kept for readers when the host has no more", "[wat
     CHECK(ration->reserved() == kWatchersReserved);
     std::vector<WatchInstance> held;
     for (std::size_t i = 0; i < kWatchersReserved; ++i) {
-        held.push_back(std::move(ration->take("ses_1")).value());
+        held.push_back(std::move(ration->take({"ses_1", "alice"})).value());
     }
-    const auto refused = ration->take("ses_1");
+    const auto refused = ration->take({"ses_1", "alice"});
     REQUIRE(refused.has_error());
     CHECK(refused.error().code() == ErrorCode::kUnavailable);
     held.pop_back();
-    CHECK(ration->take("ses_1").has_value());
+    CHECK(ration->take({"ses_1", "alice"}).has_value());
 }
 
 }  // namespace

@@ -150,9 +150,7 @@ asio::awaitable<Result<UniqueFd>> FakeSession::connect_port(std::uint16_t port) 
 }
 
 Result<TreeWatch> FakeSession::watch_files(const std::string& path, TreeWatch::Depth depth) {
-    BOOST_OUTCOME_TRY(const auto files, workspace());
-    BOOST_OUTCOME_TRY(auto instance, watch_ration->take(info_.id));
-    return TreeWatch::open(std::move(instance), files, path, depth);
+    return open_tree_watch(watch_ration, {info_.id, info_.owner}, workspace(), path, depth);
 }
 
 Result<sandbox::Workspace> FakeSession::workspace() {

@@ -48,6 +48,11 @@ class FakeSession : public Session {
     Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
     void touch() override { ++touched; }
     void wake() override { ++woken; }
+    std::shared_ptr<void> hold_awake() override {
+        auto held = std::make_shared<int>(0);
+        held_awake = held;
+        return held;
+    }
     KernelState state() const override { return info_.state; }
     std::shared_ptr<void> connect_client() override { return nullptr; }
     void close(Death) override { closed = true; }
@@ -61,6 +66,7 @@ class FakeSession : public Session {
     std::deque<UniqueFd> servers_inside;  // what connect_port() gives, in turn; then kNotFound
     std::vector<std::uint16_t> connected_ports;
     int woken = 0;
+    std::weak_ptr<void> held_awake;
     std::shared_ptr<WatchRation> watch_ration = WatchRation::create([](UniqueFd) {});
     std::vector<ExecutionRequest> requests;
     std::vector<std::shared_ptr<Execution>> executions;
