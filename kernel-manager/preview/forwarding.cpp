@@ -2,8 +2,8 @@
 #include "kernel-manager/preview/forwarding.hpp"
 
 #include "kernel-manager/http/access/origin.hpp"
+#include "kernel-manager/preview/credentials.hpp"
 #include "kernel-manager/preview/redirect.hpp"
-#include "protocol/base64.hpp"
 #include "protocol/support/text.hpp"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace {
 
 using http::equals_ignoring_case;
 
-/// Of one connection, not of what is sent over it (RFC 9110, section 7.6.1), and what is said anew.
+/// Fields of one connection, not of what is sent over it (RFC 9110, section 7.6.1), and those that
+/// make_inner_head() writes itself.
 constexpr std::array<std::string_view, 12> kPerConnection = {
     "Connection",
     "Keep-Alive",
@@ -31,16 +32,30 @@ constexpr std::array<std::string_view, 12> kPerConnection = {
     "Content-Length",
     "Expect",
     "HTTP2-Settings"};
-/// Said anew, or by whoever is in front of this server, about whom nothing inside need know.
-constexpr std::array<std::string_view, 4> kSaidAnew = {
+/// Fields that make_inner_head() writes itself, or that a proxy in front of this server has
+/// written: nothing inside need know of it.
+constexpr std::array<std::string_view, 4> kWrittenAnew = {
     "Host", "Forwarded", "X-Real-IP", "X-Access-Token"};
 constexpr std::array<std::string_view, 3> kOurPrefixes = {"X-Forwarded-", "E2B-", "Cellkeep-"};
-/// Of an answer: said anew, or about more than the address of the port.
-constexpr std::array<std::string_view, 6> kNotForVisitors = {
-    "Date", "Server", "Alt-Svc", "Clear-Site-Data", "Strict-Transport-Security", "Public-Key-Pins"};
+/// Fields of an answer that this server writes itself, or that are about more than the address of
+/// the port: the last two make a browser report later addresses to a host that the page names.
+constexpr std::array<std::string_view, 8> kNotForVisitors = {
+    "Date",
+    "Server",
+    "Alt-Svc",
+    "Clear-Site-Data",
+    "Strict-Transport-Security",
+    "Public-Key-Pins",
+    "NEL",
+    "Report-To"};
 /// The same of an answer that a browser takes for one of this server's own origin.
-constexpr std::array<std::string_view, 4> kNotForOwnOrigin = {
-    "Set-Cookie", "Service-Worker-Allowed", "Refresh", "SourceMap"};
+constexpr std::array<std::string_view, 6> kNotForOwnOrigin = {
+    "Set-Cookie",
+    "Service-Worker-Allowed",
+    "Refresh",
+    "SourceMap",
+    "WWW-Authenticate",
+    "Reporting-Endpoints"};
 
 template <typename Names>
 bool is_one_of(const Names& names, std::string_view name) {
@@ -51,17 +66,6 @@ bool is_one_of(const Names& names, std::string_view name) {
 
 bool starts_like(std::string_view text, std::string_view start) {
     return text.size() >= start.size() && equals_ignoring_case(text.substr(0, start.size()), start);
-}
-
-/// The elements of a list, without the white space around them.
-std::vector<std::string_view> split_list(std::string_view list, char separator) {
-    std::vector<std::string_view> elements;
-    while (!list.empty()) {
-        const std::size_t end = std::min(list.find(separator), list.size());
-        elements.push_back(trim(list.substr(0, end)));
-        list.remove_prefix(std::min(end + 1, list.size()));
-    }
-    return elements;
 }
 
 /// Fields that a Connection field names are of the connection, too.
@@ -76,11 +80,6 @@ std::vector<std::string_view> named_by_connection(const http::Headers& headers) 
     return named;
 }
 
-/// A cookie's name, in "name=value" or a Set-Cookie.
-std::string_view cookie_name(std::string_view cookie) {
-    return trim(cookie.substr(0, std::min(cookie.find('='), cookie.find(';'))));
-}
-
 std::string foreign_cookies(std::string_view cookies) {
     std::string kept;
     for (const std::string_view cookie : split_list(cookies, ';')) {
@@ -89,27 +88,6 @@ std::string foreign_cookies(std::string_view cookies) {
         }
     }
     return kept;
-}
-
-/// Whether an Authorization field holds a token of this server's, in whatever scheme.
-bool holds_secret(std::string_view field, const IsSecret& is_secret) {
-    const std::string_view text = trim(field);
-    const std::size_t space = std::min(text.find(' '), text.size());
-    const std::string_view value = trim(text.substr(space));
-    if (is_secret(text) || is_secret(value)) {
-        return true;
-    }
-    if (!equals_ignoring_case(text.substr(0, space), "basic")) {
-        return false;
-    }
-    const auto decoded = protocol::decode_base64(value);
-    if (!decoded) {
-        return false;
-    }
-    const std::string_view pair = *decoded;
-    const std::size_t colon = std::min(pair.find(':'), pair.size());
-    return is_secret(pair.substr(0, colon)) ||
-           (colon < pair.size() && is_secret(pair.substr(colon + 1)));
 }
 
 /// A page's own address may still hold a token.
@@ -153,7 +131,7 @@ std::optional<std::string> inner_value(
 
 bool stays_outside(
     std::string_view name, bool upgrade, const std::vector<std::string_view>& named) {
-    return is_one_of(kPerConnection, name) || is_one_of(kSaidAnew, name) ||
+    return is_one_of(kPerConnection, name) || is_one_of(kWrittenAnew, name) ||
            is_one_of(named, name) ||
            std::any_of(
                kOurPrefixes.begin(),
@@ -304,21 +282,6 @@ std::optional<http::Headers> make_switch_headers(
         }
     }
     return headers;
-}
-
-std::string preview_cookie(const http::Request& request) {
-    for (const auto& [name, value] : request.headers.all()) {
-        if (!equals_ignoring_case(name, "Cookie")) {
-            continue;
-        }
-        for (const std::string_view cookie : split_list(value, ';')) {
-            const std::size_t equals = cookie.find('=');
-            if (equals != std::string_view::npos && cookie_name(cookie) == kTokenCookie) {
-                return std::string(trim(cookie.substr(equals + 1)));
-            }
-        }
-    }
-    return {};
 }
 
 }  // namespace cellkeep::preview

@@ -43,7 +43,4 @@ std::optional<http::Headers> make_outer_headers(
 std::optional<http::Headers> make_switch_headers(
     const egress::MessageHead& answer, const PreviewPlace& place);
 
-/// The value of the cookie that holds a preview token; "" if there is none.
-std::string preview_cookie(const http::Request& request);
-
 }  // namespace cellkeep::preview

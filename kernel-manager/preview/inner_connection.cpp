@@ -51,6 +51,7 @@ InnerConnection::InnerConnection(
     : session_(std::move(session)),
       place_(std::move(place)),
       connected_(session_->connect_client()),
+      awake_(session_->hold_awake()),
       patience_(patience),
       stream_(std::move(socket)),
       watchdog_(executor) {}

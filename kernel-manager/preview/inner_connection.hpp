@@ -4,7 +4,8 @@
 // over everything that it waits for. What its peer says is only ever the guest's word: bounded, and
 // read strictly (egress/message/message_reader.hpp). It keeps the session connected
 // (Session::connect_client()) and one of the session's places (kPreviewConnectionsMax) while it
-// lives. io_context thread only.
+// lives. Until let_rest() the session is not frozen for being idle, either: its answer is awaited.
+// io_context thread only.
 #pragma once
 
 #include "kernel-manager/egress/message/message_reader.hpp"
@@ -25,6 +26,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::preview {
 
@@ -58,6 +60,9 @@ class InnerConnection : public std::enable_shared_from_this<InnerConnection> {
     boost::asio::awaitable<Result<std::string>> read_body();
 
     // --- after an answer that switches protocols
+    /// From now on the session may be frozen for being idle; send() and what the visitor says wake
+    /// it.
+    void let_rest() { awake_.reset(); }
     /// What came behind the head.
     std::string take_rest() { return std::exchange(received_, {}); }
     egress::Stream& stream() { return stream_; }
@@ -83,6 +88,7 @@ class InnerConnection : public std::enable_shared_from_this<InnerConnection> {
     std::shared_ptr<session::Session> session_;
     std::shared_ptr<void> place_;
     std::shared_ptr<void> connected_;
+    std::shared_ptr<void> awake_;
     const PreviewPatience patience_;
     egress::SocketStream stream_;
     egress::Watchdog watchdog_;

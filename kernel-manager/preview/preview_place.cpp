@@ -3,23 +3,13 @@
 
 #include "kernel-manager/http/access/host_field.hpp"
 
-#include <algorithm>
 #include <charconv>
 
 namespace cellkeep::preview {
 
 namespace {
 
-/// As Jupyter's clients and this server's own send the server's token.
-constexpr std::string_view kServerTokenParameter = "token";
-
-int hex_digit(char c) {
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    const char lower = static_cast<char>(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
+constexpr std::string_view kSessionIdPrefix = "ses_";
 
 /// The last segments of a path as it was sent, with the slash before each.
 std::string_view tail_of(std::string_view path, std::size_t segments) {
@@ -33,14 +23,12 @@ std::string_view tail_of(std::string_view path, std::size_t segments) {
     return path.substr(at);
 }
 
-bool holds_token(std::string_view pair, const IsSecret& is_secret) {
-    const std::size_t equals = std::min(pair.find('='), pair.size());
-    const std::string name = decode_query_text(pair.substr(0, equals));
-    if (name == kTokenParameter) {
-        return true;
-    }
-    return name == kServerTokenParameter && equals < pair.size() &&
-           is_secret(decode_query_text(pair.substr(equals + 1)));
+/// A host of that form that names another session, or none, is not the port's own: this server
+/// answers there with its own addresses.
+bool is_own_host(const http::Request& request, std::string_view session_id, std::uint16_t port) {
+    const auto host = http::host_of(request.headers.get("Host"));
+    const auto parts = host ? http::split_sandbox_host(*host) : std::nullopt;
+    return parts && parts->port == port && parts->id == id_in_hosts(session_id);
 }
 
 }  // namespace
@@ -53,21 +41,27 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
     return plain ? std::optional(port) : std::nullopt;
 }
 
+std::string_view id_in_hosts(std::string_view session_id) {
+    return session_id.substr(
+        session_id.starts_with(kSessionIdPrefix) ? kSessionIdPrefix.size() : 0);
+}
+
 PreviewPlace find_place(
     const http::Request& request,
+    std::string_view session_id,
     std::uint16_t port,
     std::size_t own_segments,
     const IsSecret& is_secret) {
     PreviewPlace place;
     place.port = port;
-    const auto host = http::host_of(request.headers.get("Host"));
-    place.own_host = host && http::split_sandbox_host(*host).has_value();
+    place.own_host = is_own_host(request, session_id, port);
+    place.bears_token = !place.own_host || bears_token(request, is_secret);
     const std::string& path = request.target.path;
     const std::size_t inner = request.target.segments.size() - own_segments;
     const std::string_view tail = tail_of(path, inner);
     place.prefix = path.substr(0, path.size() - tail.size());
-    if (place.prefix == "/") {
-        place.prefix.clear();  // the path is "/": it has no segments
+    if (place.prefix.ends_with('/')) {
+        place.prefix.pop_back();  // the path has no segments behind the base URL
     }
     place.target = tail.empty() ? std::string("/") : std::string(tail);
     if (const std::string query = without_tokens(request.target.query_text, is_secret);
@@ -75,34 +69,6 @@ PreviewPlace find_place(
         place.target += "?" + query;
     }
     return place;
-}
-
-std::string without_tokens(std::string_view query, const IsSecret& is_secret) {
-    std::string kept;
-    while (!query.empty()) {
-        const std::size_t end = std::min(query.find('&'), query.size());
-        const std::string_view pair = query.substr(0, end);
-        query.remove_prefix(std::min(end + 1, query.size()));
-        if (!holds_token(pair, is_secret)) {
-            kept += (kept.empty() ? "" : "&") + std::string(pair);
-        }
-    }
-    return kept;
-}
-
-std::string decode_query_text(std::string_view text) {
-    std::string out;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-        const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-        if (low >= 0) {
-            out.push_back(static_cast<char>(high * 16 + low));
-            i += 2;
-        } else {
-            out.push_back(text[i] == '+' ? ' ' : text[i]);
-        }
-    }
-    return out;
 }
 
 }  // namespace cellkeep::preview

@@ -21,6 +21,7 @@ struct Relay {
     std::shared_ptr<http::ByteStream> visitor;
     std::shared_ptr<InnerConnection> inner;
     std::array<char, kPreviewBufferBytes> buffer{};  // of what the visitor says
+    bool over = false;                               // the server inside has closed
 
     void stop() const {
         inner->close();
@@ -30,12 +31,17 @@ struct Relay {
 using RelayPtr = std::shared_ptr<Relay>;
 
 asio::awaitable<void> pass_inwards(RelayPtr both) {
-    for (;;) {
+    while (!both->over) {
         const auto [ended, bytes] =
             co_await both->visitor->async_read_some(asio::buffer(both->buffer), kAwait);
         if (ended == asio::error::eof) {
+            // What it has said last still arrives, and the server inside may say goodbye.
             both->inner->stream().end_sending();
+            both->inner->watchdog().arm(kTunnelGoodbye);
             co_return;
+        }
+        if (both->over) {
+            break;
         }
         if (ended) {
             both->stop();
@@ -46,7 +52,7 @@ asio::awaitable<void> pass_inwards(RelayPtr both) {
         both->inner->watchdog().arm(both->inner->patience().idle);
         const boost::system::error_code failed =
             co_await both->inner->stream().write({both->buffer.data(), bytes});
-        if (failed) {
+        if (failed && !both->over) {
             both->stop();
             co_return;
         }
@@ -69,7 +75,11 @@ asio::awaitable<void> pass_outwards(RelayPtr both) {
     while (taken) {
         const auto got = co_await both->inner->stream().read_some(both->inner->buffer());
         if (got.error == asio::error::eof) {
-            both->visitor->end_sending();
+            // A WebSocket ends in both directions. Its visitor's connection is closed in order by
+            // its owner.
+            both->over = true;
+            both->inner->close();
+            both->visitor->cancel();
             co_return;
         }
         if (got.error) {
@@ -89,6 +99,7 @@ asio::awaitable<void> relay(
     const auto both = std::make_shared<Relay>();
     both->visitor = std::move(visitor);
     both->inner = std::move(inner);
+    both->inner->let_rest();
     both->inner->watchdog().on_expiry([weak = std::weak_ptr(both)] {
         if (const auto silent = weak.lock()) {
             silent->stop();
@@ -97,7 +108,7 @@ asio::awaitable<void> relay(
     both->inner->watchdog().arm(both->inner->patience().idle);
     co_await (pass_inwards(both) && pass_outwards(both));
     both->inner->watchdog().stop();
-    both->stop();
+    both->inner->close();
 }
 
 }  // namespace cellkeep::preview

@@ -9,13 +9,18 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <chrono>
 #include <memory>
 
 namespace cellkeep::preview {
 
-/// Until both ends have said that they send no more, one of them breaks off, or nothing crosses for
-/// InnerConnection::patience().idle. What the visitor sends counts as use of the session. Both
-/// streams are closed then.
+/// How long the server inside may go on when the visitor of a WebSocket has gone.
+inline constexpr std::chrono::seconds kTunnelGoodbye{5};
+
+/// Until the server inside closes, one of both breaks off, nothing crosses for
+/// InnerConnection::patience().idle, or the visitor has gone and kTunnelGoodbye has passed. What
+/// the visitor sends counts as use of the session. The inner connection is closed then, and so is
+/// the visitor's, unless the server inside has ended it in order: then its owner closes it.
 boost::asio::awaitable<void> relay(
     std::shared_ptr<http::ByteStream> visitor, std::shared_ptr<InnerConnection> inner);
 

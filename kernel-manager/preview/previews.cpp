@@ -7,33 +7,27 @@
 #include "kernel-manager/preview/forwarding.hpp"
 #include "kernel-manager/preview/inner_connection.hpp"
 #include "kernel-manager/preview/preview_exchange.hpp"
-#include "protocol/support/text.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::preview {
 
 namespace asio = boost::asio;
-using http::equals_ignoring_case;
 using Identified = http::Application::Identified;
 
 namespace {
 
-constexpr std::string_view kSessionIdPrefix = "ses_";
-
-/// The token of "Bearer TOKEN", "token TOKEN" or X-API-Key; "" if there is none.
-std::string header_token(const http::Request& request) {
-    const std::string_view text = trim(request.headers.get("Authorization"));
-    const std::size_t space = std::min(text.find(' '), text.size());
-    const std::string_view scheme = text.substr(0, space);
-    if (equals_ignoring_case(scheme, "bearer") || equals_ignoring_case(scheme, "token")) {
-        return std::string(trim(text.substr(space)));
-    }
-    return std::string(trim(request.headers.get("X-API-Key")));
+http::Response secret_problem() {
+    return http::to_response(http::make_problem(
+        400,
+        "The address holds a token of this server, which a page of the session could read. Send it "
+        "as \"Authorization: Bearer TOKEN\", or open the address that a token of the port comes "
+        "with."));
 }
 
 /// A dotted or bracketed address: there are no names below it.
@@ -47,18 +41,22 @@ bool is_numeric(std::string_view host) {
 
 /// One connection of a session, while it lives; the Previews may go before it.
 struct Previews::Taken {
-    Taken(std::shared_ptr<Counts> counts, std::string id)
-        : open(std::move(counts)), session_id(std::move(id)) {}
+    Taken(std::shared_ptr<Open> all, std::string id)
+        : open(std::move(all)), session_id(std::move(id)) {
+        (*open)[session_id].insert(this);
+    }
     Taken(const Taken&) = delete;
     Taken& operator=(const Taken&) = delete;
     ~Taken() {
         const auto found = open->find(session_id);
-        if (--found->second == 0) {
+        found->second.erase(this);
+        if (found->second.empty()) {
             open->erase(found);
         }
     }
-    std::shared_ptr<Counts> open;
-    std::string session_id;
+    const std::shared_ptr<Open> open;
+    const std::string session_id;
+    std::weak_ptr<InnerConnection> connection;  // once there is one
 };
 
 Previews::Previews(const http::TokenAuth& auth, PreviewConfig config)
@@ -91,28 +89,21 @@ std::optional<Identified> Previews::identify(
             return Identified(*principal);
         }
     }
-    if (const auto token = request.target.find_query("token")) {
-        if (const auto principal = auth_.find(*token); usable(principal)) {
-            return Identified(*principal, false);
-        }
-    }
     const auto parameter = request.target.find_query(kTokenParameter);
-    const std::string shown = parameter ? *parameter : preview_cookie(request);
-    return fits(shown) ? std::optional(Identified(bearer, false)) : std::nullopt;
+    const auto cookies = parameter ? std::vector{*parameter} : preview_cookies(request);
+    const bool shown = std::any_of(cookies.begin(), cookies.end(), fits);
+    return shown ? std::optional(Identified(bearer, false)) : std::nullopt;
 }
 
-std::shared_ptr<void> Previews::take_connection(const std::string& session_id) {
-    std::size_t& count = (*open_)[session_id];
-    if (count >= kPreviewConnectionsMax) {
-        return nullptr;
-    }
-    ++count;
-    return std::make_shared<Taken>(open_, session_id);
+std::shared_ptr<Previews::Taken> Previews::take_connection(const std::string& session_id) {
+    return connections(session_id) < kPreviewConnectionsMax
+               ? std::make_shared<Taken>(open_, session_id)
+               : nullptr;
 }
 
 std::size_t Previews::connections(const std::string& session_id) const {
     const auto found = open_->find(session_id);
-    return found == open_->end() ? 0 : found->second;
+    return found == open_->end() ? 0 : found->second.size();
 }
 
 /// A browser that comes with a token in the address gets a cookie for this host instead, so that
@@ -157,11 +148,14 @@ void Previews::note_opened(
 asio::awaitable<http::Response> Previews::serve(
     http::Request& request, SessionPtr session, std::uint16_t port, std::size_t own_segments) {
     const std::string session_id = session->id();
-    const PreviewPlace place = find_place(request, port, own_segments, secrets());
+    if (!request.websocket && address_holds_secret(request, secrets())) {
+        co_return secret_problem();
+    }
+    const PreviewPlace place = find_place(request, session_id, port, own_segments, secrets());
     if (auto entered = enter_with_token(request, place, session_id)) {
         co_return std::move(*entered);
     }
-    std::shared_ptr<void> taken = take_connection(session_id);
+    const auto taken = take_connection(session_id);
     if (taken == nullptr) {
         co_return http::to_response(http::make_problem(
             429,
@@ -176,14 +170,11 @@ asio::awaitable<http::Response> Previews::serve(
     }
     const auto executor = co_await asio::this_coro::executor;
     auto inner = InnerConnection::create(
-        executor,
-        std::move(socket).value(),
-        std::move(session),
-        std::move(taken),
-        config_.patience);
+        executor, std::move(socket).value(), std::move(session), taken, config_.patience);
     if (inner.has_error()) {
         co_return http::to_response(http::problem_from(inner.error()));
     }
+    taken->connection = inner.value();
     note_opened(request, session_id, port);
     std::string head =
         make_inner_head(request, place, framing_of(request), public_scheme(), secrets());
@@ -209,10 +200,9 @@ std::optional<std::string> Previews::public_url(
     } else if (is_numeric(name)) {
         return std::nullopt;
     }
-    const std::string id =
-        session_id.substr(session_id.starts_with(kSessionIdPrefix) ? kSessionIdPrefix.size() : 0);
-    std::string url = std::string(public_scheme()) + "://" + std::to_string(port) + "-" + id + "." +
-                      name + std::string(field.substr(host->size())) + "/";
+    const std::string url = std::string(public_scheme()) + "://" + std::to_string(port) + "-" +
+                            std::string(id_in_hosts(session_id)) + "." + name +
+                            std::string(field.substr(host->size())) + "/";
     return token.empty() ? url : url + "?" + std::string(kTokenParameter) + "=" + token;
 }
 
@@ -223,6 +213,18 @@ Status Previews::on_session_created(const SessionPtr& /*session*/) {
 void Previews::on_session_closed(const std::string& session_id) {
     tokens_.forget(session_id);
     opened_.erase(session_id);
+    // What is inside may live on in a branch, which has the parent's sockets.
+    std::vector<std::shared_ptr<InnerConnection>> connections;
+    if (const auto open = open_->find(session_id); open != open_->end()) {
+        for (const Taken* taken : open->second) {
+            connections.push_back(taken->connection.lock());
+        }
+    }
+    for (const auto& connection : connections) {
+        if (connection != nullptr) {
+            connection->close();
+        }
+    }
 }
 
 http::Response connect_problem(const Error& error, std::uint16_t port) {
@@ -234,7 +236,7 @@ http::Response connect_problem(const Error& error, std::uint16_t port) {
                 "port-not-open",
                 "The port is not open",
                 "The sandbox is running but port is not open: nothing in it listens at 127.0.0.1:" +
-                    name + "."));
+                    name + " or [::1]:" + name + "."));
         case ErrorCode::kPermissionDenied:
             return http::to_response(http::make_problem(
                 403,

@@ -54,13 +54,15 @@ class Previews : public session::SessionListener {
     PreviewTokens& tokens() { return tokens_; }
     /// Who asks for a port at a host name of its own: the bearer of a preview token (in the header,
     /// the parameter or the cookie) is the session's owner, for this port alone; else a principal
-    /// of the server that may use the session.
+    /// of the server that may use the session, by a field of the request. Not by its address, which
+    /// a page could read.
     std::optional<http::Application::Identified> identify(
         const http::Request& request,
         const std::string& session_id,
         std::uint16_t port,
         const std::string& owner) const;
-    /// The answer of the server inside, or a problem: 403 port-reserved, 429
+    /// The answer of the server inside, or a problem: 400 for an address with a token of this
+    /// server, 403 port-reserved, 429
     /// too-many-connections, 502 port-not-open, port-protocol or port-redirect, 504 port-timeout.
     /// own_segments: how many segments of the request's path say which port it is.
     boost::asio::awaitable<http::Response> serve(
@@ -77,16 +79,18 @@ class Previews : public session::SessionListener {
 
     // --- session::SessionListener
     Status on_session_created(const SessionPtr& session) override;
+    /// Its tokens are forgotten, and its connections end.
     void on_session_closed(const std::string& session_id) override;
 
  private:
-    using Counts = std::map<std::string, std::size_t, std::less<>>;
     struct Taken;
+    using Open = std::map<std::string, std::set<const Taken*>, std::less<>>;
 
     IsSecret secrets() const;
     const char* public_scheme() const { return config_.tls ? "https" : "http"; }
-    /// One connection of the session, for as long as it lives; null: there are too many.
-    std::shared_ptr<void> take_connection(const std::string& session_id);
+    /// One connection of the session, for as long as what it returns lives; null: there are too
+    /// many.
+    std::shared_ptr<Taken> take_connection(const std::string& session_id);
     std::optional<http::Response> enter_with_token(
         const http::Request& request,
         const PreviewPlace& place,
@@ -97,7 +101,7 @@ class Previews : public session::SessionListener {
     const http::TokenAuth& auth_;
     const PreviewConfig config_;
     PreviewTokens tokens_;
-    std::shared_ptr<Counts> open_ = std::make_shared<Counts>();
+    std::shared_ptr<Open> open_ = std::make_shared<Open>();  // by session
     std::map<std::string, std::set<std::uint16_t>, std::less<>> opened_;
 };
 

@@ -4,10 +4,15 @@
 #include "kernel-manager/http/access/host_field.hpp"
 #include "kernel-manager/http/message/headers.hpp"
 
+#include <boost/asio/ip/address_v4.hpp>
+#include <boost/asio/ip/address_v6.hpp>
+
 #include <algorithm>
 #include <vector>
 
 namespace cellkeep::preview {
+
+namespace asio = boost::asio;
 
 namespace {
 
@@ -49,24 +54,71 @@ std::optional<HostPort> split_authority(std::string_view authority, std::string_
     return parts;
 }
 
+/// The URL standard's "ends in a number": browsers read such a host as an IPv4 address, in more
+/// spellings than others do.
+bool ends_in_number(std::string_view host) {
+    if (host.ends_with('.')) {
+        host.remove_suffix(1);
+    }
+    const std::string_view last = host.substr(host.rfind('.') + 1);
+    const bool digits =
+        std::all_of(last.begin(), last.end(), [](char c) { return c >= '0' && c <= '9'; });
+    return !last.empty() && (digits || equals_ignoring_case(last.substr(0, 2), "0x"));
+}
+
+/// A host that clients may read in different ways: percent codes, addresses in rare spellings.
+bool is_ambiguous(std::string_view host) {
+    if (host.find('%') != std::string_view::npos) {
+        return true;
+    }
+    boost::system::error_code failed;
+    if (host.starts_with('[')) {
+        (void)asio::ip::make_address_v6(std::string(host.substr(1, host.size() - 2)), failed);
+        return failed.failed();
+    }
+    if (ends_in_number(host)) {
+        (void)asio::ip::make_address_v4(std::string(host), failed);  // four decimal numbers
+        return failed.failed();
+    }
+    return false;
+}
+
 bool is_loopback(std::string_view host) {
-    return equals_ignoring_case(host, "localhost") || equals_ignoring_case(host, "localhost.") ||
-           host.starts_with("127.") || host == "[::1]" || host == "0.0.0.0" || host == "0" ||
-           host == "[::]";
+    if (equals_ignoring_case(host, "localhost") || equals_ignoring_case(host, "localhost.")) {
+        return true;
+    }
+    boost::system::error_code failed;
+    if (!host.starts_with('[')) {
+        const auto address = asio::ip::make_address_v4(std::string(host), failed);
+        return !failed && (address.is_loopback() || address.is_unspecified());
+    }
+    const auto address =
+        asio::ip::make_address_v6(std::string(host.substr(1, host.size() - 2)), failed);
+    return !failed && (address.is_loopback() || address.is_unspecified() || address.is_v4_mapped());
+}
+
+bool is_same_host(const HostPort& one, const HostPort& other) {
+    return one.port == other.port && equals_ignoring_case(one.host, other.host);
+}
+
+/// Whether a host below one of this server's names leads to another session, or to this server.
+bool is_host_of_others(std::string_view host, const http::SandboxHost& here) {
+    const auto there = http::split_sandbox_host(host);
+    return there && !equals_ignoring_case(there->id, here.id) &&
+           (equals_ignoring_case(there->name, here.name) || is_loopback(there->name));
 }
 
 /// Whether the authority is one of this server's own, whatever else it may be called.
-bool is_own_server(const HostPort& to, std::string_view scheme, std::string_view host_field) {
-    const auto here = split_authority(host_field, scheme);
-    if (!here) {
-        return true;
-    }
-    if (to.port != here->port) {
+bool is_own_server(const HostPort& to, const HostPort& here) {
+    if (to.port != here.port) {
         return false;
     }
-    const auto sandbox = http::split_sandbox_host(here->host);
-    return is_loopback(to.host) || (sandbox && equals_ignoring_case(to.host, sandbox->name)) ||
-           (!sandbox && equals_ignoring_case(to.host, here->host));
+    const auto sandbox = http::split_sandbox_host(here.host);
+    if (!sandbox) {
+        return is_loopback(to.host) || equals_ignoring_case(to.host, here.host);
+    }
+    return is_loopback(to.host) || equals_ignoring_case(to.host, sandbox->name) ||
+           is_host_of_others(to.host, *sandbox);
 }
 
 struct PathRest {
@@ -91,15 +143,19 @@ std::optional<std::string> rewrite_absolute(
     std::string_view host_field) {
     const std::size_t end = std::min(behind.find_first_of("/?#"), behind.size());
     const auto to = split_authority(behind.substr(0, end), scheme);
-    if (!to) {
+    const auto here = split_authority(host_field, scheme);
+    if (!to || !here || is_ambiguous(to->host)) {
         return std::nullopt;
+    }
+    if (place.own_host && is_same_host(*to, *here)) {
+        return std::string(location);
     }
     if (!place.own_host && is_loopback(to->host) && to->port == std::to_string(place.port)) {
         const auto [path, rest] = split_path(behind.substr(end));
         return within(place, path.empty() ? "/" : path, rest);
     }
-    // A client may send its token of this server along, wherever it is sent.
-    if (!place.own_host || is_own_server(*to, scheme, host_field)) {
+    // A client may send its token along, wherever a redirect leads it.
+    if (place.bears_token || is_own_server(*to, *here)) {
         return std::nullopt;
     }
     return std::string(location);
@@ -173,7 +229,7 @@ std::optional<std::string> rewrite_location(
         return rewrite_path(location, place);
     }
     if (!equals_ignoring_case(scheme, "http") && !equals_ignoring_case(scheme, "https")) {
-        return place.own_host ? std::optional(std::string(location)) : std::nullopt;
+        return place.bears_token ? std::nullopt : std::optional(std::string(location));
     }
     const std::string_view behind = location.substr(scheme.size() + 1);
     if (!behind.starts_with("//")) {

@@ -14,8 +14,9 @@ namespace cellkeep::preview {
 
 /// The Location to pass on. Below a path of this server, one that stays within the server inside
 /// gets the prefix before it, with "." and ".." resolved however they are spelled. nullopt: it
-/// leads to this server itself, or clients may understand it in two ways; or it leads elsewhere
-/// from a path of this server, whose clients hold a token of it. host: the request's Host field.
+/// leads to this server itself or to another session, or clients may read it in two ways; or it
+/// leads to another host, and the client bears a token (bears_token()). host: the request's Host
+/// field.
 std::optional<std::string> rewrite_location(
     std::string_view location, const PreviewPlace& place, std::string_view host);
 

@@ -381,7 +381,7 @@ export interface paths {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -416,7 +416,7 @@ export interface paths {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -449,7 +449,7 @@ export interface paths {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -458,29 +458,29 @@ export interface paths {
         };
         /**
          * Ask a server inside
-         * @description Passed on to the server that listens inside at 127.0.0.1 and this port, without this server's credentials and cookies; WebSockets (GET), server-sent events and bodies of unknown length, too. For programs; browsers get the port's own host name from issuePortToken.
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
          */
         get: operations["getPortRoot"];
         /**
          * Ask a server inside
-         * @description Passed on to the server that listens inside at 127.0.0.1 and this port, without this server's credentials and cookies; WebSockets (GET), server-sent events and bodies of unknown length, too. For programs; browsers get the port's own host name from issuePortToken.
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
          */
         put: operations["putPortRoot"];
         /**
          * Ask a server inside
-         * @description Passed on to the server that listens inside at 127.0.0.1 and this port, without this server's credentials and cookies; WebSockets (GET), server-sent events and bodies of unknown length, too. For programs; browsers get the port's own host name from issuePortToken.
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
          */
         post: operations["postPortRoot"];
         /**
          * Ask a server inside
-         * @description Passed on to the server that listens inside at 127.0.0.1 and this port, without this server's credentials and cookies; WebSockets (GET), server-sent events and bodies of unknown length, too. For programs; browsers get the port's own host name from issuePortToken.
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
          */
         delete: operations["deletePortRoot"];
         options?: never;
         head?: never;
         /**
          * Ask a server inside
-         * @description Passed on to the server that listens inside at 127.0.0.1 and this port, without this server's credentials and cookies; WebSockets (GET), server-sent events and bodies of unknown length, too. For programs; browsers get the port's own host name from issuePortToken.
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
          */
         patch: operations["patchPortRoot"];
         trace?: never;
@@ -496,7 +496,7 @@ export interface paths {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -507,29 +507,29 @@ export interface paths {
         };
         /**
          * Ask a server inside
-         * @description Passed on to the server that listens inside at 127.0.0.1 and this port, without this server's credentials and cookies; WebSockets (GET), server-sent events and bodies of unknown length, too. For programs; browsers get the port's own host name from issuePortToken.
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
          */
         get: operations["getPort"];
         /**
          * Ask a server inside
-         * @description Passed on to the server that listens inside at 127.0.0.1 and this port, without this server's credentials and cookies; WebSockets (GET), server-sent events and bodies of unknown length, too. For programs; browsers get the port's own host name from issuePortToken.
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
          */
         put: operations["putPort"];
         /**
          * Ask a server inside
-         * @description Passed on to the server that listens inside at 127.0.0.1 and this port, without this server's credentials and cookies; WebSockets (GET), server-sent events and bodies of unknown length, too. For programs; browsers get the port's own host name from issuePortToken.
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
          */
         post: operations["postPort"];
         /**
          * Ask a server inside
-         * @description Passed on to the server that listens inside at 127.0.0.1 and this port, without this server's credentials and cookies; WebSockets (GET), server-sent events and bodies of unknown length, too. For programs; browsers get the port's own host name from issuePortToken.
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
          */
         delete: operations["deletePort"];
         options?: never;
         head?: never;
         /**
          * Ask a server inside
-         * @description Passed on to the server that listens inside at 127.0.0.1 and this port, without this server's credentials and cookies; WebSockets (GET), server-sent events and bodies of unknown length, too. For programs; browsers get the port's own host name from issuePortToken.
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
          */
         patch: operations["patchPort"];
         trace?: never;
@@ -881,7 +881,7 @@ export interface paths {
         };
         /**
          * List a directory of the workspace
-         * @description 413 too-many-entries for a directory of more than 10000. With watch=true the answer is a stream of events instead: ready, then what happens to the files of the directory from then on. It has no end of its own. 429 too-many-watchers: 8 clients of a session and 32 of a server watch at once.
+         * @description 413 too-many-entries for a directory of more than 10000. With watch=true the answer is a stream of events instead: ready, then what happens to the files of the directory from then on. It has no end of its own. 429 too-many-watchers: 8 clients of a session, 16 of a principal's sessions and 32 of a server watch at once, and 4096 directories together.
          */
         get: operations["listFiles"];
         put?: never;
@@ -1765,7 +1765,7 @@ export interface components {
             port: number;
             /** Format: date-time */
             expires_at: string;
-            /** @description It is told here and never again */
+            /** @description The server gives it here and never again */
             token: string;
             /** @description For a browser: the port's own host name, with the token. null if the host of this request is a number, which has no names below it */
             url: string | null;
@@ -2674,7 +2674,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description A server inside is not there (port-not-open), answers no HTTP (port-protocol), or sends its visitors to this server (port-redirect) */
+        /** @description A server inside is not there (port-not-open), answers no HTTP (port-protocol), or sends its visitors to an address of this server or a client with a token elsewhere (port-redirect) */
         BadGateway: {
             headers: {
                 [name: string]: unknown;
@@ -2685,7 +2685,7 @@ export interface components {
                  *       "type": "/problems/port-not-open",
                  *       "title": "The port is not open",
                  *       "status": 502,
-                 *       "detail": "The sandbox is running but port is not open: nothing in it listens at 127.0.0.1:8000.",
+                 *       "detail": "The sandbox is running but port is not open: nothing in it listens at 127.0.0.1:8000 or [::1]:8000.",
                  *       "instance": "/v1/sessions/ses_5f1c0a9be2d34c7788aa0011/ports/8000/"
                  *     }
                  */
@@ -2718,7 +2718,7 @@ export interface components {
          */
         SessionId: string;
         /**
-         * @description A TCP port at which a server inside listens, at 127.0.0.1
+         * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
          * @example 8000
          */
         Port: number;
@@ -4213,7 +4213,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -4271,7 +4271,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -4312,6 +4312,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -4337,7 +4338,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -4386,7 +4387,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -4435,7 +4436,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -4487,7 +4488,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -4539,7 +4540,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -4591,7 +4592,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -4643,7 +4644,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -4694,7 +4695,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -4748,7 +4749,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -4802,7 +4803,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];
@@ -4856,7 +4857,7 @@ export interface operations {
                  */
                 id: components["parameters"]["SessionId"];
                 /**
-                 * @description A TCP port at which a server inside listens, at 127.0.0.1
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
                  * @example 8000
                  */
                 port: components["parameters"]["Port"];

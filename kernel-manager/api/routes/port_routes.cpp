@@ -68,6 +68,10 @@ Answer issue_token(
     if (body.problem) {
         co_return http::to_response(*body.problem);
     }
+    // The tokens of a session that has ended meanwhile are forgotten already.
+    if (const auto files = session->workspace(); files.has_error()) {
+        co_return http::to_response(http::problem_from(files.error()));
+    }
     session->touch();
     const auto issued =
         previews.tokens().issue(session->id(), port, body.order, PreviewTokens::Clock::now());
@@ -120,7 +124,7 @@ void add_port_routes(
     const auto pass = [&previews](http::Request& request, Session session, std::uint16_t number) {
         return previews.serve(request, std::move(session), number, kPortSegments);
     };
-    // Whoever may only read has no business in a server inside, which may do anything for a GET.
+    // An observer may not ask a server inside, which may do anything for a GET.
     for (const char* method : {"GET", "POST", "PUT", "PATCH", "DELETE"}) {
         for (const std::string& pattern : {port + "/", port + "/{path...}"}) {
             http::Route route(Access::kChange, method, pattern, with_port(lookup, pass));

@@ -37,7 +37,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def echo(self):
         body = self.read_body()
-        said = {"method": self.command, "path": self.path, "headers": self.headers.items(),
+        spelled = self.requestline.split()[1]  # self.path has no two slashes in front
+        said = {"method": self.command, "path": spelled, "headers": self.headers.items(),
                 "bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()}
         self.give(200, json.dumps(said).encode(), Content_Type="application/json")
 
@@ -90,14 +91,43 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.echo()
 
+    do_HEAD = do_GET
     do_POST = do_PUT = do_PATCH = do_DELETE = echo
 
 step = threading.Event()
 
-def start_http():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+class SixServer(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+def start_http(address="127.0.0.1"):
+    kind = SixServer if ":" in address else http.server.ThreadingHTTPServer
+    server = kind((address, 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server.server_address[1]
+
+def start_text(text, port=0):
+    """Answers with a text, at that port."""
+    class Text(Handler):
+        def do_GET(self):
+            self.give(200, text.encode())
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Text)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.server_address[1]
+
+def start_held():
+    """Says that a visitor has come, and answers once `release` is set. Waits without a time limit."""
+    global arrived, release
+    arrived, release = threading.Event(), threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+    def serve():
+        connection, _ = listener.accept()
+        connection.recv(65536)
+        arrived.set()
+        release.wait()
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nreleased")
+        connection.close()
+    threading.Thread(target=serve, daemon=True).start()
+    return listener.getsockname()[1]
 
 def start_raw(answer, then="close"):
     """Reads a head from each connection, answers with these bytes, and closes or holds it."""
@@ -116,14 +146,14 @@ def start_raw(answer, then="close"):
     threading.Thread(target=serve, daemon=True).start()
     return listener.getsockname()[1]
 
-def start_deaf():
-    """Accepts nothing, with a queue that is full."""
+def start_deaf(full=True):
+    """Accepts nothing, with a queue that is full or empty."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    listener.listen(0)
+    listener.listen(0 if full else 4)
     port = listener.getsockname()[1]
     waiting = []
-    for _ in range(8):
+    for _ in range(8 if full else 0):
         one = socket.socket()
         one.setblocking(False)
         one.connect_ex(("127.0.0.1", port))

@@ -5,9 +5,11 @@ import base64
 import hashlib
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import requests
+from branches import branch, create
 from harness import Server, Session, wait_until
 from inner_servers import host_of, issue, kind_of, path_of, prepare, start_http, start_raw, visit
 
@@ -143,6 +145,9 @@ def test_no_redirect_leads_to_the_server_itself(
         "/\\evil",
         f"http://user@127.0.0.1:{at}/",
         f"http://127.1:{at}/",
+        f"http://0x7f000001:{at}/",
+        f"http://%6cocalhost:{at}/",
+        f"http://1-x.localhost:{at}/v1/sessions",
     ):
         for answer in (ask(location), ask_host(location)):
             assert answer.status_code == 502, location
@@ -183,6 +188,24 @@ def test_a_server_that_never_speaks_holds_no_more_than_its_places(
     wait_until(
         lambda: server.get(path_of(session, port)).status_code == 200, 60, "places become free"
     )
+
+
+def test_a_connection_ends_with_its_session_though_a_branch_holds_its_sockets(server: Server) -> None:
+    parent = create(server)
+    prepare(parent)
+    port = int(parent.value("start_deaf(full=False)"))
+    with ThreadPoolExecutor() as pool:
+        # It waits in the queue of a listener that the branch has, too.
+        answer = pool.submit(server.get, path_of(parent, port))
+        kernel = f"/api/kernels/{parent.info['kernel_id']}"
+        wait_until(
+            lambda: server.get(kernel).json()["connections"] == 1, 60, "the visitor has got in"
+        )
+        child = branch(parent)
+        assert parent.delete() == 204
+        assert answer.result(60).status_code == 502
+    assert child.value("1 + 1") == "2"
+    assert child.delete() == 204
 
 
 FLOOD = """

@@ -8,8 +8,19 @@ from socket import create_connection
 
 import pytest
 import requests
+from branches import branch, create
 from harness import TOKEN, Server, Session, read_lines, wait_until
-from inner_servers import fields_of, host_of, issue, path_of, start_http, text_of, visit
+from inner_servers import (
+    fields_of,
+    host_of,
+    issue,
+    kind_of,
+    path_of,
+    prepare,
+    start_http,
+    text_of,
+    visit,
+)
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -66,7 +77,7 @@ def test_no_credential_of_the_server_comes_inside(
     server: Server, session: Session, visitor: requests.Session
 ) -> None:
     port = start_http(session)
-    path = path_of(session, port, f"/x?token={TOKEN}&keep=1&%74oken={TOKEN}")
+    path = path_of(session, port, "/x?token=theirs&cellkeep_token=old&keep=1")
     named = {
         "X-API-Key": TOKEN,
         "X-Access-Token": "envd",
@@ -77,7 +88,7 @@ def test_no_credential_of_the_server_comes_inside(
         "Keep-This": "1",
     }
     echo = server.request("GET", path, headers=named).json()
-    assert echo["path"] == "/x?keep=1"
+    assert echo["path"] == "/x?token=theirs&keep=1"
     assert TOKEN not in text_of(echo)
     fields = fields_of(echo)
     for name in ("authorization", "x-api-key", "cookie", "referer", "origin", "x-access-token"):
@@ -96,6 +107,61 @@ def test_no_credential_of_the_server_comes_inside(
     headers = {"Authorization": "Bearer theirs", "Cellkeep-Preview-Token": token}
     seen = visit(server, visitor, host_of(session, port), headers=headers).json()
     assert fields_of(seen)["authorization"] == "Bearer theirs"
+
+
+def test_no_page_has_an_address_with_a_token_of_the_server(
+    server: Server, session: Session, visitor: requests.Session
+) -> None:
+    """A page can read its own address, and send it away."""
+    port = start_http(session)
+    token = {"Cellkeep-Preview-Token": issue(session, port)["token"]}
+    for query in (f"?token={TOKEN}", f"?a&%74oken={TOKEN}", f"?token=x&token={TOKEN}"):
+        refused = server.get(path_of(session, port, "/x" + query))
+        assert refused.status_code == 400 and "token of this server" in refused.json()["detail"]
+        by_host = visit(server, visitor, host_of(session, port), "/x" + query, headers=token)
+        assert by_host.status_code == 400
+    in_path = f"{server.url}/token/{TOKEN}{path_of(session, port)}"
+    assert visitor.get(in_path, timeout=60).status_code == 400
+    by_host = visit(server, visitor, host_of(session, port), f"/?token={TOKEN}")
+    assert by_host.status_code == 401
+    # The control: another word is the application's own.
+    assert server.get(path_of(session, port, "/x?token=theirs")).json()["path"] == "/x?token=theirs"
+    # No page can read the address of a WebSocket, and a browser's has no fields of its own.
+    url = server.url.replace("http://", "ws://", 1) + path_of(session, port, f"/ws?token={TOKEN}")
+    with connect(url, compression=None) as socket:
+        socket.send("hello")
+        assert socket.recv(timeout=60) == "hello"
+
+
+def test_a_server_that_listens_at_the_other_loopback_address_is_found(
+    server: Server, session: Session
+) -> None:
+    start_http(session)
+    made = session.execute("six = start_http('::1')")
+    if made["status"] != "ok":
+        pytest.skip("this host has no IPv6")
+    port = int(session.value("six"))
+    assert server.get(path_of(session, port, "/x")).json()["path"] == "/x"
+
+
+def test_a_branch_has_ports_of_its_own(server: Server, visitor: requests.Session) -> None:
+    parent = create(server)
+    prepare(parent)
+    port = int(parent.value("start_text('parent')"))
+    token = {"Cellkeep-Preview-Token": issue(parent, port)["token"]}
+    child = branch(parent, on_threads="drop")
+    # What listened before is the parent's.
+    assert kind_of(server.get(path_of(child, port))) == "port-not-open"
+    assert child.value(f"start_text('child', {port})") == str(port)
+    for whose, text in ((child, b"child"), (parent, b"parent")):
+        assert server.get(path_of(whose, port)).content == text
+    # So is its token.
+    assert visit(server, visitor, host_of(parent, port), headers=token).content == b"parent"
+    assert visit(server, visitor, host_of(child, port), headers=token).status_code == 401
+    assert parent.delete() == 204
+    assert server.get(path_of(parent, port)).status_code == 410
+    assert server.get(path_of(child, port)).content == b"child"
+    assert child.delete() == 204
 
 
 def test_a_browser_gets_a_cookie_for_a_token(
@@ -205,7 +271,6 @@ def test_the_servers_own_token_opens_a_host_too(
     host = host_of(session, port)
     bearer = {"Authorization": f"Bearer {TOKEN}"}
     assert visit(server, visitor, host, headers=bearer).status_code == 200
-    assert visit(server, visitor, host, f"/?token={TOKEN}").json()["path"] == "/"
     assert visit(server, visitor, host, headers={"Authorization": "Bearer no"}).status_code == 401
 
 

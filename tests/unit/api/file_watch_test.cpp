@@ -81,7 +81,7 @@ TEST_CASE("readers beyond the bound are refused", "[agent][watch]") {
     WatchApi api;
     std::vector<session::WatchInstance> held;
     for (std::size_t i = 0; i < session::kWatchersSessionMax; ++i) {
-        held.push_back(std::move(api.session->watch_ration->take("ses_1")).value());
+        held.push_back(std::move(api.session->watch_ration->take({"ses_1", "alice"})).value());
     }
     const auto refused = api.follow(kWatch);
     CHECK(refused.status == 429);

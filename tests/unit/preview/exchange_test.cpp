@@ -95,9 +95,9 @@ struct World {
         text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
         return text;
     }
-    http::Response ask(const std::string& method = "GET") {
+    http::Response ask(const std::string& method = "GET", const std::string& path = "/x") {
         request.method = method;
-        auto target = http::parse_target("/v1/sessions/ses_1/ports/80/x");
+        auto target = http::parse_target("/v1/sessions/ses_1/ports/80" + path);
         request.target = std::move(target).value();
         request.headers.set("Host", "127.0.0.1:8888");
         http::Response response;
@@ -255,7 +255,7 @@ TEST_CASE("a server that is silent is not waited for without end", "[preview]") 
     CHECK(world.visitor.text == "hello");
 }
 
-TEST_CASE("a port that is not open or reserved is said", "[preview]") {
+TEST_CASE("a port that is not open or is reserved has its problem", "[preview]") {
     World world;
     CHECK(World::kind_of(world.ask()) == "port-not-open");
     for (const auto& [code, kind, status] : std::vector<std::tuple<ErrorCode, std::string, int>>{
@@ -286,6 +286,41 @@ TEST_CASE("a session has a bounded number of connections", "[preview]") {
     CHECK(World::kind_of(refused) == "too-many-connections");
     held.pop_back();
     CHECK(world.ask().status == 200);
+}
+
+TEST_CASE("a connection ends with its session, though what is inside lives on", "[preview]") {
+    World world;
+    (void)world.add_server("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", true);
+    http::Response response = world.ask();
+    CHECK(response.status == 200);
+    world.previews.on_session_closed("ses_0");
+    CHECK(world.previews.connections("ses_1") == 1);
+    world.previews.on_session_closed("ses_1");
+    CHECK_FALSE(world.read(response));
+}
+
+TEST_CASE("a session is held awake until its answer has come", "[preview]") {
+    World world;
+    (void)world.add_server("HTTP/1.1 200 OK\r\n\r\nhello");
+    {
+        http::Response response = world.ask();
+        CHECK(world.session->held_awake.lock() != nullptr);
+        CHECK(world.read(response));
+    }
+    CHECK(world.session->held_awake.expired());
+}
+
+TEST_CASE(
+    "an address with a token of the server is refused, for a page could read it", "[preview]") {
+    World world;
+    const int server = world.add_server("HTTP/1.1 204 OK\r\n\r\n");
+    CHECK(world.ask("GET", "/?token=secret").status == 400);
+    CHECK(World::received(server).empty());
+    CHECK(world.session->connected_ports.empty());
+    // A page cannot read the address of a WebSocket, and a browser's has no fields.
+    world.request.websocket.emplace();
+    CHECK(world.ask("GET", "/?token=secret&a").status == 204);
+    CHECK(World::received(server).starts_with("GET /?a HTTP/1.1\r\n"));
 }
 
 TEST_CASE("a request's body is passed on as it was framed", "[preview]") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/preview/forwarding.hpp"
 
+#include "kernel-manager/preview/credentials.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -59,7 +61,7 @@ egress::MessageHead answer_with(const Fields& fields) {
     return head;
 }
 
-TEST_CASE("a request is said anew for the server inside", "[preview]") {
+TEST_CASE("a request is written anew for the server inside", "[preview]") {
     CHECK(
         head_of({}, false) ==
         "GET /x?y HTTP/1.1\r\nHost: localhost:80\r\nX-Forwarded-Host: 127.0.0.1:8888\r\n"
@@ -134,10 +136,14 @@ TEST_CASE("cookies of this server's host stay outside", "[preview]") {
         passed({{"Cookie", "a=1;cellkeep_preview=x ; cellkeep_preview=y"}}, true) ==
         "Cookie: a=1\r\n");
     http::Request request;
-    CHECK(preview_cookie(request).empty());
+    CHECK(preview_cookies(request).empty());
     request.headers.add("Cookie", "a=1; cellkeep_preview");
-    request.headers.add("cookie", "b=2; cellkeep_preview = x=y ");
-    CHECK(preview_cookie(request) == "x=y");
+    request.headers.add("cookie", "b=2; cellkeep_preview = x=y ; cellkeep_preview=z");
+    CHECK(preview_cookies(request) == std::vector<std::string>{"x=y", "z"});
+    for (std::size_t i = 0; i < kTokenCookiesMax; ++i) {
+        request.headers.add("Cookie", "cellkeep_preview=more");
+    }
+    CHECK(preview_cookies(request).size() == kTokenCookiesMax);
 }
 
 TEST_CASE("a page's address goes inside if it is the server's own and has no token", "[preview]") {
@@ -205,11 +211,14 @@ TEST_CASE("an answer reaches no further than its own address", "[preview]") {
          {"Alt-Svc", "h3"},
          {"Clear-Site-Data", "\"*\""},
          {"Strict-Transport-Security", "max-age=1"},
+         {"NEL", "{}"},
+         {"report-to", "{}"},
          {"Set-Cookie", "a=1; domain = localhost; Path=/; DOMAIN=.x"},
          {"Set-Cookie", "cellkeep_preview=x"},
          {"Set-Cookie", "domain=kept"},
          {"Access-Control-Allow-Origin", "*"},
          {"Service-Worker-Allowed", "/"},
+         {"WWW-Authenticate", "Basic"},
          {"Location", "/next"}});
     const auto own = make_outer_headers(answer, place_of(true), kPortHost);
     REQUIRE(own.has_value());
@@ -220,6 +229,7 @@ TEST_CASE("an answer reaches no further than its own address", "[preview]") {
                           {"Set-Cookie", "domain=kept"},
                           {"Access-Control-Allow-Origin", "*"},
                           {"Service-Worker-Allowed", "/"},
+                          {"WWW-Authenticate", "Basic"},
                           {"Location", "/next"}});
     const auto path = make_outer_headers(answer, place_of(false), "127.0.0.1:8888");
     REQUIRE(path.has_value());

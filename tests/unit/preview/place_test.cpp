@@ -38,12 +38,13 @@ TEST_CASE("the path behind the port is passed on as it was spelled", "[preview]"
          {"/", "/a", "/a/", "/a%2Fb", "/%61", "//", "//a", "/a//b", "/a;b=c/@:!$&'()*+,="}) {
         CAPTURE(path);
         const PreviewPlace place =
-            find_place(request_for(prefix + path, "127.0.0.1"), 80, 5, is_known_token);
+            find_place(request_for(prefix + path, "127.0.0.1"), "ses_1", 80, 5, is_known_token);
         CHECK(place.target == path);
         CHECK(place.prefix == prefix);
         CHECK_FALSE(place.own_host);
     }
-    const PreviewPlace bare = find_place(request_for(prefix, "127.0.0.1"), 80, 5, is_known_token);
+    const PreviewPlace bare =
+        find_place(request_for(prefix, "127.0.0.1"), "ses_1", 80, 5, is_known_token);
     CHECK(bare.target == "/");
     CHECK(bare.prefix == prefix);
 }
@@ -54,11 +55,75 @@ TEST_CASE("at a host of its own the whole path is the server's inside", "[previe
         http::Request request = request_for(path, "80-0123.localhost:8888");
         auto& segments = request.target.segments;
         segments.insert(segments.begin(), {"e2b", "0123", "80"});
-        const PreviewPlace place = find_place(request, 80, 3, is_known_token);
+        const PreviewPlace place = find_place(request, "ses_0123", 80, 3, is_known_token);
         CHECK(place.target == path);
         CHECK(place.prefix.empty());
         CHECK(place.own_host);
     }
+}
+
+TEST_CASE("a host that names another port, or no session, is not the port's own", "[preview]") {
+    const std::string path = "/v1/sessions/ses_0123/ports/80/a";
+    for (const char* host :
+         {"81-0123.localhost",
+          "80-0124.localhost",
+          "1-x.localhost",
+          "80-ses_0123.localhost",
+          "80-0123.localhost:x",
+          "localhost",
+          ""}) {
+        CAPTURE(host);
+        const PreviewPlace place =
+            find_place(request_for(path, host), "ses_0123", 80, 5, is_known_token);
+        CHECK_FALSE(place.own_host);
+        CHECK(place.bears_token);
+    }
+}
+
+TEST_CASE("below a base URL the prefix has no slash at its end", "[preview]") {
+    http::Request request = request_for("/base/", "127.0.0.1");
+    request.target.segments = {"e2b", "0123", "80"};
+    const PreviewPlace place = find_place(request, "ses_0123", 80, 3, is_known_token);
+    CHECK(place.prefix == "/base");
+    CHECK(place.target == "/");
+}
+
+TEST_CASE("a client with a token in a field is known", "[preview]") {
+    const auto bears = [](const std::string& name, const std::string& value) {
+        http::Request request = request_for("/", "80-0123.localhost");
+        request.headers.add(name, value);
+        return find_place(request, "ses_0123", 80, 0, is_known_token).bears_token;
+    };
+    CHECK(bears("Authorization", "Bearer secret"));
+    CHECK(bears("X-API-Key", "secret"));
+    CHECK(bears("X-Access-Token", "of the sandbox"));
+    CHECK(bears("e2b-traffic-access-token", "of the sandbox"));
+    CHECK_FALSE(bears("Authorization", "Bearer theirs"));
+    CHECK_FALSE(bears("X-API-Key", "theirs"));
+    CHECK_FALSE(bears("Cookie", "cellkeep_preview=x"));
+    CHECK_FALSE(bears("Cellkeep-Preview-Token", "of this port alone"));
+}
+
+TEST_CASE("an address with a token of the server is known", "[preview]") {
+    const auto holds = [](const std::string& target) {
+        return address_holds_secret(request_for(target, "localhost"), is_known_token);
+    };
+    for (const char* target :
+         {"/?token=secret",
+          "/?%74oken=%73ecret",
+          "/?token=theirs&token=secret",
+          "/x?a&token=secret"}) {
+        CAPTURE(target);
+        CHECK(holds(target));
+    }
+    for (const char* target :
+         {"/", "/?token=theirs", "/?token", "/?Token=secret", "/secret", "/?cellkeep_token=x"}) {
+        CAPTURE(target);
+        CHECK_FALSE(holds(target));
+    }
+    http::Request by_path = request_for("/token/-/x", "localhost");
+    by_path.target.query.insert_or_assign("token", "secret");
+    CHECK(address_holds_secret(by_path, is_known_token));
 }
 
 TEST_CASE("a query loses its tokens and nothing else", "[preview]") {

@@ -16,6 +16,7 @@ constexpr const char* kOwnHost = "8000-0123.localhost:8888";
 PreviewPlace path_place() {
     PreviewPlace place;
     place.port = 8000;
+    place.bears_token = true;
     place.prefix = "/v1/sessions/ses_1/ports/8000";
     place.target = "/a/b?c";
     return place;
@@ -106,12 +107,36 @@ TEST_CASE(
           "//localhost:8888/",
           "http://127.0.0.1:8888/",
           "http://127.1:8888/",
+          "http://127.0.0.1.:8888/",
+          "http://2130706433:8888/",
+          "http://0x7f000001:8888/",
+          "http://0177.0.0.1:8888/",
+          "http://%6cocalhost:8888/",
+          "http://localhost.:8888/",
           "http://[::1]:8888/",
+          "http://[0:0:0:0:0:0:0:1]:8888/",
+          "http://[::ffff:127.0.0.1]:8888/",
+          "http://1-x.localhost:8888/v1/sessions",
+          "http://8000-0124.localhost:8888/x",
+          "http://8000-0124.127.0.0.1:8888/x",
           "http:/localhost:8888/",
           "/\\localhost:8888/",
           "http://u@localhost:8888/"}) {
         CAPTURE(location);
         CHECK_FALSE(rewrite_location(location, host_place(), kOwnHost).has_value());
+    }
+    // A client with a token of the server stays at the host.
+    PreviewPlace bearing = host_place();
+    bearing.bears_token = true;
+    for (const char* location : {"/x", "x", "http://8000-0123.localhost:8888/x"}) {
+        CHECK(rewrite_location(location, bearing, kOwnHost) == location);
+    }
+    for (const char* location :
+         {"https://example.org/x",
+          "//example.org/x",
+          "app://x",
+          "http://8001-0123.localhost:8888/x"}) {
+        CHECK_FALSE(rewrite_location(location, bearing, kOwnHost).has_value());
     }
     // The name that the operator gave is this server's, too; another port of it is not.
     const std::string named = "8000-0123.cells.example.org:8888";
@@ -119,6 +144,7 @@ TEST_CASE(
     CHECK(rewrite_location("http://cells.example.org/", host_place(), named));
     CHECK_FALSE(
         rewrite_location("http://cells.example.org/", host_place(), "8000-0123.cells.example.org"));
+    CHECK_FALSE(rewrite_location("http://1-x.localhost:8888/", host_place(), named));
 }
 
 TEST_CASE("dot segments are resolved as browsers do", "[preview]") {

@@ -118,8 +118,7 @@ class Session(SessionBranches, SessionCheckpoints, SessionProcesses, SessionPort
     '[1, 2, 3]'
 
     A server is found as :mod:`cellkeep.discovery` says, unless ``url`` and ``token`` name one.
-    ``checkpoints``: ``"each"`` or ``"costly"``, and an interpreter that dies goes on from the newest
-    checkpoint, which the session made by itself after a cell. ``branches=True``: it can be branched.
+    ``checkpoints``: ``"each"`` or ``"costly"``, and an interpreter that dies goes on from the newest checkpoint, which the session made by itself after a cell. ``branches=True``: it can be branched.
     """
 
     def __init__(

@@ -24,8 +24,8 @@ class PortAddress:
     """The address of one port, with a token that is for this port alone."""
 
     port: int
-    #: For a browser. ``None``: the server is reached by a number, which has no names below it.
-    url: str | None
+    #: For a browser, with the token. ``None``: the server is reached by a number, which has no names below it.
+    url: str | None = field(repr=False)
     #: For programs: the value of the field ``Cellkeep-Preview-Token``.
     token: str = field(repr=False)
     token_id: str
@@ -66,11 +66,11 @@ class SessionPorts:
     _path: str
 
     def open_port(self, port: int, *, expires_in_s: int | None = None) -> PortAddress:
-        """An address for the server that listens inside at ``127.0.0.1`` and this port."""
+        """An address for the server that listens inside at this port."""
         return self._http.send(open_port(self._path, port, expires_in_s))
 
     def port_url(self, port: int, *, expires_in_s: int | None = None) -> str:
-        """The address to open in a browser; whoever has it may use the port until it expires."""
+        """The address to open in a browser. Everybody who has it may use the port until it expires."""
         return _url_of(self.open_port(port, expires_in_s=expires_in_s))
 
     def close_port(self, address: PortAddress) -> None:
@@ -85,11 +85,11 @@ class AsyncSessionPorts:
     _path: str
 
     async def open_port(self, port: int, *, expires_in_s: int | None = None) -> PortAddress:
-        """An address for the server that listens inside at ``127.0.0.1`` and this port."""
+        """An address for the server that listens inside at this port."""
         return await self._http.send(open_port(self._path, port, expires_in_s))
 
     async def port_url(self, port: int, *, expires_in_s: int | None = None) -> str:
-        """The address to open in a browser; whoever has it may use the port until it expires."""
+        """The address to open in a browser. Everybody who has it may use the port until it expires."""
         return _url_of(await self.open_port(port, expires_in_s=expires_in_s))
 
     async def close_port(self, address: PortAddress) -> None:
