@@ -90,8 +90,9 @@ class Inhabited {
     }
     /// The path with ids that do not exist.
     static std::string absent_of(const std::string& path) {
+        const std::string with_port = replaced(path, "{port}", "8000");
         return replaced(
-            replaced(replaced(path, "{id}", "ses_0"), "{exe}", "exe_0"), "{path}", "a.txt");
+            replaced(replaced(with_port, "{id}", "ses_0"), "{exe}", "exe_0"), "{path}", "a.txt");
     }
 
     static constexpr const char* kCode = R"({"code":"1"})";
