@@ -17,6 +17,7 @@
 #include "sandbox/policy/limits_change.hpp"
 #include "sandbox/policy/policy.hpp"
 #include "sandbox/server/branch_place.hpp"
+#include "sandbox/shared/loopback.hpp"
 #include "sandbox/shared/worker_group.hpp"
 
 #include <sys/types.h>
@@ -219,6 +220,13 @@ class Sandbox {
     /// stop_listening() (sandbox/server/network_pool.hpp) takes the way out away for good: nothing
     /// can listen there for the server again.
     UniqueFd take_proxy_listener();
+
+    /// Asks pid 1 for a TCP connection to this address and port of the session's own network;
+    /// nothing else can be reached so. Returns the socket on which take_connection()
+    /// (sandbox/server/loopback_connection.hpp) finds the answer as soon as it is readable. Waits
+    /// for nothing. kConflict: the sandbox is frozen or destroyed; kUnavailable: pid 1 does not
+    /// even take the request.
+    Result<UniqueFd> begin_connection(std::uint16_t port, Loopback address = Loopback::kV4);
 
     /// Nothing inside runs until thaw(), kill_workers(), begin_sweep() or destroy(); start() is
     /// refused. kUnavailable without a cgroup to do it with; kTimeout: it is in force as soon as it

@@ -4,6 +4,7 @@
 #include "kernel-manager/e2b/envd/file_routes.hpp"
 #include "kernel-manager/e2b/envd/filesystem_routes.hpp"
 #include "kernel-manager/e2b/envd/process_routes.hpp"
+#include "kernel-manager/e2b/envd/watch_routes.hpp"
 #include "kernel-manager/e2b/wire/error_style.hpp"
 #include "kernel-manager/e2b/wire/rpc.hpp"
 #include "kernel-manager/e2b/wire/sandbox_place.hpp"
@@ -15,28 +16,34 @@ namespace cellkeep::e2b {
 
 namespace {
 
-/// Addresses of a sandbox's other ports: no requests are passed into it.
-void add_closed_ports(http::Router& router, const SandboxDoor& door) {
-    const auto closed = [](http::Request& request,
-                           RpcSession session) -> boost::asio::awaitable<http::Response> {
-        const std::string port = request.capture("port");
-        if (port == std::to_string(kEnvdPort) || port == std::to_string(kInterpreterPort)) {
-            co_return http::to_response(
-                http::make_problem(404, "There is no such address in a sandbox."));
+/// e2b, the sandbox, the port.
+constexpr std::size_t kPortPlaceSegments = 3;
+
+http::Response no_such_address() {
+    return http::to_response(http::make_problem(404, "There is no such address in a sandbox."));
+}
+
+/// Addresses of a sandbox's other ports: what listens there answers.
+void add_other_ports(http::Router& router, const SandboxDoor& door, preview::Previews& previews) {
+    const auto pass = [&previews](
+                          http::Request& request,
+                          RpcSession session) -> boost::asio::awaitable<http::Response> {
+        const auto port = preview::parse_port(request.capture("port"));
+        if (!port || *port == kEnvdPort || *port == kInterpreterPort) {
+            co_return no_such_address();
         }
-        co_return http::make_json(
-            502,
-            {{"sandboxId", sandbox_id_of(session->id())},
-             {"message",
-              "The sandbox is running but port is not open: this server passes no requests to "
-              "ports of sandboxes."},
-             {"port", port},
-             {"code", 502}});
+        http::Response answer =
+            co_await previews.serve(request, std::move(session), *port, kPortPlaceSegments);
+        co_return answer;
     };
     const std::string port = "/" + std::string(kSandboxSegment) + "/{id}/{port}";
-    for (const std::string& pattern : {port, port + "/", port + "/{rest...}"}) {
-        router.add({http::Access::kRead, "GET", pattern, door.with_session(closed)});
-        router.add({http::Access::kChange, "POST", pattern, door.with_session(closed)});
+    for (const char* method : {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}) {
+        for (const std::string& pattern : {port, port + "/", port + "/{rest...}"}) {
+            http::Route route(http::Access::kChange, method, pattern, door.with_session(pass));
+            route.body_mode = http::BodyMode::kStreamed;
+            route.body_bytes_max = preview::kPreviewBodyBytesMax;
+            router.add(std::move(route));
+        }
     }
 }
 
@@ -45,19 +52,22 @@ void add_closed_ports(http::Router& router, const SandboxDoor& door) {
 Result<std::unique_ptr<Front>> Front::create(
     boost::asio::io_context& io,
     session::SessionService& service,
+    preview::Previews& previews,
     std::vector<egress::AllowedHost> reachable) {
     BOOST_OUTCOME_TRY(const SandboxTokens tokens, SandboxTokens::create());
-    return std::unique_ptr<Front>(new Front(io, service, tokens, std::move(reachable)));
+    return std::unique_ptr<Front>(new Front(io, service, previews, tokens, std::move(reachable)));
 }
 
 Front::Front(
     boost::asio::io_context& io,
     session::SessionService& service,
+    preview::Previews& previews,
     const SandboxTokens& tokens,
     std::vector<egress::AllowedHost> reachable)
-    : tokens_(tokens),
+    : previews_(previews),
+      tokens_(tokens),
       book_(io, service),
-      door_(book_, tokens_),
+      door_(book_, tokens_, previews),
       control_(service, book_, tokens_, std::move(reachable)),
       interpreter_(door_) {}
 
@@ -66,9 +76,10 @@ void Front::add_to(http::Application& application) {
     control_.add_to(router);
     add_process_rpcs(router, door_);
     add_filesystem_rpcs(router, door_);
+    add_watch_rpcs(router, door_, watchers_);
     add_envd_files(router, door_);
     interpreter_.add_to(router);
-    add_closed_ports(router, door_);
+    add_other_ports(router, door_, previews_);
     const std::string segment(kSandboxSegment);
     application.set_doorway({enter_by_host, enter_by_header});
     application.set_credentials(
@@ -87,6 +98,7 @@ Status Front::on_session_created(const std::shared_ptr<session::Session>& sessio
 void Front::on_session_closed(const std::string& session_id) {
     book_.on_session_closed(session_id);
     interpreter_.forget(session_id);
+    watchers_.forget(session_id);
 }
 
 }  // namespace cellkeep::e2b

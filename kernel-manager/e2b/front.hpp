@@ -7,11 +7,13 @@
 
 #include "kernel-manager/e2b/control/control_routes.hpp"
 #include "kernel-manager/e2b/control/sandbox_book.hpp"
+#include "kernel-manager/e2b/envd/watch_routes.hpp"
 #include "kernel-manager/e2b/interpreter/interpreter_routes.hpp"
 #include "kernel-manager/e2b/wire/sandbox_door.hpp"
 #include "kernel-manager/e2b/wire/sandbox_tokens.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
 #include "kernel-manager/http/application.hpp"
+#include "kernel-manager/preview/previews.hpp"
 #include "kernel-manager/service/session_registry.hpp"
 #include "kernel-manager/service/session_service.hpp"
 #include "protocol/support/result.hpp"
@@ -26,11 +28,12 @@ namespace cellkeep::e2b {
 
 class Front : public session::SessionListener {
  public:
-    /// The service must outlive this, and this the listener. reachable: what the operator lets
-    /// sessions reach at most. Fails as getrandom(2) does.
+    /// The service and previews must outlive this, and this the listener. reachable: what the
+    /// operator lets sessions reach at most. Fails as getrandom(2) does.
     static Result<std::unique_ptr<Front>> create(
         boost::asio::io_context& io,
         session::SessionService& service,
+        preview::Previews& previews,
         std::vector<egress::AllowedHost> reachable);
     Front(const Front&) = delete;
     Front& operator=(const Front&) = delete;
@@ -46,14 +49,17 @@ class Front : public session::SessionListener {
     Front(
         boost::asio::io_context& io,
         session::SessionService& service,
+        preview::Previews& previews,
         const SandboxTokens& tokens,
         std::vector<egress::AllowedHost> reachable);
 
+    preview::Previews& previews_;
     const SandboxTokens tokens_;
     SandboxBook book_;
     SandboxDoor door_;
     ControlRoutes control_;
     InterpreterRoutes interpreter_;
+    Watchers watchers_;
 };
 
 }  // namespace cellkeep::e2b

@@ -57,8 +57,10 @@ inline constexpr std::size_t kResultValuesMax = 600'000;
 /// Contexts of one sandbox besides those that every sandbox has.
 inline constexpr std::size_t kContextsMax = 64;
 inline constexpr std::size_t kContextDirectoryBytesMax = 4095;
-/// Watchers of one sandbox, and the events that one keeps until they are fetched.
-inline constexpr std::size_t kWatchersMax = 16;
+/// One answer to GetWatcherEvents reads no further from so many events on, and reads so often; the
+/// next one goes on.
+inline constexpr std::size_t kWatcherEventsMax = 1000;
+inline constexpr int kWatcherReadsMax = 8;
 
 // --- time
 /// How long a sandbox lives unless its client says otherwise (the SDKs' default), and at most.

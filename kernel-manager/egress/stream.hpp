@@ -50,6 +50,8 @@ class SocketStream final : public Stream {
     void cancel() override;
     void close() override;
 
+    /// For poll(2); it stays this stream's.
+    int handle() { return socket_.native_handle(); }
     /// For a stream on top of it; afterwards this one is only good for being destroyed.
     Socket release() { return std::move(socket_); }
 

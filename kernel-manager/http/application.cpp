@@ -98,7 +98,8 @@ Application::Admission Application::admit(Request& request, std::string_view tar
     }
     Router::Match match = router_.match(request.method, request.target.segments);
     const bool open = match.route != nullptr && match.route->access == Access::kOpen;
-    if (request.method == "OPTIONS" && (!match.allowed.empty() || request.target.path == "*")) {
+    if (request.method == "OPTIONS" && match.route == nullptr &&
+        (!match.allowed.empty() || request.target.path == "*")) {
         Response response = make_empty(204);
         response.headers.add("Allow", allow_value(match.allowed));
         return {nullptr, std::move(response)};
@@ -153,8 +154,9 @@ std::optional<Principal> Application::identify(const Request& request, bool& by_
     const auto& segments = request.target.segments;
     const auto own = segments.empty() ? credentials_.end() : credentials_.find(segments.front());
     if (own != credentials_.end()) {
-        by_header = true;
-        return own->second(request);
+        const auto found = own->second(request);
+        by_header = found.has_value() && found->by_header;
+        return found ? std::optional(found->principal) : std::nullopt;
     }
     auto principal = auth_.authenticate(request);
     by_header = principal.has_value() && TokenAuth::uses_header(request);
@@ -219,6 +221,9 @@ void Application::add_challenge(const Request& request, Response& response) cons
 }
 
 void Application::finish(const Request& request, Response& response) const {
+    if (response.foreign) {
+        return;
+    }
     origins_.add_headers(request, response);
     add_challenge(request, response);
     if (const std::string* location = response.headers.find("Location")) {
@@ -240,7 +245,7 @@ boost::asio::awaitable<Response> Application::run(const Route& route, Request& r
     } catch (const std::exception& failure) {
         response = to_response(make_problem(500, failure.what()));
     }
-    if (response.status >= 400) {
+    if (response.status >= 400 && !response.foreign) {
         set_instance(response, request.target.path);
     }
     co_return response;

@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::http {
@@ -28,6 +29,7 @@ class Application {
     Application(TokenAuth auth, HostGuard hosts);
 
     Router& router() { return router_; }
+    const TokenAuth& auth() const { return auth_; }
     /// Everything is served below it. Default: "/".
     void set_base_url(BaseUrl base) { base_ = std::move(base); }
     /// Default: none but the server's own.
@@ -44,9 +46,17 @@ class Application {
         std::function<void(Request&)> by_header;  // of what is below the base URL
     };
     void set_doorway(Doorway doorway) { doorway_ = std::move(doorway); }
+    struct Identified {
+        // NOLINTNEXTLINE(google-explicit-constructor): most credentials are in a header.
+        Identified(Principal whose, bool in_header = true)
+            : principal(std::move(whose)), by_header(in_header) {}
+        Principal principal;
+        /// No browser sends it by itself; false: it may, so pages of other origins are refused.
+        bool by_header;
+    };
     /// Who asks for addresses whose first segment is this, by credentials of their own instead of
-    /// the server's tokens. Such credentials are never a browser's by itself.
-    using Credentials = std::function<std::optional<Principal>(const Request&)>;
+    /// the server's tokens.
+    using Credentials = std::function<std::optional<Identified>(const Request&)>;
     void set_credentials(std::string segment, Credentials find);
     /// How addresses whose first segment is this answer their errors.
     using ErrorStyle = std::function<void(const Request&, Response&)>;

@@ -30,6 +30,20 @@ sandbox::Policy make_policy(
     return policy;
 }
 
+namespace {
+
+/// On that thread.
+WatchRation::Close close_on(const std::shared_ptr<WorkThread>& thread) {
+    return [thread](UniqueFd fd) {
+        thread->run([kept = std::make_shared<UniqueFd>(std::move(fd))] {
+            kept->reset();
+            return WorkThread::Slice::kDone;
+        });
+    };
+}
+
+}  // namespace
+
 std::shared_ptr<SessionFactory> SessionFactory::create(
     boost::asio::io_context& io,
     std::shared_ptr<const ServiceConfig> config,
@@ -48,6 +62,7 @@ SessionFactory::SessionFactory(
       config_(std::move(config)),
       make_sandbox_(std::move(make_sandbox)),
       make_branch_(std::move(make_branch)),
+      watch_ration_(WatchRation::create(close_on(work_thread_))),
       blob_space_(std::make_shared<checkpoint::BlobSpace>(config_->checkpoint_directory)) {
     read_catalog();
 }
@@ -162,6 +177,7 @@ void SessionFactory::connect(SessionSetup& setup) const {
         }
     };
     setup.work_thread = work_thread_;
+    setup.watch_ration = watch_ration_;
     setup.blob_space = blob_space_;
     setup.inputs_thread = inputs_thread_;
     setup.inputs = config_->inputs;

@@ -45,7 +45,12 @@ SandboxedSession::SandboxedSession(
       auto_checkpoints_(io, auto_checkpoint_hooks(), keep_alive()),
       watch_(
           io, [this] { return sandbox_.next_event(); }, watch_listener(), keep_alive()),
-      freezer_(io, freeze_after(), freezer_hooks()) {}
+      freezer_(io, freeze_after(), freezer_hooks()),
+      ports_(
+          sandbox_,
+          {.has_ended = [this] { return closed_; },
+           .use = [this] { note_visit(); },
+           .answered = [this] { freezer_.note_use(); }}) {}
 
 SandboxedSession::~SandboxedSession() {
     close({Death::Kind::kRequested, 0});

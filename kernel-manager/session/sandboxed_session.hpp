@@ -30,6 +30,7 @@
 #include "kernel-manager/session/idle_freezer.hpp"
 #include "kernel-manager/session/kernel_starter.hpp"
 #include "kernel-manager/session/managed_session.hpp"
+#include "kernel-manager/session/port_connection.hpp"
 #include "kernel-manager/session/sandbox_watch.hpp"
 #include "kernel-manager/session/session_executions.hpp"
 #include "kernel-manager/session/session_info.hpp"
@@ -144,6 +145,14 @@ class SandboxedSession final : public ManagedSession,
     Status update(const SessionUpdate& wanted) override;
     std::optional<LimitRefusal> refusal() const override { return executions_.refusal(); }
     Result<sandbox::Workspace> workspace() override;
+    boost::asio::awaitable<Result<UniqueFd>> connect_port(std::uint16_t port) override {
+        return ports_.connect(shared_from_this(), port);
+    }
+    std::shared_ptr<void> hold_awake() override { return ports_.hold_awake(); }
+    Result<TreeWatch> watch_files(const std::string& path, TreeWatch::Depth depth) override {
+        const Watcher whose{setup_.id, setup_.options.owner};
+        return open_tree_watch(setup_.watch_ration, whose, workspace(), path, depth);
+    }
     const Inputs& inputs() const override { return setup_.mounted; }
     Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
     Status freeze(std::function<void()> woken) override;
@@ -184,6 +193,11 @@ class SandboxedSession final : public ManagedSession,
     std::chrono::seconds freeze_after() const;
     bool is_at_work() const;
     IdleFreezer::Hooks freezer_hooks();
+    void note_visit() {
+        touch();
+        freezer_.wake();
+        freezer_.note_use();
+    }
 
     boost::asio::io_context& io_;
     SessionSetup setup_;
@@ -208,6 +222,7 @@ class SandboxedSession final : public ManagedSession,
     bool auto_refusal_logged_ = false;
     SandboxWatch watch_;
     IdleFreezer freezer_;
+    PortConnector ports_;
     std::string connection_file_;
 };
 

@@ -309,7 +309,7 @@ bool SandboxedSession::is_at_work() const {
     return closed_ || setup_.spare || kernels_.are_at_work() || checkpoints_.is_working() ||
            auto_checkpoints_.is_due() ||
            // Its pid 1 answers for interpreters that came from here.
-           branches_.any() ||
+           branches_.any() || ports_.awaited() > 0 ||
            // What the other side of a connection says next is unknown here.
            (setup_.proxy && setup_.proxy->connections() > 0);
 }

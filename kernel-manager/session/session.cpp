@@ -46,6 +46,14 @@ Result<std::vector<std::shared_ptr<Execution>>> Session::begin_all(
     return Error(ErrorCode::kUnavailable, "execute: this session takes one execution at a time");
 }
 
+boost::asio::awaitable<Result<UniqueFd>> Session::connect_port(std::uint16_t /*port*/) {
+    co_return Error(ErrorCode::kUnavailable, "connect: this session has no ports");
+}
+
+Result<TreeWatch> Session::watch_files(const std::string& /*path*/, TreeWatch::Depth /*depth*/) {
+    return Error(ErrorCode::kUnavailable, "watch: this session's files cannot be watched");
+}
+
 Status Session::freeze(std::function<void()> /*woken*/) {
     return Error(ErrorCode::kUnavailable, "freeze: this session cannot be frozen");
 }

@@ -14,6 +14,7 @@
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/execution/running_execution.hpp"
+#include "kernel-manager/execution/watch/tree_watch.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
 #include "kernel-manager/limits/limit_refusal.hpp"
@@ -25,11 +26,13 @@
 #include "kernel-manager/session/session_update.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/workspace/workspace.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -164,6 +167,19 @@ class Session {
 
     /// For files. Valid until close().
     virtual Result<sandbox::Workspace> workspace() = 0;
+    /// A connection to a server that listens inside at 127.0.0.1, or else at ::1, and this port;
+    /// its socket does not block. Counts as use and wakes what is frozen. kNotFound: nothing
+    /// listens there; kPermissionDenied: the port is the sandbox's own; kTimeout: the server does
+    /// not accept it; kConflict: the session has ended; kUnavailable.
+    virtual boost::asio::awaitable<Result<UniqueFd>> connect_port(std::uint16_t port);
+
+    /// As long as what it returns lives, the session is not frozen for being idle: a visitor waits
+    /// for an answer of what runs inside. It may outlive the session.
+    virtual std::shared_ptr<void> hold_awake() { return nullptr; }
+
+    /// What happens to files from now on. It may outlive the session; nothing happens then. Errors
+    /// as TreeWatch::open() and WatchRation::take(). kConflict: the session has ended.
+    virtual Result<TreeWatch> watch_files(const std::string& path, TreeWatch::Depth depth);
 
     /// Files of the operator's inputs directory that are mounted into the workspace, read-only, for
     /// as long as the session lives: where they are there, and their names in the directory.

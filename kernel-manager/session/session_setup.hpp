@@ -8,6 +8,7 @@
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/inputs_directory.hpp"
 #include "kernel-manager/execution/operator_tools.hpp"
+#include "kernel-manager/execution/watch/watch_ration.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/limits/limit_reason.hpp"
@@ -50,6 +51,8 @@ struct SessionSetup {
     std::function<void(const std::string&)> log;
     /// A run ended with a limit; the execution's id is empty for a Jupyter client's.
     std::function<void(const std::string& execution_id, const LimitHit&)> log_limit;
+    /// What readers of files share; null: files of the session cannot be watched.
+    std::shared_ptr<WatchRation> watch_ration;
     /// Reads what executions leave.
     std::shared_ptr<WorkThread> work_thread;
     /// Where checkpoints keep files; null: they keep none.

@@ -2,6 +2,7 @@
 #include "sandbox/inside/init.hpp"
 
 #include "sandbox/inside/init_state.hpp"
+#include "sandbox/inside/port_connection.hpp"
 #include "sandbox/shared/layer_switch.hpp"
 #include "sandbox/shared/sleep_messages.hpp"
 
@@ -210,6 +211,8 @@ void handle_request(Init& init) {
         if (header.forked > 1 && header.passes <= kLeavingCallsMax) {
             let_pass(init.denials, header.forked, header.passes);
         }
+    } else if (header.kind == RequestKind::kConnect) {
+        handle_connect(init.request, header);
     } else {
         handle_kill(init, header);
     }

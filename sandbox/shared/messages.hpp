@@ -7,6 +7,7 @@
 // holds either.
 #pragma once
 
+#include "sandbox/shared/loopback.hpp"
 #include "sandbox/shared/setup_step.hpp"
 #include "sandbox/shared/worker_group.hpp"
 
@@ -105,7 +106,9 @@ struct SetupMessage {
 /// sends a signal to the process group of a worker that lives. It has no answer, and can reach
 /// nothing outside of pid 1's own pid namespace. kLetPass has no answer either: of the calls that
 /// the filter hands to pid 1, kPassingCalls of the process `forked` go through, `passes` times. 0:
-/// none any more.
+/// none any more. kConnect begins a TCP connection to a loopback address and a port of the
+/// session's network. Its one descriptor is an end of a socket pair, through which pid 1 answers
+/// with a ConnectAnswer and, if its error is 0, the socket.
 enum class RequestKind : std::uint32_t {
     kStart,
     kKillAll,
@@ -113,7 +116,8 @@ enum class RequestKind : std::uint32_t {
     kSweepGroup,
     kAdopt,
     kSignal,
-    kLetPass
+    kLetPass,
+    kConnect
 };
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
@@ -129,14 +133,16 @@ struct RequestHeader {
     std::uint32_t argument_count = 0;
     std::uint32_t environment_count = 0;
     std::uint32_t text_bytes = 0;
-    std::uint32_t warm = 0;          // 1: no exec, the worker goes on as the zygote's program
-    std::uint32_t group = 0;         // kStart, kSweepGroup, kAdopt: below kWorkerGroupsMax
-    std::uint32_t own_cgroup = 0;    // 1: the last descriptor is its cgroup's
-    std::int32_t forked = 0;         // kAdopt: the process's number inside
-    std::uint32_t own_input = 0;     // kStart: 1: the first descriptor is the worker's stdin
-    std::int32_t signal = 0;         // kSignal: 1 to kSignalMax
-    std::uint32_t own_terminal = 0;  // kStart: 1: the one descriptor is the worker's terminal
-    std::uint32_t passes = 0;        // kLetPass: how often
+    std::uint32_t warm = 0;             // 1: no exec, the worker goes on as the zygote's program
+    std::uint32_t group = 0;            // kStart, kSweepGroup, kAdopt: below kWorkerGroupsMax
+    std::uint32_t own_cgroup = 0;       // 1: the last descriptor is its cgroup's
+    std::int32_t forked = 0;            // kAdopt: the process's number inside
+    std::uint32_t own_input = 0;        // kStart: 1: the first descriptor is the worker's stdin
+    std::int32_t signal = 0;            // kSignal: 1 to kSignalMax
+    std::uint32_t own_terminal = 0;     // kStart: 1: the one descriptor is the worker's terminal
+    std::uint32_t passes = 0;           // kLetPass: how often
+    std::uint32_t port = 0;             // kConnect: 1 to 65535, and not kProxyPort
+    Loopback loopback = Loopback::kV4;  // kConnect
 };
 inline constexpr std::int32_t kSignalMax = 64;
 
@@ -175,6 +181,11 @@ struct ReplyMessage {
     std::int32_t pid = 0;                // of a worker that was started: its number inside
 };
 
+/// To kConnect.
+struct ConnectAnswer {
+    std::int32_t error = 0;  // an errno; 0: the socket comes with it, connected or about to be
+};
+
 enum class EventKind : std::uint32_t { kExited, kDenied, kSwept, kGroupSwept };
 
 struct EventMessage {
@@ -204,6 +215,7 @@ struct WorkerFailure {
 static_assert(std::is_trivially_copyable_v<SetupMessage>);
 static_assert(std::is_trivially_copyable_v<RequestHeader>);
 static_assert(std::is_trivially_copyable_v<ReplyMessage>);
+static_assert(std::is_trivially_copyable_v<ConnectAnswer>);
 static_assert(std::is_trivially_copyable_v<EventMessage>);
 static_assert(std::is_trivially_copyable_v<WorkerFailure>);
 static_assert(std::is_trivially_copyable_v<ZygoteRequest>);

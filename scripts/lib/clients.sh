@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What our own clients are built and tested with: a locked Python environment and two sets of locked
-# Node packages; and the environments of agents', MCP and E2B clients and of our plug-ins. To be sourced after environments.sh and npm.sh.
+# Node packages; and the environments of agents', MCP and E2B clients, of our plug-ins and of
+# web applications. To be sourced after environments.sh and npm.sh.
 
 # The environment of the Python client and of the contract's tests.
 make_clients_environment() {
@@ -29,6 +30,12 @@ make_e2b_environment() {
 make_integrations_environment() {
     make_environment integrations "$build/environments/integrations" \
         "$root/tests/environment/integrations/requirements.lock"
+}
+
+# What the web applications are made of that the browser tests start in a session. Only the full tests
+# need it.
+make_previews_environment() {
+    make_environment previews "$build/environments/previews" "$root/tests/environment/previews/requirements.lock"
 }
 
 # The compiler and the type generator of the TypeScript client.

@@ -41,7 +41,11 @@ HISTORY = "/v1/sessions/{id}/executions"
 
 
 def make_schema(document: dict) -> schemathesis.BaseSchema:
+    # A stream without an end of its own, and what servers inside answer, are other tests' business.
+    listing = document["paths"]["/v1/sessions/{id}/files"]["get"]
+    listing["parameters"] = [one for one in listing["parameters"] if one.get("name") != "watch"]
     schema = schemathesis.openapi.from_dict(document)
+    schema = schema.exclude(path_regex=r"/ports/\{port\}/(\{path\})?$")
     # The server ignores unknown query parameters and headers, as everywhere in HTTP.
     schema.config.generation.update(allow_extra_parameters=False)
     # Good data are accepted: no 403, 429 or 5xx either, which the library lets pass.

@@ -108,9 +108,14 @@ ROOMS = (
     ),
     Room(MANAGER + "http", "listener, connection, router, authentication, WebSocket", ("protocol",)),
     Room(
+        MANAGER + "preview",
+        "servers that code starts inside, for those who may see them",
+        (MANAGER + "service", MANAGER + "http"),
+    ),
+    Room(
         MANAGER + "api",
         "the session API /v1",
-        (MANAGER + "service", MANAGER + "http", MANAGER + "store", MANAGER + "governance"),
+        (MANAGER + "preview", MANAGER + "store", MANAGER + "governance"),
     ),
     Room(
         MANAGER + "jupyter",
@@ -125,7 +130,7 @@ ROOMS = (
     Room(
         MANAGER + "e2b",
         "E2B's protocol: sandboxes, commands, files and code for its own clients",
-        (MANAGER + "service", MANAGER + "http"),
+        (MANAGER + "preview",),
     ),
     Room(
         MANAGER + "cli",

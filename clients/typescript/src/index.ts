@@ -6,6 +6,7 @@ export { Checkpoints } from './checkpoints.js';
 export { CellkeepError, ConnectionFailed, ExecutionFailed, ProblemError } from './errors.js';
 export { EventDecoder, type Event } from './events.js';
 export { type ServerOptions } from './http.js';
+export { Ports } from './ports.js';
 export { imageOf, Result, type Image } from './result.js';
 export { Client, Execution, Session, type RunOptions } from './session.js';
 export { type Tool, type Tools } from './tools.js';

@@ -370,6 +370,170 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/ports/{port}/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+            };
+            cookie?: never;
+        };
+        /**
+         * The tokens of a port
+         * @description Those that have not expired, in the order in which they were issued.
+         */
+        get: operations["listPortTokens"];
+        put?: never;
+        /**
+         * A token for a port's own address
+         * @description Its bearer may use this port of this session until it expires, is revoked, or the session ends, and nothing else. 429: a session has at most 64 that have not expired.
+         */
+        post: operations["issuePortToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/ports/{port}/tokens/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+                /**
+                 * @description Token id (ptk_…)
+                 * @example ptk_0f1e2d3c4b5a6978
+                 */
+                token: components["parameters"]["PortTokenId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revoke a token of a port */
+        delete: operations["revokePortToken"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/ports/{port}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Ask a server inside
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
+         */
+        get: operations["getPortRoot"];
+        /**
+         * Ask a server inside
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
+         */
+        put: operations["putPortRoot"];
+        /**
+         * Ask a server inside
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
+         */
+        post: operations["postPortRoot"];
+        /**
+         * Ask a server inside
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
+         */
+        delete: operations["deletePortRoot"];
+        options?: never;
+        head?: never;
+        /**
+         * Ask a server inside
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
+         */
+        patch: operations["patchPortRoot"];
+        trace?: never;
+    };
+    "/v1/sessions/{id}/ports/{port}/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+                /** @description What the server inside sees as its path, without the first slash; with slashes */
+                path: components["parameters"]["InnerPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Ask a server inside
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
+         */
+        get: operations["getPort"];
+        /**
+         * Ask a server inside
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
+         */
+        put: operations["putPort"];
+        /**
+         * Ask a server inside
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
+         */
+        post: operations["postPort"];
+        /**
+         * Ask a server inside
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
+         */
+        delete: operations["deletePort"];
+        options?: never;
+        head?: never;
+        /**
+         * Ask a server inside
+         * @description This server passes the request on to the server that listens inside at this port, at 127.0.0.1 or else at ::1. Its credentials and cookies stay outside. WebSockets (GET), server-sent events and bodies of unknown length pass, too. This address is for programs; issuePortToken gives one for browsers. 400: the address holds a token of this server; only a WebSocket may have it there.
+         */
+        patch: operations["patchPort"];
+        trace?: never;
+    };
     "/v1/sessions/{id}/checkpoints": {
         parameters: {
             query?: never;
@@ -743,7 +907,7 @@ export interface paths {
         };
         /**
          * List a directory of the workspace
-         * @description 413 too-many-entries for a directory of more than 10000.
+         * @description 413 too-many-entries for a directory of more than 10000. With watch=true the answer is a stream of events instead: ready, then what happens to the files of the directory from then on. It has no end of its own. 429 too-many-watchers: 8 clients of a session, 16 of a principal's sessions and 32 of a server watch at once, and 4096 directories together.
          */
         get: operations["listFiles"];
         put?: never;
@@ -1679,6 +1843,63 @@ export interface components {
                 stdin_bytes: number;
             };
         };
+        /** @description Each of the stream's events; none has an id, because nothing is kept for a reader that comes back */
+        ServerSentFileEvent: {
+            /** @enum {string} */
+            event: "ready" | "created" | "written" | "removed" | "renamed" | "attributes" | "missed" | "heartbeat" | "end";
+            /** @description One line of JSON */
+            data: string;
+        };
+        FileEvent: {
+            /**
+             * @description missed: more happened than the host keeps for a reader; look at the directory. attributes: permissions, owner or times
+             * @enum {string}
+             */
+            type: "ready" | "created" | "written" | "removed" | "renamed" | "attributes" | "missed" | "heartbeat" | "end";
+            /** @description Relative to /workspace; of ready: the directory */
+            path?: string;
+            /** @description Of renamed: its path before */
+            from?: string;
+            /**
+             * @description Links and the like are files here
+             * @enum {string}
+             */
+            kind?: "file" | "directory";
+            /** @description Of ready: how many are watched */
+            directories?: number;
+            /** @description Of ready: false if some directory is not watched, because there are too many or it cannot be read */
+            complete?: boolean;
+            /**
+             * @description Of end
+             * @enum {string}
+             */
+            reason?: "directory_gone" | "session_ended";
+        };
+        PortToken: {
+            token_id: string;
+            port: number;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        IssuedPortToken: {
+            token_id: string;
+            port: number;
+            /** Format: date-time */
+            expires_at: string;
+            /** @description The server gives it here and never again */
+            token: string;
+            /** @description For a browser: the port's own host name, with the token. null if the host of this request is a number, which has no names below it */
+            url: string | null;
+        };
+        PortTokens: {
+            tokens: components["schemas"]["PortToken"][];
+            /** @description The port's own host name, without a token */
+            url: string | null;
+        };
+        PortTokenRequest: {
+            /** @default 3600 */
+            expires_in_s?: number;
+        };
         /** @description Each of the stream's events */
         ServerSentProcessEvent: {
             /** @description The event's seq, to be sent as Last-Event-ID; a heartbeat has none */
@@ -2351,7 +2572,7 @@ export interface components {
         /** @description RFC 9457 */
         Problem: {
             /**
-             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `approval-by-administrator`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-process`, `unknown-execution`, `unknown-tool-call`, `unknown-approval`, `unknown-file`, `unknown-checkpoint`, `checkpoint-gone`, `unknown-batch`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `not-forkable`, `not-a-branch`, `merge-conflict`, `merge-failed`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `budget-exhausted`, `circuit-open`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
+             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `approval-by-administrator`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-process`, `unknown-execution`, `unknown-tool-call`, `unknown-approval`, `unknown-file`, `unknown-checkpoint`, `checkpoint-gone`, `unknown-batch`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `not-forkable`, `not-a-branch`, `merge-conflict`, `merge-failed`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `too-many-watchers`, `too-many-connections`, `budget-exhausted`, `circuit-open`. Of a server inside: `port-not-open`, `port-reserved`, `port-protocol`, `port-redirect`, `port-timeout`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
              * @example /problems/unknown-session
              */
             type: string;
@@ -2804,6 +3025,24 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description A server inside is not there (port-not-open), answers no HTTP (port-protocol), or sends its visitors to an address of this server or a client with a token elsewhere (port-redirect) */
+        BadGateway: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "type": "/problems/port-not-open",
+                 *       "title": "The port is not open",
+                 *       "status": 502,
+                 *       "detail": "The sandbox is running but port is not open: nothing in it listens at 127.0.0.1:8000 or [::1]:8000.",
+                 *       "instance": "/v1/sessions/ses_5f1c0a9be2d34c7788aa0011/ports/8000/"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description The interpreter was not ready in time */
         TimedOut: {
             headers: {
@@ -2829,6 +3068,18 @@ export interface components {
          * @example ses_5f1c0a9be2d34c7788aa0011
          */
         SessionId: string;
+        /**
+         * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+         * @example 8000
+         */
+        Port: number;
+        /**
+         * @description Token id (ptk_…)
+         * @example ptk_0f1e2d3c4b5a6978
+         */
+        PortTokenId: string;
+        /** @description What the server inside sees as its path, without the first slash; with slashes */
+        InnerPath: string;
         /**
          * @description Process id (prc_…)
          * @example prc_0f1e2d3c4b5a69788796a5b4
@@ -2933,6 +3184,12 @@ export type ProcessSignal = components['schemas']['ProcessSignal'];
 export type ProcessEnd = components['schemas']['ProcessEnd'];
 export type Process = components['schemas']['Process'];
 export type ProcessList = components['schemas']['ProcessList'];
+export type ServerSentFileEvent = components['schemas']['ServerSentFileEvent'];
+export type FileEvent = components['schemas']['FileEvent'];
+export type PortToken = components['schemas']['PortToken'];
+export type IssuedPortToken = components['schemas']['IssuedPortToken'];
+export type PortTokens = components['schemas']['PortTokens'];
+export type PortTokenRequest = components['schemas']['PortTokenRequest'];
 export type ServerSentProcessEvent = components['schemas']['ServerSentProcessEvent'];
 export type ProcessEvent = components['schemas']['ProcessEvent'];
 export type CheckpointRequest = components['schemas']['CheckpointRequest'];
@@ -2990,8 +3247,12 @@ export type ResponseServerFailed = components['responses']['ServerFailed'];
 export type ResponseNotImplemented = components['responses']['NotImplemented'];
 export type ResponseVersionNotSupported = components['responses']['VersionNotSupported'];
 export type ResponseUnavailable = components['responses']['Unavailable'];
+export type ResponseBadGateway = components['responses']['BadGateway'];
 export type ResponseTimedOut = components['responses']['TimedOut'];
 export type ParameterSessionId = components['parameters']['SessionId'];
+export type ParameterPort = components['parameters']['Port'];
+export type ParameterPortTokenId = components['parameters']['PortTokenId'];
+export type ParameterInnerPath = components['parameters']['InnerPath'];
 export type ParameterProcessId = components['parameters']['ProcessId'];
 export type ParameterCheckpointId = components['parameters']['CheckpointId'];
 export type ParameterToolCallId = components['parameters']['ToolCallId'];
@@ -4309,6 +4570,704 @@ export interface operations {
             505: components["responses"]["VersionNotSupported"];
         };
     };
+    listPortTokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Without the tokens themselves */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tokens": [
+                     *         {
+                     *           "token_id": "ptk_0f1e2d3c4b5a6978",
+                     *           "port": 8000,
+                     *           "expires_at": "2026-11-22T05:30:00.123000Z"
+                     *         }
+                     *       ],
+                     *       "url": "http://8000-0f1e2d3c4b5a69788796a5b4.localhost:8888/"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PortTokens"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    issuePortToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "expires_in_s": 600
+                 *     }
+                 */
+                "application/json": components["schemas"]["PortTokenRequest"];
+            };
+        };
+        responses: {
+            /** @description The token */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "token_id": "ptk_0f1e2d3c4b5a6978",
+                     *       "port": 8000,
+                     *       "expires_at": "2026-11-22T05:30:00.123000Z",
+                     *       "token": "cpt_…",
+                     *       "url": "http://8000-0f1e2d3c4b5a69788796a5b4.localhost:8888/?cellkeep_token=cpt_…"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["IssuedPortToken"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    revokePortToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+                /**
+                 * @description Token id (ptk_…)
+                 * @example ptk_0f1e2d3c4b5a6978
+                 */
+                token: components["parameters"]["PortTokenId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is good for nothing from now on; connections that were made with it go on */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    getPortRoot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+            /** @description Whatever the server inside answers */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    putPortRoot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+            /** @description Whatever the server inside answers */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    postPortRoot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+            /** @description Whatever the server inside answers */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    deletePortRoot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+            /** @description Whatever the server inside answers */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    patchPortRoot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+            /** @description Whatever the server inside answers */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    getPort: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+                /** @description What the server inside sees as its path, without the first slash; with slashes */
+                path: components["parameters"]["InnerPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            426: components["responses"]["UpgradeRequired"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+            /** @description Whatever the server inside answers */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    putPort: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+                /** @description What the server inside sees as its path, without the first slash; with slashes */
+                path: components["parameters"]["InnerPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+            /** @description Whatever the server inside answers */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    postPort: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+                /** @description What the server inside sees as its path, without the first slash; with slashes */
+                path: components["parameters"]["InnerPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+            /** @description Whatever the server inside answers */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    deletePort: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+                /** @description What the server inside sees as its path, without the first slash; with slashes */
+                path: components["parameters"]["InnerPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+            /** @description Whatever the server inside answers */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    patchPort: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+                /**
+                 * @description A TCP port at which a server inside listens, at 127.0.0.1 or ::1
+                 * @example 8000
+                 */
+                port: components["parameters"]["Port"];
+                /** @description What the server inside sees as its path, without the first slash; with slashes */
+                path: components["parameters"]["InnerPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+            /** @description Whatever the server inside answers */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     listCheckpoints: {
         parameters: {
             query?: never;
@@ -5488,6 +6447,10 @@ export interface operations {
         parameters: {
             query?: {
                 path?: components["schemas"]["WorkspaceDirectory"];
+                /** @description Events instead of a listing */
+                watch?: "true" | "false";
+                /** @description With watch: the directories in it, too; at most 1024 */
+                recursive?: "true" | "false";
             };
             header?: never;
             path: {
@@ -5522,11 +6485,14 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["FileList"];
+                    "text/event-stream": components["schemas"]["ServerSentFileEvent"];
+                    "application/x-ndjson": string;
                 };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
@@ -5535,6 +6501,7 @@ export interface operations {
             417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["WrongHost"];
             426: components["responses"]["UpgradeRequired"];
+            429: components["responses"]["LimitReached"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
             501: components["responses"]["NotImplemented"];

@@ -10,6 +10,7 @@ import { ConnectionFailed, ProblemError } from './errors.js';
 import { EventDecoder, type Event } from './events.js';
 import { asOurs, Http, mayRepeat, pause, type Call, type ServerOptions } from './http.js';
 import { piecesOf } from './pieces.js';
+import { Ports } from './ports.js';
 import { Result } from './result.js';
 import type {
     Artifact,
@@ -169,12 +170,14 @@ export class Session {
     readonly #path: string;
     readonly branches: Branches<Session>;
     readonly checkpoints: Checkpoints;
+    readonly ports: Ports;
 
     constructor(http: Http, public info: SessionInfo) {
         this.#http = http;
         this.#path = `/v1/sessions/${info.id}`;
         this.branches = new Branches(http, info.id, (made) => new Session(http, made));
         this.checkpoints = new Checkpoints(http, this.#path);
+        this.ports = new Ports(http, this.#path);
     }
 
     /** A new session. The options are the wire's own, and where the server is. */

@@ -2,6 +2,7 @@
 #include "kernel-manager/api/routes/file_routes.hpp"
 
 #include "kernel-manager/api/answers/file_answers.hpp"
+#include "kernel-manager/api/answers/file_watch.hpp"
 #include "kernel-manager/api/routes/file_place.hpp"
 #include "kernel-manager/execution/artifacts/media_type.hpp"
 #include "kernel-manager/http/message/problem.hpp"
@@ -92,6 +93,13 @@ http::Response list_problem(const Error& error) {
 }
 
 boost::asio::awaitable<http::Response> list_files(http::Request& request, FilePlace place) {
+    const auto events = asks_for_events(request);
+    if (!events) {
+        co_return http::to_response(http::make_problem(400, "watch must be true or false."));
+    }
+    if (*events) {
+        co_return co_await watch_files(request, place.session, place.path);
+    }
     auto workspace = use_workspace(request, *place.session);
     if (workspace.has_error()) {
         co_return std::move(workspace).error();

@@ -8,6 +8,7 @@
 #include "kernel-manager/api/routes/checkpoint_routes.hpp"
 #include "kernel-manager/api/routes/file_routes.hpp"
 #include "kernel-manager/api/routes/merge_routes.hpp"
+#include "kernel-manager/api/routes/port_routes.hpp"
 #include "kernel-manager/api/routes/process_routes.hpp"
 #include "kernel-manager/api/routes/tool_routes.hpp"
 #include "kernel-manager/api/routes/upload_routes.hpp"
@@ -19,9 +20,11 @@ namespace cellkeep::api {
 Routes::Routes(
     session::SessionService& backend,
     History& history,
+    preview::Previews& previews,
     std::string version,
     std::shared_ptr<governance::Approvals> approvals)
     : backend_(backend),
+      previews_(previews),
       lookup_(backend, history),
       service_(backend, history, std::move(version)),
       sessions_(backend, history, lookup_),
@@ -41,6 +44,7 @@ void Routes::add_to(http::Router& router) {
     executions_.add_to(router);
     add_tool_routes(router, lookup_);
     add_approval_routes(router, approvals_);
+    add_port_routes(router, lookup_, previews_);
     one_shots_.add_to(router);
     batches_.add_to(router);
     add_file_routes(router, lookup_);

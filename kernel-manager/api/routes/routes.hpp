@@ -14,6 +14,7 @@
 #include "kernel-manager/api/routes/session_routes.hpp"
 #include "kernel-manager/governance/approvals.hpp"
 #include "kernel-manager/http/router.hpp"
+#include "kernel-manager/preview/previews.hpp"
 #include "kernel-manager/service/session_service.hpp"
 
 #include <memory>
@@ -21,14 +22,15 @@
 
 namespace cellkeep::api {
 
-/// Owns what the routes of the session API share. The session service and history must outlive it,
-/// and it the listener.
+/// Owns what the routes of the session API share. The session service, history and previews must
+/// outlive it, and it the listener.
 class Routes {
  public:
     /// approvals may be null: nothing ever waits for one.
     Routes(
         session::SessionService& backend,
         History& history,
+        preview::Previews& previews,
         std::string version,
         std::shared_ptr<governance::Approvals> approvals = nullptr);
     Routes(const Routes&) = delete;
@@ -38,6 +40,7 @@ class Routes {
 
  private:
     session::SessionService& backend_;
+    preview::Previews& previews_;
     SessionLookup lookup_;
     ServiceRoutes service_;
     SessionRoutes sessions_;

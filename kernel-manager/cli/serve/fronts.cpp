@@ -40,6 +40,20 @@ jupyter::ChannelsConfig channels_config() {
     return config;
 }
 
+preview::PreviewConfig preview_config(const ServePlan& plan) {
+    preview::PreviewConfig config;
+    config.tls = plan.listening.tls != nullptr;
+    config.log_opened = [](const preview::PortOpened& opened) {
+        log_event(
+            LogLevel::kInfo,
+            "port_opened",
+            {{"session", opened.session_id},
+             {"port", opened.port},
+             {"principal", opened.principal}});
+    };
+    return config;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Fronts>> Fronts::create(
@@ -49,9 +63,14 @@ Result<std::unique_ptr<Fronts>> Fronts::create(
     const OpenedStore& opened,
     std::shared_ptr<governance::Approvals> approvals) {
     BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
-    BOOST_OUTCOME_TRY(auto e2b_front, e2b::Front::create(io, service, plan.egress.ceiling));
-    return std::unique_ptr<Fronts>(new Fronts(
-        io, plan, service, opened, std::move(approvals), std::move(rest), std::move(e2b_front)));
+    std::unique_ptr<Fronts> fronts(
+        new Fronts(io, plan, service, opened, std::move(approvals), std::move(rest)));
+    BOOST_OUTCOME_TRY(
+        fronts->e2b_front_,
+        e2b::Front::create(io, service, fronts->previews_, plan.egress.ceiling));
+    fronts->e2b_front_->add_to(fronts->application_);
+    service.add_listener(fronts->e2b_front_.get());
+    return fronts;
 }
 
 Fronts::Fronts(
@@ -60,11 +79,11 @@ Fronts::Fronts(
     session::Service& service,
     const OpenedStore& opened,
     std::shared_ptr<governance::Approvals> approvals,
-    jupyter::RestConfig rest,
-    std::unique_ptr<e2b::Front> e2b_front)
+    jupyter::RestConfig rest)
     : history_(opened.store.get(), opened.trouble),
       application_(make_application(plan.listening, plan.token, plan.principals)),
-      routes_(service, history_, version_text(), approvals),
+      previews_(application_.auth(), preview_config(plan)),
+      routes_(service, history_, previews_, version_text(), approvals),
       rest_api_(io, service, std::move(rest)),
       channels_(io, service, channels_config()),
       mcp_front_(
@@ -75,16 +94,14 @@ Fronts::Fronts(
           std::move(approvals)),
       mcp_endpoint_(
           mcp_front_,
-          {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()}),
-      e2b_front_(std::move(e2b_front)) {
+          {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()}) {
     service.add_listener(&history_);
     service.add_listener(&channels_);
+    service.add_listener(&previews_);
     routes_.add_to(application_.router());
     rest_api_.add_to(application_);
     channels_.add_to(application_.router());
     mcp_endpoint_.add_to(application_);
-    e2b_front_->add_to(application_);
-    service.add_listener(e2b_front_.get());
 }
 
 void Fronts::announce_shutdown() {

@@ -15,6 +15,7 @@
 #include "kernel-manager/jupyter/rest/rest_api.hpp"
 #include "kernel-manager/mcp/front.hpp"
 #include "kernel-manager/mcp/transport/http_endpoint.hpp"
+#include "kernel-manager/preview/previews.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "kernel-manager/store/store.hpp"
 #include "protocol/support/result.hpp"
@@ -57,11 +58,11 @@ class Fronts {
         session::Service& service,
         const OpenedStore& opened,
         std::shared_ptr<governance::Approvals> approvals,
-        jupyter::RestConfig rest,
-        std::unique_ptr<e2b::Front> e2b_front);
+        jupyter::RestConfig rest);
 
     api::History history_;
     http::Application application_;
+    preview::Previews previews_;
     api::Routes routes_;
     jupyter::RestApi rest_api_;
     jupyter::ChannelsFront channels_;

@@ -207,13 +207,6 @@ RpcCoroutine list(RpcSession session, nlohmann::json request) {
     co_return nlohmann::json{{"entries", std::move(all.entries)}};
 }
 
-RpcCoroutine no_watch(RpcSession /*session*/, nlohmann::json /*request*/) {
-    co_return Error(
-        ErrorCode::kUnavailable,
-        "This server does not watch files for this API. Run `inotifywait` as a command, or list "
-        "the directory again.");
-}
-
 }  // namespace
 
 void add_filesystem_rpcs(http::Router& router, const SandboxDoor& door) {
@@ -223,9 +216,6 @@ void add_filesystem_rpcs(http::Router& router, const SandboxDoor& door) {
     add_unary(router, door, service + "Move", move);
     add_unary(router, door, service + "Remove", remove);
     add_unary(router, door, service + "ListDir", list);
-    for (const char* method : {"CreateWatcher", "GetWatcherEvents", "RemoveWatcher"}) {
-        add_unary(router, door, service + method, no_watch);
-    }
 }
 
 }  // namespace cellkeep::e2b

@@ -5,11 +5,9 @@
 #include "kernel-manager/e2b/envd/input_stream.hpp"
 #include "kernel-manager/e2b/envd/process_order.hpp"
 #include "kernel-manager/e2b/limits.hpp"
-#include "kernel-manager/e2b/wire/connect_stream.hpp"
 #include "kernel-manager/e2b/wire/fields.hpp"
 #include "kernel-manager/e2b/wire/rpc.hpp"
 #include "kernel-manager/http/message/problem.hpp"
-#include "kernel-manager/http/message/text_reading.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -110,20 +108,11 @@ RpcResult update(session::Session& session, const nlohmann::json& request) {
     return nothing(selected.table->resize(selected.command->id(), size));
 }
 
-/// A long message is parsed by another thread.
-boost::asio::awaitable<RpcResult> read_message(http::Request& request) {
-    http::TextReader<RpcResult> read = [](const std::string& body) {
-        return read_only_message(body);
-    };
-    auto message = co_await http::read_body<RpcResult>(request, std::move(read));
-    co_return message;
-}
-
 Answer start(http::Request& request, RpcSession session) {
     if (auto refused = refuse_media_type(request, "application/connect+json")) {
         co_return std::move(*refused);
     }
-    const auto message = co_await read_message(request);
+    const auto message = co_await take_only_message(request);
     if (message.has_error()) {
         co_return http::to_response(http::make_problem(400, message.error().message()));
     }
@@ -145,7 +134,7 @@ Answer connect(http::Request& request, RpcSession session) {
     if (auto refused = refuse_media_type(request, "application/connect+json")) {
         co_return std::move(*refused);
     }
-    const auto message = co_await read_message(request);
+    const auto message = co_await take_only_message(request);
     if (message.has_error()) {
         co_return http::to_response(http::make_problem(400, message.error().message()));
     }

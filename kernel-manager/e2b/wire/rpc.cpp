@@ -3,8 +3,10 @@
 
 #include "kernel-manager/e2b/limits.hpp"
 #include "kernel-manager/e2b/wire/body_reading.hpp"
+#include "kernel-manager/e2b/wire/connect_stream.hpp"
 #include "kernel-manager/e2b/wire/sandbox_place.hpp"
 #include "kernel-manager/http/message/problem.hpp"
+#include "kernel-manager/http/message/text_reading.hpp"
 #include "protocol/support/text.hpp"
 
 #include <algorithm>
@@ -61,6 +63,14 @@ void add_unary(
         http::Access::kChange, "POST", rpc_pattern(method), door.with_session(std::move(handler)));
     route.body_bytes_max = kMessageBytesMax;
     router.add(std::move(route));
+}
+
+boost::asio::awaitable<Result<nlohmann::json>> take_only_message(http::Request& request) {
+    http::TextReader<Result<nlohmann::json>> read = [](const std::string& body) {
+        return read_only_message(body);
+    };
+    auto message = co_await http::read_body<Result<nlohmann::json>>(request, std::move(read));
+    co_return message;
 }
 
 http::Response stream_head() {

@@ -29,6 +29,9 @@ void add_unary(
 
 /// "/e2b/{id}/49983/" and the method: a pattern of the router.
 std::string rpc_pattern(const std::string& method);
+/// The only message of a stream's request. A long one is parsed by another thread. Fails as
+/// read_only_message() does (connect_stream.hpp).
+boost::asio::awaitable<Result<nlohmann::json>> take_only_message(http::Request& request);
 /// The problem of a request that is not of this media type; nullopt: it is.
 std::optional<http::Response> refuse_media_type(
     const http::Request& request, std::string_view wanted);

@@ -75,16 +75,25 @@ std::optional<http::Response> SandboxDoor::refuse_expired(
     return http::to_response(http::make_problem(401, "signature is already expired"));
 }
 
-std::optional<http::Principal> SandboxDoor::identify(const http::Request& request) const {
+std::optional<http::Application::Identified> SandboxDoor::identify(
+    const http::Request& request) const {
     const auto& segments = request.target.segments;
     const auto id = segments.size() < kPlaceSegments ? std::nullopt : session_id_of(segments[1]);
-    if (!id || !has_token(request, *id)) {
+    if (!id) {
         return std::nullopt;
     }
-    // A sandbox's token allows what its owner may do in this sandbox, and nothing elsewhere.
     const auto session = book_.find(*id);
-    return http::Principal{
+    // A sandbox's token allows what its owner may do in this sandbox, and nothing elsewhere.
+    const http::Principal owner{
         session == nullptr ? std::string("-") : session->info().owner, http::Role::kAgent};
+    if (has_token(request, *id)) {
+        return owner;
+    }
+    const auto port = preview::parse_port(segments[2]);
+    if (session == nullptr || !port || *port == kEnvdPort || *port == kInterpreterPort) {
+        return std::nullopt;
+    }
+    return previews_.identify(request, *id, *port, owner.name);
 }
 
 http::Handler SandboxDoor::with_session(SandboxHandler handler) const {

@@ -6,7 +6,9 @@
 
 #include "kernel-manager/e2b/control/sandbox_book.hpp"
 #include "kernel-manager/e2b/wire/sandbox_tokens.hpp"
+#include "kernel-manager/http/application.hpp"
 #include "kernel-manager/http/router.hpp"
+#include "kernel-manager/preview/previews.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -22,12 +24,14 @@ class SandboxDoor {
     using SandboxHandler =
         std::function<boost::asio::awaitable<http::Response>(http::Request&, Session)>;
 
-    /// Both must outlive this.
-    SandboxDoor(SandboxBook& book, const SandboxTokens& tokens) : book_(book), tokens_(tokens) {}
+    /// All of them must outlive this.
+    SandboxDoor(SandboxBook& book, const SandboxTokens& tokens, const preview::Previews& previews)
+        : book_(book), tokens_(tokens), previews_(previews) {}
 
     /// http::Application::Credentials of addresses within a sandbox: its owner, if the request has
-    /// the token that the port asks for, or a signature for a file.
-    std::optional<http::Principal> identify(const http::Request& request) const;
+    /// the token that the port asks for, or a signature for a file. At ports of servers inside, as
+    /// preview::Previews::identify() too.
+    std::optional<http::Application::Identified> identify(const http::Request& request) const;
     /// Calls `handler` with the session. One that has ended or is paused is not found, unless it is
     /// to go on when it is used. A signature that has expired is refused, and resumes nothing. This
     /// must outlive the handler that is returned.
@@ -41,6 +45,7 @@ class SandboxDoor {
 
     SandboxBook& book_;
     const SandboxTokens& tokens_;
+    const preview::Previews& previews_;
 };
 
 /// The signature in the query of an address of a file; nullopt: there is none.

@@ -41,13 +41,14 @@ class TokenAuth {
     /// behind it counts as none (jupyter_server's gateway client sends "token ").
     /// Returns nullopt if the token is missing or unknown.
     std::optional<Principal> authenticate(const Request& request) const;
+    /// The principal of one token, wherever it was sent; nullopt if it is unknown.
+    std::optional<Principal> find(std::string_view token) const;
     /// Whether the request has one of the two headers. No page of another origin can send either
     /// without asking first (Fetch standard, "CORS-safelisted request-header").
     static bool uses_header(const Request& request);
 
  private:
     static bool has_authorization(const Request& request);
-    std::optional<Principal> find(std::string_view token) const;
 
     TokenDigest admin_;
     std::vector<NamedToken> named_;

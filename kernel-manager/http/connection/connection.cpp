@@ -6,8 +6,10 @@
 #include "kernel-manager/http/connection/response_sender.hpp"
 #include "kernel-manager/http/websocket/handshake.hpp"
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/write.hpp>
 
 #include <exception>
 #include <optional>
@@ -87,7 +89,7 @@ void Connection::finish() {
     if (websocket_) {
         websocket_->close(CloseCode::kServiceRestart, kStopReason);
     }
-    if (waiting_) {
+    if (waiting_ || tunnel_) {
         abort();
     }
 }
@@ -159,6 +161,9 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     if (std::holds_alternative<WebSocketUpgrade>(response.body)) {
         co_return co_await serve_websocket(request, std::move(response));
     }
+    if (std::holds_alternative<TunnelBody>(response.body)) {
+        co_return co_await serve_tunnel(request, std::move(response));
+    }
     application_.finish(request, response);
 
     Sending how;
@@ -166,7 +171,8 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     how.version = reader_->version();
     how.keep_alive = reader_->keep_alive() && !reader_->broken() && !finishing_ &&
                      admission_ == ConnectionAdmission::kServe;
-    if (std::holds_alternative<StreamBody>(response.body) && how.version != HttpVersion::k11) {
+    const auto* stream = std::get_if<StreamBody>(&response.body);
+    if (stream != nullptr && !stream->length && how.version != HttpVersion::k11) {
         how.keep_alive = false;  // its end is the connection's (RFC 9112, section 6.3)
     }
     if (how.keep_alive && !reader_->done()) {
@@ -318,6 +324,31 @@ asio::awaitable<Connection::Next> Connection::serve_websocket(Request& request, 
     co_return Next::kClose;
 }
 
+asio::awaitable<Connection::Next> Connection::serve_tunnel(Request& request, Response response) {
+    co_await watch_->end();
+    const std::string head = serialize_head(response, After::kTunnel, Framing::kUntilClose);
+    wire_->deadline.set(wire_->limits.body_timeout);
+    auto [error, bytes] = co_await asio::async_write(*wire_->stream, asio::buffer(head), kAwait);
+    wire_->deadline.clear();
+    record(request, response);
+    // What comes before the answer is nothing that the other side could have asked for.
+    if (error || finishing_ || reader_->bytes_ahead() > 0) {
+        co_return Next::kClose;
+    }
+    tunnel_ = true;
+    // An open tunnel needs none of what reads requests.
+    watch_.reset();
+    reader_.reset();
+    const auto tunnel = std::get<TunnelBody>(std::move(response.body));
+    std::shared_ptr<ByteStream> stream = wire_->stream;
+    try {
+        co_await tunnel.run(std::move(stream));
+    } catch (const std::exception&) {
+        abort();  // The other side sees that it has ended.
+    }
+    co_return Next::kClose;
+}
+
 void Connection::record(const Request& request, const Response& response) {
     if (!registry_->log()) {
         return;
@@ -328,7 +359,8 @@ void Connection::record(const Request& request, const Response& response) {
     record.path = request.target.path;
     record.principal = request.principal.name;
     record.status = response.status;
-    record.bytes = response.content_length() + sender_->streamed_bytes();
+    const bool streams = std::holds_alternative<StreamBody>(response.body);
+    record.bytes = streams ? sender_->streamed_bytes() : response.content_length();
     record.duration =
         std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started_);
     registry_->log()(record);

@@ -93,6 +93,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     boost::asio::awaitable<std::optional<Response>> read_body(
         const Route& route, Request& request, ArrivalMemory::Claim& memory);
     boost::asio::awaitable<Next> serve_websocket(Request& request, Response response);
+    boost::asio::awaitable<Next> serve_tunnel(Request& request, Response response);
     void record(const Request& request, const Response& response);
 
     const Application& application_;
@@ -106,6 +107,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::chrono::steady_clock::time_point started_;
     bool finishing_ = false;
     bool waiting_ = false;  // for the first byte of a request
+    bool tunnel_ = false;   // the connection is one
 };
 
 }  // namespace cellkeep::http

@@ -83,7 +83,7 @@ ResponseSender::ResponseSender(std::shared_ptr<Wire> wire)
 asio::awaitable<bool> ResponseSender::send(Response& response, Sending how, PeerWatch& peer) {
     auto* stream = std::get_if<StreamBody>(&response.body);
     Framing framing = Framing::kLength;
-    if (stream != nullptr) {
+    if (stream != nullptr && !stream->length) {
         framing = how.version == HttpVersion::k11 ? Framing::kChunked : Framing::kUntilClose;
     }
     const std::string head =
@@ -187,7 +187,7 @@ asio::awaitable<bool> ResponseSender::send_stream(
     if (done.has_error() || gone) {
         co_return false;
     }
-    if (framing == Framing::kUntilClose) {
+    if (framing != Framing::kChunked) {
         co_return true;
     }
     // The chunk of size zero and no trailers (RFC 9112, section 7.1).

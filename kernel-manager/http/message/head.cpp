@@ -46,13 +46,19 @@ std::string serialize_head(const Response& response, After after, Framing framin
     }
     // Said once: a handler that knows better has said it already.
     for (const auto& [name, value] : kUnlessSaid) {
-        if (response.headers.find(name) == nullptr) {
+        if (!response.foreign && response.headers.find(name) == nullptr) {
             head += std::string(name) + ": " + std::string(value) + "\r\n";
         }
     }
-    head +=
-        after == After::kKeepAlive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
-    return head;
+    switch (after) {
+        case After::kKeepAlive:
+            return head + "Connection: keep-alive\r\n\r\n";
+        case After::kClose:
+            return head + "Connection: close\r\n\r\n";
+        case After::kTunnel:
+            break;
+    }
+    return head + "Connection: Upgrade\r\n\r\n";
 }
 
 }  // namespace cellkeep::http

@@ -9,7 +9,8 @@
 
 namespace cellkeep::http {
 
-enum class After { kKeepAlive, kClose };
+/// kTunnel: the connection speaks another protocol from here on.
+enum class After { kKeepAlive, kClose, kTunnel };
 
 /// How the end of the body is marked (RFC 9112, section 6).
 enum class Framing { kLength, kChunked, kUntilClose };

@@ -21,10 +21,17 @@ constexpr std::array kReasons = {
     Reason{200, "OK"},
     Reason{201, "Created"},
     Reason{202, "Accepted"},
+    Reason{203, "Non-Authoritative Information"},
     Reason{204, "No Content"},
+    Reason{205, "Reset Content"},
     Reason{206, "Partial Content"},
+    Reason{300, "Multiple Choices"},
+    Reason{301, "Moved Permanently"},
     Reason{302, "Found"},
+    Reason{303, "See Other"},
     Reason{304, "Not Modified"},
+    Reason{307, "Temporary Redirect"},
+    Reason{308, "Permanent Redirect"},
     Reason{400, "Bad Request"},
     Reason{401, "Unauthorized"},
     Reason{403, "Forbidden"},
@@ -57,6 +64,9 @@ constexpr std::array kReasons = {
 std::uint64_t Response::content_length() const {
     if (const auto* file = std::get_if<FileBody>(&body)) {
         return file->length;
+    }
+    if (const auto* stream = std::get_if<StreamBody>(&body)) {
+        return stream->length.value_or(0);
     }
     if (const auto* pieces = std::get_if<protocol::TextPieces>(&body)) {
         return pieces->size();

@@ -2,8 +2,8 @@
 //
 // One HTTP response as plain values: text held in memory, in one piece or in pieces that it shares
 // with others, a range of an open file that the
-// connection streams, a body written while it is sent, or a WebSocket that takes the connection
-// over. Content-Length, Date and
+// connection streams, a body written while it is sent, or a WebSocket or a tunnel that takes the
+// connection over. Content-Length, Date and
 // Connection are the connection's business.
 #pragma once
 
@@ -32,9 +32,19 @@ struct FileBody {
 struct Response {
     int status = 200;
     Headers headers;
-    std::variant<std::string, FileBody, WebSocketUpgrade, StreamBody, protocol::TextPieces> body;
+    std::variant<
+        std::string,
+        FileBody,
+        WebSocketUpgrade,
+        StreamBody,
+        protocol::TextPieces,
+        TunnelBody>
+        body;
+    /// Another server's answer, which is passed on: nothing is added to its headers or said in the
+    /// style of this server.
+    bool foreign = false;
 
-    /// 0 for a stream and a WebSocket.
+    /// 0 for a stream of unknown length, a WebSocket and a tunnel.
     std::uint64_t content_length() const;
 };
 

@@ -8,7 +8,10 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string_view>
 
 namespace cellkeep::http {
@@ -38,12 +41,23 @@ class BodyWriter : public ClientWatch {
     virtual boost::asio::awaitable<Status> write(std::string_view bytes) = 0;
 };
 
+class ByteStream;
+
+/// The connection itself, once the head has been sent: `run` has it for itself until it returns,
+/// sets its own deadlines, and the connection closes behind it. A server that stops closes the
+/// stream.
+struct TunnelBody {
+    std::function<boost::asio::awaitable<void>(std::shared_ptr<ByteStream>)> run;
+};
+
 /// A body that `run` writes, chunked for HTTP/1.1, up to the connection's end for HTTP/1.0. When
 /// run succeeds the body is complete; after an Error the connection closes in the middle of it,
 /// which is how a client learns that something is missing. Not called for HEAD. run must end soon
 /// after write() fails or gone() is true, and owns what it needs: the request is not its own.
 struct StreamBody {
     std::function<boost::asio::awaitable<Status>(BodyWriter&)> run;
+    /// Said in the head instead of chunks: run writes exactly so many bytes, or fails.
+    std::optional<std::uint64_t> length = std::nullopt;
 };
 
 }  // namespace cellkeep::http

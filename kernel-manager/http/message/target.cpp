@@ -127,6 +127,7 @@ Result<Target> parse_target(std::string_view text) {
         target.segments.push_back(std::move(segment));
     }
     if (question != std::string_view::npos) {
+        target.query_text = text.substr(question + 1);
         BOOST_OUTCOME_TRY(parse_query(text.substr(question + 1), target));
     }
     return target;

@@ -17,6 +17,7 @@ namespace cellkeep::http {
 
 struct Target {
     std::string path = "/";  // as sent, without the query: for logs and problem bodies
+    std::string query_text;  // as sent, without the question mark; may hold secrets: not for logs
     std::string authority;   // of the absolute form, as sent; the Host field must name the same
     std::vector<std::string>
         segments;  // decoded; "/" has none, a trailing slash makes an empty one

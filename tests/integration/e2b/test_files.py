@@ -6,8 +6,15 @@ from urllib.parse import unquote
 
 import pytest
 import requests
-from e2b import FileType, InvalidArgumentException, NotFoundException, SandboxException
+from e2b import (
+    FilesystemEventType,
+    FileType,
+    InvalidArgumentException,
+    NotFoundException,
+    SandboxException,
+)
 from e2b_code_interpreter import Sandbox
+from harness import wait_until
 
 
 def test_what_is_written_is_read(shared: Sandbox) -> None:
@@ -155,3 +162,32 @@ def test_signed_addresses_need_no_token(shared: Sandbox) -> None:
     expired = requests.get(over, headers=headers, timeout=30)
     assert expired.status_code == 401
     assert expired.json() == {"code": 401, "message": "signature is already expired"}
+
+
+def test_a_directory_is_watched(shared: Sandbox) -> None:
+    shared.files.make_dir("seen")
+    handle = shared.files.watch_dir("seen", recursive=True)
+    shared.files.write("seen/a.txt", "1")
+    shared.commands.run("mkdir seen/in && touch seen/in/b && mv seen/a.txt seen/c.txt")
+    found: set[tuple[str, FilesystemEventType]] = set()
+    wanted = {
+        ("a.txt", FilesystemEventType.CREATE),
+        ("in", FilesystemEventType.CREATE),
+        ("in/b", FilesystemEventType.CREATE),
+        ("a.txt", FilesystemEventType.RENAME),
+        ("c.txt", FilesystemEventType.CREATE),
+    }
+
+    def all_seen() -> bool:
+        found.update((event.name, event.type) for event in handle.get_new_events())
+        return wanted <= found
+
+    wait_until(all_seen, 60, "every event has come")
+    handle.stop()
+    with pytest.raises(SandboxException):
+        handle.get_new_events()
+    with pytest.raises(NotFoundException):
+        shared.files.watch_dir("missing")
+    shared.files.write("plain", "1")
+    with pytest.raises(InvalidArgumentException):
+        shared.files.watch_dir("plain")

@@ -171,7 +171,9 @@ def test_a_token_opens_its_own_sandbox_only(server: Server, shared: Sandbox, san
         where = address(server, shared, port, path)
         for name, token in tokens.items():
             asked = {**where, "headers": {**where["headers"], **token}}
-            assert requests.get(**asked).status_code == 401, (port, path, name)
+            # A server inside also answers those who may use its session.
+            wanted = 502 if (port, name) == (8000, "the key") else 401
+            assert requests.get(**asked).status_code == wanted, (port, path, name)
         right = {**where["headers"], "X-Access-Token": shared._envd_access_token}
         assert requests.get(**{**where, "headers": right}).status_code != 401
     # The token for traffic opens the interpreter, and no files.
@@ -194,6 +196,20 @@ def test_host_names_and_paths_lead_to_the_same_place(server: Server, shared: San
     assert requests.get(by_path, headers=token, timeout=30).json() == "OK"
     closed = requests.get(f"{server.url}/e2b/{shared.sandbox_id}/8000/", headers=token, timeout=30)
     assert closed.status_code == 502 and "port is not open" in closed.json()["message"]
+    # What listens there answers, by its own name and with either of the sandbox's tokens.
+    started = shared.commands.run("python3 -m http.server 8000 --bind 127.0.0.1", background=True)
+    assert shared.get_host(8000) == f"8000-{shared.sandbox_id}.localhost:{port}"
+
+    def serves() -> bool:
+        by_name = {"Host": shared.get_host(8000), **token}
+        return requests.get(server.url, headers=by_name, timeout=30).status_code == 200
+
+    wait_until(serves, 60, "the server inside answers")
+    by_fields = {"E2b-Sandbox-Id": shared.sandbox_id, "E2b-Sandbox-Port": "8000"}
+    page = requests.get(server.url + "/", headers={**by_fields, **token}, timeout=30)
+    assert "Directory listing" in page.text
+    assert requests.get(server.url + "/", headers=by_fields, timeout=30).status_code == 401
+    started.kill()
     # No spelling of a host reaches the server's own addresses, or passes by the guard.
     for host in (
         f"49999-{shared.sandbox_id}.evil.example",

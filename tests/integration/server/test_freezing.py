@@ -5,19 +5,21 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
 
 from channels_client import ChannelsClient
-from harness import Client, Server, Session, cgroups_of, wait_until
+from freezing import PATIENCE_SECONDS, is_frozen, kernel_of, stands_still, wait_for_freeze
+from harness import Client, Server, Session, wait_until
+from inner_servers import path_of, prepare, start_raw
 from modes import ModeServer, has
 
 pytestmark = pytest.mark.both_modes
 
 Attach = Callable[[Session], Client]
-PATIENCE_SECONDS = 60
 RESTARTS_MAX = 5  # protocol/limits.hpp
 WITHHOLD = [sys.executable, "-B", str(Path(__file__).parents[1] / "hostile/withhold.py")]
 
@@ -36,43 +38,6 @@ def session(server: Server) -> Iterator[Session]:
         pytest.skip("this host gives this user no cgroup to freeze")
     yield created
     assert created.delete() in (204, 404, 410)
-
-
-def is_frozen(session: Session) -> bool:
-    return session.fetch()["frozen"]
-
-
-def wait_for_freeze(session: Session) -> None:
-    wait_until(lambda: is_frozen(session), PATIENCE_SECONDS, "frozen")
-    wait_until(lambda: stands_still(session), PATIENCE_SECONDS, "standing still")
-
-
-def kernel_of(session: Session) -> psutil.Process:
-    """The interpreter, as the host sees it: the session's process without a parent in the session."""
-    own = {"CELLKEEP_SESSION_ID": session.info["id"]}.items()
-    found = {}
-    for each in psutil.Process(session.server.process.pid).children(recursive=True):
-        try:
-            if own <= each.environ().items():
-                found[each.pid] = (each, each.ppid())
-        except psutil.Error:
-            continue  # it has ended
-    (kernel,) = [each for each, parent in found.values() if parent not in found]
-    return kernel
-
-
-def stands_still(session: Session) -> bool:
-    """Whether the session is frozen, as the host sees it in cgroup v1 or v2."""
-    kernel = str(kernel_of(session).pid)
-    for folder in cgroups_of(session.server.process.pid):
-        for own in Path(folder).iterdir():
-            pids = (one.read_text(encoding="utf-8").split() for one in own.rglob("cgroup.procs"))
-            if own.is_dir() and any(kernel in some for some in pids):
-                for name, words in (("cgroup.events", "frozen 1"), ("freezer.state", "FROZEN")):
-                    state = own / name
-                    if state.exists() and words in state.read_text(encoding="utf-8"):
-                        return True
-    return False
 
 
 def test_a_dead_language_of_a_frozen_session_can_be_restarted(session: Session) -> None:
@@ -398,3 +363,28 @@ def test_without_a_freezer_sessions_go_on_as_ever(server: Server) -> None:
         assert not is_frozen(session)
         assert "not frozen" not in server.output()  # the isolation report says it, once
     assert session.delete() == 204
+
+
+def test_a_visitor_of_a_server_inside_wakes_it(session: Session) -> None:
+    prepare(session)
+    port = start_raw(session, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+    for _ in range(2):
+        wait_for_freeze(session)
+        assert session.server.get(path_of(session, port)).content == b"hello"
+
+
+def test_a_visitor_who_waits_for_an_answer_keeps_it_awake(server: Server, session: Session) -> None:
+    prepare(session)
+    port = int(session.value("start_held()"))
+    other = server.create()
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(server.get, path_of(session, port))
+        assert session.value("arrived.wait(60)") == "True"
+        # One that is used later is frozen meanwhile.
+        other.execute("1")
+        wait_for_freeze(other)
+        assert not is_frozen(session)
+        session.execute("release.set()")
+        assert answer.result(60).content == b"released"
+    wait_for_freeze(session)
+    assert other.delete() == 204

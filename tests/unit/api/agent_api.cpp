@@ -45,12 +45,23 @@ std::vector<http::NamedToken> named_tokens() {
         {{"eve", http::Role::kObserver}, http::digest_of_token(kEveToken)}};
 }
 
+/// ask() runs until nothing waits any more, and so do the deadlines of a connection inside.
+preview::PreviewConfig impatient() {
+    preview::PreviewConfig config;
+    config.patience = {
+        std::chrono::milliseconds(200),
+        std::chrono::milliseconds(200),
+        std::chrono::milliseconds(200)};
+    return config;
+}
+
 }  // namespace
 
 Api::Api(store::Store* store, const std::string& trouble)
     : history(store, trouble),
       application_(http::TokenAuth("t", named_tokens()), http::HostGuard()),
-      routes_(backend, history, "9.9", approvals) {
+      previews_(application_.auth(), impatient()),
+      routes_(backend, history, previews_, "9.9", approvals) {
     routes_.add_to(application_.router());
 }
 

@@ -64,6 +64,7 @@ class Api {
 
  private:
     http::Application application_;
+    preview::Previews previews_;
     Routes routes_;
 };
 

@@ -40,7 +40,9 @@ TEST_CASE("no part of the page may come from elsewhere or be inline", "[agent][d
 TEST_CASE("the page is open, its document is not", "[agent][docs]") {
     FakeSessionService backend;
     History history(nullptr);
-    Routes routes(backend, history, "1");
+    const http::TokenAuth auth("t");
+    preview::Previews previews(auth, {});
+    Routes routes(backend, history, previews, "1");
     http::Router router;
     routes.add_to(router);
     for (const char* part : {"page.js", "viewer.js", "viewer.css"}) {

@@ -84,13 +84,15 @@ class Inhabited {
     std::string target_of(const std::string& path) const {
         const bool once = path.compare(0, 14, "/v1/executions") == 0;
         const std::string execution = once ? alone : in_session;
+        const std::string with_port = replaced(path, "{port}", "8000");
         return replaced(
-            replaced(replaced(path, "{id}", "ses_1"), "{exe}", execution), "{path}", "a.txt");
+            replaced(replaced(with_port, "{id}", "ses_1"), "{exe}", execution), "{path}", "a.txt");
     }
     /// The path with ids that do not exist.
     static std::string absent_of(const std::string& path) {
+        const std::string with_port = replaced(path, "{port}", "8000");
         return replaced(
-            replaced(replaced(path, "{id}", "ses_0"), "{exe}", "exe_0"), "{path}", "a.txt");
+            replaced(replaced(with_port, "{id}", "ses_0"), "{exe}", "exe_0"), "{path}", "a.txt");
     }
 
     static constexpr const char* kCode = R"({"code":"1"})";
@@ -103,7 +105,9 @@ class Inhabited {
 TEST_CASE("the OpenAPI document has every route of the session API", "[agent][roles]") {
     FakeSessionService backend;
     History history(nullptr);
-    Routes routes(backend, history, "1");
+    const http::TokenAuth auth("t");
+    preview::Previews previews(auth, {});
+    Routes routes(backend, history, previews, "1");
     http::Router router;
     routes.add_to(router);
     std::set<std::string> described;
@@ -119,15 +123,20 @@ TEST_CASE("the OpenAPI document has every route of the session API", "[agent][ro
     }
 }
 
-/// What a WebSocket's client sends may change something, although the handshake is a GET.
+/// What a WebSocket's client sends may change something, although the handshake is a GET; and a
+/// server inside may do anything for a GET.
 bool is_socket(const std::string& path) {
-    return path.ends_with("/ws");
+    const bool passed_on = path.find("/ports/{port}/") != std::string::npos &&
+                           path.find("/tokens") == std::string::npos;
+    return path.ends_with("/ws") || passed_on;
 }
 
 TEST_CASE("every route but a GET changes something", "[agent][roles]") {
     FakeSessionService backend;
     History history(nullptr);
-    Routes routes(backend, history, "1");
+    const http::TokenAuth auth("t");
+    preview::Previews previews(auth, {});
+    Routes routes(backend, history, previews, "1");
     http::Router router;
     routes.add_to(router);
     for (const http::Route* route : router.routes()) {

@@ -86,7 +86,9 @@ TEST_CASE("the OpenAPI document describes every route", "[agent][routes]") {
 TEST_CASE("a body is bounded by the table: uploads streamed, JSON whole", "[agent][routes]") {
     FakeSessionService backend;
     History history(nullptr);
-    Routes routes(backend, history, "1");
+    const http::TokenAuth auth("t");
+    preview::Previews previews(auth, {});
+    Routes routes(backend, history, previews, "1");
     http::Router router;
     routes.add_to(router);
     const auto upload = router.match("PUT", {"v1", "sessions", "x", "files", "a"});
@@ -103,7 +105,9 @@ TEST_CASE(
     "limits::kHttpIgnoredBodyBytesMax bounds a body that a route ignores", "[agent][routes]") {
     FakeSessionService backend;
     History history(nullptr);
-    Routes routes(backend, history, "1");
+    const http::TokenAuth auth("t");
+    preview::Previews previews(auth, {});
+    Routes routes(backend, history, previews, "1");
     http::Router router;
     routes.add_to(router);
     const std::vector<std::pair<const char*, std::vector<std::string>>> ignoring{

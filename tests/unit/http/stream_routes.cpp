@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/http/socket/byte_stream.hpp"
+#include "protocol/support/await.hpp"
 #include "tests/unit/http/test_server.hpp"
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 
+#include <array>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,6 +54,35 @@ asio::awaitable<Status> flood_body(BodyWriter& writer, Log log) {
     }
     note_end(log, status);
     co_return status;
+}
+
+/// Sends back what comes, until "." comes.
+asio::awaitable<void> echo_bytes(std::shared_ptr<ByteStream> stream) {
+    std::array<char, 256> buffer{};
+    bool more = true;
+    while (more) {
+        const auto [ended, bytes] = co_await stream->async_read_some(asio::buffer(buffer), kAwait);
+        const auto [failed, written] =
+            co_await asio::async_write(*stream, asio::buffer(buffer.data(), bytes), kAwait);
+        more = !ended && !failed && std::string_view(buffer.data(), bytes) != ".";
+    }
+}
+
+asio::awaitable<Response> open_tunnel(Request& /*request*/) {
+    Response response;
+    response.status = 101;
+    response.headers.add("Upgrade", "echo");
+    response.body = TunnelBody{echo_bytes};
+    co_return response;
+}
+
+asio::awaitable<Response> pass_on(Request& /*request*/) {
+    Response response;
+    response.status = 404;
+    response.foreign = true;
+    response.headers.add("Location", "/there");
+    response.body = StreamBody{write_lines, 70};
+    co_return response;
 }
 
 asio::awaitable<Status> write_nothing(BodyWriter& /*writer*/) {
@@ -129,6 +164,8 @@ void add_stream_routes(Router& router, Log log) {
     router.add(Route(Access::kChange, "POST", "/stream/watch", [held, log](Request& request) {
         return watch(request, held, log);
     }));
+    router.add(Route(Access::kRead, "GET", "/stream/foreign", pass_on));
+    router.add(Route(Access::kRead, "GET", "/tunnel", open_tunnel));
     Handler release = [held](Request& /*request*/) -> asio::awaitable<Response> {
         for (const auto& one : std::exchange(*held, {})) {
             if (const auto timer = one.lock()) {

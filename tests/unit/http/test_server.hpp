@@ -38,7 +38,8 @@ void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log);
 /// GET /stream/lines writes ten lines; /stream/flood until it fails; /stream/empty nothing;
 /// /stream/cut fails in the middle, /stream/throw throws there; /stream/hold writes "begun" and
 /// waits until the client goes or a client asks GET /stream/release; POST /stream/watch answers
-/// "released", or "gone" after its client has gone.
+/// "released", or "gone" after its client has gone. /stream/foreign passes on another server's 404
+/// of a known length; /tunnel is one that sends back what comes, until "." comes.
 void add_stream_routes(Router& router, std::shared_ptr<SocketLog> log);
 
 /// Whether the server's own user needs a token over a Unix socket.

@@ -171,6 +171,23 @@ Result<sandbox::Workspace::OpenedFile> FakeSession::open_input(const std::string
     return file;
 }
 
+asio::awaitable<Result<UniqueFd>> FakeSession::connect_port(std::uint16_t port) {
+    connected_ports.push_back(port);
+    if (failure) {
+        co_return *failure;
+    }
+    if (servers_inside.empty()) {
+        co_return Error(ErrorCode::kNotFound, "connect: refused");
+    }
+    UniqueFd socket = std::move(servers_inside.front());
+    servers_inside.pop_front();
+    co_return socket;
+}
+
+Result<TreeWatch> FakeSession::watch_files(const std::string& path, TreeWatch::Depth depth) {
+    return open_tree_watch(watch_ration, {info_.id, info_.owner}, workspace(), path, depth);
+}
+
 Result<sandbox::Workspace> FakeSession::workspace() {
     if (failure) {
         return *failure;

@@ -11,6 +11,8 @@
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -49,9 +51,17 @@ class FakeSession : public Session {
         checkpoint::SessionFiles theirs, checkpoint::MergeOrder order) override;
     process::CommandTable* commands() override { return &fake_commands.table; }
     Result<sandbox::Workspace> workspace() override;
+    boost::asio::awaitable<Result<UniqueFd>> connect_port(std::uint16_t port) override;
+    Result<TreeWatch> watch_files(const std::string& path, TreeWatch::Depth depth) override;
     const Inputs& inputs() const override { return mounted; }
     Result<sandbox::Workspace::OpenedFile> open_input(const std::string& path) const override;
     void touch() override { ++touched; }
+    void wake() override { ++woken; }
+    std::shared_ptr<void> hold_awake() override {
+        auto held = std::make_shared<int>(0);
+        held_awake = held;
+        return held;
+    }
     KernelState state() const override { return info_.state; }
     std::shared_ptr<void> connect_client() override { return nullptr; }
     void close(Death) override { closed = true; }
@@ -62,6 +72,11 @@ class FakeSession : public Session {
     /// The answer of an execution unless the test sets another.
     ExecutionResult answer_of(const Execution& execution) const;
 
+    std::deque<UniqueFd> servers_inside;  // what connect_port() gives, in turn; then kNotFound
+    std::vector<std::uint16_t> connected_ports;
+    int woken = 0;
+    std::weak_ptr<void> held_awake;
+    std::shared_ptr<WatchRation> watch_ration = WatchRation::create([](UniqueFd) {});
     std::vector<ExecutionRequest> requests;
     std::vector<std::shared_ptr<Execution>> executions;
     OperatorAccess operator_access;  // of the executions that begin

@@ -47,6 +47,7 @@ from .models import (
     SessionInfo,
     Truncation,
 )
+from .ports import PortAddress
 from .processes import AsyncProcess, Output, Process, ProcessInfo, WhenFull, output_bytes
 
 __version__ = "0.1.0"
@@ -89,6 +90,7 @@ __all__ = [
     "Metrics",
     "NotFound",
     "Output",
+    "PortAddress",
     "ProblemError",
     "Process",
     "ProcessInfo",

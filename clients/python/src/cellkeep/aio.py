@@ -23,6 +23,7 @@ from .checkpoints import AsyncSessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
 from .models import Artifact, Event, ExecutionInfo, FileEntry, Limits, Result, SessionInfo
+from .ports import AsyncSessionPorts
 from .processes import AsyncSessionProcesses
 from .progress import Progress, progress_of
 from .tools import LentTools, Tools, take_call_async
@@ -66,7 +67,9 @@ class AsyncExecution:
         await self._http.send(_calls.interrupt(self._path))
 
 
-class AsyncSession(AsyncSessionBranches, AsyncSessionCheckpoints, AsyncSessionProcesses):
+class AsyncSession(
+    AsyncSessionBranches, AsyncSessionCheckpoints, AsyncSessionProcesses, AsyncSessionPorts
+):
     """A persistent interpreter in a sandbox of its own. Leaving the ``with`` block ends it.
 
     >>> async def main() -> str:

@@ -22,6 +22,7 @@ from .checkpoints import SessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
 from .models import Artifact, Event, ExecutionInfo, FileEntry, Limits, Result, SessionInfo
+from .ports import SessionPorts
 from .processes import SessionProcesses
 from .progress import Progress, progress_of
 from .tools import LentTools, Tools, take_call
@@ -107,7 +108,7 @@ class Execution:
         self._http.send(_calls.interrupt(self._path))
 
 
-class Session(SessionBranches, SessionCheckpoints, SessionProcesses):
+class Session(SessionBranches, SessionCheckpoints, SessionProcesses, SessionPorts):
     """A persistent interpreter in a sandbox of its own. Leaving the ``with`` block ends it.
 
     >>> with Session() as session:
@@ -116,8 +117,7 @@ class Session(SessionBranches, SessionCheckpoints, SessionProcesses):
     '[1, 2, 3]'
 
     A server is found as :mod:`cellkeep.discovery` says, unless ``url`` and ``token`` name one.
-    ``checkpoints``: ``"each"`` or ``"costly"``, and an interpreter that dies goes on from the newest
-    checkpoint, which the session made by itself after a cell. ``branches=True``: it can be branched.
+    ``checkpoints``: ``"each"`` or ``"costly"``, and an interpreter that dies goes on from the newest checkpoint, which the session made by itself after a cell. ``branches=True``: it can be branched.
     """
 
     def __init__(
