@@ -5,7 +5,7 @@
 #include "kernel-manager/execution/file_writing.hpp"
 #include "kernel-manager/limits/death_notice.hpp"
 #include "kernel-manager/service/service_parts.hpp"
-#include "kernel-manager/session/network_access.hpp"
+#include "kernel-manager/session/network/network_access.hpp"
 #include "kernel-manager/warm/host_capacity.hpp"
 
 #include <boost/asio/post.hpp>

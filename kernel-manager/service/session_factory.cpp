@@ -3,7 +3,7 @@
 
 #include "kernel-manager/execution/file_writing.hpp"
 #include "kernel-manager/service/admission.hpp"
-#include "kernel-manager/session/network_access.hpp"
+#include "kernel-manager/session/network/network_access.hpp"
 #include "kernel-manager/session/sandboxed_session.hpp"
 #include "protocol/support/syscall.hpp"
 #include "sandbox/workspace/workspace.hpp"

@@ -2,7 +2,7 @@
 #include "kernel-manager/session/sandboxed_session.hpp"
 
 #include "kernel-manager/execution/mounted_inputs.hpp"
-#include "kernel-manager/session/network_access.hpp"
+#include "kernel-manager/session/network/network_access.hpp"
 #include "kernel-manager/session/session_update.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/run_elsewhere.hpp"

@@ -30,7 +30,7 @@
 #include "kernel-manager/session/idle_freezer.hpp"
 #include "kernel-manager/session/kernel_starter.hpp"
 #include "kernel-manager/session/managed_session.hpp"
-#include "kernel-manager/session/port_connection.hpp"
+#include "kernel-manager/session/network/port_connection.hpp"
 #include "kernel-manager/session/sandbox_watch.hpp"
 #include "kernel-manager/session/session_executions.hpp"
 #include "kernel-manager/session/session_info.hpp"

@@ -86,7 +86,7 @@ bool wait_writable(int fd) {
     return ::poll(&watched, 1, static_cast<int>(patience.count())) == 1;
 }
 
-/// As kernel-manager/session/port_connection.hpp does it.
+/// As kernel-manager/session/network/port_connection.hpp does it.
 Result<UniqueFd> connect(Sandbox& sandbox, std::uint16_t port, Loopback address = Loopback::kV4) {
     BOOST_OUTCOME_TRY(const UniqueFd answer, sandbox.begin_connection(port, address));
     std::optional<UniqueFd> socket;

@@ -16,7 +16,7 @@ using checkpoint::FileChange;
 using checkpoint::MergeAnswer;
 using Facts = std::optional<FileChange::Facts>;
 
-std::string_view name_of(sandbox::EntryKind kind) {
+std::string_view text_of(sandbox::EntryKind kind) {
     switch (kind) {
         case sandbox::EntryKind::kDirectory:
             return "directory";
@@ -46,7 +46,7 @@ nlohmann::json change_json(const FileChange& change) {
     return {
         {"path", change.path},
         {"change", to_string(change.what)},
-        {"kind", shown ? name_of(shown->kind) : "file"},
+        {"kind", shown ? text_of(shown->kind) : "file"},
         {"bytes", change.after ? change.after->bytes : 0},
         {"bytes_before", change.before ? change.before->bytes : 0},
         {"mode", mode_json(change.after)},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/session/network_access.hpp"
+#include "kernel-manager/session/network/network_access.hpp"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/session/port_connection.hpp"
+#include "kernel-manager/session/network/port_connection.hpp"
 
 #include "protocol/support/await.hpp"
 #include "sandbox/server/loopback_connection.hpp"
