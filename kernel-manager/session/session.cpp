@@ -42,6 +42,7 @@ boost::asio::awaitable<Result<checkpoint::MergeAnswer>> Session::merge_files(
 }
 
 Result<std::vector<std::shared_ptr<Execution>>> Session::begin_all(
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): sessions that override this keep it.
     std::vector<ExecutionRequest> /*requests*/) {
     return Error(ErrorCode::kUnavailable, "execute: this session takes one execution at a time");
 }
@@ -54,6 +55,7 @@ Result<TreeWatch> Session::watch_files(const std::string& /*path*/, TreeWatch::D
     return Error(ErrorCode::kUnavailable, "watch: this session's files cannot be watched");
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): sessions that override this keep it.
 Status Session::freeze(std::function<void()> /*woken*/) {
     return Error(ErrorCode::kUnavailable, "freeze: this session cannot be frozen");
 }

@@ -216,7 +216,7 @@ asio::awaitable<Status> ToolServer::list() {
         }
     }
     if (!cursor.empty()) {
-        left_out.push_back("the rest of an endless list");
+        left_out.emplace_back("the rest of an endless list");
     }
     if (!left_out.empty()) {
         hooks_.log(

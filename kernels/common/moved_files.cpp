@@ -95,6 +95,7 @@ std::vector<Mapping> list_shared() {
 
 /// The same bytes at the same place, which no other process sees.
 void make_own(const Mapping& mapping) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the address is a number in /proc/self/maps.
     auto* const place = reinterpret_cast<void*>(mapping.begin);
     void* const copy =
         ::mmap(nullptr, mapping.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

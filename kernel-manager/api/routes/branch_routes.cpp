@@ -30,9 +30,10 @@ Answer make_branches(session::SessionService& backend, http::Request& request, S
         co_return http::to_response(*body.problem);
     }
     const BranchesOrder& order = body.order;
-    const Session same = parent;
+    Session same = parent;
     std::optional<std::string> from = order.from;
-    const BranchStart start = co_await find_start(same, std::move(from), order.on_threads);
+    const BranchStart start =
+        co_await find_start(std::move(same), std::move(from), order.on_threads);
     if (start.problem) {
         co_return http::to_response(*start.problem);
     }

@@ -153,7 +153,7 @@ struct ProgramConnection::State : std::enable_shared_from_this<ProgramConnection
         }
     }
 
-    void lose(Error why) {
+    void lose(const Error& why) {
         if (closed) {
             return;
         }

@@ -201,8 +201,8 @@ TEST_CASE("one that stalls beyond the bound loses, the others lose nothing", "[j
     constexpr std::size_t kMessages = 5'000;
     ZmqFrontConfig config;
     config.high_water_mark = 100;
-    config.stall_max =
-        std::chrono::milliseconds(2000);  // a busy machine keeps the one that reads waiting, too
+    // A busy machine keeps the one that reads waiting, too.
+    config.stall_max = std::chrono::milliseconds(2000);
     Stage stage(config);
     ZmqTestClient reads(stage.context, stage.session->connection_file);
     ZmqTestClient stalls(stage.context, stage.session->connection_file);
