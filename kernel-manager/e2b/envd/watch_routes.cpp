@@ -215,7 +215,7 @@ Status Watchers::remove(const std::string& session_id, const std::string& watche
 }
 
 void add_watch_rpcs(http::Router& router, const SandboxDoor& door, Watchers& watchers) {
-    using RpcResult = asio::awaitable<Result<nlohmann::json>>;
+    using RpcAnswering = asio::awaitable<Result<nlohmann::json>>;
     const std::string service = "filesystem.Filesystem/";
     http::Route stream(
         http::Access::kChange,
@@ -224,7 +224,7 @@ void add_watch_rpcs(http::Router& router, const SandboxDoor& door, Watchers& wat
         door.with_session(watch_directory));
     stream.body_bytes_max = kMessageBytesMax;
     router.add(std::move(stream));
-    const auto create = [&watchers](RpcSession session, nlohmann::json request) -> RpcResult {
+    const auto create = [&watchers](RpcSession session, nlohmann::json request) -> RpcAnswering {
         BOOST_OUTCOME_CO_TRY(auto directory, open_watched(*session, request));
         std::shared_ptr<TreeWatch> watch = directory.watch;
         co_await await_ready(std::move(watch));
@@ -232,11 +232,11 @@ void add_watch_rpcs(http::Router& router, const SandboxDoor& door, Watchers& wat
         BOOST_OUTCOME_CO_TRY(session->workspace());
         co_return watchers.create(session->id(), std::move(directory));
     };
-    const auto take = [&watchers](RpcSession session, nlohmann::json request) -> RpcResult {
+    const auto take = [&watchers](RpcSession session, nlohmann::json request) -> RpcAnswering {
         BOOST_OUTCOME_CO_TRY(const std::string id, asked_watcher(request));
         co_return watchers.take(session->id(), id);
     };
-    const auto remove = [&watchers](RpcSession session, nlohmann::json request) -> RpcResult {
+    const auto remove = [&watchers](RpcSession session, nlohmann::json request) -> RpcAnswering {
         BOOST_OUTCOME_CO_TRY(const std::string id, asked_watcher(request));
         BOOST_OUTCOME_CO_TRY(watchers.remove(session->id(), id));
         co_return nlohmann::json::object();
