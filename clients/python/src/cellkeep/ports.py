@@ -82,7 +82,11 @@ class AsyncSessionPorts:
     """The part of an ``AsyncSession``."""
 
     _http: AsyncHttp
-    _path: str
+
+    if TYPE_CHECKING:
+
+        @property
+        def _path(self) -> str: ...
 
     async def open_port(self, port: int, *, expires_in_s: int | None = None) -> PortAddress:
         """An address for the server that listens inside at this port."""
