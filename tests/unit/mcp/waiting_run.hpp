@@ -90,12 +90,16 @@ struct Waiting {
             protocol::make_header(std::string(protocol::kToolRequest), "kernel", "k"),
             json::object(),
             {{"name", "op.create"}, {"arguments", {{"title", "t"}}}});
-        execution->ask_tool(request, [this, execution](std::string_view /*content*/) {
-            boost::asio::post(server.backend.io, [this, execution] {
+        // The execution owns its calls: a call that owned it in turn would keep both for ever.
+        const std::weak_ptr<session::Execution> weak = execution;
+        execution->ask_tool(request, [this, weak](std::string_view /*content*/) {
+            boost::asio::post(server.backend.io, [this, weak] {
+                const auto running = weak.lock();
+                REQUIRE(running != nullptr);
                 if (--calls_left > 0) {
                     call_tool();
                 } else {
-                    execution->finish(session->answer_of(*execution));
+                    running->finish(session->answer_of(*running));
                 }
             });
         });
