@@ -2,7 +2,7 @@
 //
 // One batch: runs each item in a session of its own, some at a time, and keeps a line for each that
 // is done and a last one about all. What is not kept is gone before its line is there. Its sessions
-// are made one after another. It runs to its end whoever listens. io_context thread only.
+// are made one after another. It goes on without a listener. io_context thread only.
 #pragma once
 
 #include "kernel-manager/api/bodies/batch_body.hpp"

@@ -87,7 +87,7 @@ const std::string* Approvals::find_settled(const std::string& id) const {
     return found == settled_.end() ? nullptr : &found->second;
 }
 
-/// Also withdrawn: nobody is asked any more.
+/// For a request that its maker withdraws, too.
 void Approvals::forget(const std::string& id) {
     const auto found = pending_.find(id);
     if (found == pending_.end()) {

@@ -25,7 +25,7 @@ struct ToolAction {
 enum class DecisionReason {
     kRule,       // the operator's rule says so
     kPrincipal,  // these tools are not this principal's
-    kNew,        // nobody has reviewed the tool
+    kNew,        // no person has reviewed the tool
     kChanged,    // it is not what was reviewed
 };
 

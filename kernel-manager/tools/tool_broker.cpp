@@ -34,7 +34,7 @@ using session::ToolCaller;
 using session::ToolOutcome;
 using std::chrono::steady_clock;
 
-/// In place of what nobody has reviewed: a model would read it.
+/// In place of a text that no person has reviewed: a model would read it.
 constexpr std::string_view kNotReviewed =
     "This tool is new or has changed. Its description is shown when somebody has reviewed it.";
 

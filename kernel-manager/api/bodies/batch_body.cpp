@@ -19,7 +19,7 @@ constexpr std::size_t kChoiceTextMax = 16;
 /// Wrong fields after which no further item is looked at.
 constexpr std::size_t kBatchErrorsMax = 32;
 
-/// Fields of an execution that mean nothing where each runs once, and nobody talks to it.
+/// Fields of an execution that a batch refuses: an item runs once, and no client talks to it.
 constexpr std::array kNotInBatches{"idempotency_key", "on_disconnect", "outputs", "tools"};
 
 void add_errors(FieldErrors own, const std::string& pointer, FieldErrors& errors) {

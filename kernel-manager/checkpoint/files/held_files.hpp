@@ -49,7 +49,7 @@ class HeldFiles {
 };
 
 /// What a branch's files were when it was made, or when they were last merged: what both sides
-/// have changed since then is a conflict. Shared by the branch and whoever merges it.
+/// have changed since then is a conflict. Shared by the branch and a merge of it.
 struct MergeBase {
     std::shared_ptr<const Manifest> files;
 };

@@ -21,7 +21,8 @@ bool begins_c1_control(std::string_view text, std::size_t at) {
 
 std::string why_asked(const std::string& reason) {
     if (reason == "new_tool") {
-        return "nobody has reviewed this tool yet; to allow the call is to review it, too";
+        return "no person has reviewed this tool yet; if you allow the call, you also review the "
+               "tool";
     }
     if (reason == "changed_tool") {
         return "this tool has changed since it was reviewed; to allow the call is to review it, "

@@ -42,7 +42,7 @@ TEST_CASE("what waits is shown with who asks, why and with what", "[cli][approva
     }
     json changed = one_approval();
     changed["reason"] = "new_tool";
-    CHECK(shown(changed).find("nobody has reviewed") != std::string::npos);
+    CHECK(shown(changed).find("no person has reviewed") != std::string::npos);
     changed["reason"] = "changed_tool";
     CHECK(shown(changed).find("has changed") != std::string::npos);
     changed["description"] = "";
