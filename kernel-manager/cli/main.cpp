@@ -96,6 +96,12 @@ int run_mcp(const CLI::App& app, const McpCommand& command, McpSetupCommand setu
     return setup.remove || sub->got_subcommand("install") ? set_up_mcp(setup) : mcp(command);
 }
 
+void add_connect(CLI::App& app, ConnectCommand& command) {
+    CLI::App* sub = app.add_subcommand("connect", "Show how Jupyter clients attach to a session");
+    sub->add_option("SESSION", command.session, "ses_…")->required();
+    sub->add_option("--state-dir", command.state_dir, "As for serve");
+}
+
 void add_exec(CLI::App& app, ExecCommand& exec_command, ExecCommand& shell_command) {
     CLI::App* sub = app.add_subcommand("exec", "Run a command in a session of a running server");
     sub->add_option("SESSION", exec_command.session, "ses_…")->required();
@@ -112,6 +118,15 @@ void add_exec(CLI::App& app, ExecCommand& exec_command, ExecCommand& shell_comma
     shell->add_option("--state-dir", shell_command.state_dir, "As for serve");
 }
 
+/// The command of exec in a terminal: bash, unless another program is named.
+int run_shell(ExecCommand command) {
+    command.terminal = true;
+    if (command.argv.empty()) {
+        command.argv = {"bash", "-i"};
+    }
+    return exec(command);
+}
+
 int dispatch(int argc, char** argv) {
     CLI::App app("Cellkeep: sandboxed interpreters whose variables, files and plots live on");
     app.name("cellkeep");
@@ -126,10 +141,7 @@ int dispatch(int argc, char** argv) {
     McpSetupCommand mcp_setup_command;
     add_mcp(app, mcp_command, mcp_setup_command);
     ConnectCommand connect_command;
-    CLI::App* connect_sub =
-        app.add_subcommand("connect", "Show how Jupyter clients attach to a session");
-    connect_sub->add_option("SESSION", connect_command.session, "ses_…")->required();
-    connect_sub->add_option("--state-dir", connect_command.state_dir, "As for serve");
+    add_connect(app, connect_command);
     ExecCommand exec_command;
     ExecCommand shell_command;
     add_exec(app, exec_command, shell_command);
@@ -176,11 +188,7 @@ int dispatch(int argc, char** argv) {
         return exec(exec_command);
     }
     if (app.got_subcommand("shell")) {
-        shell_command.terminal = true;
-        if (shell_command.argv.empty()) {
-            shell_command.argv = {"bash", "-i"};
-        }
-        return exec(shell_command);
+        return run_shell(std::move(shell_command));
     }
     if (app.got_subcommand("doctor")) {
         return doctor(doctor_as_json ? DoctorFormat::kJson : DoctorFormat::kTable);
