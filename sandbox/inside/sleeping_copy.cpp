@@ -91,7 +91,7 @@ pid_t fork_orphan() {
 }
 
 /// A process session of its own, and nothing of the running process's channels; their numbers stay
-/// taken.
+/// taken. Then tells the server, which counts on nothing before.
 void lie_down(const CopyOrder& order) {
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     // No parent death signal: the parent may be the process in between, which ends.
@@ -104,6 +104,9 @@ void lie_down(const CopyOrder& order) {
         }
     }
     (void)::close(null);  // Ignored: it was never written to.
+    const WakeReply asleep{kAsleepSequence, ::getpid()};
+    // Ignored: the next wait sees that the server is gone.
+    (void)::send(order.socket, &asleep, sizeof(asleep), MSG_NOSIGNAL);
 }
 
 struct Wake {

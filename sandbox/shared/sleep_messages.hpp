@@ -39,6 +39,9 @@ struct WakeReply {
     std::uint32_t sequence = 0;
     std::int32_t forked = 0;  // its number inside; an errno below 0: there is none
 };
+/// The first message of a copy is a WakeReply with this number and its own process number: it has
+/// left the process group that it was forked in. Before, what kills that group kills the copy.
+inline constexpr std::uint32_t kAsleepSequence = 0;
 
 static_assert(std::is_trivially_copyable_v<WakeRequest>);
 static_assert(std::is_trivially_copyable_v<WakeReply>);

@@ -88,6 +88,14 @@ struct Origin {
         copy = take_over(parent, std::stoi(read_line(ends.first.get())), kSleepingGroup);
         link = std::move(ends.first);
         socket = std::move(sockets.first);
+        const WakeReply asleep = read_reply();
+        REQUIRE(asleep.sequence == sandbox::kAsleepSequence);
+    }
+    WakeReply read_reply() const {
+        WakeReply reply;
+        REQUIRE(wait_readable(socket.get()));
+        REQUIRE(::recv(socket.get(), &reply, sizeof(reply), 0) == sizeof(reply));
+        return reply;
     }
 };
 
@@ -113,9 +121,7 @@ struct Crossing {
         const WakeRequest request{1, 0, 1};
         require_ok(send_with_fds(
             origin.socket.get(), std::as_bytes(std::span(&request, 1)), std::span<const int>(fds)));
-        WakeReply reply;
-        REQUIRE(wait_readable(origin.socket.get()));
-        REQUIRE(::recv(origin.socket.get(), &reply, sizeof(reply), 0) == sizeof(reply));
+        const WakeReply reply = origin.read_reply();
         REQUIRE(reply.forked > 1);
         const auto leaving = take_over(origin.parent, reply.forked, kSleepingGroup);
         const auto numbers = take(sandbox::numbers_of(leaving.pidfd));

@@ -22,7 +22,7 @@ using sandbox::WakeRequest;
 namespace {
 
 Error gone() {
-    return {ErrorCode::kUnavailable, "rollback: the checkpoint's process is gone"};
+    return {ErrorCode::kUnavailable, "checkpoint: its process is gone"};
 }
 
 }  // namespace
@@ -56,6 +56,15 @@ void SleepingCopy::close() {
     settle(gone());
 }
 
+boost::asio::awaitable<Status> SleepingCopy::wait_asleep(std::chrono::milliseconds patience) {
+    const auto self = shared_from_this();
+    if (!socket_.is_open() || woken_ || sequence_ != sandbox::kAsleepSequence) {
+        co_return gone();
+    }
+    const auto asleep = co_await receive(patience);
+    co_return asleep.has_error() ? Status(asleep.error()) : ok();
+}
+
 boost::asio::awaitable<Result<pid_t>> SleepingCopy::wake(
     Ends ends, bool reseed, std::chrono::milliseconds patience) {
     std::vector<int> fds(ends.begin(), ends.end());
@@ -80,11 +89,15 @@ boost::asio::awaitable<Result<pid_t>> SleepingCopy::ask(
     if (sent.has_error()) {
         co_return gone();
     }
+    co_return co_await receive(patience);
+}
+
+boost::asio::awaitable<Result<pid_t>> SleepingCopy::receive(std::chrono::milliseconds patience) {
     const auto woken = woken_ = std::make_shared<Woken>(io_);
     timer_.expires_after(patience);
     timer_.async_wait([woken](const boost::system::error_code& error) {
         if (!error) {
-            woken->set(Error(ErrorCode::kTimeout, "rollback: the checkpoint does not answer"));
+            woken->set(Error(ErrorCode::kTimeout, "checkpoint: its process does not answer"));
         }
     });
     await_reply();
@@ -124,13 +137,15 @@ void SleepingCopy::take_replies() {
         if (got <= 0) {
             settle(gone());
         } else if (got != sizeof(WakeReply)) {
-            settle(Error(ErrorCode::kProtocol, "rollback: the checkpoint's answer makes no sense"));
+            settle(
+                Error(ErrorCode::kProtocol, "checkpoint: its process answers what makes no sense"));
         } else if (buffer.reply.sequence != sequence_) {
             if (++strays_ > limits::kStrayWakeRepliesMax) {
-                settle(Error(ErrorCode::kProtocol, "rollback: the checkpoint's answers repeat"));
+                settle(
+                    Error(ErrorCode::kProtocol, "checkpoint: its process answers again and again"));
             }
         } else if (buffer.reply.forked < 2) {
-            settle(Error::from_errno(-buffer.reply.forked, "rollback: fork of the checkpoint"));
+            settle(Error::from_errno(-buffer.reply.forked, "checkpoint: fork of its process"));
         } else {
             settle(static_cast<pid_t>(buffer.reply.forked));
         }

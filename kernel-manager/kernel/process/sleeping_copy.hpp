@@ -36,6 +36,9 @@ class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
     /// Kills it.
     ~SleepingCopy();
 
+    /// Waits until it has left the process group of the interpreter: until then the death of that
+    /// one may be its own. Call it before all else. Errors as of wake().
+    boost::asio::awaitable<Status> wait_asleep(std::chrono::milliseconds patience);
     sandbox::WorkerId worker() const { return worker_.id; }
     const UniqueFd& pidfd() const { return worker_.pidfd; }
     /// Descriptors of the process to come: stdout, stderr, link. They stay the caller's.
@@ -57,6 +60,8 @@ class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
     SleepingCopy(boost::asio::io_context& io, sandbox::Worker worker);
     boost::asio::awaitable<Result<pid_t>> ask(
         bool reseed, bool branch, std::vector<int> fds, std::chrono::milliseconds patience);
+    /// The reply to the newest request.
+    boost::asio::awaitable<Result<pid_t>> receive(std::chrono::milliseconds patience);
     void await_reply();
     void take_replies();
     void settle(Result<pid_t> result);
@@ -66,7 +71,7 @@ class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
     boost::asio::steady_timer timer_;
     sandbox::Worker worker_;
     std::shared_ptr<Woken> woken_;  // null: nothing waits
-    std::uint32_t sequence_ = 0;    // of the last request
+    std::uint32_t sequence_ = 0;    // of the last request; kAsleepSequence: there was none
     int strays_ = 0;                // replies to none, since then
 };
 

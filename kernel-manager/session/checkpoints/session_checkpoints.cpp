@@ -128,6 +128,7 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::copy(
     BOOST_OUTCOME_CO_TRY(
         auto sleeping,
         SleepingCopy::create(io_, std::move(sockets.first), std::move(worker.value())));
+    BOOST_OUTCOME_CO_TRY(co_await sleeping->wait_asleep(limits::kCopyPatience));
     // Nothing is evicted before there is a copy, and nothing that can be refused comes after.
     std::vector<std::string> evicted;
     Result<Kept> files = Kept();  // g++ 12 destroys twice what a conditional co_await gives

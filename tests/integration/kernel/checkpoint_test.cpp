@@ -58,6 +58,15 @@ struct Asked {
     UniqueFd socket;  // the server's end
 };
 
+WakeReply read_reply(const UniqueFd& socket) {
+    pollfd watched{socket.get(), POLLIN, 0};
+    const auto patience = std::chrono::milliseconds(kPatience).count();
+    REQUIRE(::poll(&watched, 1, static_cast<int>(patience)) == 1);
+    WakeReply reply;
+    REQUIRE(::recv(socket.get(), &reply, sizeof(reply), 0) == sizeof(reply));
+    return reply;
+}
+
 Asked ask(KernelClient& kernel, const std::string& on_threads = "refuse") {
     auto pair = make_socket_pair(SOCK_SEQPACKET);
     REQUIRE(pair.has_value());
@@ -65,7 +74,14 @@ Asked ask(KernelClient& kernel, const std::string& on_threads = "refuse") {
         kCheckpointRequest, {{"on_threads", on_threads}}, pair.value().second.get());
     const Messages answer = kernel.receive_until("cellkeep_checkpoint_reply");
     CHECK(answer.size() == 1);  // no status: no client asked for it
-    return {content(answer.front()), std::move(pair.value().first)};
+    Asked asked{content(answer.front()), std::move(pair.value().first)};
+    if (asked.reply["status"] == "ok") {
+        const WakeReply asleep = read_reply(asked.socket);
+        CHECK(asleep.sequence == cellkeep::sandbox::kAsleepSequence);
+        CHECK(asleep.forked == asked.reply["pid"].get<pid_t>());
+        CHECK(::getsid(asleep.forked) == asleep.forked);  // it has left the interpreter's group
+    }
+    return asked;
 }
 
 /// A fork of the copy, with which the client speaks from now on.
@@ -82,11 +98,7 @@ pid_t wake(KernelClient& kernel, const UniqueFd& socket, std::uint32_t sequence,
     REQUIRE(cellkeep::send_with_fds(
                 socket.get(), std::as_bytes(std::span(&request, 1)), std::span<const int>(ends))
                 .has_value());
-    pollfd watched{socket.get(), POLLIN, 0};
-    const auto patience = std::chrono::milliseconds(kPatience).count();
-    REQUIRE(::poll(&watched, 1, static_cast<int>(patience)) == 1);
-    WakeReply reply;
-    REQUIRE(::recv(socket.get(), &reply, sizeof(reply), 0) == sizeof(reply));
+    const WakeReply reply = read_reply(socket);
     CHECK(reply.sequence == sequence);
     REQUIRE(reply.forked > 1);
     kernel.take_over(

@@ -44,6 +44,15 @@ struct CopyFixture {
             boost::asio::detached);
         poll();
     }
+    void wait_asleep(std::optional<Status>& asleep, std::chrono::milliseconds patience = 1h) {
+        boost::asio::co_spawn(
+            io, keep_status(copy->wait_asleep(patience), asleep), boost::asio::detached);
+        poll();
+    }
+    static boost::asio::awaitable<void> keep_status(
+        boost::asio::awaitable<Status> wait, std::optional<Status>& status) {
+        status.emplace(co_await std::move(wait));
+    }
     static boost::asio::awaitable<void> keep(
         boost::asio::awaitable<Result<pid_t>> wake, Woken& woken) {
         woken.emplace(co_await std::move(wake));
@@ -168,6 +177,63 @@ TEST_CASE("a copy that says nothing is given up, and can be asked again", "[sess
     fixture.reply(fixture.take().sequence, 10);
     REQUIRE(again.has_value());
     CHECK(again->value() == 10);
+}
+
+TEST_CASE("a copy is counted on when it says that it sleeps", "[session][checkpoint]") {
+    CopyFixture fixture;
+    std::optional<Status> asleep;
+    fixture.wait_asleep(asleep);
+    CHECK_FALSE(asleep.has_value());
+    fixture.reply(sandbox::kAsleepSequence, 10);
+    REQUIRE(asleep.has_value());
+    CHECK(asleep->has_value());
+    Woken woken;
+    fixture.wake(woken);
+    fixture.reply(fixture.take().sequence, 11);
+    REQUIRE(woken.has_value());
+    CHECK(woken->value() == 11);
+}
+
+TEST_CASE("a copy that never comes to sleep is found out", "[session][checkpoint]") {
+    CopyFixture fixture;
+    std::optional<Status> asleep;
+    ErrorCode expected = ErrorCode::kUnavailable;
+    SECTION("it ends before") {
+        fixture.wait_asleep(asleep);
+        fixture.peer.reset();
+        fixture.poll();
+    }
+    SECTION("it is closed before") {
+        fixture.copy->close();
+        fixture.wait_asleep(asleep);
+    }
+    SECTION("it names no process") {
+        expected = ErrorCode::kSystem;
+        fixture.wait_asleep(asleep);
+        fixture.reply(sandbox::kAsleepSequence, GENERATE(0, 1, -EAGAIN));
+    }
+    SECTION("it says something else") {
+        expected = ErrorCode::kProtocol;
+        fixture.wait_asleep(asleep);
+        fixture.say("abc", 3);
+    }
+    SECTION("it says nothing") {
+        expected = ErrorCode::kTimeout;
+        fixture.wait_asleep(asleep, 0ms);
+        while (!asleep.has_value()) {
+            fixture.io.restart();
+            (void)fixture.io.run_one();
+        }
+    }
+    SECTION("it is asked after a fork") {
+        Woken woken;
+        fixture.wake(woken);
+        fixture.reply(fixture.take().sequence, 10);
+        fixture.wait_asleep(asleep);
+    }
+    REQUIRE(asleep.has_value());
+    REQUIRE(asleep->has_error());
+    CHECK(asleep->error().code() == expected);
 }
 
 TEST_CASE("a closed copy is not asked", "[session][checkpoint]") {
