@@ -7,6 +7,7 @@
 #include "sandbox/server/event_reader.hpp"
 #include "sandbox/server/idle_probe.hpp"
 #include "sandbox/server/launcher_process.hpp"
+#include "sandbox/server/loopback_connection.hpp"
 #include "sandbox/server/oom_order.hpp"
 #include "sandbox/server/sandbox_state.hpp"
 #include "sandbox/server/worker_descriptors.hpp"
@@ -23,7 +24,7 @@ constexpr const char* kNoAnswer = "the sandbox's pid 1 did not answer in time";
 
 }  // namespace
 
-Sandbox::Sandbox(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Sandbox::Sandbox(std::unique_ptr<SandboxState> state) : state_(std::move(state)) {}
 Sandbox::Sandbox(Sandbox&& other) noexcept = default;
 
 Sandbox& Sandbox::operator=(Sandbox&& other) noexcept {
@@ -54,7 +55,7 @@ Result<Sandbox> Sandbox::create(const Policy& policy, std::shared_ptr<Zygote> zy
     }
     BOOST_OUTCOME_TRY(
         auto assembled, assemble(policy, MissingControl::kRefuse, nullptr, zygote.get()));
-    auto state = std::make_unique<State>(State{
+    auto state = std::make_unique<SandboxState>(SandboxState{
         std::move(assembled.pid1),
         std::move(assembled.cgroup),
         std::move(assembled.isolation),
@@ -339,6 +340,13 @@ Result<std::uint64_t> Sandbox::memory_peak() const {
 
 const IsolationReport& Sandbox::isolation() const {
     return state_->isolation;
+}
+
+Result<UniqueFd> Sandbox::begin_connection(std::uint16_t port, Loopback address) {
+    if (state_->ending || state_->frozen || state_->given_up) {
+        return Error(ErrorCode::kConflict, "connect: the sandbox is frozen or destroyed");
+    }
+    return ask_for_connection(state_->channel, port, address);
 }
 
 UniqueFd Sandbox::take_proxy_listener() {

@@ -124,6 +124,7 @@ struct Usage {
 };
 
 class Zygote;
+struct SandboxState;
 
 class Sandbox {
  public:
@@ -281,9 +282,8 @@ class Sandbox {
     Status destroy(std::chrono::milliseconds patience = kDestroyPatience);
 
  private:
-    struct State;
-    explicit Sandbox(std::unique_ptr<State> state);
-    std::unique_ptr<State> state_;
+    explicit Sandbox(std::unique_ptr<SandboxState> state);
+    std::unique_ptr<SandboxState> state_;
 };
 
 /// Removes what a server that was killed left behind: cgroups named for a server process that is no

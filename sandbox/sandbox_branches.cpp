@@ -11,7 +11,7 @@ namespace cellkeep::sandbox {
 Result<Sandbox> Sandbox::create(const Policy& policy, const BranchPlace& place) {
     BOOST_OUTCOME_TRY(
         auto assembled, assemble(policy, MissingControl::kRefuse, nullptr, nullptr, &place));
-    return Sandbox(std::make_unique<State>(State{
+    return Sandbox(std::make_unique<SandboxState>(SandboxState{
         std::move(assembled.pid1),
         std::move(assembled.cgroup),
         std::move(assembled.isolation),
@@ -37,7 +37,7 @@ Status Sandbox::retire() {
 }
 
 Sandbox Sandbox::set_aside() {
-    auto rest = std::make_unique<State>(State{
+    auto rest = std::make_unique<SandboxState>(SandboxState{
         std::move(state_->pid1),
         std::move(state_->cgroup),
         state_->isolation,

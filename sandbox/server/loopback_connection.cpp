@@ -2,8 +2,7 @@
 #include "sandbox/server/loopback_connection.hpp"
 
 #include "protocol/support/syscall.hpp"
-#include "sandbox/sandbox.hpp"
-#include "sandbox/server/sandbox_state.hpp"
+#include "sandbox/server/init_channel.hpp"
 #include "sandbox/shared/messages.hpp"
 
 #include <netinet/in.h>
@@ -51,10 +50,7 @@ bool is_its_own_peer(int socket) {
 
 }  // namespace
 
-Result<UniqueFd> Sandbox::begin_connection(std::uint16_t port, Loopback address) {
-    if (state_->ending || state_->frozen || state_->given_up) {
-        return Error(ErrorCode::kConflict, "connect: the sandbox is frozen or destroyed");
-    }
+Result<UniqueFd> ask_for_connection(InitChannel& channel, std::uint16_t port, Loopback address) {
     BOOST_OUTCOME_TRY(auto ends, make_socket_pair(SOCK_SEQPACKET));
     BOOST_OUTCOME_TRY(set_nonblocking(ends.first.get()));
     RequestHeader header;
@@ -62,8 +58,7 @@ Result<UniqueFd> Sandbox::begin_connection(std::uint16_t port, Loopback address)
     header.port = port;
     header.loopback = address;
     const int inside = ends.second.get();
-    BOOST_OUTCOME_TRY(
-        with_context(state_->channel.send(header, "", std::span(&inside, 1)), "connect"));
+    BOOST_OUTCOME_TRY(with_context(channel.send(header, "", std::span(&inside, 1)), "connect"));
     return std::move(ends.first);
 }
 

@@ -9,7 +9,7 @@
 
 namespace cellkeep::sandbox {
 
-Status Sandbox::State::prepare_kill() {
+Status SandboxState::prepare_kill() {
     if (ending) {
         return Error(ErrorCode::kConflict, "kill_workers: the sandbox is destroyed");
     }
@@ -20,7 +20,7 @@ Status Sandbox::State::prepare_kill() {
     return ok();
 }
 
-Status Sandbox::State::kill_workers() {
+Status SandboxState::kill_workers() {
     BOOST_OUTCOME_TRY(prepare_kill());
     // A task dies when it next runs, and so does pid 1's work, which has the session's quota.
     // Ignored: then it takes longer, and patience is the judge.
@@ -32,14 +32,14 @@ Status Sandbox::State::kill_workers() {
     return ok();
 }
 
-void Sandbox::State::kill_pid1() const {
+void SandboxState::kill_pid1() const {
     if (pid1.pidfd) {
         // Ignored: ESRCH means that pid 1 has ended.
         (void)::syscall(SYS_pidfd_send_signal, pid1.pidfd.get(), SIGKILL, nullptr, 0);
     }
 }
 
-std::vector<std::string> Sandbox::State::outer_procs_files() const {
+std::vector<std::string> SandboxState::outer_procs_files() const {
     const std::string workers = cgroup.worker_procs_file();
     std::vector<std::string> files = cgroup.procs_files();
     // Above the workers' own.
@@ -49,14 +49,14 @@ std::vector<std::string> Sandbox::State::outer_procs_files() const {
     return files;
 }
 
-Status Sandbox::State::retire() {
+Status SandboxState::retire() {
     BOOST_OUTCOME_TRY(kill_workers());
     // Ignored: without a cgroup that counts processes all the rounds below are what there is.
     (void)cgroup.change({.memory_bytes = {}, .processes = 1, .cpu_cores = {}}).has_value();
     return kill_all_but(cgroup.procs_files(), pid1.pidfd);
 }
 
-Status Sandbox::State::kill() {
+Status SandboxState::kill() {
     ending = true;
     Status result = ok();
     if (frozen) {
@@ -72,7 +72,7 @@ Status Sandbox::State::kill() {
     return result.has_error() ? result : killed;
 }
 
-Status Sandbox::State::destroy(std::chrono::milliseconds patience) {
+Status SandboxState::destroy(std::chrono::milliseconds patience) {
     if (destroyed) {
         return ok();
     }
@@ -93,7 +93,7 @@ Status Sandbox::State::destroy(std::chrono::milliseconds patience) {
     return result;
 }
 
-void Sandbox::State::abandon() {
+void SandboxState::abandon() {
     const auto patience = ending ? std::chrono::milliseconds(0) : kDestroyPatience;
     // Ignored: an owner that needs the result calls destroy() (sandbox.hpp).
     (void)destroy(patience).has_value();

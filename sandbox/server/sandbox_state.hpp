@@ -18,7 +18,7 @@
 
 namespace cellkeep::sandbox {
 
-struct Sandbox::State {
+struct SandboxState {
     Launched pid1;
     SessionCgroup cgroup;
     IsolationReport isolation;

@@ -54,6 +54,19 @@ class CheckClassesTest(unittest.TestCase):
         text = PLANTED["a plain member"]
         self.assertEqual([], list(check_classes(in_files(2, text) | in_files(2, text, "other"))))
 
+    def test_a_class_of_one_header_is_one_in_every_folder(self) -> None:
+        text = PLANTED["a plain member"]
+        spread = in_files(2, text) | in_files(1, text, "room/inner")
+        self.assertEqual([], list(check_classes(spread)))
+        for title in ("class Wide {", "struct Wide final : Base {", "class Wide : public A,\n    B {"):
+            with self.subTest(title):
+                declared = {"room/wide.hpp": title}
+                self.assertEqual(1, len(list(check_classes(spread | declared))))
+                other = {"other/wide.hpp": title}
+                self.assertEqual([], list(check_classes(spread | declared | other)))
+        forward = {"room/wide.hpp": "class Wide;"}
+        self.assertEqual([], list(check_classes(spread | forward)))
+
     def test_headers_and_tests_do_not_count(self) -> None:
         text = PLANTED["a plain member"]
         more = {"room/more.hpp": text} | in_files(3, text, "tests/unit")
