@@ -13,17 +13,22 @@ namespace cellkeep::protocol {
 /// error. No status messages surround it: no client has sent it.
 inline constexpr std::string_view kAdoptRequest = "cellkeep_adopt_request";
 
-/// Asks a kernel for a copy of its process that sleeps (sandbox/inside/sleeping_copy.hpp): content
-/// {"on_threads": "refuse" or "drop"}, and with the frame's first byte one descriptor, the copy's
-/// end of a SOCK_SEQPACKET pair (SCM_RIGHTS, unix(7)). Reply cellkeep_checkpoint_reply: {"status":
-/// "ok", "pid": its number inside, "execution_count", "lost": {"threads", "children", "sockets"}},
-/// each a count of what the copy does not have, or {"status": "error", "ename": "NotForkable",
-/// "evalue": a word of kNotForkable…, "count"}. No status messages surround it.
+/// Asks a kernel for a copy of its process that sleeps (sandbox/inside/copy/sleeping_copy.hpp):
+/// content
+/// {"on_threads": "carry", "refuse" or "drop"}, and with the frame's first byte one descriptor, the
+/// copy's end of a SOCK_SEQPACKET pair (SCM_RIGHTS, unix(7)). Reply cellkeep_checkpoint_reply:
+/// {"status": "ok", "pid": its number inside, "execution_count", "carried_threads": how many go on
+/// in it, "lost":
+/// {"threads", "children", "sockets"}}, each a count of what the copy does not have, or {"status":
+/// "error", "ename": "NotForkable", "evalue": a word of kNotForkable…, "count"}. No status messages
+/// surround it.
 inline constexpr std::string_view kCheckpointRequest = "cellkeep_checkpoint_request";
 
 inline constexpr std::string_view kNotForkable = "NotForkable";
 inline constexpr std::string_view kNotForkableLanguage = "language";  // it has no such thing
 inline constexpr std::string_view kNotForkableThreads = "threads";    // count: how many others
+/// "name": of a thread that could not be stopped, count: its number.
+inline constexpr std::string_view kNotForkableThread = "thread";
 inline constexpr std::string_view kNotForkableDebugger = "debugger";  // it was used
 inline constexpr std::string_view kNotForkableSystem = "system";  // count: the errno of the fork
 

@@ -27,18 +27,28 @@ struct NotForkable {
     enum class Why {
         kLanguage,  // its kernel has no such thing
         kThreads,   // it has others, and the caller asked to refuse then; count: how many
+        kThread,    // one could not be stopped; count: its number, name: what it calls itself
         kDebugger,  // one was used in it
         kSystem     // the kernel refused the fork; count: the errno, or 0
     };
     Why why = Why::kSystem;
     std::uint32_t count = 0;
+    std::string name{};  // a guest's word: printable ASCII, at most kThreadNameMax characters
     bool operator==(const NotForkable&) const = default;
 };
-/// "language", "threads", "debugger", "system": a name of the wire.
+inline constexpr std::size_t kThreadNameMax = 15;  // PR_SET_NAME(2const)
+/// "language", "threads", "thread", "debugger", "system": a name of the wire.
 std::string_view to_string(NotForkable::Why why);
 
 /// What becomes of threads besides the one that runs cells.
-enum class OnThreads { kRefuse, kDrop };
+enum class OnThreads {
+    kCarry,   // they go on in each process that goes on from the copy
+    kRefuse,  // there is no copy
+    kDrop     // the copy has none
+};
+/// "carry", "refuse", "drop": a name of the wire.
+std::string_view to_string(OnThreads on_threads);
+std::optional<OnThreads> to_on_threads(std::string_view name);
 
 /// When a session makes checkpoints by itself.
 enum class AutoCheckpoints {
@@ -76,6 +86,8 @@ struct Checkpoint {
     std::chrono::system_clock::time_point created_at;
     /// Made by the session itself; the next such one takes its place.
     bool automatic = false;
+    /// That go on in each process that goes on from it.
+    std::uint32_t carried_threads = 0;
     Lost lost;
     FilesSummary files;
     /// Of its process, shared with no other; nullopt: not measured.
@@ -90,7 +102,7 @@ struct CheckpointList {
 /// What a caller asks for, and gets.
 struct CheckpointOrder {
     std::optional<std::string> label;
-    OnThreads on_threads = OnThreads::kRefuse;
+    OnThreads on_threads = OnThreads::kCarry;
     bool automatic = false;
 };
 struct CheckpointMade {

@@ -12,12 +12,35 @@ std::string_view to_string(NotForkable::Why why) {
             return "language";
         case NotForkable::Why::kThreads:
             return "threads";
+        case NotForkable::Why::kThread:
+            return "thread";
         case NotForkable::Why::kDebugger:
             return "debugger";
         case NotForkable::Why::kSystem:
             return "system";
     }
     return "system";
+}
+
+std::string_view to_string(OnThreads on_threads) {
+    switch (on_threads) {
+        case OnThreads::kCarry:
+            return "carry";
+        case OnThreads::kRefuse:
+            return "refuse";
+        case OnThreads::kDrop:
+            return "drop";
+    }
+    return "refuse";
+}
+
+std::optional<OnThreads> to_on_threads(std::string_view name) {
+    for (const auto one : {OnThreads::kCarry, OnThreads::kRefuse, OnThreads::kDrop}) {
+        if (name == to_string(one)) {
+            return one;
+        }
+    }
+    return std::nullopt;
 }
 
 std::string_view to_string(Gone why) {

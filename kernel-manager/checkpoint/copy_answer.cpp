@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -37,8 +39,9 @@ std::optional<std::uint64_t> read_number(
 Result<CopyAnswer> read_copied(const json& content) {
     const auto forked = read_number(content, "pid", 2, kPidMax);
     const auto count = read_number(content, "execution_count", 0, kCountMax);
+    const auto carried = read_number(content, "carried_threads", 0, kCountMax);
     const auto lost = content.find("lost");
-    if (!forked || !count || lost == content.end() || !lost->is_object()) {
+    if (!forked || !count || !carried || lost == content.end() || !lost->is_object()) {
         return nonsense();
     }
     const auto threads = read_number(*lost, "threads", 0, kCountMax);
@@ -50,9 +53,22 @@ Result<CopyAnswer> read_copied(const json& content) {
     return CopyAnswer(Copied{
         static_cast<pid_t>(*forked),
         static_cast<std::int32_t>(*count),
+        static_cast<std::uint32_t>(*carried),
         {static_cast<std::uint32_t>(*threads),
          static_cast<std::uint32_t>(*children),
          static_cast<std::uint32_t>(*sockets)}});
+}
+
+/// A thread can call itself anything.
+std::string read_thread_name(const json& content) {
+    const auto found = content.find("name");
+    std::string name;
+    if (found != content.end() && found->is_string()) {
+        name = found->get_ref<const std::string&>().substr(0, kThreadNameMax);
+    }
+    const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
+    std::replace_if(name.begin(), name.end(), std::not_fn(is_printable), '?');
+    return name;
 }
 
 Result<CopyAnswer> read_refusal(const json& content) {
@@ -62,9 +78,11 @@ Result<CopyAnswer> read_refusal(const json& content) {
     if (reason == content.end() || !reason->is_string() || !count) {
         return nonsense();
     }
-    for (const Why why : {Why::kLanguage, Why::kThreads, Why::kDebugger, Why::kSystem}) {
+    for (const Why why :
+         {Why::kLanguage, Why::kThreads, Why::kThread, Why::kDebugger, Why::kSystem}) {
         if (reason->get_ref<const std::string&>() == to_string(why)) {
-            return CopyAnswer(NotForkable{why, static_cast<std::uint32_t>(*count)});
+            return CopyAnswer(
+                NotForkable{why, static_cast<std::uint32_t>(*count), read_thread_name(content)});
         }
     }
     return nonsense();

@@ -19,6 +19,7 @@ namespace cellkeep::checkpoint {
 struct Copied {
     pid_t forked = 0;  // its number inside
     std::int32_t execution_count = 0;
+    std::uint32_t carried_threads = 0;
     Lost lost;
 };
 

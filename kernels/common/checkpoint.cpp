@@ -4,7 +4,8 @@
 #include "kernels/common/moved_files.hpp"
 #include "protocol/internal_request.hpp"
 #include "protocol/support/syscall.hpp"
-#include "sandbox/inside/sleeping_copy.hpp"
+#include "sandbox/inside/copy/parked_threads.hpp"
+#include "sandbox/inside/copy/sleeping_copy.hpp"
 
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::kernels {
 
@@ -30,15 +32,55 @@ bool has_link(const ProcessCensus& census) {
     });
 }
 
-nlohmann::json describe(pid_t copied, const ProcessCensus& census, int execution_count) {
+using Threads = sandbox::CopyOrder::Threads;
+
+/// What becomes of other threads; nullopt: they are in the way.
+std::optional<Threads> choose(const ProcessCensus& census, const nlohmann::json& request) {
+    const std::string on_threads = request.value("on_threads", std::string());
+    if (census.threads == 0) {
+        return Threads::kNone;
+    }
+    if (on_threads == "drop") {
+        return Threads::kDrop;
+    }
+    return on_threads == "carry" && sandbox::can_park_threads() ? std::optional(Threads::kCarry)
+                                                                : std::nullopt;
+}
+
+/// The name that the thread has given itself (PR_SET_NAME(2const)).
+std::string name_of(pid_t thread) {
+    const auto name = read_file("/proc/self/task/" + std::to_string(thread) + "/comm", 64);
+    return name.has_value() ? name.value().substr(0, name.value().find('\n')) : std::string();
+}
+
+nlohmann::json refuse_failed(const sandbox::CopyOutcome& outcome) {
+    if (outcome.thread == 0) {
+        return refuse(protocol::kNotForkableSystem, outcome.error);
+    }
+    nlohmann::json content = refuse(protocol::kNotForkableThread, outcome.thread);
+    content["name"] = name_of(outcome.thread);
+    return content;
+}
+
+nlohmann::json describe(
+    pid_t copied, const ProcessCensus& census, Threads threads, int execution_count) {
     return {
         {"status", "ok"},
         {"pid", copied},
         {"execution_count", execution_count},
+        {"carried_threads", threads == Threads::kCarry ? census.threads : 0},
         {"lost",
-         {{"threads", census.threads},
+         {{"threads", threads == Threads::kDrop ? census.threads : 0},
           {"children", census.children},
           {"sockets", census.sockets}}}};
+}
+
+/// In a branch, when its files are its own.
+void move_to(const std::vector<sandbox::FilePosition>& files) {
+    for (const sandbox::FilePosition& file : files) {
+        // Ignored: a file that cannot be positioned has no position to lose.
+        (void)::lseek(file.fd, file.offset, SEEK_SET);
+    }
 }
 
 }  // namespace
@@ -67,38 +109,36 @@ std::optional<nlohmann::json> Checkpoint::make(
     if (!census || !has_link(census.value())) {
         return refuse(protocol::kNotForkableSystem);
     }
-    if (census.value().threads > 0 && request.value("on_threads", std::string()) != "drop") {
+    const std::optional<Threads> threads = choose(census.value(), request);
+    if (!threads) {
         return refuse(protocol::kNotForkableThreads, census.value().threads);
     }
     // What is buffered would be written again by each process that goes on from the copy.
     (void)std::fflush(nullptr);
     (void)link_.flush();  // Ignored: fails only when the peer is gone, and the loop sees that next.
     const std::string directory = current_directory();
-    hooks->before_copy();
+    hooks->before_copy(threads == Threads::kCarry);
     const sandbox::CopyOutcome outcome = sandbox::make_sleeping_copy(
         {.socket = socket.get(),
          .channels = census.value().channels,
-         .has_threads = census.value().threads > 0});
+         .threads = *threads,
+         .files = census.value().files});
     if (outcome.where == sandbox::CopyOutcome::Where::kWoken) {
         (void)socket.release();  // It was closed on waking.
         if (outcome.branch) {
             take_own_files(directory);
+            move_to(census.value().files);
         }
-        go_on(*hooks, census.value(), outcome.reseed);
+        go_on(*hooks, outcome.reseed);
         return std::nullopt;
     }
     hooks->after_copy();
     return outcome.where == sandbox::CopyOutcome::Where::kHere
-               ? describe(outcome.copied, census.value(), interpreter.execution_count())
-               : refuse(protocol::kNotForkableSystem, outcome.error);
+               ? describe(outcome.copied, census.value(), *threads, interpreter.execution_count())
+               : refuse_failed(outcome);
 }
 
-void Checkpoint::go_on(CopyHooks& hooks, const ProcessCensus& census, bool reseed) {
-    for (const FilePosition& file : census.files) {
-        // The process that was left has moved it: a fork shares it. Ignored: a file that cannot be
-        // positioned has no position to lose.
-        (void)::lseek(file.fd, file.offset, SEEK_SET);
-    }
+void Checkpoint::go_on(CopyHooks& hooks, bool reseed) {
     note_channels();
     constexpr std::size_t kSessionIdBytes = 16;
     Result<std::string> session = secret_hex(kSessionIdBytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernel's half of a checkpoint: at a cell boundary it makes a copy of its process, which
-// sleeps (sandbox/inside/sleeping_copy.hpp), and says what the copy has not got. The same code goes
-// on, much later, in each process that is forked from the copy. Main thread only.
+// sleeps (sandbox/inside/copy/sleeping_copy.hpp), and says what the copy has not got. The same code
+// goes on, much later, in each process that is forked from the copy. Main thread only.
 #pragma once
 
 #include "kernels/common/interpreter.hpp"
@@ -29,7 +29,7 @@ class Checkpoint {
 
  private:
     void note_channels();
-    void go_on(CopyHooks& hooks, const ProcessCensus& census, bool reseed);
+    void go_on(CopyHooks& hooks, bool reseed);
 
     Link& link_;
     Outbox& outbox_;

@@ -24,8 +24,9 @@ class CopyHooks {
     virtual ~CopyHooks() = default;
 
     virtual State look() = 0;
-    /// The fork is next; one of the other two follows.
-    virtual void before_copy() = 0;
+    /// The fork is next; one of the other two follows. carries_threads: other threads go on in it,
+    /// with the locks that they hold. False: there are none, or they are lost.
+    virtual void before_copy(bool carries_threads) = 0;
     /// In the process that was copied, or was not after all.
     virtual void after_copy() = 0;
     /// In a process that goes on from the copy, with its new link and outputs. reseed: its random

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a process that has left for a branch (sandbox/inside/leaving.hpp) still has of the files of
-// its former sandbox, and gives up: open files, directories, its working directory and mappings.
+// What a process that has left for a branch (sandbox/inside/copy/leaving.hpp) still has of the
+// files of its former sandbox, and gives up: open files, directories, its working directory and
+// mappings.
 #pragma once
 
 #include <string>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "protocol/support/result.hpp"
-#include "sandbox/inside/sleeping_copy.hpp"
+#include "sandbox/inside/copy/sleeping_copy.hpp"
 
 #include <sys/types.h>
 
@@ -35,17 +35,12 @@ struct ChannelIdentities {
     FileIdentity link;
 };
 
-struct FilePosition {
-    int fd = -1;
-    off_t offset = 0;
-};
-
 struct ProcessCensus {
     std::uint32_t threads = 0;   // besides the one that counts
     std::uint32_t children = 0;  // that have not ended
     std::uint32_t sockets = 0;   // besides the link and the ones named
     std::vector<sandbox::ChannelDescriptor> channels;
-    std::vector<FilePosition> files;  // regular ones
+    std::vector<sandbox::FilePosition> files;  // regular ones
 };
 
 /// kLimitExceeded beyond kCensusDescriptorsMax; kSystem if /proc does not show it.

@@ -5,9 +5,14 @@
 
 #include <pybind11/stl.h>
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 namespace cellkeep::kernels::python {
@@ -21,6 +26,42 @@ void say(const char* where, const std::exception& error) {
     (void)std::fprintf(stderr, "cellkeep kernel: %s: %s\n", where, error.what());
 }
 
+/// What asyncio's C half keeps of the loop that runs in a thread: it forgets the loop in a process
+/// with another number (CPython 3.11, Modules/_asynciomodule.c).
+struct RunningLoopHolder {
+    PyObject_HEAD PyObject* loop;
+    pid_t process;
+};
+
+/// The event loops that run in threads now. process: they are told that they run in it.
+py::list running_loops(std::optional<pid_t> process) {
+    py::list loops;
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
+    PyInterpreterState* const interpreter = PyInterpreterState_Get();
+    for (PyThreadState* state = PyInterpreterState_ThreadHead(interpreter); state != nullptr;
+         state = PyThreadState_Next(state)) {
+        PyObject* const variables = state->dict;
+        PyObject* const found =
+            variables == nullptr
+                ? nullptr
+                : PyDict_GetItemString(variables, "__asyncio_running_event_loop__");
+        // Code in the sandbox can put anything there.
+        if (found == nullptr || std::string_view(Py_TYPE(found)->tp_name) != "_RunningLoopHolder") {
+            continue;
+        }
+        auto* const holder = reinterpret_cast<RunningLoopHolder*>(found);
+        if (holder->loop == nullptr || holder->loop == Py_None) {
+            continue;
+        }
+        if (process) {
+            holder->process = *process;
+        }
+        loops.append(py::reinterpret_borrow<py::object>(holder->loop));
+    }
+#endif
+    return loops;
+}
+
 }  // namespace
 
 CopyHooks::State PythonCopyHooks::look() {
@@ -30,25 +71,31 @@ CopyHooks::State PythonCopyHooks::look() {
         if (py::cast<bool>(copies.attr("has_debugger")())) {
             return {protocol::kNotForkableDebugger, {}};
         }
-        return {{}, py::cast<std::vector<int>>(copies.attr("own_sockets")())};
+        const py::list loops = running_loops(std::nullopt);
+        return {{}, py::cast<std::vector<int>>(copies.attr("own_sockets")(loops))};
     } catch (const std::exception& error) {
         say("checkpoint", error);
         return {protocol::kNotForkableSystem, {}};
     }
 }
 
-void PythonCopyHooks::before_copy() {
+void PythonCopyHooks::before_copy(bool carries_threads) {
     locked_.emplace();
+    carries_threads_ = carries_threads;
     try {
         kernel_.attr("copies").attr("before_copy")();
     } catch (const std::exception& error) {
         say("checkpoint", error);
     }
-    PyOS_BeforeFork();
+    if (!carries_threads_) {
+        PyOS_BeforeFork();
+    }
 }
 
 void PythonCopyHooks::after_copy() {
-    PyOS_AfterFork_Parent();
+    if (!carries_threads_) {
+        PyOS_AfterFork_Parent();
+    }
     try {
         kernel_.attr("copies").attr("after_copy")();
     } catch (const std::exception& error) {
@@ -58,9 +105,12 @@ void PythonCopyHooks::after_copy() {
 }
 
 void PythonCopyHooks::after_rollback(bool reseed) {
-    PyOS_AfterFork_Child();
+    if (!carries_threads_) {
+        PyOS_AfterFork_Child();
+    }
     try {
-        kernel_.attr("copies").attr("after_rollback")(reseed);
+        const py::list loops = carries_threads_ ? running_loops(::getpid()) : py::list();
+        kernel_.attr("copies").attr("after_rollback")(reseed, loops);
     } catch (const std::exception& error) {
         // Half a kernel: requests would be answered by a process that takes itself for a child.
         say("rollback", error);

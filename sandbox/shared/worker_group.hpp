@@ -14,8 +14,8 @@ namespace cellkeep::sandbox {
 /// setsid(2)) is only killed with everything else.
 using WorkerGroup = std::uint32_t;
 inline constexpr std::size_t kWorkerGroupsMax = 10;
-/// The group of the copies that sleep (sandbox/inside/sleeping_copy.hpp): no sweep of another group
-/// takes them.
+/// The group of the copies that sleep (sandbox/inside/copy/sleeping_copy.hpp): no sweep of another
+/// group takes them.
 inline constexpr WorkerGroup kSleepingGroup = 8;
 /// The group of the commands that clients start beside the interpreters. The same holds for them.
 inline constexpr WorkerGroup kCommandGroup = 9;

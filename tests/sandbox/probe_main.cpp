@@ -4,7 +4,7 @@
 // whose warm workers try what PROBE_0, PROBE_1 … say; `what` makes it a faulty one: "threads"
 // starts a thread first, "files" keeps a file open, "memory" shares memory, "ends" ends at once,
 // "waits" is never ready. `probe --copied` is a worker that a sleeping copy is made of.
-#include "sandbox/inside/sleeping_copy.hpp"
+#include "sandbox/inside/copy/sleeping_copy.hpp"
 #include "sandbox/inside/zygote_loop.hpp"
 #include "sandbox/sandbox.hpp"
 #include "tests/sandbox/probe.hpp"

@@ -190,6 +190,7 @@ def test_a_checkpoint_is_made_listed_gone_back_to_and_deleted() -> None:
         "execution_count": 3,
         "created_at": "2026-11-22T04:30:00.123Z",
         "automatic": False,
+        "carried_threads": 5,
         "lost": [{"what": "threads", "count": 2}],
         "private_bytes": None,
         "file_bytes": 7,
@@ -220,6 +221,7 @@ def test_a_checkpoint_is_made_listed_gone_back_to_and_deleted() -> None:
     )
     session = client.create()
     checkpoint = session.checkpoint("x", on_threads="drop")
+    assert checkpoint.carried_threads == 5
     assert (checkpoint.id, checkpoint.evicted, checkpoint.lost) == ("ckp_1", ("ckp_0",), {"threads": 2})
     assert (checkpoint.file_bytes, checkpoint.unkept, checkpoint.unkept_count) == (7, {"s": "kind"}, 1)
     assert [one.evicted for one in session.checkpoints()] == [()]

@@ -1359,10 +1359,10 @@ export interface components {
                  */
                 reseed?: boolean;
                 /**
-                 * @description Without checkpoint only. What becomes of threads besides the one that runs cells
+                 * @description Without checkpoint only. What becomes of threads besides the one that runs cells; default: carry
                  * @enum {string}
                  */
-                on_threads?: "refuse" | "drop";
+                on_threads?: "carry" | "refuse" | "drop";
             };
             /** @description 128 bytes */
             label?: string;
@@ -1935,11 +1935,11 @@ export interface components {
             /** @description At most 128 bytes. A checkpoint without one is evicted when there are too many */
             label?: string;
             /**
-             * @description What becomes of threads besides the one that runs cells: the checkpoint is refused (409 not-forkable), or the copy has none of them
-             * @default refuse
+             * @description What becomes of threads besides the one that runs cells: they go on in each process that goes on from the checkpoint, the checkpoint is refused (409 not-forkable), or the copy has none of them
+             * @default carry
              * @enum {string}
              */
-            on_threads?: "refuse" | "drop";
+            on_threads?: "carry" | "refuse" | "drop";
         };
         Checkpoint: {
             id: string;
@@ -1952,6 +1952,8 @@ export interface components {
             execution_count: number;
             /** Format: date-time */
             created_at: string;
+            /** @description Threads besides the one that runs cells, which go on in each process that goes on from it */
+            carried_threads: number;
             /** @description What the copied interpreter had and its copy has not; counted by the interpreter */
             lost: {
                 /** @enum {string} */
@@ -2091,10 +2093,10 @@ export interface components {
              */
             reseed?: boolean;
             /**
-             * @description Without from only. What becomes of threads besides the one that runs cells: refuse answers 409 `not-forkable`, drop leaves them behind
+             * @description Without from only. What becomes of threads besides the one that runs cells: carry, the default, has them go on in each branch, refuse answers 409 `not-forkable`, drop leaves them behind
              * @enum {string}
              */
-            on_threads?: "refuse" | "drop";
+            on_threads?: "carry" | "refuse" | "drop";
         };
         Branches: {
             /** @description That they go on from */
@@ -2416,10 +2418,10 @@ export interface components {
                  */
                 reseed?: boolean;
                 /**
-                 * @description Without checkpoint only. What becomes of threads besides the one that runs cells
+                 * @description Without checkpoint only. What becomes of threads besides the one that runs cells; default: carry
                  * @enum {string}
                  */
-                on_threads?: "refuse" | "drop";
+                on_threads?: "carry" | "refuse" | "drop";
             };
             /** @description Of fresh sessions; not with from */
             session?: components["schemas"]["SessionRequest"];

@@ -64,8 +64,13 @@ std::string explain(const NotForkable& refused) {
             return "The interpreter of this language cannot be copied.";
         case NotForkable::Why::kThreads:
             return "The interpreter has " + std::to_string(refused.count) +
-                   " threads besides the one that runs cells, and a copy would lose them. Ask with "
-                   "\"on_threads\": \"drop\" to lose them.";
+                   " threads besides the one that runs cells. Ask with \"on_threads\": \"carry\" "
+                   "to "
+                   "have them go on in the copy, or \"drop\" to lose them.";
+        case NotForkable::Why::kThread:
+            return "The thread \"" + refused.name + "\" of the interpreter could not be stopped. " +
+                   "Ask again when it waits, or with \"on_threads\": \"drop\" to lose all other "
+                   "threads.";
         case NotForkable::Why::kDebugger:
             return "A debugger was used in the interpreter. Restart the session.";
         case NotForkable::Why::kSystem:
@@ -103,6 +108,7 @@ nlohmann::json to_json(const checkpoint::Checkpoint& one) {
         {"execution_count", one.execution_count},
         {"created_at", to_iso8601(one.created_at)},
         {"automatic", one.automatic},
+        {"carried_threads", one.carried_threads},
         {"lost", lost_json(one.lost)},
         {"private_bytes",
          one.private_bytes ? nlohmann::json(*one.private_bytes) : nlohmann::json(nullptr)},

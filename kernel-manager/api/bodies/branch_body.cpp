@@ -41,10 +41,10 @@ std::vector<std::string> read_labels(ObjectReader& reader, std::size_t count, Fi
 /// Whether they are spoken of.
 bool read_threads(ObjectReader& reader, checkpoint::OnThreads& on_threads) {
     const auto threads = reader.text("on_threads", kThreadsBytesMax);
-    if (threads == "drop") {
-        on_threads = checkpoint::OnThreads::kDrop;
-    } else if (threads && *threads != "refuse") {
-        reader.fail("on_threads", "must be \"refuse\" or \"drop\"");
+    if (const auto known = checkpoint::to_on_threads(threads.value_or("carry"))) {
+        on_threads = *known;
+    } else {
+        reader.fail("on_threads", "must be \"carry\", \"refuse\" or \"drop\"");
     }
     return threads.has_value();
 }

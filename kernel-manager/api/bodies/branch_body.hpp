@@ -23,7 +23,7 @@ struct BranchesOrder {
     std::size_t count = 1;
     std::vector<std::string> labels;  // of the first ones, at most count
     bool reseed = true;
-    checkpoint::OnThreads on_threads = checkpoint::OnThreads::kRefuse;  // without from
+    checkpoint::OnThreads on_threads = checkpoint::OnThreads::kCarry;  // without from
 };
 
 /// A state of a session that something goes on from.
@@ -31,7 +31,7 @@ struct StateOrder {
     std::string session;
     std::optional<std::string> checkpoint;  // nullopt: now
     bool reseed = true;
-    checkpoint::OnThreads on_threads = checkpoint::OnThreads::kRefuse;  // without checkpoint
+    checkpoint::OnThreads on_threads = checkpoint::OnThreads::kCarry;  // without checkpoint
 };
 /// The field "from" of a body that names a session, too. nullopt: there is none.
 std::optional<StateOrder> read_state(ObjectReader& parent, FieldErrors& errors);

@@ -24,10 +24,10 @@ checkpoint::CheckpointOrder parse_checkpoint_order(
         reader.fail("label", "must not be empty");
     }
     const auto on_threads = reader.text("on_threads", kChoiceBytesMax);
-    if (on_threads == "drop") {
-        order.on_threads = checkpoint::OnThreads::kDrop;
-    } else if (on_threads && *on_threads != "refuse") {
-        reader.fail("on_threads", "must be \"refuse\" or \"drop\"");
+    if (const auto known = checkpoint::to_on_threads(on_threads.value_or("carry"))) {
+        order.on_threads = *known;
+    } else {
+        reader.fail("on_threads", "must be \"carry\", \"refuse\" or \"drop\"");
     }
     reader.finish();
     return order;

@@ -16,9 +16,8 @@ boost::asio::awaitable<CopyRequest::Answer> CopyRequest::ask(
     UniqueFd socket,
     checkpoint::OnThreads on_threads,
     std::chrono::milliseconds patience) {
-    const char* const threads = on_threads == checkpoint::OnThreads::kDrop ? "drop" : "refuse";
     const Message request = messages.request(
-        Channel::kControl, protocol::kCheckpointRequest, {{"on_threads", threads}});
+        Channel::kControl, protocol::kCheckpointRequest, {{"on_threads", to_string(on_threads)}});
     request_id_ = request.header().msg_id;
     const auto answered = answered_ = std::make_shared<Completion<Answer>>(io_);
     if (const Status sent = interpreter->send_with(request, std::move(socket)); sent.has_error()) {

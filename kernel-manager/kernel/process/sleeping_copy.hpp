@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server's half of a copy of an interpreter that sleeps (sandbox/inside/sleeping_copy.hpp):
-// asks it for forks of itself. Owns its socket and its pidfd; the sandbox owns the process. What it
-// says is a guest's: only a message of the right size with the right number counts, and descriptors
-// that come along are thrown away by the kernel. io_context thread only.
+// The server's half of a copy of an interpreter that sleeps
+// (sandbox/inside/copy/sleeping_copy.hpp): asks it for forks of itself. Owns its socket and its
+// pidfd; the sandbox owns the process. What it says is a guest's: only a message of the right size
+// with the right number counts, and descriptors that come along are thrown away by the kernel.
+// io_context thread only.
 #pragma once
 
 #include "protocol/support/completion.hpp"

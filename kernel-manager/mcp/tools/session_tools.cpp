@@ -68,6 +68,9 @@ ToolAnswer refuse_copy(const checkpoint::NotForkable& refused) {
         message = "The interpreter has " + std::to_string(refused.count) +
                   " other threads, which a copy would lose.";
         hint = "Pass drop_threads to lose them.";
+    } else if (refused.why == Why::kThread) {
+        message = "The thread \"" + refused.name + "\" of the interpreter could not be stopped.";
+        hint = "Call again when it waits, or pass drop_threads to lose all other threads.";
     } else if (refused.why == Why::kDebugger) {
         message = "A debugger was used in the interpreter.";
         hint = "Call restart first.";

@@ -92,7 +92,7 @@ boost::asio::awaitable<std::optional<Checkpoint>> SessionCheckpoints::find_uncha
     // Threads go on between cells, and nothing says what they do.
     if (origin == nullptr || origin->id != kept_.tree().origin() ||
         settled_->begun != hooks_.begun() || origin->lost.threads > 0 ||
-        (label && label != origin->label)) {
+        origin->carried_threads > 0 || (label && label != origin->label)) {
         co_return std::nullopt;
     }
     Checkpoint same = *origin;
@@ -202,6 +202,7 @@ Result<CheckpointMade> SessionCheckpoints::keep(
         .execution_count = copied.execution_count,
         .created_at = std::chrono::system_clock::now(),
         .automatic = order.automatic,
+        .carried_threads = copied.carried_threads,
         .lost = copied.lost,
         .files = {},
         .private_bytes = {}};

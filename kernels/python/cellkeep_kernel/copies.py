@@ -1,11 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python half of a checkpoint: what the kernel does around the copy of its process, and in a process
 that goes on from the copy. Its C++ half (kernels/python/copy_hooks.cpp) runs the fork hooks of the C API,
-and with them those of libraries and of user code (os.register_at_fork).
+and with them those of libraries and of user code (os.register_at_fork), if no threads go on in the copy.
 """
 
 import os
+import socket
 import sys
+
+
+def _wakeup_pair(loop):
+    """What other threads wake the loop by. Loops of other libraries have none, or another."""
+    pair = getattr(loop, "_ssock", None), getattr(loop, "_csock", None)
+    return pair if all(isinstance(one, socket.socket) for one in pair) else ()
+
+
+def _renew_wakeup(loop):
+    """The earlier process may live, and has the same pair of sockets. The loop waits in its own thread."""
+    pair = _wakeup_pair(loop)
+    if not pair or pair[0].fileno() < 0:
+        return
+    loop._remove_reader(pair[0])
+    for old, new in zip(pair, socket.socketpair()):
+        with new:
+            new.setblocking(False)
+            os.dup2(new.fileno(), old.fileno(), inheritable=False)
+    loop._add_reader(pair[0], loop._read_from_self)
+    pair[1].send(b"\0")  # what was on its way in the old pair may be lost
 
 
 class Copies:
@@ -23,9 +44,10 @@ class Copies:
     def has_debugger(self):
         return self._kernel.debugger.was_started
 
-    def own_sockets(self):
-        loop = self._kernel.runner.loop
-        return [loop._ssock.fileno(), loop._csock.fileno()]
+    def own_sockets(self, loops):
+        """Those that are made anew in a process that goes on. loops: that run in other threads."""
+        pairs = [_wakeup_pair(loop) for loop in (self._kernel.runner.loop, *loops)]
+        return [one.fileno() for pair in pairs for one in pair]
 
     def before_copy(self):
         self._copying = True
@@ -36,11 +58,14 @@ class Copies:
     def after_copy(self):
         self._copying, self._random = False, None
 
-    def after_rollback(self, reseed):
+    def after_rollback(self, reseed, loops):
+        """loops: those that run in other threads."""
         from . import warm
 
         random, self._random, self._copying = self._random, None, False
         self._kernel.become_process(os.getpid())
+        for loop in loops:
+            _renew_wakeup(loop)
         if reseed:
             warm.reseed()
         elif random is not None:

@@ -4,6 +4,8 @@
 // the server, and the parent of the copies.
 #include "protocol/internal_request.hpp"
 #include "protocol/support/syscall.hpp"
+#include "sandbox/inside/copy/parked_threads.hpp"
+#include "sandbox/inside/copy/unshared_descriptors.hpp"
 #include "sandbox/shared/sleep_messages.hpp"
 #include "tests/support/kernel_client.hpp"
 
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -230,6 +233,58 @@ TEST_CASE("other threads are refused or dropped, as asked", "[kernel][checkpoint
     const Child woken(wake(kernel, asked.socket, 1, false));
     (void)info_of(kernel);
     CHECK(text_of(kernel.execute(count), "stdout") == "1 False\n");
+}
+
+TEST_CASE("other threads go on in each process that goes on from a copy", "[kernel][checkpoint]") {
+    KernelClient kernel;
+    (void)info_of(kernel);
+    (void)kernel.execute(
+        "import os, queue, threading\n"
+        "inbox, outbox, seen = queue.Queue(), queue.Queue(), []\n"
+        "def serve():\n"
+        "    while True: outbox.put(inbox.get() * 2)\n"
+        "thread = threading.Thread(target=serve, daemon=True); thread.start()\n"
+        "os.register_at_fork(before=lambda: seen.append('before'))");
+    const std::string look =
+        "inbox.put(21); print(outbox.get(timeout=60), threading.active_count(), *seen)";
+    const Asked asked = ask(kernel, "carry");
+    REQUIRE(asked.reply["status"] == "ok");
+    CHECK(asked.reply["carried_threads"] == 1);
+    CHECK(asked.reply["lost"]["threads"] == 0);
+    const Child copy(asked.reply["pid"].get<pid_t>());
+    // Nothing is lost, so no hook runs that makes good what is.
+    CHECK(text_of(kernel.execute(look), "stdout") == "42 2\n");
+    for (std::uint32_t turn = 1; turn <= 2; ++turn) {
+        const Child woken(wake(kernel, asked.socket, turn, false));
+        (void)info_of(kernel);
+        CHECK(text_of(kernel.execute(look), "stdout") == "42 2\n");
+    }
+}
+
+TEST_CASE("what is too much to carry is refused, and the process goes on", "[kernel][checkpoint]") {
+    KernelClient kernel;
+    (void)info_of(kernel);
+    (void)kernel.execute(
+        "import os, resource, threading\n"
+        "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))\n"
+        "gate = threading.Event(); _ = threading.stack_size(65536)\n"
+        "def begin(count):\n"
+        "    for _ in range(count): threading.Thread(target=gate.wait, daemon=True).start()\n"
+        "begin(1)");
+    SECTION("threads") {
+        static_assert(cellkeep::sandbox::kParkedThreadsMax == 2048);
+        (void)kernel.execute("begin(2048)");
+    }
+    SECTION("descriptors") {
+        static_assert(cellkeep::sandbox::kUnsharedDescriptorsMax == 4096);
+        (void)kernel.execute("events = [os.eventfd(0) for _ in range(4096)]");
+    }
+    const json refused = ask(kernel, "carry").reply;
+    CHECK(refused["evalue"] == "system");
+    CHECK(refused["count"] == E2BIG);
+    const Messages after = kernel.execute("gate.set(); print('goes on')");
+    CHECK(text_of(after, "stdout") == "goes on\n");
 }
 
 TEST_CASE("what a copy has not got is counted", "[kernel][checkpoint]") {

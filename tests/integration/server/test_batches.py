@@ -307,7 +307,7 @@ def test_a_batch_needs_a_state_to_go_on_from(server: Server, parent: Session) ->
     finally:
         plain.delete()
     run(parent, "import threading; e = threading.Event(); threading.Thread(target=e.wait, daemon=True).start()")
-    threads = refused(session=parent.info["id"])
+    threads = refused(session=parent.info["id"], on_threads="refuse")
     assert threads.status_code == 409 and threads.json()["reason"] == "threads"
     lines, _ = ask(
         server, **{"from": {"session": parent.info["id"], "on_threads": "drop"}}, items=[{"code": "threading.active_count()"}]

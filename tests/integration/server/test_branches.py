@@ -264,7 +264,7 @@ def test_a_checkpoint_that_is_not_there_has_no_branches(session: Session) -> Non
 
 def test_threads_are_refused_or_dropped_as_asked(session: Session) -> None:
     run(session, "import threading; e = threading.Event(); threading.Thread(target=e.wait, daemon=True).start()")
-    refused = ask_branches(session)
+    refused = ask_branches(session, on_threads="refuse")
     assert refused.status_code == 409 and refused.json()["reason"] == "threads", refused.text
     other = branch(session, on_threads="drop")
     try:

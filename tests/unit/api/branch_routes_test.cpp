@@ -24,7 +24,7 @@ TEST_CASE("an order for branches says from where, how many and what they are cal
     CHECK(plain.count == 1);
     CHECK(plain.labels.empty());
     CHECK(plain.reseed);
-    CHECK(plain.on_threads == checkpoint::OnThreads::kRefuse);
+    CHECK(plain.on_threads == checkpoint::OnThreads::kCarry);
     const std::string longest(limits::kCheckpointLabelBytesMax, 'x');
     const BranchesOrder most = parse_branches_order(
         {{"from", "ckp_1"},
@@ -58,7 +58,7 @@ TEST_CASE("wrong orders for branches are refused field by field", "[agent]") {
         {{{"labels", json::array({std::string(limits::kCheckpointLabelBytesMax + 1, 'x')})}},
          "/labels/0"},
         {{{"reseed", 1}}, "/reseed"},
-        {{{"on_threads", "carry"}}, "/on_threads"},
+        {{{"on_threads", "keep"}}, "/on_threads"},
         {{{"from", "ckp_1"}, {"on_threads", "drop"}}, "/on_threads"},
         {{{"limits", json::object()}}, "/limits"},
         {json::array(), ""},

@@ -46,7 +46,7 @@ TEST_CASE("wrong bodies are refused field by field", "[agent]") {
         {{{"label", std::string(limits::kCheckpointLabelBytesMax + 1, 'x')}}, false, "/label"},
         {{{"label", ""}}, false, "/label"},
         {{{"label", 1}}, false, "/label"},
-        {{{"on_threads", "carry"}}, false, "/on_threads"},
+        {{{"on_threads", "keep"}}, false, "/on_threads"},
         {{{"on_threads", ""}}, false, "/on_threads"},
         {{{"on_threads", 1}}, false, "/on_threads"},
         {{{"other", 1}}, false, "/other"},
@@ -103,7 +103,7 @@ TEST_CASE("problems of checkpoints name their reasons", "[agent]") {
         CHECK(gone.status == 410);
         CHECK(gone.extensions["reason"] == to_string(why));
     }
-    const http::Problem threads = not_forkable({NotForkable::Why::kThreads, 3});
+    const http::Problem threads = not_forkable({NotForkable::Why::kThreads, 3, {}});
     CHECK(threads.extensions == json{{"reason", "threads"}, {"count", 3}});
     CHECK_THAT(threads.detail, Catch::Contains("3 threads"));
     const http::Problem full = not_forkable({NotForkable::Why::kSystem, EAGAIN});

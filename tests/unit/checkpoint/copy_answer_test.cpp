@@ -18,6 +18,7 @@ json copied() {
         {"status", "ok"},
         {"pid", 7},
         {"execution_count", 3},
+        {"carried_threads", 5},
         {"lost", {{"threads", 0}, {"children", 1}, {"sockets", 2}}}};
 }
 
@@ -31,10 +32,11 @@ TEST_CASE("an interpreter says that there is a copy, or why there is none", "[ch
     const auto& copy = std::get<Copied>(yes.value());
     CHECK(copy.forked == 7);
     CHECK(copy.execution_count == 3);
+    CHECK(copy.carried_threads == 5);
     CHECK(copy.lost == Lost{0, 1, 2});
     const auto no = read_copy_answer(refused().dump());
     REQUIRE(no.has_value());
-    CHECK(std::get<NotForkable>(no.value()) == NotForkable{NotForkable::Why::kThreads, 4});
+    CHECK(std::get<NotForkable>(no.value()) == NotForkable{NotForkable::Why::kThreads, 4, {}});
 }
 
 TEST_CASE("a hostile answer is refused, whatever is wrong with it", "[checkpoint]") {
@@ -45,7 +47,7 @@ TEST_CASE("a hostile answer is refused, whatever is wrong with it", "[checkpoint
         answer["pid"] = pid;
     }
     SECTION("members that are missing") {
-        answer.erase(GENERATE("pid", "execution_count", "lost", "status"));
+        answer.erase(GENERATE("pid", "execution_count", "carried_threads", "lost", "status"));
     }
     SECTION("counts") {
         const json count =
@@ -54,7 +56,8 @@ TEST_CASE("a hostile answer is refused, whatever is wrong with it", "[checkpoint
         answer["lost"][where] = count;
     }
     SECTION("an execution count out of range") {
-        answer["execution_count"] = GENERATE(json(-1), json(2147483648U), json("1"));
+        const char* const which = GENERATE("execution_count", "carried_threads");
+        answer[which] = GENERATE(json(-1), json(2147483648U), json("1"));
     }
     SECTION("lost is no object") {
         answer["lost"] = GENERATE(json::array(), json(0), json());
@@ -77,6 +80,22 @@ TEST_CASE("a hostile answer is refused, whatever is wrong with it", "[checkpoint
     const auto read = read_copy_answer(answer.dump());
     REQUIRE(read.has_error());
     CHECK(read.error().code() == ErrorCode::kProtocol);
+}
+
+TEST_CASE("a thread that did not stop is named in characters that can be shown", "[checkpoint]") {
+    const auto [said, shown] = GENERATE(table<json, std::string>({
+        {"pool 1", "pool 1"},
+        {"a name of more than fifteen", "a name of more "},
+        {"\n\x1b[2J\xc3\xa9", "??[2J??"},
+        {7, ""},
+        {nullptr, ""},
+    }));
+    json answer = refused();
+    answer["evalue"] = "thread";
+    answer["name"] = said;
+    const auto read = read_copy_answer(answer.dump());
+    REQUIRE(read.has_value());
+    CHECK(std::get<NotForkable>(read.value()) == NotForkable{NotForkable::Why::kThread, 4, shown});
 }
 
 TEST_CASE("text that is no answer at all is refused", "[checkpoint]") {

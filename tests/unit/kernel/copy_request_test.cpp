@@ -61,6 +61,7 @@ struct CopyRequestFixture {
             {{"status", "ok"},
              {"pid", 7},
              {"execution_count", 1},
+             {"carried_threads", 0},
              {"lost", {{"threads", 0}, {"children", 0}, {"sockets", 0}}}});
     }
 };

@@ -32,6 +32,8 @@ class CheckpointInfo:
     created_at: str
     #: Made by the session itself; the next such one takes its place.
     automatic: bool
+    #: Threads besides the one that runs cells, which go on in what goes on from it.
+    carried_threads: int
     #: How many threads, processes and sockets the copy has not got, by those names.
     lost: Mapping[str, int]
     #: Of all files that it keeps, and of the memory of its process that no other shares.
@@ -57,6 +59,7 @@ class CheckpointInfo:
             execution_count=int(raw.get("execution_count", 0)),
             created_at=str(raw.get("created_at", "")),
             automatic=bool(raw.get("automatic", False)),
+            carried_threads=int(raw.get("carried_threads", 0)),
             lost=_lost(raw),
             file_bytes=int(raw.get("file_bytes", 0)),
             private_bytes=raw.get("private_bytes"),
@@ -204,9 +207,9 @@ class SessionCheckpoints:
     ) -> CheckpointInfo:
         """Keeps the interpreter's memory and the workspace's files, at the end of a cell.
 
-        ``on_threads="drop"``: also if it has threads besides the one that runs cells, which the
-        copy then has not; without, that is a ``Conflict``. ``unchanged`` of the answer: nothing had
-        happened since that checkpoint.
+        Threads go on in what goes on from it. ``on_threads="refuse"``: a ``Conflict`` if there are
+        any besides the one that runs cells; ``"drop"``: the copy has not got them. ``unchanged`` of
+        the answer: nothing had happened since that checkpoint.
         """
         return self._http.send(make_checkpoint(self._path, label, on_threads))
 
@@ -264,9 +267,9 @@ class AsyncSessionCheckpoints:
     ) -> CheckpointInfo:
         """Keeps the interpreter's memory and the workspace's files, at the end of a cell.
 
-        ``on_threads="drop"``: also if it has threads besides the one that runs cells, which the
-        copy then has not; without, that is a ``Conflict``. ``unchanged`` of the answer: nothing had
-        happened since that checkpoint.
+        Threads go on in what goes on from it. ``on_threads="refuse"``: a ``Conflict`` if there are
+        any besides the one that runs cells; ``"drop"``: the copy has not got them. ``unchanged`` of
+        the answer: nothing had happened since that checkpoint.
         """
         return await self._http.send(make_checkpoint(self._path, label, on_threads))
 

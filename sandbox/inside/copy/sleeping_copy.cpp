@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/inside/sleeping_copy.hpp"
+#include "sandbox/inside/copy/sleeping_copy.hpp"
 
-#include "sandbox/inside/leaving.hpp"
+#include "sandbox/inside/copy/leaving.hpp"
+#include "sandbox/inside/copy/parked_threads.hpp"
+#include "sandbox/inside/copy/unshared_descriptors.hpp"
 #include "sandbox/shared/sleep_messages.hpp"
 
 #include <fcntl.h>
@@ -19,6 +21,7 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <string_view>
 
 namespace cellkeep::sandbox {
 
@@ -28,8 +31,9 @@ constexpr int kCopyFailed = 70;
 
 /// fork(2) of a process with one thread, whose parent is this one's. The C library's fork() has no
 /// CLONE_PARENT; with one thread all that it does besides is here: the kernel's notes of the thread
-/// (set_tid_address(2), set_robust_list(2)).
-pid_t clone_sibling() {
+/// (set_tid_address(2), set_robust_list(2)). renumber: the C library learns the thread's new
+/// number, which recursive mutexes of carried threads must not.
+pid_t clone_sibling(bool renumber) {
     int* tid_address = nullptr;
     if (::prctl(PR_GET_TID_ADDRESS, &tid_address, 0L, 0L, 0L) < 0) {
         return -1;
@@ -39,12 +43,12 @@ pid_t clone_sibling() {
     if (::syscall(SYS_get_robust_list, 0, &robust_list, &robust_size) < 0) {
         return -1;
     }
-    constexpr unsigned long kFlags =
-        CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
+    const unsigned long flags =
+        (renumber ? CLONE_CHILD_SETTID : 0) | CLONE_PARENT | CLONE_CHILD_CLEARTID | SIGCHLD;
 #if defined(__x86_64__)
-    const long pid = ::syscall(SYS_clone, kFlags, nullptr, nullptr, tid_address, 0UL);
+    const long pid = ::syscall(SYS_clone, flags, nullptr, nullptr, tid_address, 0UL);
 #else  // clone(2): the last two arguments change places
-    const long pid = ::syscall(SYS_clone, kFlags, nullptr, nullptr, 0UL, tid_address);
+    const long pid = ::syscall(SYS_clone, flags, nullptr, nullptr, 0UL, tid_address);
 #endif
     if (pid == 0) {
         // Ignored: it fails only for a wrong size.
@@ -170,16 +174,43 @@ void get_up(const CopyOrder& order, const Wake& wake) {
         (void)::close(fd);  // Ignored: it is in its place, or was.
     }
     (void)::close(order.socket);  // Ignored: the copy has its own.
+    if (wake.request.branch != 0) {
+        rebind_listeners();
+    } else {
+        for (const FilePosition& file : order.files) {
+            // Ignored: a file that cannot be positioned has no position to lose.
+            (void)::lseek(file.fd, file.offset, SEEK_SET);
+        }
+    }
+}
+
+/// In the fork of a copy that carries threads, when all else is the process's own.
+void go_on_with_threads() {
+    int error = unshare_descriptors();
+    if (error == 0) {
+        error = revive_threads();
+    }
+    if (error != 0) {
+        constexpr std::string_view kSaid =
+            "cellkeep kernel: the threads of a checkpoint cannot go on\n";
+        // Ignored: the server sees the end of the process anyway.
+        (void)!::write(STDERR_FILENO, kSaid.data(), kSaid.size());
+        ::_exit(kCopyFailed);
+    }
 }
 
 /// The life of a copy. Returns in each fork of it.
 CopyOutcome sleep_and_fork(const CopyOrder& order) {
+    const bool carries = order.threads == CopyOrder::Threads::kCarry;
     lie_down(order);
     while (true) {
         const Wake wake = await_wake(order.socket);
-        const pid_t pid = clone_sibling();
+        const pid_t pid = clone_sibling(!carries);
         if (pid == 0) {
             get_up(order, wake);
+            if (carries) {
+                go_on_with_threads();
+            }
             CopyOutcome outcome;
             outcome.where = CopyOutcome::Where::kWoken;
             outcome.reseed = wake.request.reseed != 0;
@@ -195,6 +226,56 @@ CopyOutcome sleep_and_fork(const CopyOrder& order) {
     }
 }
 
+/// A copy of the process whose other threads stand still. They do until the copy has descriptors of
+/// its own, which it says.
+pid_t clone_with_threads(const CopyOrder& order, CopyOutcome& outcome) {
+    std::array<int, 2> report{};
+    if (::pipe2(report.data(), O_CLOEXEC) < 0) {
+        outcome.error = errno;
+        return -1;
+    }
+    const Parked parked = park_threads();
+    outcome.error = parked.error;
+    outcome.thread = parked.thread;
+    const pid_t pid = parked.error == 0 ? clone_sibling(false) : -1;
+    if (pid == 0) {
+        (void)::close(report[0]);  // Ignored, here and below: the other process has its own.
+        const int error = unshare_descriptors();
+        (void)!::write(report[1], &error, sizeof(error));
+        (void)::close(report[1]);
+        if (error != 0) {
+            ::_exit(kCopyFailed);
+        }
+        outcome = sleep_and_fork(order);
+        return 0;
+    }
+    if (parked.error == 0) {
+        outcome.error = pid < 0 ? errno : ECHILD;
+    }
+    (void)::close(report[1]);
+    if (pid > 0) {
+        while (::read(report[0], &outcome.error, sizeof(outcome.error)) < 0 && errno == EINTR) {
+        }
+    }
+    unpark_threads();
+    (void)::close(report[0]);
+    return outcome.error == 0 ? pid : -1;
+}
+
+pid_t make_copy(const CopyOrder& order, CopyOutcome& outcome) {
+    if (order.threads == CopyOrder::Threads::kCarry) {
+        return clone_with_threads(order, outcome);
+    }
+    const bool drops = order.threads == CopyOrder::Threads::kDrop;
+    const pid_t pid = drops ? fork_orphan() : clone_sibling(true);
+    if (pid == 0) {
+        outcome = sleep_and_fork(order);
+    } else if (pid < 0) {
+        outcome.error = errno;
+    }
+    return pid;
+}
+
 }  // namespace
 
 CopyOutcome make_sleeping_copy(const CopyOrder& order) noexcept {
@@ -205,12 +286,8 @@ CopyOutcome make_sleeping_copy(const CopyOrder& order) noexcept {
         outcome.error = EINVAL;
         return outcome;
     }
-    const pid_t pid = order.has_threads ? fork_orphan() : clone_sibling();
-    if (pid == 0) {
-        outcome = sleep_and_fork(order);
-    } else if (pid < 0) {
-        outcome.error = errno;
-    } else {
+    const pid_t pid = make_copy(order, outcome);
+    if (pid > 0) {
         outcome.where = CopyOutcome::Where::kHere;
         outcome.copied = pid;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/inside/leaving.hpp"
+#include "sandbox/inside/copy/leaving.hpp"
 
 #include "sandbox/inside/lockdown.hpp"
 

@@ -22,15 +22,27 @@ struct ChannelDescriptor {
     bool close_on_exec = false;
 };
 
+struct FilePosition {
+    int fd = -1;
+    off_t offset = 0;
+};
+
 struct CopyOrder {
     /// A blocking SOCK_SEQPACKET socket, which the caller keeps. The server has the other end: its
     /// end of file is the copy's end.
     int socket = -1;
     /// The link, which must be among them, and all that are the same file as it or an output.
     std::span<const ChannelDescriptor> channels;
-    /// The process has other threads: the copy is made by fork(3), whose handlers know of locks
-    /// that those may hold. Otherwise by one clone(2), which costs half.
-    bool has_threads = false;
+    /// Of the process that is copied, besides the caller.
+    enum class Threads {
+        kNone,   // the copy is made by one clone(2)
+        kCarry,  // go on in each process that is woken (parked_threads.hpp)
+        kDrop    // are lost: fork(3), whose handlers know of locks that those may hold
+    };
+    Threads threads = Threads::kNone;
+    /// Regular files that a process goes on at these places in: it shares them with the process
+    /// that was left. Of a branch they are the caller's to move: its files are others.
+    std::span<const FilePosition> files{};
 };
 
 struct CopyOutcome {
@@ -42,6 +54,7 @@ struct CopyOutcome {
     Where where = Where::kFailed;
     pid_t copied = 0;
     int error = 0;
+    pid_t thread = 0;     // kFailed, ETIMEDOUT or EPROTO: which one could not be stopped
     bool reseed = false;  // kWoken
     bool branch = false;  // kWoken: in a sandbox of its own, where its files are others
 };
