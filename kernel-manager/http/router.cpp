@@ -37,6 +37,10 @@ std::string join(const std::vector<std::string>& segments, std::size_t from) {
     return joined;
 }
 
+bool takes_rest(std::string_view part) {
+    return part.size() > 5 && part.starts_with('{') && part.ends_with("...}");
+}
+
 std::optional<Captures> match_pattern(
     const std::vector<std::string>& pattern, const std::vector<std::string>& segments) {
     Captures captures;
@@ -51,8 +55,7 @@ std::optional<Captures> match_pattern(
             }
             continue;
         }
-        const bool rest = part.size() > 5 && part.substr(part.size() - 4) == "...}";
-        if (rest) {
+        if (takes_rest(part)) {
             std::string joined = join(segments, i);
             if (joined.empty()) {
                 return std::nullopt;
@@ -90,9 +93,18 @@ std::vector<const Route*> Router::routes() const {
 
 Router::Match Router::match(
     std::string_view method, const std::vector<std::string>& segments) const {
+    Match match = match_entries(method, segments, false);
+    return match.allowed.empty() ? match_entries(method, segments, true) : match;
+}
+
+Router::Match Router::match_entries(
+    std::string_view method, const std::vector<std::string>& segments, bool rest) const {
     Match match;
     const std::string_view wanted = method == "HEAD" ? std::string_view("GET") : method;
     for (const Entry& entry : entries_) {
+        if ((!entry.pattern.empty() && takes_rest(entry.pattern.back())) != rest) {
+            continue;
+        }
         auto captures = match_pattern(entry.pattern, segments);
         if (!captures) {
             continue;

@@ -68,7 +68,8 @@ class Router {
         std::map<std::string, std::string, std::less<>> captures;
         std::vector<std::string> allowed;  // the methods that the path knows
     };
-    /// HEAD finds the GET route. The first route added wins.
+    /// HEAD finds the GET route. A path that patterns without {name...} know is theirs alone,
+    /// whatever its method. Of several routes the first that was added wins.
     Match match(std::string_view method, const std::vector<std::string>& segments) const;
 
  private:
@@ -76,6 +77,10 @@ class Router {
         Route route;
         std::vector<std::string> pattern;
     };
+    /// rest: of the patterns with {name...}, or of the others.
+    Match match_entries(
+        std::string_view method, const std::vector<std::string>& segments, bool rest) const;
+
     std::vector<Entry> entries_;
 };
 

@@ -92,7 +92,16 @@ http::Response list_problem(const Error& error) {
     return file_problem(error);
 }
 
+/// nullopt: it is neither true nor false.
+std::optional<bool> read_recursive(const http::Request& request) {
+    const std::string text = request.target.find_query("recursive").value_or("false");
+    return text == "true" || text == "false" ? std::optional(text == "true") : std::nullopt;
+}
+
 boost::asio::awaitable<http::Response> list_files(http::Request& request, FilePlace place) {
+    if (!read_recursive(request)) {
+        co_return http::to_response(http::make_problem(400, "recursive must be true or false."));
+    }
     const auto events = asks_for_events(request);
     if (!events) {
         co_return http::to_response(http::make_problem(400, "watch must be true or false."));
@@ -182,8 +191,8 @@ boost::asio::awaitable<Status> remove_in_slices(sandbox::Workspace workspace, st
 }
 
 boost::asio::awaitable<http::Response> remove_file(http::Request& request, FilePlace place) {
-    const std::string recursive = request.target.find_query("recursive").value_or("false");
-    if (recursive != "true" && recursive != "false") {
+    const auto recursive = read_recursive(request);
+    if (!recursive) {
         co_return http::to_response(http::make_problem(400, "recursive must be true or false."));
     }
     auto workspace = use_workspace(request, *place.session);
@@ -200,8 +209,8 @@ boost::asio::awaitable<http::Response> remove_file(http::Request& request, FileP
     if (auto refused = check_conditions(request.headers, tag)) {
         co_return std::move(*refused);
     }
-    auto work = recursive == "true" ? remove_in_slices(workspace.value(), place.path)
-                                    : remove_one(workspace.value(), place.path);
+    auto work = *recursive ? remove_in_slices(workspace.value(), place.path)
+                           : remove_one(workspace.value(), place.path);
     const Status removed = co_await std::move(work);
     if (removed.has_error()) {
         co_return removal_problem(removed.error());

@@ -155,6 +155,7 @@ def test_wrong_requests_are_refused(server: Server, session: Session) -> None:
     for query, status in (
         ("watch=maybe", 400),
         ("watch=true&recursive=1", 400),
+        ("recursive=1", 400),
         ("watch=true&path=..", 400),
         ("watch=true&path=missing", 404),
         ("watch=true&path=file", 404),

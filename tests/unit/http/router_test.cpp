@@ -79,5 +79,22 @@ TEST_CASE("a known path with another method names the methods it knows", "[http]
     CHECK(router.match("HEAD", {"s", "x", "files"}).allowed.empty());
 }
 
+TEST_CASE("what takes the rest of a path gets none that another pattern knows", "[http][router]") {
+    Router router;
+    for (const char* method : {"GET", "PUT", "DELETE"}) {
+        const Access access = method == std::string("GET") ? Access::kRead : Access::kChange;
+        router.add(Route(access, method, "/p/{path...}", nullptr));
+    }
+    router.add(Route(Access::kChange, "POST", "/p/tokens", nullptr));
+    CHECK(router.match("POST", {"p", "tokens"}).route->pattern == "/p/tokens");
+    const auto other = router.match("PUT", {"p", "tokens"});
+    CHECK(other.route == nullptr);
+    CHECK(allow_value(other.allowed) == "POST, OPTIONS");
+    for (const auto& segments : {std::vector<std::string>{"p", "tokens", "x"}, {"p", "token"}}) {
+        REQUIRE(router.match("PUT", segments).route != nullptr);
+        CHECK(router.match("PUT", segments).route->pattern == "/p/{path...}");
+    }
+}
+
 }  // namespace
 }  // namespace cellkeep::http
