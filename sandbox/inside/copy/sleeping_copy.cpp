@@ -174,9 +174,11 @@ void get_up(const CopyOrder& order, const Wake& wake) {
         (void)::close(fd);  // Ignored: it is in its place, or was.
     }
     (void)::close(order.socket);  // Ignored: the copy has its own.
-    if (wake.request.branch != 0) {
-        rebind_listeners();
-    } else {
+    const bool is_branch = wake.request.branch != 0;
+    if (is_branch && order.threads != CopyOrder::Threads::kDrop) {
+        rebind_listeners();  // Without its thread nobody would accept.
+    }
+    if (!is_branch) {
         for (const FilePosition& file : order.files) {
             // Ignored: a file that cannot be positioned has no position to lose.
             (void)::lseek(file.fd, file.offset, SEEK_SET);

@@ -218,7 +218,7 @@ expected = compute()
 @pytest.mark.both_modes(False)
 def test_pools_of_libraries_go_on(server: Server) -> None:
     """DuckDB, Polars, PyArrow, OpenBLAS and OpenMP: after a checkpoint, rollbacks, and in branches at once."""
-    parent = create(server, limits={"processes": 256, "memory_bytes": 4 << 30})
+    parent = create(server, limits={"processes": 256, "memory_mb": 4096})
     run(parent, LIBRARIES)
     made = checkpoint(parent)
     assert made["carried_threads"] > 0 and made["lost"] == []
