@@ -60,11 +60,20 @@ try {
   done('commands')
 
   let seen = ''
+  // On its way to the prompt, bash reads the terminal's size and sets it again.
+  let reachPrompt
+  const prompt = new Promise((resolve) => (reachPrompt = resolve))
   const terminal = await sandbox.pty.create({
     cols: 80,
     rows: 24,
-    onData: (data) => (seen += new TextDecoder().decode(data)),
+    onData: (data) => {
+      seen += new TextDecoder().decode(data)
+      if (/[#$] $/.test(seen)) {
+        reachPrompt()
+      }
+    },
   })
+  await prompt
   await sandbox.pty.resize(terminal.pid, { cols: 132, rows: 40 })
   await sandbox.pty.sendInput(terminal.pid, new TextEncoder().encode('echo size=$(stty size); exit\n'))
   await terminal.wait()

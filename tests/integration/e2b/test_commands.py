@@ -91,15 +91,19 @@ def test_a_terminal_is_resized_and_ends(shared: Sandbox) -> None:
             seen.extend(data)
             news.notify_all()
 
-    def wait_for(text: bytes) -> None:
+    def wait_for(text: bytes, times: int = 1) -> None:
         with news:
-            assert news.wait_for(lambda: text in seen, timeout=30), bytes(seen)
+            assert news.wait_for(lambda: seen.count(text) >= times, timeout=30), bytes(seen)
 
     handle = shared.pty.create(PtySize(rows=24, cols=80))
     reader = threading.Thread(target=lambda: handle.wait(on_pty=hear), daemon=True)
     reader.start()
+    shared.pty.send_stdin(handle.pid, b"PS1='>''> '\n")
+    wait_for(b">> ")
     shared.pty.send_stdin(handle.pid, b"echo size=$(stty size)\n")
     wait_for(b"size=24 80")
+    # On its way to the prompt, bash reads the terminal's size and sets it again.
+    wait_for(b">> ", 2)
     shared.pty.resize(handle.pid, PtySize(rows=40, cols=132))
     shared.pty.send_stdin(handle.pid, b"echo size=$(stty size) $TERM\n")
     wait_for(b"size=40 132 xterm-256color")

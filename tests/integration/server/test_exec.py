@@ -63,6 +63,8 @@ def test_a_shell_is_a_terminal(session: Session) -> None:
     child = pexpect.spawn(name, arguments, dimensions=(30, 100), timeout=PATIENCE_SECONDS)
     child.sendline("stty size")
     child.expect("30 100")
+    # On its way to the prompt, bash reads the terminal's size and sets it again.
+    child.expect(r"bash-[0-9.]+[#$] ")
     child.setwinsize(40, 120)
     child.sendline("sh -c 'echo begun; exec sleep 1000'")
     child.expect("\rbegun\r\n")  # not the echo of the line: Ctrl-C would come before the program

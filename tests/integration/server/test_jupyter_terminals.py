@@ -24,6 +24,10 @@ def test_a_terminal_opens_in_the_session(server: Server, session: Session) -> No
         timeout=PATIENCE_SECONDS,
     )
     assert json.loads(socket.recv()) == ["setup", {}]
+    # On its way to the prompt, bash reads the terminal's size and sets it again.
+    prompt = ""
+    while not prompt.endswith(("$ ", "# ")):
+        prompt += json.loads(socket.recv())[1]
     socket.send(json.dumps(["set_size", 30, 100, 480, 800]))
     socket.send(json.dumps(["stdin", "cat seen.txt; echo; stty size; id -u; exit\n"]))
     seen = ""

@@ -176,6 +176,8 @@ def test_a_client_comes_back_to_its_terminal(session: Session) -> None:
     with attached(session, process, terminal.place) as terminal:
         terminal.keys("echo still $kept\n")
         terminal.until("still here")
+        # On its way to the prompt, bash reads the terminal's size and sets it again.
+        terminal.until("ready> ")
         terminal.send(type="resize", rows=50, cols=90)
         terminal.keys("stty size\n")
         terminal.until("50 90")
