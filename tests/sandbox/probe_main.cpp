@@ -105,7 +105,8 @@ int be_copied() {
          {2, ChannelEnd::kStderr, false},
          {kLink, ChannelEnd::kLink, false}}};
     (void)!::write(::creat("/workspace/parents", 0600), "p", 1);
-    const CopyOutcome outcome = cellkeep::sandbox::make_sleeping_copy({socket, channels, false});
+    const CopyOutcome outcome =
+        cellkeep::sandbox::make_sleeping_copy({.socket = socket, .channels = channels});
     if (outcome.where != CopyOutcome::Where::kWoken) {
         (void)::dprintf(kLink, "%d\n", outcome.copied);
         (void)::pause();
