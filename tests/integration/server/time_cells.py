@@ -6,7 +6,7 @@ line to the code and does to the model what that line does.
 import copy
 import random
 
-from time_model import JOURNAL, PLACES, Box, Entry, parent_of
+from time_model import JOURNAL, PLACES, STRIDE, Box, Entry, parent_of
 
 NAMES = ("alpha", "beta", "gamma")
 # Where programs put files. Among them are directories of others.
@@ -36,7 +36,7 @@ def look():
     print(json.dumps({{
         'values': {{name: globals()[name] for name in {NAMES!r} if name in globals()}},
         'number': numbers.gi_frame.f_locals['n'], 'stage': os.environ['STAGE'], 'place': os.getcwd(),
-        'position': journal.tell(), 'drawn': drawn,
+        'position': journal.tell(), 'drawn': drawn, 'random': random.getstate()[1][::{STRIDE}],
         'files': {{path[len('/workspace/'):]: describe(path) for path in paths}},
     }}))
 """

@@ -11,6 +11,8 @@ from typing import NamedTuple
 # What no program removes: a file that is open, and the directories that the interpreter may be in.
 PLACES = ("keep/one", "keep/two")
 JOURNAL = "keep/journal"
+# Of the 625 numbers of a random state these are looked at: every so many.
+STRIDE = 208
 
 
 class Entry(NamedTuple):
@@ -49,7 +51,7 @@ class Memory:
     stage: str = "begun"
     place: str = PLACES[0]
     position: int = 0
-    random: object = None  # None: made anew, so nothing is known
+    random: tuple | None = None  # None: made anew, so nothing is known
     count: int = 0
     prepared: bool = False
 
@@ -175,6 +177,7 @@ class Box:
             "place": "/workspace/" + self.memory.place,
             "position": self.memory.position,
             "drawn": drawn,
+            "random": self.memory.random and self.memory.random[1][::STRIDE],
             "files": {path: list(entry) for path, entry in self.files.items()},
         }
 
