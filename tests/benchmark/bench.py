@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from checkpoints import measure_checkpoints
 from density import measure_density
 from exchanges import attached, measure_lines, measure_picture, measure_trips
 from languages import NODE_PACKAGES, measure_languages
@@ -74,6 +75,9 @@ NOTES = [
     "server's share, a second.",
     "Other languages: a kernel that people use for the language, installed as its registry has it "
     "and not sandboxed, beside Cellkeep's session of that language; the same clients for both.",
+    "A checkpoint, a rollback (which discards what it leaves) and branches are requests over REST, timed to "
+    "the answer; the session is blocked for a part of that. No peer has them. With unchanged files, and "
+    "with `auto: costly`: `n×` is the multiple of a session without, measured in turns.",
     "A client slow to read reads nothing for a while after it asked; what is lost meanwhile is "
     "lost.",
 ]
@@ -144,6 +148,8 @@ def measure(run: Run) -> None:
             measure_lines(run, clients)
             say("pictures")
             measure_picture(run, clients)
+        say("checkpoints and branches")
+        measure_checkpoints(run)
         say("other languages")
         measure_languages(run)
     say("many that stay")

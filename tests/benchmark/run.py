@@ -54,26 +54,32 @@ class Form:
     languages: tuple[str, ...]
     language_starts: int
     language_trips: int
+    checkpoints: int
+    heap_bytes: int
+    file_bytes: int
+    branches: tuple[int, ...]
+    branches_alive: int
 
 
 TINY = Form(
     "tiny", False, 1, 1, 1, 5, 4, 1, (2,), 1, 2, 2, 10, 20_000, 1, 1, 0.3, 1_000_000, 1,
-    (1, 2), 2, 2, 0.5, 0, ("bash",), 1, 3,
+    (1, 2), 2, 2, 0.5, 0, ("bash",), 1, 3, 2, 10_000_000, 1_000_000, (2,), 3,
 )  # fmt: skip
 QUICK = Form(
     "quick", True, 1, 3, 2, 50, 12, 1, (1, 10, 50), 1, 10, 4, 25, 100_000, 1, 1, 1.0, 10_000_000, 1,
-    (1, 10), 1, 1, 2.0, 3, LANGUAGES, 1, 20,
+    (1, 10), 1, 1, 2.0, 3, LANGUAGES, 1, 20, 5, 1_000_000_000, 100_000_000, (100,), 100,
 )  # fmt: skip
 LONG = Form(
     "long", True, 3, 20, 20, 200, 12, 4, (1, 10, 50), 2, 50, 20, 50, 100_000, 5, 2, 2.0, 10_000_000, 5,
     (1, 10, 100, 1000), 10, 100, 10.0, 15, LANGUAGES, 10, 200,
+    50, 1_000_000_000, 100_000_000, (100,), 1000,
 )  # fmt: skip
 
 
 class Run:
     def __init__(self, form: Form, binary: Path, folder: Path) -> None:
         self.form, self.binary, self.folder, self.report = form, binary, folder, Report()
-        most = max(*form.at_once, *form.memory) + SESSIONS_BESIDE
+        most = max(*form.at_once, *form.memory, *form.branches, form.branches_alive) + SESSIONS_BESIDE
         self.cellkeep = Cellkeep(folder, binary, most)
         kernel = Kernel(folder, "ipykernel", "python3")
         self.subjects: list[Subject] = [self.cellkeep, kernel]

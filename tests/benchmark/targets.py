@@ -13,6 +13,11 @@ TRIP_FACTOR_MAX = 3.0
 REST_P50_SECONDS_MAX = 0.0005
 LINES_FACTOR_MIN = 5.0
 PSS_BYTES_MAX = 12_000_000
+HEAP_BYTES, HEAP_CHECKPOINT_SECONDS_MAX, HEAP_ROLLBACK_SECONDS_MAX = 1_000_000_000, 0.008, 0.005
+FRESH_SECONDS_MAX = 0.003
+BRANCH_SECONDS_MAX = 0.015
+BRANCHES, BRANCHES_SECONDS_MAX = 100, 0.500
+FILES_FACTOR_MAX, COSTLY_FACTOR_MAX = 1.1, 1.05
 
 # None: this run cannot tell.
 Judge = Callable[[Row], bool | None]
@@ -63,6 +68,22 @@ def _live(row: Row) -> bool | None:
     return facts["answered"] == facts["asked"]
 
 
+def _heap(seconds: float) -> Judge:
+    def met(row: Row) -> bool | None:
+        ours = row.cells[OURS]
+        return ours.p50 <= seconds if ours.facts["bytes"] >= HEAP_BYTES else None
+
+    return met
+
+
+def _within(seconds: float) -> Judge:
+    return lambda row: row.cells[OURS].p50 <= seconds
+
+
+def _factor(most: float) -> Judge:
+    return lambda row: row.cells[OURS].facts["factor"] <= most
+
+
 TARGETS: list[tuple[str, str, Judge]] = [
     ("start_imports", "p50 ≤ 8 ms, p99 ≤ 40 ms", _start),
     (f"at_once_{AT_ONCE}", "all, slowest ≤ 250 ms", _at_once),
@@ -78,6 +99,15 @@ TARGETS: list[tuple[str, str, Judge]] = [
     ("memory_100", "≤ 12 MB PSS", _memory),
     ("memory_1000", "≤ 12 MB PSS", _memory),
     ("live_1000", "all answer, in 24 GiB", _live),
+    ("checkpoint_heap", "p50 ≤ 8 ms of 1 GB", _heap(HEAP_CHECKPOINT_SECONDS_MAX)),
+    ("rollback_heap", "p50 ≤ 5 ms of 1 GB", _heap(HEAP_ROLLBACK_SECONDS_MAX)),
+    ("checkpoint_fresh", "p50 ≤ 3 ms", _within(FRESH_SECONDS_MAX)),
+    ("rollback_fresh", "p50 ≤ 3 ms", _within(FRESH_SECONDS_MAX)),
+    ("checkpoint_files", "≤ 1.1× without", _factor(FILES_FACTOR_MAX)),
+    ("branch_ready", "p50 ≤ 15 ms", _within(BRANCH_SECONDS_MAX)),
+    (f"branches_{BRANCHES}", "≤ 500 ms", _within(BRANCHES_SECONDS_MAX)),
+    ("branches_alive_1000", "all answer, in 24 GiB", _live),
+    ("trip_costly", "≤ 1.05× without", _factor(COSTLY_FACTOR_MAX)),
 ]
 
 

@@ -137,7 +137,8 @@ def test_every_cell_has_numbers(whole: Finished) -> None:
 def test_every_row_has_the_subjects_that_it_is_about(whole: Finished) -> None:
     found = {(key, subject) for key, subject, _ in whole.cells()}
     both = ["start_cold", "start_warm", "start_imports", "at_once_2", "trip_zeromq"]
-    ours = ["start_drained", "at_once_2_later"]
+    ours = ["start_drained", "at_once_2_later", "checkpoint_files", "branch_ready", "branches_2", "trip_costly"]
+    ours += [f"{what}_{of}" for what in ("checkpoint", "rollback") for of in ("heap", "fresh")]
     both += ["lines_zeromq", "slow_zeromq", "picture_zeromq", "memory_1", "memory_2", "live_2"]
     both += ["growth", "idle"]
     expected = {(key, subject) for key in both for subject in ("Cellkeep", "ipykernel")}
@@ -161,6 +162,8 @@ def test_what_was_printed_and_shown_was_delivered(whole: Finished) -> None:
 
 
 def test_the_sessions_asked_for_came_and_answered(whole: Finished) -> None:
+    facts = whole.cell("branches_alive_3", "Cellkeep")["facts"]
+    assert facts["answered"] == facts["asked"] == 3
     for subject in ("Cellkeep", "ipykernel"):
         facts = whole.cell("at_once_2", subject)["facts"]
         assert facts["succeeded"] == facts["asked"] == 2

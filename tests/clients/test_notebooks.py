@@ -3,11 +3,13 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
 import requests
 from harness import TOKEN, Server
@@ -46,6 +48,25 @@ def test_csv_normalization(environment: dict[str, str], tmp_path: Path) -> None:
     second = [line for line in said.splitlines() if line.startswith("second ")]
     assert len(second) == 4 and all(line.endswith(": the same") for line in second)
     assert said.endswith('2024-02-01,Bo,-7.25\n2024-12-24,"C ""Cy"" D",0.0\n')
+
+
+def test_five_imputations(environment: dict[str, str], tmp_path: Path) -> None:
+    """As a program: no client of Jupyter's is needed to see what its cells say."""
+    notebook = nbformat.read(ROOT / "notebooks/five-imputations.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    program = tmp_path / "five.py"
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    program.write_text("\n".join(cells), encoding="utf-8")
+    first, _, *scores, same, dead, cars, changed, made, clean = run(program, environment, tmp_path).splitlines()
+    missing = re.fullmatch(r"406 cars, (\d+) without power, (\d+) of them hidden by us", first)
+    assert missing and int(missing[1]) == int(missing[2]) + 6
+    errors = [float(line.split(" hp  ")[0]) for line in scores]
+    assert len(errors) == 5 and errors == sorted(errors) and errors[0] < errors[-1]
+    assert same == f"{missing[1]} values are still missing"
+    assert (dead, cars) == ("dead", "406 cars")
+    assert changed == "[('clean.csv', 'created')]"
+    assert made == f"{scores[0].split(' hp  ')[1]} made ['clean.csv']"
+    assert clean == "(0, 406)"
 
 
 def test_the_readme_s_first_session_with_curl(environment: dict[str, str], tmp_path: Path) -> None:
