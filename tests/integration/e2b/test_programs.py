@@ -27,6 +27,8 @@ PROGRAMS = {
         "text 2",
         "error NameError - name 'undefined_name' is not defined",
         "file /home/user/hello.txt file",
+        "system True",
+        "tmp outside of home",
         "running False",
     ],
     "charts.py": [

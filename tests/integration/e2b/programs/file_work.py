@@ -40,7 +40,7 @@ seen = False
 deadline = time.monotonic() + 30
 while not seen and time.monotonic() < deadline:
     for event in handle.get_new_events():
-        if event.type == FilesystemEventType.CREATE and event.name == "new-file":
+        if event.type == FilesystemEventType.WRITE and event.name == "new-file":
             seen = True
 handle.stop()
 print("watched", seen)

@@ -21,5 +21,9 @@ for entry in sandbox.files.list("/home/user"):
     if entry.name == "hello.txt":
         print("file", entry.path, entry.type.value)
 
+print("system", "home" in [entry.name for entry in sandbox.files.list("/")])
+sandbox.files.write("/tmp/note.txt", "outside of home")
+print("tmp", sandbox.files.read("/tmp/note.txt"))
+
 sandbox.kill()
 print("running", sandbox.is_running())
