@@ -95,14 +95,17 @@ Fronts::Fronts(
           std::move(approvals)),
       mcp_endpoint_(
           mcp_front_,
-          {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()}) {
+          {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()}),
+      swerex_front_(service) {
     service.add_listener(&history_);
     service.add_listener(&channels_);
     service.add_listener(&previews_);
+    service.add_listener(&swerex_front_);
     routes_.add_to(application_.router());
     rest_api_.add_to(application_);
     channels_.add_to(application_.router());
     mcp_endpoint_.add_to(application_);
+    swerex_front_.add_to(application_.router());
 }
 
 void Fronts::announce_shutdown() {
