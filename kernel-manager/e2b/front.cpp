@@ -53,9 +53,9 @@ Result<std::unique_ptr<Front>> Front::create(
     boost::asio::io_context& io,
     session::SessionService& service,
     preview::Previews& previews,
-    std::vector<egress::AllowedHost> reachable) {
+    FrontOptions options) {
     BOOST_OUTCOME_TRY(const SandboxTokens tokens, SandboxTokens::create());
-    return std::unique_ptr<Front>(new Front(io, service, previews, tokens, std::move(reachable)));
+    return std::unique_ptr<Front>(new Front(io, service, previews, tokens, std::move(options)));
 }
 
 Front::Front(
@@ -63,12 +63,14 @@ Front::Front(
     session::SessionService& service,
     preview::Previews& previews,
     const SandboxTokens& tokens,
-    std::vector<egress::AllowedHost> reachable)
+    FrontOptions options)
     : previews_(previews),
       tokens_(tokens),
       book_(io, service),
-      door_(book_, tokens_, previews),
-      control_(service, book_, tokens_, std::move(reachable)),
+      debug_(io, service, book_),
+      door_(book_, tokens_, previews, options.debug ? &debug_ : nullptr),
+      control_(
+          service, book_, snapshots_, tokens_, {std::move(options.reachable), options.snapshots}),
       interpreter_(door_) {}
 
 void Front::add_to(http::Application& application) {
@@ -97,6 +99,7 @@ Status Front::on_session_created(const std::shared_ptr<session::Session>& sessio
 
 void Front::on_session_closed(const std::string& session_id) {
     book_.on_session_closed(session_id);
+    snapshots_.forget_session(session_id);
     interpreter_.forget(session_id);
     watchers_.forget(session_id);
 }

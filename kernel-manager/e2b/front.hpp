@@ -6,7 +6,9 @@
 #pragma once
 
 #include "kernel-manager/e2b/control/control_routes.hpp"
+#include "kernel-manager/e2b/control/debug_sandbox.hpp"
 #include "kernel-manager/e2b/control/sandbox_book.hpp"
+#include "kernel-manager/e2b/control/snapshot_book.hpp"
 #include "kernel-manager/e2b/envd/watch_routes.hpp"
 #include "kernel-manager/e2b/interpreter/interpreter_routes.hpp"
 #include "kernel-manager/e2b/wire/sandbox_door.hpp"
@@ -26,15 +28,24 @@
 
 namespace cellkeep::e2b {
 
+struct FrontOptions {
+    /// What the operator lets sessions reach at most.
+    std::vector<egress::AllowedHost> reachable;
+    /// Python's sandboxes can be forked, and there are snapshots of them.
+    bool snapshots = false;
+    /// A sandbox for whoever reaches this server, without a token (DebugSandbox).
+    bool debug = false;
+};
+
 class Front : public session::SessionListener {
  public:
-    /// The service and previews must outlive this, and this the listener. reachable: what the
-    /// operator lets sessions reach at most. Fails as getrandom(2) does.
+    /// The service and previews must outlive this, and this the listener. Fails as getrandom(2)
+    /// does.
     static Result<std::unique_ptr<Front>> create(
         boost::asio::io_context& io,
         session::SessionService& service,
         preview::Previews& previews,
-        std::vector<egress::AllowedHost> reachable);
+        FrontOptions options);
     Front(const Front&) = delete;
     Front& operator=(const Front&) = delete;
     ~Front() override = default;
@@ -51,11 +62,13 @@ class Front : public session::SessionListener {
         session::SessionService& service,
         preview::Previews& previews,
         const SandboxTokens& tokens,
-        std::vector<egress::AllowedHost> reachable);
+        FrontOptions options);
 
     preview::Previews& previews_;
     const SandboxTokens tokens_;
     SandboxBook book_;
+    SnapshotBook snapshots_;
+    DebugSandbox debug_;
     SandboxDoor door_;
     ControlRoutes control_;
     InterpreterRoutes interpreter_;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel-manager/process/limits.hpp"
+#include "protocol/limits.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -36,19 +37,22 @@ inline constexpr std::size_t kIdempotencyKeysMax = 4096;
 inline constexpr std::size_t kCodeBytesMax = 8ULL << 20U;
 /// Variables of one execution or command, their bytes together.
 inline constexpr std::size_t kVariableBytesMax = 64ULL << 10U;
-/// The head of one part of a multipart upload, and the parts of one upload.
-inline constexpr std::size_t kPartHeadBytesMax = 8ULL << 10U;
-inline constexpr std::size_t kPartsMax = 1000;
-inline constexpr std::size_t kBoundaryBytesMax = 70;  // RFC 2046, section 5.1.1
 
 // --- what a client gets
 /// Sandboxes on one page, and unless it asks for another number.
 inline constexpr std::size_t kPageSandboxesMax = 100;
+/// Snapshots of one sandbox that are known: as many as its session keeps checkpoints.
+inline constexpr std::size_t kSnapshotsMax = limits::kCheckpointsMax;
+/// Forks of one request, as the clients' own API says.
+inline constexpr std::int64_t kForksMax = 100;
 /// Entries of one listing, all its directories together.
 inline constexpr std::size_t kListedEntriesMax = 10'000;
 inline constexpr std::uint32_t kListDepthMax = 64;
 /// Entries that are read or described before other work has its turn.
 inline constexpr std::size_t kSliceEntries = 256;
+/// What a program tells of files that only it reaches, and what of its complaint is passed on.
+inline constexpr std::size_t kInsideOutputBytesMax = 4ULL << 20U;
+inline constexpr std::size_t kInsideErrorBytesMax = 500;
 /// The data of one result that are looked into; a larger one says so in its text.
 inline constexpr std::size_t kResultBytesMax = 16ULL << 20U;
 /// Values in them, containers included: more than tables and figures of Python get
@@ -75,6 +79,8 @@ inline constexpr std::chrono::seconds kBeatMax{300};
 /// How often a command's deadline that has passed while its sandbox is paused looks whether that
 /// goes on.
 inline constexpr std::chrono::seconds kPausedLook{5};
+/// How long a program may take that lists or copies files inside.
+inline constexpr std::chrono::seconds kInsidePatience{60};
 /// How long a stream of input for a command may be silent; it may be open for as long as it likes.
 inline constexpr std::chrono::seconds kInputSilenceMax{300};
 /// The longest that a command may be asked to run.

@@ -133,6 +133,11 @@ ROOMS = (
         (MANAGER + "preview",),
     ),
     Room(
+        MANAGER + "swerex",
+        "SWE-ReX's routes: shells, commands and files of sessions for its own client",
+        (MANAGER + "service", MANAGER + "http"),
+    ),
+    Room(
         MANAGER + "cli",
         "the program `cellkeep`, which puts everything together",
         (
@@ -140,6 +145,7 @@ ROOMS = (
             MANAGER + "jupyter",
             MANAGER + "mcp",
             MANAGER + "e2b",
+            MANAGER + "swerex",
             MANAGER + "image",
             MANAGER + "tools",
         ),

@@ -65,9 +65,10 @@ Result<std::unique_ptr<Fronts>> Fronts::create(
     BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
     std::unique_ptr<Fronts> fronts(
         new Fronts(io, plan, service, opened, std::move(approvals), std::move(rest)));
+    e2b::FrontOptions e2b_options{plan.egress.ceiling, plan.e2b_snapshots, plan.e2b_debug};
     BOOST_OUTCOME_TRY(
         fronts->e2b_front_,
-        e2b::Front::create(io, service, fronts->previews_, plan.egress.ceiling));
+        e2b::Front::create(io, service, fronts->previews_, std::move(e2b_options)));
     fronts->e2b_front_->add_to(fronts->application_);
     service.add_listener(fronts->e2b_front_.get());
     return fronts;
@@ -94,14 +95,17 @@ Fronts::Fronts(
           std::move(approvals)),
       mcp_endpoint_(
           mcp_front_,
-          {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()}) {
+          {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()}),
+      swerex_front_(service) {
     service.add_listener(&history_);
     service.add_listener(&channels_);
     service.add_listener(&previews_);
+    service.add_listener(&swerex_front_);
     routes_.add_to(application_.router());
     rest_api_.add_to(application_);
     channels_.add_to(application_.router());
     mcp_endpoint_.add_to(application_);
+    swerex_front_.add_to(application_.router());
 }
 
 void Fronts::announce_shutdown() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What answers the clients of one server over HTTP and WebSocket: the session API with its history,
-// Jupyter's REST API and channels, MCP, E2B's protocol. Each is a thin front end on the session
-// service.
+// Jupyter's REST API and channels, MCP, E2B's protocol, SWE-ReX. Each is a thin front end on the
+// session service.
 #pragma once
 
 #include "kernel-manager/api/history.hpp"
@@ -18,6 +18,7 @@
 #include "kernel-manager/preview/previews.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "kernel-manager/store/store.hpp"
+#include "kernel-manager/swerex/front.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -68,6 +69,7 @@ class Fronts {
     jupyter::ChannelsFront channels_;
     mcp::Front mcp_front_;
     mcp::HttpEndpoint mcp_endpoint_;
+    swerex::Front swerex_front_;
     std::unique_ptr<e2b::Front> e2b_front_;
 };
 

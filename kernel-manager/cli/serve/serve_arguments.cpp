@@ -154,6 +154,19 @@ void add_access_options(CLI::App& sub, ServeOptions& flags) {
         "Processes of this user need no token on a unix: socket");
 }
 
+void add_e2b_options(CLI::App& sub, ServeOptions& flags) {
+    sub.add_flag(
+        "--e2b-snapshots",
+        flags.e2b_snapshots,
+        "Sandboxes of E2B's clients can be forked, and there are snapshots of them. They start "
+        "slower, and Landlock does not say where their code may write (docs/e2b.md)");
+    sub.add_flag(
+        "--e2b-debug",
+        flags.e2b_debug,
+        "Offer the sandbox of E2B's debug mode to everyone who reaches this server, without a "
+        "token. For a server that listens on loopback alone");
+}
+
 }  // namespace
 
 void add_serve(CLI::App& app, ServeCommand& command) {
@@ -209,6 +222,7 @@ void add_serve(CLI::App& app, ServeCommand& command) {
         flags.consecutive_failures,
         "Refuse a session's executions for a while after this number of failures in a row. A "
         "session may set another number. Default: 10; 0: never");
+    add_e2b_options(*sub, flags);
     add_egress_options(*sub, flags);
     add_kernel_options(*sub, flags);
     sub->add_option("--log-level", flags.log_level, "debug, info (default), warning, error, off");

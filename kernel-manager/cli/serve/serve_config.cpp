@@ -77,6 +77,8 @@ bool any_key(const Visit& visit) {
            visit("no_token_on_unix_socket", &ServeOptions::no_token_on_unix_socket) ||
            visit("no_store", &ServeOptions::no_store) ||
            visit("mcp_fixtures", &ServeOptions::mcp_fixtures) ||
+           visit("e2b_snapshots", &ServeOptions::e2b_snapshots) ||
+           visit("e2b_debug", &ServeOptions::e2b_debug) ||
            visit("ready_fd", &ServeOptions::ready_fd) || visit("image", &ServeOptions::image) ||
            visit("while_preparing", &ServeOptions::while_preparing) ||
            visit("kernels", &ServeOptions::kernels) ||

@@ -33,6 +33,8 @@ struct ServeOptions {
     std::optional<bool> no_token_on_unix_socket;
     std::optional<bool> no_store;
     std::optional<bool> mcp_fixtures;
+    std::optional<bool> e2b_snapshots;
+    std::optional<bool> e2b_debug;
     std::optional<int> ready_fd;
     std::optional<std::string> inputs;                        // directory
     std::optional<std::vector<std::string>> kernels;          // directories of languages

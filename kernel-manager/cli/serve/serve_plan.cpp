@@ -93,6 +93,18 @@ Status plan_tokens(const ServeOptions& options, ServePlan& plan) {
     return http::check_not_among(plan.principals, plan.token);
 }
 
+Status plan_e2b(const ServeOptions& options, ServePlan& plan) {
+    plan.e2b_snapshots = options.e2b_snapshots.value_or(false);
+    plan.e2b_debug = options.e2b_debug.value_or(false);
+    if (plan.e2b_debug && !plan.listening.loopback()) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "e2b-debug lets everyone in who reaches the server, and others can reach this one",
+            "Listen on 127.0.0.1.");
+    }
+    return ok();
+}
+
 /// What kernels of Jupyter front ends get.
 Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
     plan.default_kernel_name = options.default_kernel_name.value_or(plan.default_kernel_name);
@@ -137,6 +149,7 @@ Result<ServePlan> make_serve_plan(const ServeCommand& command) {
     plan.token_source = std::move(collected.token_source);
     BOOST_OUTCOME_TRY(plan.listening, plan_listening(options));
     BOOST_OUTCOME_TRY(plan_tokens(options, plan));
+    BOOST_OUTCOME_TRY(plan_e2b(options, plan));
     if (options.state_dir) {
         plan.state_dir = *options.state_dir;
     } else {

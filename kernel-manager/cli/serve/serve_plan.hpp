@@ -37,8 +37,10 @@ struct ServePlan {
     std::vector<std::string> allow_degraded;
     egress::EgressConfig egress;  // without its log and directory
     std::vector<tools::ServerEntry> tool_servers;
-    bool store = true;          // in the state directory
-    bool mcp_fixtures = false;  // tools of MCP's conformance suite
+    bool store = true;           // in the state directory
+    bool mcp_fixtures = false;   // tools of MCP's conformance suite
+    bool e2b_snapshots = false;  // e2b::FrontOptions
+    bool e2b_debug = false;      // on loopback only
     std::optional<int> ready_fd;
     std::string inputs;          // a directory; empty: none
     std::string image = "auto";  // service_setup.hpp

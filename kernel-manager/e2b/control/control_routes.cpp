@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/e2b/control/control_routes.hpp"
 
+#include "kernel-manager/e2b/control/missing_parts.hpp"
+#include "kernel-manager/e2b/control/refusals.hpp"
 #include "kernel-manager/e2b/control/sandbox_answer.hpp"
 #include "kernel-manager/e2b/control/sandbox_page.hpp"
 #include "kernel-manager/e2b/limits.hpp"
 #include "kernel-manager/e2b/wire/body_reading.hpp"
-#include "kernel-manager/e2b/wire/error_style.hpp"
-#include "kernel-manager/e2b/wire/sandbox_place.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/session/session_update.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace cellkeep::e2b {
@@ -20,19 +19,6 @@ namespace {
 
 using Answer = boost::asio::awaitable<http::Response>;
 
-http::Response refuse(const Error& error) {
-    // A thing that this server does not have is not there later either.
-    if (error.code() == ErrorCode::kUnavailable && error.message().starts_with("This server")) {
-        return http::to_response(http::make_problem(501, error.message()));
-    }
-    return http::to_response(http::problem_from(error));
-}
-
-http::Response no_sandbox(const http::Request& request) {
-    return http::to_response(
-        http::make_problem(404, "sandbox " + request.capture("id") + " not found"));
-}
-
 /// Why a repeated request gets no sandbox; the clients know the name.
 http::Response refuse_repeat(int status, const char* error_code, const char* detail) {
     http::Problem problem = http::make_problem(status, detail);
@@ -40,57 +26,20 @@ http::Response refuse_repeat(int status, const char* error_code, const char* det
     return http::to_response(problem);
 }
 
-struct MissingPart {
-    const char* method;
-    const char* pattern;
-    const char* detail;
-};
-
-constexpr const char* kNoTemplates =
-    "This server builds no templates. Create sandboxes from one of its own: base, "
-    "code-interpreter-v1, or the name of a language; what programs need is installed by the "
-    "operator (cellkeep image build) or inside with pip.";
-constexpr const char* kNoVolumes = "This server has no volumes. Write the files into the sandbox.";
-constexpr const char* kNoSnapshots =
-    "This server makes no snapshots for this API. Sessions have checkpoints: POST "
-    "/v1/sessions/{id}/checkpoints.";
-constexpr const char* kNoForks =
-    "This server forks no sandboxes for this API. Sessions have checkpoints: POST "
-    "/v1/sessions/{id}/checkpoints.";
-constexpr const char* kNoSecrets =
-    "This server keeps no secrets for this API. The operator names them: cellkeep serve --secret.";
-
-constexpr std::array kMissing = {
-    MissingPart{"POST", "/templates", kNoTemplates},
-    MissingPart{"POST", "/v2/templates", kNoTemplates},
-    MissingPart{"POST", "/v3/templates", kNoTemplates},
-    MissingPart{"GET", "/templates/{name}", kNoTemplates},
-    MissingPart{"PATCH", "/templates/{name}", kNoTemplates},
-    MissingPart{"DELETE", "/templates/{name}", kNoTemplates},
-    MissingPart{"POST", "/templates/{name}", kNoTemplates},
-    MissingPart{"GET", "/templates/{name}/{rest...}", kNoTemplates},
-    MissingPart{"POST", "/templates/{name}/{rest...}", kNoTemplates},
-    MissingPart{"POST", "/v2/templates/{name}/{rest...}", kNoTemplates},
-    MissingPart{"GET", "/volumes", kNoVolumes},
-    MissingPart{"POST", "/volumes", kNoVolumes},
-    MissingPart{"GET", "/volumes/{rest...}", kNoVolumes},
-    MissingPart{"DELETE", "/volumes/{rest...}", kNoVolumes},
-    MissingPart{"GET", "/snapshots", kNoSnapshots},
-    MissingPart{"POST", "/sandboxes/{id}/snapshots", kNoSnapshots},
-    MissingPart{"POST", "/sandboxes/{id}/fork", kNoForks},
-    MissingPart{"GET", "/secrets", kNoSecrets},
-    MissingPart{"POST", "/secrets", kNoSecrets},
-    MissingPart{"DELETE", "/secrets/{rest...}", kNoSecrets},
-};
-
 }  // namespace
 
 ControlRoutes::ControlRoutes(
     session::SessionService& service,
     SandboxBook& book,
+    SnapshotBook& snapshots,
     const SandboxTokens& tokens,
-    std::vector<egress::AllowedHost> reachable)
-    : service_(service), book_(book), tokens_(tokens), reachable_(std::move(reachable)) {}
+    ControlOptions options)
+    : service_(service),
+      book_(book),
+      snapshots_(snapshots),
+      tokens_(tokens),
+      options_(std::move(options)),
+      snapshot_routes_(service, book, snapshots, tokens) {}
 
 http::Handler ControlRoutes::with_sandbox(
     Answer (ControlRoutes::*member)(http::Request&, Session)) {
@@ -134,24 +83,12 @@ void ControlRoutes::add_to(http::Router& router) {
     add(Access::kChange, "POST", "/v2" + one + "/connect", &ControlRoutes::connect);
     add(Access::kRead, "GET", one + "/metrics", &ControlRoutes::metrics);
     add(Access::kChange, "PUT", one + "/network", &ControlRoutes::set_network);
-    add_missing(router);
-}
-
-void ControlRoutes::add_missing(http::Router& router) const {
-    for (const MissingPart& part : kMissing) {
-        const bool reads = std::string_view(part.method) == "GET";
-        router.add(
-            {reads ? http::Access::kRead : http::Access::kChange,
-             part.method,
-             part.pattern,
-             [detail = part.detail](http::Request& /*request*/) -> Answer {
-                 co_return http::to_response(http::make_problem(501, detail));
-             }});
-    }
+    add_missing_parts(router);
+    snapshot_routes_.add_to(router);
 }
 
 Offer ControlRoutes::offer() const {
-    return {service_.languages(), service_.ceilings(), reachable_};
+    return {service_.languages(), service_.ceilings(), options_.reachable, options_.snapshots};
 }
 
 State ControlRoutes::state_of(const session::Session& session) const {
@@ -213,10 +150,31 @@ ControlRoutes::Answer ControlRoutes::create(http::Request& request) {
     co_return made;
 }
 
+boost::asio::awaitable<Result<ControlRoutes::Session>> ControlRoutes::start(
+    const http::Request& request, SandboxOrder& order) {
+    if (!order.options.language.empty()) {
+        order.options.owner = request.principal.name;
+        auto made = co_await service_.create(std::move(order.options));
+        co_return made;
+    }
+    auto snapshot = snapshots_.find(request.principal, order.record.template_id);
+    if (!snapshot) {
+        co_return no_template(order.record.template_id, service_.languages());
+    }
+    if (order.names_variables) {
+        co_return Error(
+            ErrorCode::kUnavailable,
+            "This server gives a sandbox that goes on from a snapshot no variables: leave out "
+            "\"envVars\" and set them in its code.");
+    }
+    nlohmann::json metadata = order.options.metadata;
+    auto made = co_await snapshot_routes_.start(std::move(*snapshot), std::move(metadata));
+    co_return made;
+}
+
 ControlRoutes::Answer ControlRoutes::create_new(
     http::Request& request, SandboxOrder order, std::string key) {
-    order.options.owner = request.principal.name;
-    const auto made = co_await service_.create(std::move(order.options));
+    const auto made = co_await start(request, order);
     if (made.has_error()) {
         idempotency_.forget(key);
         co_return refuse(made.error());
@@ -373,10 +331,7 @@ ControlRoutes::Answer ControlRoutes::find_template(http::Request& request) {
     const std::string name = request.capture("alias");
     const auto language = language_of_template(name, service_.languages());
     if (!language) {
-        co_return http::to_response(http::make_problem(
-            404,
-            "template '" + name +
-                "' not found. This server has: " + template_names(service_.languages()) + "."));
+        co_return refuse(no_template(name, service_.languages()));
     }
     co_return http::make_json(200, {{"templateID", name}, {"public", false}});
 }

@@ -8,7 +8,10 @@
 #include "kernel-manager/e2b/control/sandbox_answer.hpp"
 #include "kernel-manager/e2b/control/sandbox_book.hpp"
 #include "kernel-manager/e2b/control/sandbox_order.hpp"
+#include "kernel-manager/e2b/control/snapshot_book.hpp"
+#include "kernel-manager/e2b/control/snapshot_routes.hpp"
 #include "kernel-manager/e2b/wire/sandbox_tokens.hpp"
+#include "kernel-manager/egress/network_policy.hpp"
 #include "kernel-manager/http/router.hpp"
 #include "kernel-manager/service/session_service.hpp"
 
@@ -23,14 +26,22 @@
 
 namespace cellkeep::e2b {
 
+struct ControlOptions {
+    /// What the operator lets sessions reach at most.
+    std::vector<egress::AllowedHost> reachable;
+    /// Sandboxes are made so that there can be snapshots and forks of them.
+    bool snapshots = false;
+};
+
 class ControlRoutes {
  public:
     /// All must outlive this, and this the router.
     ControlRoutes(
         session::SessionService& service,
         SandboxBook& book,
+        SnapshotBook& snapshots,
         const SandboxTokens& tokens,
-        std::vector<egress::AllowedHost> reachable);
+        ControlOptions options);
     ControlRoutes(const ControlRoutes&) = delete;
     ControlRoutes& operator=(const ControlRoutes&) = delete;
     ~ControlRoutes() = default;
@@ -47,6 +58,9 @@ class ControlRoutes {
     boost::asio::awaitable<Result<Timeout>> read_timeout(http::Request& request) const;
     Answer create(http::Request& request);
     Answer create_new(http::Request& request, SandboxOrder order, std::string key);
+    /// Of its template or snapshot.
+    boost::asio::awaitable<Result<Session>> start(
+        const http::Request& request, SandboxOrder& order);
     Answer list(http::Request& request);
     Answer list_metrics(http::Request& request);
     Answer get(http::Request& request, Session session);
@@ -57,15 +71,16 @@ class ControlRoutes {
     Answer metrics(http::Request& request, Session session);
     Answer set_network(http::Request& request, Session session);
     Answer find_template(http::Request& request);
-    void add_missing(http::Router& router) const;
     Offer offer() const;
     State state_of(const session::Session& session) const;
     http::Response created(const http::Request& request, const session::Session& session) const;
 
     session::SessionService& service_;
     SandboxBook& book_;
+    SnapshotBook& snapshots_;
     const SandboxTokens& tokens_;
-    std::vector<egress::AllowedHost> reachable_;
+    const ControlOptions options_;
+    SnapshotRoutes snapshot_routes_;
     Idempotency idempotency_;
 };
 

@@ -17,6 +17,9 @@ namespace {
 constexpr std::array<std::string_view, 3> kPythonTemplates = {
     "base", "code-interpreter-v1", "code-interpreter"};
 
+/// The one whose interpreters can be copied.
+constexpr std::string_view kBranchedLanguage = "python";
+
 Error not_offered(std::string what) {
     return {ErrorCode::kUnavailable, std::move(what)};
 }
@@ -120,6 +123,13 @@ std::string template_names(const std::vector<std::string>& languages) {
     return names;
 }
 
+Error no_template(const std::string& name, const std::vector<std::string>& languages) {
+    return {
+        ErrorCode::kNotFound,
+        "template '" + name +
+            "' not found. This server builds none and has: " + template_names(languages) + "."};
+}
+
 Result<std::optional<std::chrono::seconds>> parse_timeout(
     const nlohmann::json& body, const session::LimitCeilings& ceilings) {
     Fields fields(body);
@@ -203,15 +213,10 @@ Result<SandboxOrder> parse_sandbox_order(const nlohmann::json& body, const Offer
     BOOST_OUTCOME_TRY(const auto timeout, parse_timeout(body, offer.ceilings));
     order.timeout = timeout.value_or(kTimeoutDefault);
     const auto language = language_of_template(order.record.template_id, offer.languages);
-    if (!language) {
-        return Error(
-            ErrorCode::kNotFound,
-            "template '" + order.record.template_id +
-                "' not found. This server builds none and has: " + template_names(offer.languages) +
-                ".");
-    }
-    order.options.language = *language;
+    order.options.language = language.value_or("");
+    order.options.branches = offer.snapshots && order.options.language == kBranchedLanguage;
     order.options.limits = session::notebook_limits(offer.ceilings);
+    order.names_variables = !order.options.env.empty();
     order.options.env.emplace("HOME", "/home/user");
     order.options.env.emplace("E2B_SANDBOX", "true");  // as E2B's own sandboxes say of themselves
     BOOST_OUTCOME_TRY(order.options.network, parse_network(body, offer));

@@ -25,10 +25,13 @@ struct Offer {
     session::LimitCeilings ceilings;
     /// What the operator lets sessions reach at most: what E2B calls internet access.
     std::vector<egress::AllowedHost> reachable;
+    /// Python's sandboxes are made so that there can be snapshots and forks of them.
+    bool snapshots = false;
 };
 
 struct SandboxOrder {
-    session::SessionOptions options;  // without an owner
+    session::SessionOptions options;  // without an owner; no language: of no template
+    bool names_variables = false;     // of its own
     SandboxRecord record;             // without ends_at
     std::chrono::seconds timeout{0};
     std::string digest;  // of the body: equal for equal wishes, however they are spelled
@@ -42,8 +45,11 @@ std::optional<std::string> language_of_template(
 /// The names that language_of_template() knows, for people.
 std::string template_names(const std::vector<std::string>& languages);
 
-/// kInvalidArgument; kNotFound: no such template; kUnavailable: something that this server does not
-/// offer, with what to do instead.
+/// kNotFound, with the templates that there are.
+Error no_template(const std::string& name, const std::vector<std::string>& languages);
+
+/// kInvalidArgument; kUnavailable: something that this server does not offer, with what to do
+/// instead. A template that is none of this server's may be a snapshot.
 Result<SandboxOrder> parse_sandbox_order(const nlohmann::json& body, const Offer& offer);
 /// What a body says of the network: nothing is said, or which of the reachable. As above.
 Result<egress::NetworkPolicy> parse_network(const nlohmann::json& body, const Offer& offer);

@@ -4,6 +4,7 @@
 #include "kernel-manager/e2b/control/sandbox_answer.hpp"
 #include "kernel-manager/e2b/envd/file_upload.hpp"
 #include "kernel-manager/e2b/envd/guest_path.hpp"
+#include "kernel-manager/e2b/envd/inside_files.hpp"
 #include "kernel-manager/e2b/wire/rpc.hpp"
 #include "kernel-manager/execution/artifacts/media_type.hpp"
 #include "kernel-manager/http/message/problem.hpp"
@@ -29,7 +30,7 @@ http::Response file_answer(
         return refused;
     }
     http::Response response;
-    response.headers.add("Content-Type", std::string(session::media_type_of(path.inside)));
+    response.headers.add("Content-Type", std::string(session::media_type_of(path.shown)));
     response.headers.add("Accept-Ranges", "bytes");
     // The bytes are the guest's: no browser may run them in this server's origin.
     response.headers.add("Content-Disposition", "attachment");
@@ -44,6 +45,19 @@ http::Response file_answer(
     }
     response.body = http::FileBody{std::move(file.fd), range.range.offset, range.range.length};
     return response;
+}
+
+/// Of a file that only programs inside reach.
+Answer download_elsewhere(http::Request& request, RpcSession session, std::string path) {
+    GuestPath place{path, {}};
+    auto file = co_await open_inside(std::move(session), std::move(path));
+    if (file.has_error()) {
+        const bool odd = file.error().code() == ErrorCode::kInvalidArgument;
+        co_return http::to_response(
+            odd ? http::make_problem(400, file.error().message())
+                : http::problem_from(file.error()));
+    }
+    co_return file_answer(request, place, std::move(file).value());
 }
 
 http::Response download(const http::Request& request, session::Session& session) {
@@ -99,7 +113,13 @@ void add_envd_files(http::Router& router, const SandboxDoor& door) {
          "GET",
          rpc_pattern("files"),
          door.with_session([](http::Request& request, RpcSession session) -> Answer {
-             co_return download(request, *session);
+             auto elsewhere = path_elsewhere(request.target.find_query("path").value_or(""));
+             if (!elsewhere) {
+                 co_return download(request, *session);
+             }
+             http::Response answer =
+                 co_await download_elsewhere(request, std::move(session), std::move(*elsewhere));
+             co_return answer;
          })});
     http::Route upload(
         Access::kChange, "POST", rpc_pattern("files"), door.with_session(take_upload));

@@ -3,7 +3,8 @@
 
 #include "kernel-manager/e2b/envd/entry_answer.hpp"
 #include "kernel-manager/e2b/envd/guest_path.hpp"
-#include "kernel-manager/e2b/wire/multipart.hpp"
+#include "kernel-manager/e2b/envd/inside_files.hpp"
+#include "kernel-manager/http/message/multipart.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/text.hpp"
@@ -11,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::e2b {
 
@@ -28,7 +30,13 @@ class FileIntake {
         if (named.empty()) {
             return Error(ErrorCode::kInvalidArgument, "The file has no path.");
         }
-        BOOST_OUTCOME_TRY(path_, parse_guest_path(named));
+        elsewhere_ = path_elsewhere(named);
+        if (elsewhere_) {
+            path_.shown = *elsewhere_;
+            BOOST_OUTCOME_TRY(path_.inside, passing_name());
+        } else {
+            BOOST_OUTCOME_TRY(path_, parse_guest_path(named));
+        }
         if (path_.inside.empty()) {
             return Error(ErrorCode::kInvalidArgument, "path is a directory: " + path_.shown);
         }
@@ -53,17 +61,40 @@ class FileIntake {
         BOOST_OUTCOME_TRY(session_->workspace());
         BOOST_OUTCOME_TRY(upload_->commit());
         upload_.reset();
+        if (elsewhere_) {
+            passing_.push_back({path_.inside, *elsewhere_});
+        }
         written_.push_back(
             {{"name", name_of(path_.shown)}, {"type", "file"}, {"path", path_.shown}});
         return ok();
     }
     nlohmann::json take_written() { return std::move(written_); }
+    /// Puts the files that belong elsewhere to their places, whatever became of the others.
+    asio::awaitable<Status> place() {
+        Status all = ok();
+        for (Passing& one : passing_) {
+            RpcSession same = session_;
+            Status placed =
+                co_await place_inside(std::move(same), std::move(one.from), std::move(one.to));
+            if (placed.has_error() && all.has_value()) {
+                all = placed;
+            }
+        }
+        co_return all;
+    }
 
  private:
     RpcSession session_;
     GuestPath path_;
     std::optional<sandbox::Workspace> workspace_;  // the upload points to it
     std::optional<Upload> upload_;
+    std::optional<std::string> elsewhere_;  // only programs inside reach it
+    /// A file that has come in, in the workspace, and where it belongs.
+    struct Passing {
+        std::string from;
+        std::string to;
+    };
+    std::vector<Passing> passing_;
     nlohmann::json written_ = nlohmann::json::array();
 };
 
@@ -106,8 +137,8 @@ asio::awaitable<Status> take_whole(http::BodyStream& body, FileIntake& intake, s
 }
 
 /// Does what the parser has found. A part's own name is its path, unless the address has one.
-Status apply(const MultipartReader::Step& step, FileIntake& intake, const std::string& path) {
-    using Kind = MultipartReader::Step::Kind;
+Status apply(const http::MultipartReader::Step& step, FileIntake& intake, const std::string& path) {
+    using Kind = http::MultipartReader::Step::Kind;
     switch (step.kind) {
         case Kind::kPart:
             return step.name == "file" ? intake.begin(path.empty() ? step.filename : path)
@@ -125,8 +156,8 @@ Status apply(const MultipartReader::Step& step, FileIntake& intake, const std::s
 
 asio::awaitable<Status> take_parts(
     http::BodyStream& body, FileIntake& intake, std::string path, std::string boundary) {
-    using Kind = MultipartReader::Step::Kind;
-    MultipartReader reader(boundary);
+    using Kind = http::MultipartReader::Step::Kind;
+    http::MultipartReader reader(boundary);
     bool ended = false;
     while (true) {
         const auto piece = co_await body.read();
@@ -172,7 +203,7 @@ asio::awaitable<http::Response> take_upload(http::Request& request, RpcSession s
             501, "This server keeps no metadata of files: leave out X-Metadata-*."));
     }
     const std::string_view type = request.headers.get("Content-Type");
-    const auto boundary = boundary_of(type);
+    const auto boundary = http::boundary_of(type);
     const bool whole = http::equals_ignoring_case(
         trim(type.substr(0, type.find(';'))), "application/octet-stream");
     if (!boundary && !whole) {
@@ -184,8 +215,9 @@ asio::awaitable<http::Response> take_upload(http::Request& request, RpcSession s
     auto work = whole ? take_whole(*request.stream, intake, path)
                       : take_parts(*request.stream, intake, path, *boundary);
     const Status done = co_await std::move(work);
-    if (done.has_error()) {
-        co_return upload_problem(done.error());
+    const Status placed = co_await intake.place();
+    if (done.has_error() || placed.has_error()) {
+        co_return upload_problem(done.has_error() ? done.error() : placed.error());
     }
     co_return http::make_json(200, intake.take_written());
 }

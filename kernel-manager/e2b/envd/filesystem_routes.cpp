@@ -3,6 +3,7 @@
 
 #include "kernel-manager/e2b/envd/entry_answer.hpp"
 #include "kernel-manager/e2b/envd/guest_path.hpp"
+#include "kernel-manager/e2b/envd/inside_files.hpp"
 #include "kernel-manager/e2b/limits.hpp"
 #include "kernel-manager/e2b/wire/fields.hpp"
 #include "kernel-manager/e2b/wire/rpc.hpp"
@@ -13,6 +14,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace cellkeep::e2b {
@@ -31,6 +34,28 @@ Result<GuestPath> asked_path(const nlohmann::json& request, const char* name = "
     return parse_guest_path(path);
 }
 
+/// The path of what only programs inside reach.
+std::optional<std::string> asked_elsewhere(
+    const nlohmann::json& request, const char* name = "path") {
+    Fields fields(request);
+    const auto path = fields.text(name, kGuestPathBytesMax);
+    return path ? path_elsewhere(*path) : std::nullopt;
+}
+
+/// Wherever it is.
+Result<std::string> asked_absolute(const nlohmann::json& request, const char* name) {
+    if (auto elsewhere = asked_elsewhere(request, name)) {
+        return std::move(*elsewhere);
+    }
+    BOOST_OUTCOME_TRY(GuestPath path, asked_path(request, name));
+    return std::move(path.shown);
+}
+
+RpcResult as_entry(RpcResult entry) {
+    BOOST_OUTCOME_TRY(auto described, std::move(entry));
+    return nlohmann::json{{"entry", std::move(described)}};
+}
+
 /// No client may change an input of the operator's.
 Status check_no_input(const session::Session& session, const std::string& path) {
     for (const auto& [mounted, name] : session.inputs()) {
@@ -43,6 +68,10 @@ Status check_no_input(const session::Session& session, const std::string& path) 
 }
 
 RpcCoroutine stat(RpcSession session, nlohmann::json request) {
+    if (auto elsewhere = asked_elsewhere(request)) {
+        auto entry = co_await stat_inside(std::move(session), std::move(*elsewhere));
+        co_return as_entry(std::move(entry));
+    }
     BOOST_OUTCOME_CO_TRY(const GuestPath path, asked_path(request));
     BOOST_OUTCOME_CO_TRY(const auto workspace, session->workspace());
     BOOST_OUTCOME_CO_TRY(auto entry, entry_info(workspace, path.inside, path.shown));
@@ -50,6 +79,10 @@ RpcCoroutine stat(RpcSession session, nlohmann::json request) {
 }
 
 RpcCoroutine make_directory(RpcSession session, nlohmann::json request) {
+    if (auto elsewhere = asked_elsewhere(request)) {
+        auto entry = co_await make_directory_inside(std::move(session), std::move(*elsewhere));
+        co_return as_entry(std::move(entry));
+    }
     BOOST_OUTCOME_CO_TRY(const GuestPath path, asked_path(request));
     BOOST_OUTCOME_CO_TRY(const auto workspace, session->workspace());
     if (const auto there = workspace.state(path.inside); there.has_value()) {
@@ -68,6 +101,14 @@ RpcCoroutine make_directory(RpcSession session, nlohmann::json request) {
 
 /// As os.Rename: what is at the new path goes, if it is a file, and missing directories are made.
 RpcCoroutine move(RpcSession session, nlohmann::json request) {
+    const auto from_elsewhere = asked_elsewhere(request, "source");
+    const auto to_elsewhere = asked_elsewhere(request, "destination");
+    if (from_elsewhere || to_elsewhere) {
+        BOOST_OUTCOME_CO_TRY(auto source, asked_absolute(request, "source"));
+        BOOST_OUTCOME_CO_TRY(auto target, asked_absolute(request, "destination"));
+        auto entry = co_await move_inside(std::move(session), std::move(source), std::move(target));
+        co_return as_entry(std::move(entry));
+    }
     BOOST_OUTCOME_CO_TRY(const GuestPath from, asked_path(request, "source"));
     BOOST_OUTCOME_CO_TRY(const GuestPath to, asked_path(request, "destination"));
     BOOST_OUTCOME_CO_TRY(const auto workspace, session->workspace());
@@ -87,6 +128,11 @@ RpcCoroutine move(RpcSession session, nlohmann::json request) {
 }
 
 RpcCoroutine remove(RpcSession session, nlohmann::json request) {
+    if (auto elsewhere = asked_elsewhere(request)) {
+        Status removed = co_await remove_inside(std::move(session), std::move(*elsewhere));
+        co_return removed.has_error() ? RpcResult(removed.error())
+                                      : RpcResult(nlohmann::json::object());
+    }
     BOOST_OUTCOME_CO_TRY(const GuestPath path, asked_path(request));
     BOOST_OUTCOME_CO_TRY(const auto workspace, session->workspace());
     BOOST_OUTCOME_CO_TRY(check_no_input(*session, path.inside));
@@ -179,14 +225,20 @@ boost::asio::awaitable<Status> describe(
 
 /// A directory first, then what is in it.
 RpcCoroutine list(RpcSession session, nlohmann::json request) {
-    BOOST_OUTCOME_CO_TRY(const GuestPath path, asked_path(request));
     Fields fields(request);
-    const auto depth = fields.integer("depth", 0, kListDepthMax).value_or(1);
+    const auto depth =
+        std::max<std::int64_t>(fields.integer("depth", 0, kListDepthMax).value_or(1), 1);
     if (!fields.good()) {
         co_return fields.error();
     }
+    if (auto elsewhere = asked_elsewhere(request)) {
+        auto entries = co_await list_inside(std::move(session), std::move(*elsewhere), depth);
+        BOOST_OUTCOME_CO_TRY(auto listed, std::move(entries));
+        co_return nlohmann::json{{"entries", std::move(listed)}};
+    }
+    BOOST_OUTCOME_CO_TRY(const GuestPath path, asked_path(request));
     Listed all;
-    all.waiting.push_back({path, std::max<std::int64_t>(depth, 1)});
+    all.waiting.push_back({path, depth});
     while (!all.waiting.empty()) {
         const Level level = std::move(all.waiting.front());
         all.waiting.pop_front();

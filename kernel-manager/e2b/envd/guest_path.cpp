@@ -64,12 +64,19 @@ Result<GuestPath> parse_guest_path(std::string_view path) {
     if (!inside) {
         return Error(
             ErrorCode::kPermissionDenied,
-            place.shown +
-                ": files are served beneath /home/user, which is also /workspace. Use a command "
-                "for what is elsewhere in the sandbox.");
+            place.shown + ": this is offered beneath /home/user alone, which is also /workspace.");
     }
     BOOST_OUTCOME_TRY(place.inside, sandbox::parse_workspace_path(*inside));
     return place;
+}
+
+std::optional<std::string> path_elsewhere(std::string_view path) {
+    std::string absolute = absolute_path(path);
+    const bool here = beneath(kHome, absolute) || beneath(kWorkspace, absolute);
+    if (here || absolute.find('\0') != std::string::npos) {
+        return std::nullopt;
+    }
+    return absolute;
 }
 
 std::string join_path(const std::string& directory, std::string_view name) {

@@ -7,6 +7,7 @@
 #include "protocol/support/result.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,9 +24,13 @@ struct GuestPath {
     std::string shown;   // absolute_path()
     std::string inside;  // of the workspace (sandbox::parse_workspace_path); empty: itself
 };
-/// kPermissionDenied: it is not beneath the workspace, where commands and code reach and files are
-/// not served. kInvalidArgument as parse_workspace_path().
+/// kPermissionDenied: it is not beneath the workspace (path_elsewhere()). kInvalidArgument as
+/// parse_workspace_path().
 Result<GuestPath> parse_guest_path(std::string_view path);
+
+/// What absolute_path() gives, if that is not beneath the workspace. Nullopt also for a path that
+/// no program can be given.
+std::optional<std::string> path_elsewhere(std::string_view path);
 
 /// The path of something beneath a directory, as the client names that.
 std::string join_path(const std::string& directory, std::string_view name);

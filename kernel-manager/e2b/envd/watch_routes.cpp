@@ -165,7 +165,13 @@ Result<std::string> asked_watcher(const nlohmann::json& request) {
 std::vector<nlohmann::json> filesystem_events(const FileEvent& event, const std::string& inside) {
     switch (event.kind) {
         case FileEvent::Kind::kCreated:
-            return {event_json(event.path, inside, "EVENT_TYPE_CREATE")};
+            if (event.directory) {
+                return {event_json(event.path, inside, "EVENT_TYPE_CREATE")};
+            }
+            // One that a client has sent comes with all that is in it.
+            return {
+                event_json(event.path, inside, "EVENT_TYPE_CREATE"),
+                event_json(event.path, inside, "EVENT_TYPE_WRITE")};
         case FileEvent::Kind::kWritten:
             return {event_json(event.path, inside, "EVENT_TYPE_WRITE")};
         case FileEvent::Kind::kRemoved:

@@ -26,7 +26,8 @@ struct WatchedDirectory {
     std::string inside;
 };
 
-/// The events of E2B's that one of ours is: a renamed file has two, as of its directory's inotify.
+/// The events of E2B's that one of ours is: a renamed file has two, as of its directory's inotify,
+/// and so has a new one, because programs for E2B wait for a file that they send to be written.
 std::vector<nlohmann::json> filesystem_events(
     const session::FileEvent& event, const std::string& inside);
 

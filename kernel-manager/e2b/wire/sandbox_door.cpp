@@ -77,6 +77,11 @@ std::optional<http::Response> SandboxDoor::refuse_expired(
 
 std::optional<http::Application::Identified> SandboxDoor::identify(
     const http::Request& request) const {
+    if (debug_ != nullptr && DebugSandbox::is_named_by(request)) {
+        // Without a token any page could ask: those of other origins are refused.
+        constexpr bool kAsABrowserDoes = false;
+        return http::Application::Identified(DebugSandbox::user(), kAsABrowserDoes);
+    }
     const auto& segments = request.target.segments;
     const auto id = segments.size() < kPlaceSegments ? std::nullopt : session_id_of(segments[1]);
     if (!id) {
@@ -96,20 +101,37 @@ std::optional<http::Application::Identified> SandboxDoor::identify(
     return previews_.identify(request, *id, *port, owner.name);
 }
 
+boost::asio::awaitable<Result<SandboxDoor::Session>> SandboxDoor::find_session(
+    const http::Request& request) const {
+    if (debug_ != nullptr && request.capture("id") == DebugSandbox::kName) {
+        Result<Session> made = co_await debug_->session();
+        co_return made;
+    }
+    const auto id = session_id_of(request.capture("id"));
+    if (!id) {
+        co_return Session();
+    }
+    co_return book_.find(*id);
+}
+
 http::Handler SandboxDoor::with_session(SandboxHandler handler) const {
     return [this, handler = std::move(handler)](
                http::Request& request) -> boost::asio::awaitable<http::Response> {
-        const auto id = session_id_of(request.capture("id"));
-        Session session = id ? book_.find(*id) : nullptr;
+        auto found = co_await find_session(request);
+        if (found.has_error()) {
+            co_return http::to_response(http::problem_from(found.error()));
+        }
+        Session session = std::move(found).value();
         if (session == nullptr) {
             co_return sandbox_not_found(request);
         }
+        const std::string& id = session->id();
         // Before it is resumed: what is refused must not wake it.
-        if (auto refused = refuse_expired(request, *id)) {
+        if (auto refused = refuse_expired(request, id)) {
             co_return std::move(*refused);
         }
         if (SandboxBook::is_paused(*session)) {
-            if (!book_.record(*id).resume_on_use) {
+            if (!book_.record(id).resume_on_use) {
                 co_return sandbox_not_found(request);
             }
             SandboxBook::resume(*session);

@@ -4,6 +4,7 @@
 // paused. io_context thread only.
 #pragma once
 
+#include "kernel-manager/e2b/control/debug_sandbox.hpp"
 #include "kernel-manager/e2b/control/sandbox_book.hpp"
 #include "kernel-manager/e2b/wire/sandbox_tokens.hpp"
 #include "kernel-manager/http/application.hpp"
@@ -24,13 +25,17 @@ class SandboxDoor {
     using SandboxHandler =
         std::function<boost::asio::awaitable<http::Response>(http::Request&, Session)>;
 
-    /// All of them must outlive this.
-    SandboxDoor(SandboxBook& book, const SandboxTokens& tokens, const preview::Previews& previews)
-        : book_(book), tokens_(tokens), previews_(previews) {}
+    /// All of them must outlive this. debug: null: there is no debug mode.
+    SandboxDoor(
+        SandboxBook& book,
+        const SandboxTokens& tokens,
+        const preview::Previews& previews,
+        DebugSandbox* debug)
+        : book_(book), tokens_(tokens), previews_(previews), debug_(debug) {}
 
     /// http::Application::Credentials of addresses within a sandbox: its owner, if the request has
     /// the token that the port asks for, or a signature for a file. At ports of servers inside, as
-    /// preview::Previews::identify() too.
+    /// preview::Previews::identify() too. The debug sandbox's addresses ask for nothing.
     std::optional<http::Application::Identified> identify(const http::Request& request) const;
     /// Calls `handler` with the session. One that has ended or is paused is not found, unless it is
     /// to go on when it is used. A signature that has expired is refused, and resumes nothing. This
@@ -39,6 +44,8 @@ class SandboxDoor {
 
  private:
     bool has_token(const http::Request& request, const std::string& session_id) const;
+    /// The session that a request is for; null: there is none.
+    boost::asio::awaitable<Result<Session>> find_session(const http::Request& request) const;
     /// A signed address whose time is over; the wrong ones were refused before.
     std::optional<http::Response> refuse_expired(
         const http::Request& request, const std::string& session_id) const;
@@ -46,6 +53,7 @@ class SandboxDoor {
     SandboxBook& book_;
     const SandboxTokens& tokens_;
     const preview::Previews& previews_;
+    DebugSandbox* debug_;
 };
 
 /// The signature in the query of an address of a file; nullopt: there is none.

@@ -2,6 +2,7 @@
 """E2B's client for Python, over the server: files, directories, signed addresses."""
 
 import io
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -116,14 +117,81 @@ def test_what_is_not_there_is_said(shared: Sandbox) -> None:
     assert shared.files.exists("missing") is False
 
 
-@pytest.mark.parametrize(
-    "path", ["/etc/passwd", "../../etc/passwd", "/home/user/../../etc/passwd", "/proc/self/environ", "/"]
-)
-def test_no_spelling_of_a_path_leads_out(shared: Sandbox, path: str) -> None:
-    with pytest.raises(SandboxException, match="/home/user"):
-        shared.files.read(path)
+@pytest.mark.parametrize("path", ["/etc/passwd", "../../etc/passwd", "/home/user/../../etc/passwd"])
+def test_no_spelling_of_a_path_leads_out(shared: Sandbox, path: str, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of the host", encoding="utf-8")
+    with pytest.raises(NotFoundException):
+        shared.files.read(path.replace("/etc/passwd", str(secret)))
+    own = shared.commands.run("cat /etc/passwd 2>/dev/null || true").stdout
+    if own:
+        assert shared.files.read(path) == own
     with pytest.raises(SandboxException):
         shared.files.write(path, "x")
+
+
+def test_files_elsewhere_are_reached_by_programs_inside(shared: Sandbox) -> None:
+    assert {"etc", "home", "tmp", "usr"} <= {entry.name for entry in shared.files.list("/")}
+    written = shared.files.write("/tmp/deep/er/a 'b' \"c\".txt", "käse")
+    assert written.path == "/tmp/deep/er/a 'b' \"c\".txt"
+    assert shared.files.read(written.path) == "käse"
+    assert shared.commands.run("cat /tmp/deep/er/a*").stdout == "käse"
+    info = shared.files.get_info(written.path)
+    assert (info.type, info.size, info.name) == (FileType.FILE, 5, written.name)
+    shared.commands.run("ln -s er /tmp/deep/link && chmod 640 /tmp/deep/er/a*")
+    assert shared.files.get_info("/tmp/deep/link").symlink_target == "er"
+    assert shared.files.get_info(written.path).permissions == "-rw-r-----"
+    assert {entry.path for entry in shared.files.list("/tmp/deep")} == {"/tmp/deep/er", "/tmp/deep/link"}
+    assert written.path in {entry.path for entry in shared.files.list("/tmp/deep", depth=2)}
+    assert [entry.name for entry in shared.files.list("/tmp/deep/link")] == [written.name]
+    assert shared.files.make_dir("/tmp/deep/made/here") is True
+    assert shared.files.make_dir("/tmp/deep/made/here") is False
+    # To the workspace and back, and with many bytes.
+    assert shared.files.rename(written.path, "here.txt").path == "/home/user/here.txt"
+    assert shared.files.read("here.txt") == "käse"
+    assert shared.files.rename("here.txt", "/tmp/deep/back.txt").path == "/tmp/deep/back.txt"
+    contents = bytes(range(256)) * 8192
+    shared.files.write_files(
+        [{"path": "/tmp/deep/1", "data": contents}, {"path": "two", "data": b"2"}, {"path": "/tmp/3", "data": b"3"}]
+    )
+    assert shared.files.read("/tmp/deep/1", format="bytes") == contents
+    assert (shared.files.read("two"), shared.files.read("/tmp/3")) == ("2", "3")
+    shared.files.remove("/tmp/deep")
+    assert not shared.files.exists("/tmp/deep")
+    shared.files.remove("/tmp/deep")
+    # Nothing of what passed through the workspace is left there.
+    assert [e.name for e in shared.files.list("/home/user") if e.name.startswith(".e2b-")] == []
+
+
+def test_what_cannot_be_done_elsewhere_is_said(shared: Sandbox) -> None:
+    for ask in (
+        lambda: shared.files.read("/tmp/missing"),
+        lambda: shared.files.list("/tmp/missing"),
+        lambda: shared.files.get_info("/tmp/missing"),
+        lambda: shared.files.rename("/tmp/missing", "/tmp/other"),
+    ):
+        with pytest.raises(NotFoundException):
+            ask()
+    for ask in (
+        lambda: shared.files.read("/tmp"),
+        lambda: shared.files.read("/dev/zero"),
+        lambda: shared.files.write("/tmp", "x"),
+        lambda: shared.files.list("/etc/ld.so.cache"),
+    ):
+        with pytest.raises(InvalidArgumentException):
+            ask()
+    for ask in (
+        lambda: shared.files.write("/usr/bin/new", "x"),
+        lambda: shared.files.make_dir("/usr/new"),
+        lambda: shared.files.remove("/usr/bin"),
+        lambda: shared.files.watch_dir("/tmp"),
+    ):
+        with pytest.raises(SandboxException):
+            ask()
+    # More than kListedEntriesMax, or kInsideOutputBytesMax.
+    with pytest.raises(SandboxException, match="smaller depth|more than can be listed"):
+        shared.files.list("/", depth=60)
+    assert [e.name for e in shared.files.list("/home/user") if e.name.startswith(".e2b-")] == []
 
 
 def test_no_link_leads_out(shared: Sandbox) -> None:

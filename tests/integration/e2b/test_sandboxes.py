@@ -133,7 +133,7 @@ def test_a_request_that_is_sent_again_gives_the_same_sandbox() -> None:
 
 def test_what_is_not_offered_says_what_to_do(shared: Sandbox) -> None:
     for ask in (lambda: shared.create_snapshot(), lambda: shared.fork()):
-        with pytest.raises(SandboxException, match="checkpoints"):
+        with pytest.raises(SandboxException, match="--e2b-snapshots"):
             ask()
     with pytest.raises(SandboxException, match="no volumes|volumes"):
         Sandbox.create(volume_mounts={"/mnt": "data"})

@@ -40,6 +40,25 @@ TEST_CASE("kernels of Jupyter front ends are a notebook's by default", "[cli][se
     CHECK(plan.allowed_envs.empty());
 }
 
+TEST_CASE("E2B's debug mode is for loopback alone", "[cli][serve]") {
+    const auto plan_of = [](const char* address) {
+        return make_serve_plan(command_with([address](ServeOptions& flags) {
+            flags.e2b_debug = true;
+            flags.e2b_snapshots = true;
+            flags.listen = std::vector<std::string>{address};
+        }));
+    };
+    REQUIRE(plan_of("127.0.0.1:0").has_value());
+    CHECK(plan_of("127.0.0.1:0").value().e2b_debug);
+    CHECK(plan_of("127.0.0.1:0").value().e2b_snapshots);
+    CHECK(plan_of("unix:/nonexistent/socket").has_value());
+    REQUIRE(plan_of("0.0.0.0:0").has_error());
+    CHECK(plan_of("0.0.0.0:0").error().code() == ErrorCode::kInvalidArgument);
+    const auto plain = make_serve_plan(command_with([](ServeOptions&) {}));
+    CHECK_FALSE(plain.value().e2b_debug);
+    CHECK_FALSE(plain.value().e2b_snapshots);
+}
+
 TEST_CASE("the operator's options reach the plan", "[cli][serve]") {
     const auto made = make_serve_plan(command_with([](ServeOptions& flags) {
         flags.default_kernel_name = "python";

@@ -41,6 +41,21 @@ TEST_CASE("a sandbox is a session with a template and an end", "[e2b][order]") {
     CHECK(order.value().options.network.allow == test_offer().reachable);
     CHECK(order_of(R"({"templateID":"bash:latest"})").value().options.language == "bash");
     CHECK(order_of(R"({"templateID":"base"})").value().timeout == kTimeoutDefault);
+    CHECK(order.value().names_variables);
+    CHECK_FALSE(order_of(R"({"templateID":"base"})").value().names_variables);
+}
+
+TEST_CASE("sandboxes of Python can be copied where the operator says so", "[e2b][order]") {
+    Offer offer = test_offer();
+    const auto branches = [&offer](const char* name) {
+        const nlohmann::json body = {{"templateID", name}};
+        return parse_sandbox_order(body, offer).value().options.branches;
+    };
+    CHECK_FALSE(branches("base"));
+    offer.snapshots = true;
+    CHECK(branches("base"));
+    CHECK(branches("python"));
+    CHECK_FALSE(branches("bash"));
 }
 
 TEST_CASE("orders that cannot be filled are refused", "[e2b][order]") {
@@ -71,7 +86,9 @@ TEST_CASE("orders that cannot be filled are refused", "[e2b][order]") {
         REQUIRE(order_of(missing).has_error());
         CHECK(order_of(missing).error().code() == ErrorCode::kUnavailable);
     }
-    CHECK(order_of(R"({"templateID":"mine"})").error().code() == ErrorCode::kNotFound);
+    // It may be a snapshot.
+    CHECK(order_of(R"({"templateID":"mine"})").value().options.language.empty());
+    CHECK(no_template("mine", {"bash"}).code() == ErrorCode::kNotFound);
 }
 
 TEST_CASE("the network is what the operator allows, or less", "[e2b][order]") {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/e2b/wire/multipart.hpp"
+#include "kernel-manager/http/message/multipart.hpp"
 
-#include "kernel-manager/e2b/limits.hpp"
 #include "kernel-manager/http/message/headers.hpp"
 #include "protocol/support/text.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace cellkeep::e2b {
+namespace cellkeep::http {
 
 namespace {
 
@@ -162,4 +161,4 @@ MultipartReader::Step MultipartReader::read_data() {
     return step;
 }
 
-}  // namespace cellkeep::e2b
+}  // namespace cellkeep::http

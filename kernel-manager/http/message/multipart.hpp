@@ -12,7 +12,12 @@
 #include <string>
 #include <string_view>
 
-namespace cellkeep::e2b {
+namespace cellkeep::http {
+
+/// The head of one part, and the parts of one body.
+inline constexpr std::size_t kPartHeadBytesMax = 8ULL << 10U;
+inline constexpr std::size_t kPartsMax = 1000;
+inline constexpr std::size_t kBoundaryBytesMax = 70;  // RFC 2046, section 5.1.1
 
 /// The boundary of a Content-Type; nullopt: it is not multipart/form-data, or has none.
 std::optional<std::string> boundary_of(std::string_view content_type);
@@ -51,4 +56,4 @@ class MultipartReader {
     std::size_t parts_ = 0;
 };
 
-}  // namespace cellkeep::e2b
+}  // namespace cellkeep::http

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel-manager/e2b/wire/multipart.hpp"
-
-#include "kernel-manager/e2b/limits.hpp"
+#include "kernel-manager/http/message/multipart.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <map>
 #include <string>
 
-namespace cellkeep::e2b {
+namespace cellkeep::http {
 namespace {
 
 using Kind = MultipartReader::Step::Kind;
@@ -53,7 +51,7 @@ std::string part(const std::string& disposition, const std::string& data) {
 const std::string kFile = R"(form-data; name="file"; filename=)";
 const std::string kLast = "--BOUND--\r\n";
 
-TEST_CASE("parts are whole however they come", "[e2b][multipart]") {
+TEST_CASE("parts are whole however they come", "[http][multipart]") {
     const std::string odd = "\r\n--BOUN\r\n--BOUNX\r\n-\r\n--";
     const std::string body = "preamble\r\n" + part(kFile + "\"a/b c\"", odd) +
                              part(kFile + "empty", "") + part(kFile + R"("q\"q")", "x") + kLast +
@@ -69,7 +67,7 @@ TEST_CASE("parts are whole however they come", "[e2b][multipart]") {
     }
 }
 
-TEST_CASE("a form without an end has none", "[e2b][multipart]") {
+TEST_CASE("a form without an end has none", "[http][multipart]") {
     for (const std::string& body :
          {std::string("nothing"),
           part(kFile + "a", "x"),
@@ -81,7 +79,7 @@ TEST_CASE("a form without an end has none", "[e2b][multipart]") {
     }
 }
 
-TEST_CASE("malformed parts are refused", "[e2b][multipart]") {
+TEST_CASE("malformed parts are refused", "[http][multipart]") {
     const std::string long_head(kPartHeadBytesMax + 1, 'x');
     for (const std::string& body :
          {"--BOUNDx\r\n\r\n" + kLast,
@@ -100,7 +98,7 @@ TEST_CASE("malformed parts are refused", "[e2b][multipart]") {
     CHECK(read_form(many + part(kFile + "x", "") + kLast, many.size() + 200).failed);
 }
 
-TEST_CASE("a boundary is read from the media type", "[e2b][multipart]") {
+TEST_CASE("a boundary is read from the media type", "[http][multipart]") {
     CHECK(boundary_of("multipart/form-data; boundary=abc") == "abc");
     CHECK(boundary_of("Multipart/Form-Data; charset=x; boundary=\"a b\"") == "a b");
     for (const char* wrong :
@@ -116,4 +114,4 @@ TEST_CASE("a boundary is read from the media type", "[e2b][multipart]") {
 }
 
 }  // namespace
-}  // namespace cellkeep::e2b
+}  // namespace cellkeep::http

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The shells of all sessions, by session and name. Bounded: kShellsMax in each session. io_context
+// thread only.
+#pragma once
+
+#include "kernel-manager/swerex/shell.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace cellkeep::swerex {
+
+class Shells {
+ public:
+    /// Null: there is none, or it has ended.
+    std::shared_ptr<Shell> find(const std::string& session_id, const std::string& name);
+    /// Takes a name for a shell that is being started. False: it is taken, or there are as many as
+    /// there may be.
+    bool claim(const std::string& session_id, const std::string& name);
+    void keep(const std::string& session_id, const std::string& name, std::shared_ptr<Shell> shell);
+    /// A shell or a claim.
+    void forget(const std::string& session_id, const std::string& name);
+    void forget_session(const std::string& session_id);
+
+ private:
+    /// Null: it is being started.
+    using OfSession = std::map<std::string, std::shared_ptr<Shell>>;
+    std::map<std::string, OfSession> sessions_;
+};
+
+}  // namespace cellkeep::swerex
