@@ -3,6 +3,7 @@
 // The `cellkeep` program: its command line, and nothing else.
 #include "kernel-manager/cli/approvals/approvals_arguments.hpp"
 #include "kernel-manager/cli/commands.hpp"
+#include "kernel-manager/cli/env/env_arguments.hpp"
 #include "kernel-manager/cli/image_arguments.hpp"
 #include "kernel-manager/cli/kernel/kernel_arguments.hpp"
 #include "kernel-manager/cli/mcp/setup/client_program.hpp"
@@ -144,6 +145,8 @@ int dispatch(int argc, char** argv) {
     add_kernel_commands(app, kernel_arguments);
     ImageArguments image_arguments;
     add_image_commands(app, image_arguments);
+    EnvArguments env_arguments;
+    add_env_commands(app, env_arguments);
 
     try {
         app.parse(argc, argv);
@@ -157,6 +160,9 @@ int dispatch(int argc, char** argv) {
         return *code;
     }
     if (const auto code = run_image_commands(app, image_arguments)) {
+        return *code;
+    }
+    if (const auto code = run_env_commands(app, env_arguments)) {
         return *code;
     }
     if (app.got_subcommand("serve")) {
