@@ -37,6 +37,9 @@ void add_run(CLI::App& app, RunCommand& command, std::uint32_t& timeout_seconds)
         "--language",
         command.language,
         "What the file is written in. Default: as the notebook or the file's name says");
+    sub->add_option(
+           "--environment", command.environment, "A named environment: \"cellkeep env list\"")
+        ->capture_default_str();
     sub->add_option("--kernels", command.kernels, "As for serve; not with --server");
     sub->add_option(
         "--server",

@@ -98,7 +98,7 @@ ROOMS = (
     Room(
         MANAGER + "languages",
         "catalog, language folders, foreign kernels, environments",
-        (MANAGER + "kernel", MANAGER + "image"),
+        (MANAGER + "kernel", MANAGER + "environments"),
     ),
     Room(MANAGER + "warm", "zygotes; sandboxes made and removed off the event loop", (MANAGER + "execution",)),
     Room(
@@ -146,7 +146,6 @@ ROOMS = (
             MANAGER + "mcp",
             MANAGER + "e2b",
             MANAGER + "image",
-            MANAGER + "environments",
             MANAGER + "tools",
         ),
     ),

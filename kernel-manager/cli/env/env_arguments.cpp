@@ -7,7 +7,9 @@ void add_env_commands(CLI::App& app, EnvArguments& arguments) {
     CLI::App* env = app.add_subcommand("env", "Named environments: Python packages of your choice");
     env->require_subcommand(1);
     CLI::App* create = env->add_subcommand(
-        "create", "Make an environment of packages from an index, and print its digest");
+        "create",
+        "Make an environment of packages from an index, and print its digest. A server that "
+        "starts afterwards offers it");
     create->add_option("NAME", arguments.create.name, "Lower-case letters, digits, _ and -")
         ->required();
     create
