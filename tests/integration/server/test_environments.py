@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from harness import Server, Session, binary
 from modes import ModeServer
+from test_mcp import told
 from wheels import Environments, make_wheel, serve_index
 
 WHO = "import sys, alpha; (alpha.VERSION, sys.prefix, sys.executable)"
@@ -146,6 +147,54 @@ def test_an_environment_in_use_is_not_removed(environments: Environments, one: S
     refused = environments.run("remove", "one")
     assert refused.returncode == 1 and "in use" in refused.stderr
     assert one.value("__import__('alpha').VERSION") == "'1.0'"
+
+
+def test_a_kernels_name_is_a_way_to_it(server: Server) -> None:
+    specs = server.get("/api/kernelspecs").json()["kernelspecs"]
+    assert {"python3", "python3-one", "python3-two"} <= set(specs)
+    assert "python3-bad" not in specs
+    assert specs["python3-one"]["spec"]["language"] == "python"
+    assert "python3-one" in server.get("/").json()["languages"]
+    kernel = server.post("/api/kernels", {"name": "python3-one"}).json()
+    assert kernel["name"] == "python3-one"
+    assert server.post("/api/kernels", {"name": "python3-three"}).status_code == 404
+    sessions = server.get("/v1/sessions").json()["sessions"]
+    session = Session(server, next(one for one in sessions if one["kernel_id"] == kernel["id"]))
+    assert session.info["environment"]["name"] == "one"
+    assert session.value("__import__('alpha').VERSION") == "'1.0'"
+    assert server.get(f"/api/kernels/{kernel['id']}").json()["name"] == "python3-one"
+    for name, status in (("python3-one", 201), ("python3", 201), ("python3-two", 400), ("bash", 400)):
+        path = f"{session.info['id']}/{name}.ipynb"
+        document = {"path": path, "type": "notebook", "kernel": {"name": name}}
+        assert server.post("/api/sessions", document).status_code == status, name
+    session.delete()
+    by_language = create(server, language="python3-two")
+    assert by_language.info["language"] == "python"
+    assert by_language.info["environment"]["name"] == "two"
+    by_language.delete()
+
+
+def newest(server: Server) -> Session:
+    sessions = server.get("/v1/sessions").json()["sessions"]
+    return Session(server, max(sessions, key=lambda session: session["created_at"]))
+
+
+def test_agents_and_programs_for_e2b_name_the_kernel(server: Server) -> None:
+    ran = told(server, "run_code", code=WHO, session="named", language="python3-two")
+    assert ran["result"].startswith("('2.0', '/opt/cellkeep/environments/two'"), ran
+    for language in ("python3-two", "python"):  # the same interpreter
+        more = told(server, "run_code", code="alpha.VERSION", session="named", language=language)
+        assert more["result"] == "'2.0'", more
+    other = told(server, "run_code", code="1", session="named", language="python3-one")
+    assert "environment" in json.dumps(other)
+    told(server, "close_session", session="named")
+    made = server.post("/sandboxes", {"templateID": "python3-one"})
+    assert made.status_code == 201, made.text
+    session = newest(server)
+    assert session.info["environment"]["name"] == "one"
+    assert session.value("__import__('alpha').VERSION") == "'1.0'"
+    session.delete()
+    assert server.post("/sandboxes", {"templateID": "python3-three"}).status_code == 404
 
 
 def test_an_answer_without_a_session_comes_from_the_environment(server: Server) -> None:
