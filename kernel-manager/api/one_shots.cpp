@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/api/one_shots.hpp"
 
+#include "kernel-manager/environments/name.hpp"
 #include "kernel-manager/execution/execution_book.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "protocol/json.hpp"
@@ -42,7 +43,8 @@ bool may_be_cached(const session::ExecutionResult& result) {
 }  // namespace
 
 std::string OneShots::cache_key_of(const OneShotOrder& order, const std::string& owner) const {
-    const session::KernelSpec* spec = backend_.find_spec(order.options.language);
+    const session::KernelSpec* spec = backend_.find_spec(
+        environments::offered_name(order.options.language, order.options.environment));
     if (order.cache_ttl.count() == 0 || spec == nullptr || !has_known_inputs(order.options.files)) {
         return {};
     }
@@ -50,6 +52,10 @@ std::string OneShots::cache_key_of(const OneShotOrder& order, const std::string&
     digest.update_field(owner);
     digest.update_field(order.options.language);
     digest.update_field(spec->environment.digest);
+    // A named environment has the default one behind it.
+    for (const sandbox::PrivateImage& image : spec->images) {
+        digest.update_field(image.digest);
+    }
     digest.update_field(order.digest);
     return digest.finish();
 }

@@ -32,7 +32,8 @@ struct RunCommand {
     std::optional<std::string> output;
     std::optional<std::string> figures_dir;
     std::optional<std::string> language;  // nothing: as the file says
-    std::vector<std::string> kernels;     // directories of languages
+    std::string environment = "default";
+    std::vector<std::string> kernels;  // directories of languages
     bool keep_session = false;
     std::chrono::seconds timeout{300};  // per cell
     std::vector<std::string> allow_degraded;

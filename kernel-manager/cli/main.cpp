@@ -3,6 +3,7 @@
 // The `cellkeep` program: its command line, and nothing else.
 #include "kernel-manager/cli/approvals/approvals_arguments.hpp"
 #include "kernel-manager/cli/commands.hpp"
+#include "kernel-manager/cli/env/env_arguments.hpp"
 #include "kernel-manager/cli/image_arguments.hpp"
 #include "kernel-manager/cli/kernel/kernel_arguments.hpp"
 #include "kernel-manager/cli/mcp/setup/client_program.hpp"
@@ -36,6 +37,9 @@ void add_run(CLI::App& app, RunCommand& command, std::uint32_t& timeout_seconds)
         "--language",
         command.language,
         "What the file is written in. Default: as the notebook or the file's name says");
+    sub->add_option(
+           "--environment", command.environment, "A named environment: \"cellkeep env list\"")
+        ->capture_default_str();
     sub->add_option("--kernels", command.kernels, "As for serve; not with --server");
     sub->add_option(
         "--server",
@@ -156,6 +160,8 @@ int dispatch(int argc, char** argv) {
     add_kernel_commands(app, kernel_arguments);
     ImageArguments image_arguments;
     add_image_commands(app, image_arguments);
+    EnvArguments env_arguments;
+    add_env_commands(app, env_arguments);
 
     try {
         app.parse(argc, argv);
@@ -169,6 +175,9 @@ int dispatch(int argc, char** argv) {
         return *code;
     }
     if (const auto code = run_image_commands(app, image_arguments)) {
+        return *code;
+    }
+    if (const auto code = run_env_commands(app, env_arguments)) {
         return *code;
     }
     if (app.got_subcommand("serve")) {

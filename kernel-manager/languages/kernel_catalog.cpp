@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/languages/kernel_catalog.hpp"
 
+#include "kernel-manager/languages/named_environments.hpp"
 #include "kernel-manager/languages/system_paths.hpp"
 #include "kernel-manager/languages/virtual_environment.hpp"
 #include "sandbox/shared/plan.hpp"
@@ -365,7 +366,7 @@ void KernelCatalog::offer(KernelSpec spec) {
     }
     if (paths_.size() + more.size() > kCatalogPathsMax) {
         withhold(
-            {spec.language,
+            {offered_by(spec),
              "it needs " + std::to_string(more.size()) + " paths of its own, and of the " +
                  std::to_string(kCatalogPathsMax) +
                  " that a session can show the other languages "
@@ -379,7 +380,7 @@ void KernelCatalog::offer(KernelSpec spec) {
 }
 
 void KernelCatalog::add(KernelSpec spec) {
-    std::string name = spec.language;
+    std::string name = offered_by(spec);
     specs_.insert_or_assign(std::move(name), std::move(spec));
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/languages/session_languages.hpp"
 
+#include "kernel-manager/environments/name.hpp"
+#include "kernel-manager/languages/named_environments.hpp"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -60,20 +63,43 @@ Status add_paths(SessionLanguages& languages, const KernelSpec& spec) {
 
 }  // namespace
 
+/// All languages of a session find the programs of its environment first.
+void share_path(const KernelSpec& main, KernelSpec& spec) {
+    const auto is_path = [](const std::string& entry) { return entry.starts_with("PATH="); };
+    const auto path = std::find_if(main.env.begin(), main.env.end(), is_path);
+    if (is_named(main) && path != main.env.end()) {
+        std::replace_if(spec.env.begin(), spec.env.end(), is_path, *path);
+    }
+}
+
+/// Within its session a language has its own name.
+KernelSpec within_session(KernelSpec main) {
+    main.environment.name = environments::kDefaultEnvironment;
+    return main;
+}
+
 SessionLanguages combine_languages(const KernelCatalog& offered, const KernelSpec& main) {
     SessionLanguages languages{main.read_only, main.images, nullptr};
     auto catalog = std::make_shared<KernelCatalog>();
-    catalog->add(main);
+    catalog->add(within_session(main));
     for (const NotOffered& absent : offered.not_offered()) {
         catalog->withhold(absent);
     }
     for (const std::string& name : offered.languages()) {
-        if (name == main.language) {
+        if (name == main.language || name == offered_by(main)) {
             continue;
         }
-        const KernelSpec& spec = *offered.find(name);
+        KernelSpec spec = *offered.find(name);
+        if (is_named(spec)) {
+            catalog->withhold(
+                {name,
+                 "a session has one environment of Python's",
+                 "Create a session with environment " + spec.environment.name + "."});
+            continue;
+        }
+        share_path(main, spec);
         if (const Status fits = add_paths(languages, spec); fits.has_value()) {
-            catalog->add(spec);
+            catalog->add(std::move(spec));
         } else {
             catalog->withhold(
                 {name, fits.error().message(), "Create a session with language " + name + "."});

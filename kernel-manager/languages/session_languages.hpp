@@ -23,7 +23,8 @@ struct SessionLanguages {
 
 /// Of sessions whose main language is `main`. A language of `offered` is left out, with all its
 /// paths, if it wants something else than another one at the same place, or to cover it, or if the
-/// paths would be more than kCatalogPathsMax. The session's catalogue knows why.
+/// paths would be more than kCatalogPathsMax; and so is every named environment but main's, whose
+/// programs come first for all its languages. The session's catalogue knows why.
 SessionLanguages combine_languages(const KernelCatalog& offered, const KernelSpec& main);
 
 }  // namespace cellkeep::session

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/service/admission.hpp"
 
+#include "kernel-manager/languages/named_environments.hpp"
 #include "kernel-manager/service/options_check.hpp"
 #include "protocol/support/syscall.hpp"
 
@@ -36,14 +37,7 @@ Status Admission::check(const SessionOptions& options) const {
     if (closed_) {
         return refuse_at_shutdown();
     }
-    const KernelSpec* spec = config_->catalog.find(options.language);
-    if (spec == nullptr) {
-        return config_->catalog.refuse(options.language);
-    }
-    if (options.environment != spec->environment.name) {
-        return Error::in_field(
-            ErrorCode::kInvalidArgument, "environment", options.environment + " is not offered");
-    }
+    BOOST_OUTCOME_TRY(choose_kernel(config_->catalog, options.language, options.environment));
     return check_options(options, config_->ceilings);
 }
 

@@ -4,6 +4,7 @@
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/file_writing.hpp"
 #include "kernel-manager/limits/death_notice.hpp"
+#include "kernel-manager/service/environment_choice.hpp"
 #include "kernel-manager/service/service_parts.hpp"
 #include "kernel-manager/session/network/network_access.hpp"
 #include "kernel-manager/warm/host_capacity.hpp"
@@ -44,6 +45,7 @@ boost::asio::awaitable<Result<std::shared_ptr<Session>>> Service::create(Session
         BOOST_OUTCOME_CO_TRY(std::move(prepared));
     }
     BOOST_OUTCOME_CO_TRY(parts->admission->check(options));
+    name_environment(config.catalog, options);
     BOOST_OUTCOME_CO_TRY(
         options.network, grant_network(config.egress_service.get(), options.network));
     if (!options.limits.consecutive_failures.has_value()) {

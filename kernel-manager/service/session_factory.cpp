@@ -2,6 +2,7 @@
 #include "kernel-manager/service/session_factory.hpp"
 
 #include "kernel-manager/execution/file_writing.hpp"
+#include "kernel-manager/languages/named_environments.hpp"
 #include "kernel-manager/service/admission.hpp"
 #include "kernel-manager/session/network/network_access.hpp"
 #include "kernel-manager/session/sandboxed_session.hpp"
@@ -89,10 +90,13 @@ boost::asio::awaitable<Result<InputsDirectory::Checked>> SessionFactory::check_i
 
 boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::make(Order order) {
     const auto self = shared_from_this();
-    const KernelSpec* spec = config_->catalog.find(order.options.language);
-    if (spec == nullptr) {  // Admission::check() has looked, perhaps into a former catalog
-        co_return config_->catalog.refuse(order.options.language);
+    // Admission::check() has looked, perhaps into a former catalog.
+    const auto chosen =
+        choose_kernel(config_->catalog, order.options.language, order.options.environment);
+    if (chosen.has_error()) {
+        co_return chosen.error();
     }
+    const KernelSpec* const spec = chosen.value();
     BOOST_OUTCOME_CO_TRY(const auto id, random_hex(12));
     SessionSetup setup;
     setup.id = "ses_" + id;
@@ -100,14 +104,14 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
     BOOST_OUTCOME_CO_TRY(
         auto network,
         NetworkAccess::prepare(config_->egress_service, setup.id, order.options.network));
-    const SessionLanguages& languages = languages_of(spec->language);
+    const SessionLanguages& languages = languages_of(offered_by(*spec));
     setup.catalog = languages.catalog;
     sandbox::Policy policy = policy_for(order, setup);
     network.add_to(policy);
     // g++ 12 destroys twice what a conditional co_await gives.
     Result<sandbox::Sandbox> made = Error(ErrorCode::kUnavailable, "there are no branches");
     if (!order.seed) {
-        made = co_await make_sandbox_(spec->language, std::move(policy));
+        made = co_await make_sandbox_(offered_by(*spec), std::move(policy));
     } else if (make_branch_) {
         made = co_await make_branch_(std::move(policy), std::move(order.seed->place));
     }
@@ -134,7 +138,7 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
 sandbox::Policy SessionFactory::policy_for(Order& order, SessionSetup& setup) const {
     const std::uint32_t slot = order.seed ? order.seed->parent->slot() : order.slot;
     sandbox::Policy policy =
-        make_policy(order.options.limits, languages_of(setup.spec.language), *config_, slot);
+        make_policy(order.options.limits, languages_of(offered_by(setup.spec)), *config_, slot);
     policy.branches = order.options.branches;
     if (order.seed) {
         // From here on its parent's sandbox stays.

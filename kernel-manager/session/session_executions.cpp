@@ -2,6 +2,7 @@
 #include "kernel-manager/session/session_executions.hpp"
 
 #include "kernel-manager/execution/file_writing.hpp"
+#include "kernel-manager/languages/named_environments.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/sha256.hpp"
 #include "protocol/support/syscall.hpp"
@@ -68,8 +69,10 @@ Result<std::vector<std::shared_ptr<Execution>>> SessionExecutions::begin_all(
 }
 
 Result<SessionExecutions::Accepted> SessionExecutions::accept(ExecutionRequest request) {
-    if (request.language.empty()) {
-        request.language = kernels_.main().spec().language;
+    // Of a named environment, also the kernel's name.
+    const KernelSpec& main = kernels_.main().spec();
+    if (request.language.empty() || request.language == offered_by(main)) {
+        request.language = main.language;
     }
     std::string digest = request.idempotency_key.empty() ? "" : digest_of(request);
     BOOST_OUTCOME_TRY(auto seen, book_.find_key(request.idempotency_key, digest));

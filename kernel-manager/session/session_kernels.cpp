@@ -2,6 +2,7 @@
 #include "kernel-manager/session/session_kernels.hpp"
 
 #include "kernel-manager/kernel/kernel_state.hpp"
+#include "kernel-manager/languages/named_environments.hpp"
 #include "protocol/limits.hpp"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ SupervisedKernel* SessionKernels::find(const std::string& language) const {
     const std::vector<SupervisedKernel*> kernels = all();
     const auto found =
         std::find_if(kernels.begin(), kernels.end(), [&](const SupervisedKernel* kernel) {
-            return kernel->spec().language == language;
+            return kernel->spec().language == language || offered_by(kernel->spec()) == language;
         });
     return found == kernels.end() ? nullptr : *found;
 }

@@ -126,7 +126,7 @@ MAY_BE_REFUSED = (
         r"belongs to|is for fresh sessions|is required",
     ),
     # In an item or a session of a batch: what is refused elsewhere, too.
-    Refusal(422, "invalid-request", r"POST /v1/batch", r".*/language", r"is not offered"),
+    Refusal(422, "invalid-request", r"POST /v1/batch", r".*/(language|environment)", r"is not offered"),
     Refusal(
         422,
         "invalid-request",
@@ -263,6 +263,9 @@ def tame(case: schemathesis.Case) -> None:
         language = case.body.get("language")
         if isinstance(language, str) and len(language) <= 128:
             case.body["language"] = "python"  # which others there are, no document can know
+        environment = case.body.get("environment")
+        if isinstance(environment, str) and re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,23}", environment):
+            case.body["environment"] = "default"  # likewise
         timeout = case.body.get("timeout_ms")
         number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
         if number and 1000 < timeout <= 86_400_000 and timeout == int(timeout):

@@ -61,6 +61,11 @@ ROOMS = (
     Room("kernels/python", "the Python kernel", ("kernels/common",)),
     Room(MANAGER + "egress", "the proxy: what sessions reach of the network", ("protocol",)),
     Room(MANAGER + "image", "the private images that sessions see read-only", ("protocol", "sandbox/workspace")),
+    Room(
+        MANAGER + "environments",
+        "named environments: their store, and how they are made of packages of an index",
+        (MANAGER + "image",),
+    ),
     Room(MANAGER + "store", "what is kept in the state directory", ("protocol",)),
     Room(
         MANAGER + "governance",
@@ -93,7 +98,7 @@ ROOMS = (
     Room(
         MANAGER + "languages",
         "catalog, language folders, foreign kernels, environments",
-        (MANAGER + "kernel", MANAGER + "image"),
+        (MANAGER + "kernel", MANAGER + "environments"),
     ),
     Room(MANAGER + "warm", "zygotes; sandboxes made and removed off the event loop", (MANAGER + "execution",)),
     Room(

@@ -1375,10 +1375,11 @@ export interface components {
              */
             language?: string;
             /**
+             * @description Of the language `python`: `default`, or a named environment that the server offers as the kernel `python3-NAME` (`cellkeep env`). Another is refused with 422
              * @default default
-             * @enum {string}
+             * @example default
              */
-            environment?: "default";
+            environment?: string;
             limits?: components["schemas"]["LimitsRequest"];
             network?: components["schemas"]["NetworkRequest"];
             /**
@@ -1583,10 +1584,11 @@ export interface components {
              */
             language?: string;
             /**
+             * @description Of the language `python`: `default`, or a named environment that the server offers as the kernel `python3-NAME` (`cellkeep env`). Another is refused with 422
              * @default default
-             * @enum {string}
+             * @example default
              */
-            environment?: "default";
+            environment?: string;
             limits?: components["schemas"]["LimitsRequest"];
             network?: components["schemas"]["NetworkRequest"];
             /**
@@ -1669,7 +1671,7 @@ export interface components {
             environment: {
                 name: string;
                 /**
-                 * @description sha256:… of every file of the environment that the session sees (`cellkeep image list` shows it); without a private image that of the lock file that the environment was made from; `unlocked` if it has none. It is part of the key of cached answers
+                 * @description sha256:… of every file of the environment that the session sees (`cellkeep image list` shows it, and `cellkeep env list` that of a named one, behind which the default one is); without a private image that of the lock file that the environment was made from; `unlocked` if it has none. It is part of the key of cached answers
                  * @example sha256:b5e3372130f6c75233ebfcf080558c705975337dc59777c6fd658f6098606e21
                  */
                 digest: string;

@@ -5,6 +5,7 @@
 #include "kernel-manager/api/bodies/language_choice.hpp"
 #include "kernel-manager/api/bodies/network_body.hpp"
 #include "kernel-manager/api/bodies/tool_body.hpp"
+#include "kernel-manager/environments/name.hpp"
 #include "kernel-manager/service/options_check.hpp"
 #include "protocol/base64.hpp"
 #include "protocol/limits.hpp"
@@ -201,8 +202,10 @@ void read_session_fields(
         options.language = std::move(*language);
     }
     if (auto environment = reader.text("environment", kNameBytesMax)) {
-        if (*environment != "default") {
-            reader.fail("environment", "is not offered; this server has: default");
+        // Which there are the service knows.
+        if (*environment != environments::kDefaultEnvironment &&
+            environments::check_name(*environment).has_error()) {
+            reader.fail("environment", "is no name of an environment");
         }
         options.environment = std::move(*environment);
     }

@@ -111,7 +111,7 @@ json to_json(const Kernelspec& spec) {
     return {
         {"argv", std::move(argv)},
         {"display_name", spec.display_name},
-        {"language", spec.notebook.language},
+        {"language", spec.language},
         {"interrupt_mode", "message"},
         // Below 5.6, which would mean the handshake of JEP 66.
         {"kernel_protocol_version", "5.5"},

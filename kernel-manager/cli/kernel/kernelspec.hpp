@@ -22,6 +22,7 @@ Status check_kernelspec_name(const std::string& name);
 struct Kernelspec {
     std::string program;  // the absolute path of cellkeep
     std::string display_name;
+    std::string language;  // what its code is written in
     bool debugger = false;
     NotebookOptions notebook;
 };

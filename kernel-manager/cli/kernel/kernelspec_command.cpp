@@ -8,6 +8,7 @@
 #include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/cli/serve/service_setup.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/languages/named_environments.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -44,13 +45,14 @@ Result<std::string> install_one(
     const std::string& directory,
     const std::string& program) {
     const std::string name =
-        command.place.name.value_or(default_kernelspec_name(language.language));
+        command.place.name.value_or(default_kernelspec_name(session::offered_by(language)));
     BOOST_OUTCOME_TRY(check_kernelspec_name(name));
     Kernelspec spec;
     spec.program = program;
     spec.display_name = command.display_name.value_or(language.display_name);
     spec.notebook = command.notebook;
-    spec.notebook.language = language.language;
+    spec.notebook.language = session::offered_by(language);
+    spec.language = language.language;
     if (command.check) {
         // Where this is typed is not where a notebook will be.
         NotebookOptions here = spec.notebook;

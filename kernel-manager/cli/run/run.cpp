@@ -200,10 +200,11 @@ class Run {
 Result<std::unique_ptr<RunTarget>> make_target(
     asio::io_context& io, const RunCommand& command, const std::string& language) {
     if (!command.server_state_dir) {
-        return make_local_target(io, {language, command.allow_degraded, command.kernels});
+        return make_local_target(
+            io, {language, command.environment, command.allow_degraded, command.kernels});
     }
     BOOST_OUTCOME_TRY(const ServerRecord server, load_server_record(*command.server_state_dir));
-    return make_server_target(server, language);
+    return make_server_target(server, language, command.environment);
 }
 
 Result<RunOutcome> run_file(const RunCommand& command) {

@@ -26,8 +26,14 @@ constexpr std::chrono::seconds kShortCall{60};
 
 class LocalTarget : public RunTarget {
  public:
-    LocalTarget(asio::io_context& io, session::ServiceConfig config, std::string language)
-        : service_(io, std::move(config)), language_(std::move(language)) {}
+    LocalTarget(
+        asio::io_context& io,
+        session::ServiceConfig config,
+        std::string language,
+        std::string environment)
+        : service_(io, std::move(config)),
+          language_(std::move(language)),
+          environment_(std::move(environment)) {}
     LocalTarget(const LocalTarget&) = delete;
     LocalTarget& operator=(const LocalTarget&) = delete;
     ~LocalTarget() override { service_.shutdown(); }
@@ -35,6 +41,7 @@ class LocalTarget : public RunTarget {
     asio::awaitable<Result<std::string>> open(std::chrono::milliseconds timeout) override {
         session::SessionOptions options;
         options.language = language_;
+        options.environment = environment_;
         options.limits.wall = timeout;
         options.limits.cpu = timeout;
         options.owner = "run";
@@ -72,6 +79,7 @@ class LocalTarget : public RunTarget {
  private:
     session::Service service_;
     std::string language_;
+    std::string environment_;
     std::shared_ptr<session::Session> session_;
 };
 
@@ -87,13 +95,16 @@ Error refusal(const http::ClientResponse& response) {
 
 class ServerTarget : public RunTarget {
  public:
-    ServerTarget(http::ServerAddress server, std::string language)
-        : server_(std::move(server)), language_(std::move(language)) {}
+    ServerTarget(http::ServerAddress server, std::string language, std::string environment)
+        : server_(std::move(server)),
+          language_(std::move(language)),
+          environment_(std::move(environment)) {}
 
     asio::awaitable<Result<std::string>> open(std::chrono::milliseconds timeout) override {
         timeout_ = timeout;
         nlohmann::json body;
         body["language"] = language_;
+        body["environment"] = environment_;
         body["limits"]["wall_ms"] = timeout.count();
         body["limits"]["cpu_ms"] = timeout.count();
         const auto session = co_await call("POST", "/v1/sessions", std::move(body), kShortCall);
@@ -155,6 +166,7 @@ class ServerTarget : public RunTarget {
 
     http::ServerAddress server_;
     std::string language_;
+    std::string environment_;
     std::string session_id_;
     std::chrono::milliseconds timeout_{0};
 };
@@ -165,13 +177,14 @@ Result<std::unique_ptr<RunTarget>> make_local_target(asio::io_context& io, const
     BOOST_OUTCOME_TRY(
         auto config, make_service_config(1, run.allow_degraded, kAutomaticImage, run.kernels));
     return std::unique_ptr<RunTarget>(
-        std::make_unique<LocalTarget>(io, std::move(config), run.language));
+        std::make_unique<LocalTarget>(io, std::move(config), run.language, run.environment));
 }
 
 Result<std::unique_ptr<RunTarget>> make_server_target(
-    const ServerRecord& server, const std::string& language) {
+    const ServerRecord& server, const std::string& language, const std::string& environment) {
     BOOST_OUTCOME_TRY(auto address, address_of(server));
-    return std::unique_ptr<RunTarget>(std::make_unique<ServerTarget>(std::move(address), language));
+    return std::unique_ptr<RunTarget>(
+        std::make_unique<ServerTarget>(std::move(address), language, environment));
 }
 
 }  // namespace cellkeep::cli

@@ -38,6 +38,7 @@ class RunTarget {
 
 struct LocalRun {
     std::string language;
+    std::string environment;
     std::vector<std::string> allow_degraded;
     std::vector<std::string> kernels;  // directories; service_setup.hpp
 };
@@ -47,6 +48,6 @@ Result<std::unique_ptr<RunTarget>> make_local_target(
     boost::asio::io_context& io, const LocalRun& run);
 
 Result<std::unique_ptr<RunTarget>> make_server_target(
-    const ServerRecord& server, const std::string& language);
+    const ServerRecord& server, const std::string& language, const std::string& environment);
 
 }  // namespace cellkeep::cli

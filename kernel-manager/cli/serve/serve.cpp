@@ -15,6 +15,7 @@
 #include "kernel-manager/cli/serve/tools_setup.hpp"
 #include "kernel-manager/cli/version.hpp"
 #include "kernel-manager/jupyter/zmq/zmq_front.hpp"
+#include "kernel-manager/service/environment_choice.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "kernel-manager/store/store.hpp"
 #include "protocol/support/syscall.hpp"
@@ -187,6 +188,7 @@ Result<ServiceStart> plan_service(const ServePlan& plan) {
     if (const auto language =
             jupyter::language_of(plan.default_kernel_name, config.catalog.languages())) {
         kernels.options.language = *language;
+        session::name_environment(config.catalog, kernels.options);
     }
     config.prespawn = {agents, kernels};
     config.prespawn_most = plan.prespawn_most;

@@ -10,6 +10,7 @@
 #include "kernel-manager/languages/foreign_launch.hpp"
 #include "kernel-manager/languages/installation.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
+#include "kernel-manager/languages/named_environments.hpp"
 #include "sandbox/policy/isolation.hpp"
 #include "sandbox/policy/plan_builder.hpp"
 #include "sandbox/sandbox.hpp"
@@ -106,6 +107,7 @@ Result<session::KernelCatalog> create_catalog(
     const Offer& offer, const image::Prepared* images = nullptr) {
     BOOST_OUTCOME_TRY(
         session::KernelCatalog catalog, session::KernelCatalog::create(offer.installation, images));
+    BOOST_OUTCOME_TRY(session::offer_named_environments(catalog));
     const session::KernelSpec python = *catalog.find("python");
     for (const session::ForeignKernel& kernel : offer.foreign.found) {
         if (is_taken(kernel.name, catalog)) {

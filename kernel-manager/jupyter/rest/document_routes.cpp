@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/rest/document_routes.hpp"
 
+#include "kernel-manager/environments/name.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 #include "kernel-manager/jupyter/rest/rest_body.hpp"
 #include "kernel-manager/jupyter/rest/rest_failures.hpp"
@@ -97,13 +98,16 @@ boost::asio::awaitable<RestKernels::Started> DocumentRoutes::kernel_for(
     }
     if (auto own = places_.session_of(document.path, principal)) {
         BOOST_OUTCOME_CO_TRY(const std::string name, text_field(kernel, "name"));
-        const std::string language = own->info().language;
-        const std::vector<std::string> only(1, language);
-        if (!name.empty() && language_of(name, only) != language) {
+        const session::SessionInfo info = own->info();
+        // Python's kernel of a named environment also takes documents that say python3.
+        const std::vector<std::string> its_own{
+            info.language, environments::offered_name(info.language, info.environment.name)};
+        if (!name.empty() && !language_of(name, its_own)) {
             co_return Error(
                 ErrorCode::kInvalidArgument,
                 "The kernel of the session " + document.path.substr(0, document.path.find('/')) +
-                    " runs " + language + ". A document in its directory cannot have another.");
+                    " runs " + info.language +
+                    ". A document in its directory cannot have another.");
         }
         co_return own;
     }

@@ -2,6 +2,7 @@
 #include "kernel-manager/jupyter/rest/rest_kernelspecs.hpp"
 
 #include "kernel-manager/jupyter/rest/logos.hpp"
+#include "kernel-manager/languages/named_environments.hpp"
 #include "protocol/header.hpp"
 #include "protocol/support/syscall.hpp"
 
@@ -51,7 +52,7 @@ Result<std::string> load_logo(const session::KernelSpec& spec, std::string_view 
 }
 
 nlohmann::json kernelspec_model(const session::KernelSpec& spec, const std::string& base_url) {
-    const std::string name = kernel_name_of(spec.language);
+    const std::string name = kernel_name_of(session::offered_by(spec));
     nlohmann::json resources = nlohmann::json::object();
     for (const Logo& logo : logos()) {
         const std::string file(logo.file);
@@ -65,7 +66,7 @@ nlohmann::json kernelspec_model(const session::KernelSpec& spec, const std::stri
     nlohmann::json argv = {"cellkeep", "kernel", "-f", "{connection_file}"};
     if (name != kDefaultKernelName) {
         argv.push_back("--language");
-        argv.push_back(spec.language);
+        argv.push_back(session::offered_by(spec));
     }
     return {
         {"name", name},

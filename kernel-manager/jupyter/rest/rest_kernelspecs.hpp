@@ -19,7 +19,8 @@ namespace cellkeep::jupyter {
 
 inline constexpr const char* kDefaultKernelName = "python3";
 
-/// "python3" for "python"; every other language is its own name.
+/// "python3" for "python"; every other language is its own name, and so is "python3-geo", the
+/// kernel of the environment "geo".
 std::string kernel_name_of(const std::string& language);
 /// The language behind a kernel name or a synonym of it, in any case of letters (as Jupyter's
 /// KernelSpecManager looks names up); nothing if this server does not have it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/rest/rest_model.hpp"
 
+#include "kernel-manager/environments/name.hpp"
 #include "kernel-manager/jupyter/rest/rest_kernelspecs.hpp"
 #include "kernel-manager/kernel/kernel_state.hpp"
 #include "protocol/support/time.hpp"
@@ -10,7 +11,7 @@ namespace cellkeep::jupyter {
 nlohmann::json kernel_model(const session::SessionInfo& info) {
     nlohmann::json model = {
         {"id", info.kernel_id},
-        {"name", kernel_name_of(info.language)},
+        {"name", kernel_name_of(environments::offered_name(info.language, info.environment.name))},
         {"last_activity", to_iso8601(info.last_activity)},
         {"execution_state", to_string(info.state)},
         {"connections", info.connections}};

@@ -31,6 +31,7 @@ json example(const std::string& display_name = "Python 3 (Cellkeep)") {
     Kernelspec spec;
     spec.program = "/opt/cellkeep/bin/cellkeep";
     spec.display_name = display_name;
+    spec.language = "python";
     return to_json(spec);
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/jupyter/rest/rest_kernelspecs.hpp"
+
 #include "kernel-manager/jupyter/rest/logos.hpp"
+#include "kernel-manager/jupyter/rest/rest_model.hpp"
 #include "tests/unit/jupyter/rest_fixture.hpp"
 
 #include <catch2/catch.hpp>
@@ -20,6 +23,26 @@ TEST_CASE("the Python kernel is python3, and python is taken for it", "[rest][ke
         CHECK_FALSE(language_of(name, languages).has_value());
     }
     CHECK_FALSE(language_of("python3", {}).has_value());
+}
+
+TEST_CASE("the kernel of a named environment is Python by another name", "[rest][kernelspecs]") {
+    session::KernelSpec spec;
+    spec.language = "python";
+    spec.environment.name = "geo";
+    spec.display_name = "Python 3 (Cellkeep, geo)";
+    const auto model = kernelspec_model(spec, "/");
+    CHECK(model["name"] == "python3-geo");
+    CHECK(model["spec"]["language"] == "python");
+    CHECK(model["spec"]["argv"].back() == "python3-geo");
+    CHECK(model["resources"]["logo-svg"] == "/kernelspecs/python3-geo/logo-svg.svg");
+    CHECK(language_of("Python3-Geo", {"python", "python3-geo"}) == "python3-geo");
+    CHECK_FALSE(language_of("python3-nlp", {"python", "python3-geo"}).has_value());
+    session::SessionInfo info;
+    info.language = "python";
+    info.environment.name = "geo";
+    CHECK(kernel_model(info)["name"] == "python3-geo");
+    info.environment.name = "default";
+    CHECK(kernel_model(info)["name"] == "python3");
 }
 
 TEST_CASE("kernelspecs have what a gateway client reads", "[rest][kernelspecs]") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/service/admission.hpp"
 
+#include "kernel-manager/service/environment_choice.hpp"
 #include "tests/unit/service/fake_managed_session.hpp"
 
 #include <catch2/catch.hpp>
@@ -37,6 +38,8 @@ struct AdmissionFixture {
         spec.language = "python";
         spec.environment.name = "default";
         one.catalog.add(spec);
+        spec.environment.name = "geo";
+        one.catalog.add(spec);
         return std::make_shared<const ServiceConfig>(std::move(one));
     }
     boost::asio::awaitable<void> wait_for_event() {
@@ -64,6 +67,19 @@ TEST_CASE_METHOD(AdmissionFixture, "what is offered is admitted", "[service][adm
     SECTION("no other language") {
         options.language = "cobol";
         CHECK(admission->check(options).error().code() == ErrorCode::kInvalidArgument);
+    }
+    SECTION("a named environment, by either name") {
+        options.environment = "geo";
+        CHECK(admission->check(options).has_value());
+        SessionOptions by_kernel;
+        by_kernel.language = "python3-geo";
+        CHECK(admission->check(by_kernel).has_value());
+        name_environment(config()->catalog, by_kernel);
+        CHECK(by_kernel.language == "python");
+        CHECK(by_kernel.environment == "geo");
+        by_kernel.language = "cobol";
+        name_environment(config()->catalog, by_kernel);
+        CHECK(by_kernel.language == "cobol");
     }
     SECTION("no other environment") {
         options.environment = "other";

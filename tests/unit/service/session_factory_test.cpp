@@ -27,6 +27,9 @@ ServiceConfig factory_config() {
     spec.argv = {"/bin/kernel"};
     spec.env = {"A=1"};
     config.catalog.add(spec);
+    spec.environment.name = "geo";
+    spec.read_only = {{"/store/geo", "/opt/geo"}};
+    config.catalog.add(spec);
     return config;
 }
 
@@ -71,6 +74,25 @@ TEST_CASE_METHOD(FactoryFixture, "a sandbox is asked for with the limits", "[ser
     CHECK(asked->limits.processes == 9);
     CHECK(asked->allow_degraded.contains("freeze"));
     CHECK(asked->inputs.empty());
+}
+
+TEST_CASE_METHOD(
+    FactoryFixture, "a sandbox shows the environment that was chosen", "[service][factory]") {
+    SessionFactory::Order order;
+    order.options.environment = "geo";
+    std::optional<Status> done;
+    test::begin_wait(io, make(std::move(order)), done);
+    REQUIRE(asked.has_value());
+    REQUIRE(asked->read_only.size() == 1);
+    CHECK(asked->read_only[0].target == "/opt/geo");
+    asked.reset();
+    std::optional<Status> refused;
+    SessionFactory::Order other;
+    other.options.environment = "nlp";
+    test::begin_wait(io, make(std::move(other)), refused);
+    REQUIRE(refused.has_value());
+    CHECK(refused->error().field() == "environment");
+    CHECK_FALSE(asked.has_value());
 }
 
 TEST_CASE_METHOD(

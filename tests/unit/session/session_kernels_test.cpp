@@ -118,6 +118,27 @@ TEST_CASE_METHOD(KernelsFixture, "a language has a kernel once code comes", "[se
     CHECK(kernels.list()[1].name == "bash");
 }
 
+TEST_CASE_METHOD(
+    KernelsFixture, "in a named environment the kernel's name means Python", "[session][kernels]") {
+    SessionSetup named = make_setup();
+    named.catalog = catalog();
+    named.spec.environment.name = "geo";
+    const SessionKernels others{
+        named,
+        {.make = [this](
+                     KernelSpec one,
+                     sandbox::WorkerGroup group) { return make(std::move(one), group); },
+         .wake = [] {},
+         .begin_sweep = [] { return Status(ok()); },
+         .begin_group_sweep = [](sandbox::WorkerGroup) { return Status(ok()); },
+         .spares_others = [] { return false; }}};
+    CHECK(others.find("python3-geo") != nullptr);
+    CHECK(others.find("python3-geo") == others.find("python"));
+    CHECK(others.check("python3-geo").has_value());
+    CHECK(others.check("python3-nlp").error().code() == ErrorCode::kInvalidArgument);
+    CHECK(kernels.check("python3-geo").error().code() == ErrorCode::kInvalidArgument);
+}
+
 TEST_CASE_METHOD(KernelsFixture, "a session has eight languages", "[session][kernels]") {
     static_assert(kSessionLanguagesMax == 8);
     for (const char* language : {"bash", "sql", "c1", "c2", "c3", "c4"}) {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/env/env_arguments.hpp"
+
+namespace cellkeep::cli {
+
+void add_env_commands(CLI::App& app, EnvArguments& arguments) {
+    CLI::App* env = app.add_subcommand("env", "Named environments: Python packages of your choice");
+    env->require_subcommand(1);
+    CLI::App* create = env->add_subcommand(
+        "create",
+        "Make an environment of packages from an index, and print its digest. A server that "
+        "starts afterwards offers it");
+    create->add_option("NAME", arguments.create.name, "Lower-case letters, digits, _ and -")
+        ->required();
+    create
+        ->add_option(
+            "--requirements",
+            arguments.create.requirements,
+            "A file with a package in each line, as pip reads it; no options but --hash")
+        ->required();
+    create->add_option(
+        "--index", arguments.create.index, "The address of an index of packages. Default: PyPI");
+    create
+        ->add_option(
+            "--python", arguments.create.python, "Which Python: Debian's 3.11, and no other yet")
+        ->capture_default_str();
+    env->add_subcommand("list", "Show the environments")
+        ->add_flag("--json", arguments.as_json, "For programs");
+    CLI::App* show = env->add_subcommand("show", "Show an environment and its packages");
+    show->add_option("NAME", arguments.name)->required();
+    show->add_flag("--json", arguments.as_json, "For programs");
+    env->add_subcommand("remove", "Remove an environment that no server has")
+        ->add_option("NAME", arguments.name)
+        ->required();
+}
+
+std::optional<int> run_env_commands(const CLI::App& app, const EnvArguments& arguments) {
+    if (!app.got_subcommand("env")) {
+        return std::nullopt;
+    }
+    const CLI::App* env = app.get_subcommand("env");
+    if (env->got_subcommand("create")) {
+        return env_create(arguments.create);
+    }
+    if (env->got_subcommand("list")) {
+        return env_list(arguments.as_json);
+    }
+    if (env->got_subcommand("show")) {
+        return env_show(arguments.name, arguments.as_json);
+    }
+    return env_remove(arguments.name);
+}
+
+}  // namespace cellkeep::cli

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/env/environments.hpp"
+
+#include "kernel-manager/cli/commands.hpp"
+#include "kernel-manager/cli/run/console.hpp"
+#include "kernel-manager/environments/installer.hpp"
+#include "kernel-manager/environments/name.hpp"
+#include "kernel-manager/environments/python_tree.hpp"
+#include "kernel-manager/environments/requirements.hpp"
+#include "kernel-manager/languages/installation.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace cellkeep::cli {
+
+namespace {
+
+using environments::EnvironmentStore;
+using environments::NamedEnvironment;
+
+constexpr const char* kDamaged = "damaged";
+
+Result<EnvironmentStore> open_environments() {
+    BOOST_OUTCOME_TRY(const std::string directory, environments::default_environments_directory());
+    return EnvironmentStore::open(directory);
+}
+
+int report_outcome(const Status& status) {
+    if (status.has_error()) {
+        print_error(status.error());
+        return kExitFailed;
+    }
+    return kExitDone;
+}
+
+Status create_one(const EnvCreate& command) {
+    BOOST_OUTCOME_TRY(environments::check_name(command.name));
+    BOOST_OUTCOME_TRY(with_context(environments::check_python(command.python), "--python"));
+    environments::EnvironmentOrder order;
+    order.name = command.name;
+    order.index = command.index;
+    // One byte more shows that it is too long.
+    BOOST_OUTCOME_TRY(
+        order.requirements,
+        with_context(
+            read_file(command.requirements, environments::kRequirementsBytesMax + 1),
+            "--requirements"));
+    BOOST_OUTCOME_TRY(order.uv, environments::find_uv());
+    BOOST_OUTCOME_TRY(const session::Installation installation, session::find_installation());
+    order.default_packages = environments::packages_of(installation.python_environment);
+    BOOST_OUTCOME_TRY(EnvironmentStore store, open_environments());
+    const auto say = [](const std::string& line) { print_error("cellkeep: " + line + "\n"); };
+    BOOST_OUTCOME_TRY(const auto record, store.create(order, say));
+    print(record.digest + "\n");
+    return ok();
+}
+
+Status list_all(bool as_json) {
+    BOOST_OUTCOME_TRY(const EnvironmentStore store, open_environments());
+    BOOST_OUTCOME_TRY(const auto all, store.list());
+    print(as_json ? env_json(all) : env_table(all));
+    return ok();
+}
+
+Status show_one(const std::string& name, bool as_json) {
+    BOOST_OUTCOME_TRY(const EnvironmentStore store, open_environments());
+    BOOST_OUTCOME_TRY(const NamedEnvironment one, store.find(name));
+    print(as_json ? env_json(one) : env_text(one));
+    return ok();
+}
+
+Status remove_environment(const std::string& name) {
+    BOOST_OUTCOME_TRY(EnvironmentStore store, open_environments());
+    return store.remove(name);
+}
+
+std::string state_of(const NamedEnvironment& one) {
+    if (!one.image) {
+        return kDamaged;
+    }
+    return one.in_use ? "in use" : "not in use";
+}
+
+nlohmann::json model_of(const NamedEnvironment& one) {
+    const environments::NamedRecord& record = one.record;
+    return {
+        {"name", record.name},
+        {"kernel", environments::offered_name("python", record.name)},
+        {"digest", record.digest},
+        {"python", record.python},
+        {"index", record.index},
+        {"bytes", record.bytes},
+        {"in_use", one.in_use},
+        {"damaged", !one.image.has_value()},
+        {"created_at", record.created_at},
+        {"requirements", record.requirements},
+        {"packages", record.packages}};
+}
+
+}  // namespace
+
+std::string env_table(const std::vector<NamedEnvironment>& all) {
+    using Row = std::array<std::string, 6>;
+    std::vector<Row> rows = {{"NAME", "KERNEL", "PACKAGES", "MIB", "STATE", "MADE"}};
+    for (const NamedEnvironment& one : all) {
+        const environments::NamedRecord& record = one.record;
+        rows.push_back(
+            {record.name,
+             environments::offered_name("python", record.name),
+             std::to_string(record.packages.size()),
+             std::to_string(record.bytes >> 20U),
+             state_of(one),
+             record.created_at.substr(0, record.created_at.find('.'))});
+    }
+    std::array<std::size_t, 6> widest{};
+    for (const Row& row : rows) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            widest[i] = std::max(widest[i], row[i].size());
+        }
+    }
+    std::string text;
+    for (Row& row : rows) {
+        for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+            row[i].resize(widest[i] + 2, ' ');
+            text += row[i];
+        }
+        text += row.back() + "\n";
+    }
+    return text;
+}
+
+std::string env_text(const NamedEnvironment& one) {
+    const environments::NamedRecord& record = one.record;
+    std::string text = "name:    " + record.name + "\n";
+    text += "kernel:  " + environments::offered_name("python", record.name) + "\n";
+    text += "python:  " + record.python + "\n";
+    text += "index:   " + record.index + "\n";
+    text += "digest:  " + record.digest + "\n";
+    text += "state:   " + state_of(one) + "\n";
+    text += "made:    " + record.created_at + "\n";
+    text += "asked for:\n";
+    for (const std::string& requirement : record.requirements) {
+        text += "  " + requirement + "\n";
+    }
+    text += "packages (besides those of the default environment):\n";
+    for (const auto& [name, version] : record.packages) {
+        text += "  " + name + " " + version + "\n";
+    }
+    return text;
+}
+
+std::string env_json(const std::vector<NamedEnvironment>& all) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const NamedEnvironment& one : all) {
+        list.push_back(model_of(one));
+    }
+    return list.dump(2) + "\n";
+}
+
+std::string env_json(const NamedEnvironment& one) {
+    return model_of(one).dump(2) + "\n";
+}
+
+int env_create(const EnvCreate& command) {
+    return report_outcome(create_one(command));
+}
+
+int env_list(bool as_json) {
+    return report_outcome(list_all(as_json));
+}
+
+int env_show(const std::string& name, bool as_json) {
+    return report_outcome(show_one(name, as_json));
+}
+
+int env_remove(const std::string& name) {
+    return report_outcome(remove_environment(name));
+}
+
+}  // namespace cellkeep::cli

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a program to its end, or to the bounds of its time and of the disk space that it takes.
+// Blocks: not for the event loop.
+#pragma once
+
+#include "protocol/support/result.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cellkeep::environments {
+
+/// How much of what a program said last is told.
+inline constexpr std::size_t kSaidBytesMax = 4096;
+
+struct BoundedCommand {
+    std::vector<std::string> argv;         // argv[0] is a path
+    std::vector<std::string> environment;  // "NAME=value"; the whole of it
+    std::string directory;                 // where it runs; all that it writes is in there
+    std::chrono::steady_clock::time_point deadline;
+    std::uint64_t bytes_max = 0;  // of all files in the directory together
+};
+
+struct CommandEnd {
+    bool succeeded = false;
+    std::string said;  // the end of stdout and stderr
+};
+
+/// kTimeout or kLimitExceeded if a bound was reached: then it was killed. It gets no input and none
+/// of this process's descriptors.
+Result<CommandEnd> run_bounded(const BoundedCommand& command);
+
+/// Of regular files, as their sizes say; links are not followed.
+std::uint64_t bytes_beneath(const std::string& directory);
+
+}  // namespace cellkeep::environments

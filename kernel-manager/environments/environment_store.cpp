@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/environments/environment_store.hpp"
+
+#include "kernel-manager/environments/distributions.hpp"
+#include "kernel-manager/environments/installer.hpp"
+#include "kernel-manager/environments/name.hpp"
+#include "kernel-manager/environments/python_tree.hpp"
+#include "kernel-manager/environments/requirements.hpp"
+#include "kernel-manager/image/image_scratch.hpp"
+#include "kernel-manager/image/store_lock.hpp"
+#include "protocol/support/syscall.hpp"
+#include "protocol/support/time.hpp"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace cellkeep::environments {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kImages = "/images";
+constexpr const char* kNames = "/names";
+constexpr const char* kStoreLock = "/lock";
+constexpr const char* kBuilding = "building-";
+constexpr const char* kRecordEnding = ".json";
+constexpr std::size_t kRandomBytes = 8;
+constexpr std::size_t kFingerprintBytes = 32;
+
+/// Of a build that was killed. The caller has the lock, so no other goes on.
+Status remove_left_over(const std::string& directory) {
+    std::error_code error;
+    for (fs::directory_iterator at(directory, error), end; !error && at != end;
+         at.increment(error)) {
+        if (at->path().filename().string().starts_with(kBuilding)) {
+            BOOST_OUTCOME_TRY(image::remove_tree(at->path().string()));
+        }
+    }
+    return error ? Error::from_errno(error.value(), "readdir(" + directory + ")") : Status(ok());
+}
+
+/// A build removes what nobody has used for long (image/image_retention.hpp), and images with names
+/// stay. So all of them are held meanwhile.
+Result<std::vector<image::ImageInUse>> hold_images(image::Store& images) {
+    std::vector<image::ImageInUse> held;
+    BOOST_OUTCOME_TRY(const auto all, images.list());
+    for (const image::StoredImage& one : all) {
+        auto used = images.use(one.record);
+        if (used.has_value()) {  // what is damaged has gone with this
+            held.push_back(std::move(used).value());
+        }
+    }
+    return held;
+}
+
+Result<std::vector<std::string>> kernel_constraints(const std::string& packages) {
+    BOOST_OUTCOME_TRY(const Distributions needed, kernel_distributions(packages));
+    std::vector<std::string> constraints;
+    constraints.reserve(needed.size());
+    for (const auto& [name, distribution] : needed) {
+        constraints.push_back(name + "==" + distribution.version);
+    }
+    return constraints;
+}
+
+}  // namespace
+
+Result<std::string> default_environments_directory() {
+    // Read once at start, before any other thread exists, hence:
+    // NOLINTBEGIN(concurrency-mt-unsafe)
+    const std::pair<const char*, const char*> places[] = {
+        {std::getenv("CELLKEEP_ENV_DIR"), ""},
+        {std::getenv("XDG_DATA_HOME"), "/cellkeep/environments"},
+        {std::getenv("HOME"), "/.local/share/cellkeep/environments"}};
+    // NOLINTEND(concurrency-mt-unsafe)
+    for (const auto& [value, below] : places) {
+        if (value != nullptr && value[0] == '/') {
+            return std::string(value) + below;
+        }
+    }
+    return Error(
+        ErrorCode::kInvalidArgument,
+        "there is no place for named environments",
+        "Set CELLKEEP_ENV_DIR, XDG_DATA_HOME or HOME.");
+}
+
+Result<EnvironmentStore> EnvironmentStore::open(
+    const std::string& directory, const EnvironmentBounds& bounds) {
+    // The private store makes the directory above it, too, but not private.
+    std::error_code error;
+    fs::create_directories(fs::path(directory).parent_path(), error);
+    if (error) {
+        return Error::from_errno(error.value(), "mkdir(" + directory + ")");
+    }
+    if (::mkdir(directory.c_str(), S_IRWXU) < 0 && errno != EEXIST) {
+        return Error::from_errno(errno, "mkdir(" + directory + ")");
+    }
+    struct stat info {};
+    if (::lstat(directory.c_str(), &info) < 0) {
+        return Error::from_errno(errno, "stat(" + directory + ")");
+    }
+    if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() ||
+        (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+        return Error(
+            ErrorCode::kPermissionDenied,
+            directory + " is no directory of this user alone",
+            "Set CELLKEEP_ENV_DIR to one, or: chmod 700 " + directory);
+    }
+    const std::string names = directory + kNames;
+    if (::mkdir(names.c_str(), S_IRWXU) < 0 && errno != EEXIST) {
+        return Error::from_errno(errno, "mkdir(" + names + ")");
+    }
+    BOOST_OUTCOME_TRY(image::Store images, image::Store::open(directory + kImages));
+    return EnvironmentStore(directory, std::move(images), bounds);
+}
+
+std::string EnvironmentStore::path_of(const std::string& name) const {
+    return directory_ + kNames + "/" + name + kRecordEnding;
+}
+
+Result<UniqueFd> EnvironmentStore::lock() const {
+    BOOST_OUTCOME_TRY(UniqueFd file, image::open_lock(directory_ + kStoreLock));
+    BOOST_OUTCOME_TRY(image::lock_file(file.get(), LOCK_EX));
+    return file;
+}
+
+Result<std::vector<NamedRecord>> EnvironmentStore::records() const {
+    std::vector<NamedRecord> found;
+    std::error_code error;
+    for (fs::directory_iterator at(directory_ + kNames, error), end; !error && at != end;
+         at.increment(error)) {
+        const auto text = read_file(at->path().string(), kNamedRecordBytesMax);
+        if (text.has_error()) {
+            continue;  // It has gone meanwhile.
+        }
+        auto record = NamedRecord::parse(text.value());
+        if (record.has_value() && path_of(record.value().name) == at->path().string()) {
+            found.push_back(std::move(record).value());
+        }
+    }
+    if (error) {
+        return Error::from_errno(error.value(), "readdir(" + directory_ + kNames + ")");
+    }
+    std::sort(found.begin(), found.end(), [](const NamedRecord& one, const NamedRecord& other) {
+        return one.name < other.name;
+    });
+    return found;
+}
+
+Result<std::vector<NamedEnvironment>> EnvironmentStore::list() const {
+    BOOST_OUTCOME_TRY(auto found, records());
+    BOOST_OUTCOME_TRY(const auto images, images_.list());
+    std::vector<NamedEnvironment> environments;
+    for (NamedRecord& record : found) {
+        NamedEnvironment environment{std::move(record), std::nullopt, false};
+        for (const image::StoredImage& stored : images) {
+            if (stored.record.digest == environment.record.digest) {
+                environment.image = stored.record;
+                environment.in_use = stored.in_use;
+            }
+        }
+        environments.push_back(std::move(environment));
+    }
+    return environments;
+}
+
+Result<NamedEnvironment> EnvironmentStore::find(const std::string& name) const {
+    BOOST_OUTCOME_TRY(check_name(name));
+    BOOST_OUTCOME_TRY(auto environments, list());
+    for (NamedEnvironment& environment : environments) {
+        if (environment.record.name == name) {
+            return std::move(environment);
+        }
+    }
+    return Error(
+        ErrorCode::kNotFound,
+        "there is no environment " + name,
+        "\"cellkeep env list\" lists them.");
+}
+
+Result<image::ImageInUse> EnvironmentStore::use(const NamedEnvironment& environment) {
+    const std::string& name = environment.record.name;
+    const std::string again = "Remove it (cellkeep env remove " + name + ") and create it again.";
+    if (!environment.image) {
+        return Error(
+            ErrorCode::kNotFound, "its files were damaged and are not there any more", again);
+    }
+    auto used = images_.use(*environment.image);
+    if (used.has_error() && used.error().code() == ErrorCode::kProtocol) {
+        return std::move(used).error().with_hint(again);
+    }
+    return used;
+}
+
+Status EnvironmentStore::check_new(const std::string& name) const {
+    BOOST_OUTCOME_TRY(const auto found, records());
+    if (std::any_of(found.begin(), found.end(), [&name](const NamedRecord& record) {
+            return record.name == name;
+        })) {
+        return Error(
+            ErrorCode::kConflict,
+            "there is an environment " + name + " already",
+            "Remove it first (cellkeep env remove " + name + "), or choose another name.");
+    }
+    if (found.size() >= bounds_.count) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "there are " + std::to_string(bounds_.count) + " environments, and more are not kept",
+            "Remove one that nobody needs: cellkeep env list");
+    }
+    return ok();
+}
+
+Result<NamedRecord> EnvironmentStore::build(
+    const EnvironmentOrder& order,
+    const std::vector<std::string>& requirements,
+    const std::string& scratch,
+    const image::Progress& progress) {
+    const std::string tree = scratch + kImageFolder;
+    const auto deadline = std::chrono::steady_clock::now() + bounds_.time;
+    BOOST_OUTCOME_TRY(make_empty_environment(tree));
+    InstallOrder install{order.uv, tree, scratch, order.index, requirements, {}, deadline, 0};
+    install.bytes_max = bounds_.bytes * kBuildBytesFactor;
+    BOOST_OUTCOME_TRY(install.constraints, kernel_constraints(order.default_packages));
+    progress("installing packages from " + shown_index(order.index));
+    BOOST_OUTCOME_TRY(install_packages(install));
+    progress("making the environment of them");
+    BOOST_OUTCOME_TRY(finish_environment(tree, deadline, bounds_.bytes));
+    NamedRecord record;
+    record.name = order.name;
+    record.python = kPythonVersion;
+    record.index = shown_index(order.index);
+    record.requirements = requirements;
+    BOOST_OUTCOME_TRY(const Distributions installed, find_distributions(packages_of(tree)));
+    for (const auto& [name, distribution] : installed) {
+        record.packages.emplace(name, distribution.version);
+    }
+    image::Recipe recipe;
+    recipe.kind = image::Kind::kEnvironment;
+    // Of its own each time: what the index has for the same requirements is another thing tomorrow.
+    BOOST_OUTCOME_TRY(recipe.fingerprint, random_hex(kFingerprintBytes));
+    recipe.copies = {{image::Copy::How::kTree, tree, std::string(kImageFolder).substr(1)}};
+    BOOST_OUTCOME_TRY(const auto held, hold_images(images_));
+    BOOST_OUTCOME_TRY(
+        const image::ImageRecord made, images_.build(recipe, image::Format::kTree, progress));
+    record.digest = made.digest;
+    record.bytes = made.bytes;
+    record.created_at = to_iso8601(std::chrono::system_clock::now());
+    return record;
+}
+
+Result<NamedRecord> EnvironmentStore::create(
+    const EnvironmentOrder& order, const image::Progress& progress) {
+    BOOST_OUTCOME_TRY(check_name(order.name));
+    BOOST_OUTCOME_TRY(check_index(order.index));
+    BOOST_OUTCOME_TRY(
+        const auto requirements,
+        with_context(parse_requirements(order.requirements), "requirements"));
+    BOOST_OUTCOME_TRY(const UniqueFd held, lock());
+    BOOST_OUTCOME_TRY(check_new(order.name));
+    BOOST_OUTCOME_TRY(remove_left_over(directory_));
+    BOOST_OUTCOME_TRY(const std::string random, random_hex(kRandomBytes));
+    const image::Scratch scratch(directory_ + "/" + kBuilding + random);
+    if (::mkdir(scratch.path().c_str(), S_IRWXU) < 0) {
+        return Error::from_errno(errno, "mkdir(" + scratch.path() + ")");
+    }
+    BOOST_OUTCOME_TRY(
+        NamedRecord record,
+        with_context(
+            build(order, requirements, scratch.path(), progress), "environment " + order.name));
+    BOOST_OUTCOME_TRY(
+        write_file_atomically(path_of(order.name), record.to_json(), S_IRUSR | S_IWUSR));
+    return record;
+}
+
+Status EnvironmentStore::remove(const std::string& name) {
+    BOOST_OUTCOME_TRY(const UniqueFd held, lock());
+    BOOST_OUTCOME_TRY(const NamedEnvironment found, find(name));
+    BOOST_OUTCOME_TRY(const auto all, records());
+    const bool shared = std::any_of(all.begin(), all.end(), [&](const NamedRecord& other) {
+        return other.name != name && other.digest == found.record.digest;
+    });
+    if (found.image && !shared) {
+        const Status gone = images_.remove(*found.image);
+        if (gone.has_error() && gone.error().code() == ErrorCode::kConflict) {
+            return Error(
+                ErrorCode::kConflict,
+                "the environment " + name + " is in use",
+                "Stop the server that has it, or start it again after the removal.");
+        }
+        BOOST_OUTCOME_TRY(gone);
+    }
+    return ::unlink(path_of(name).c_str()) == 0
+               ? Status(ok())
+               : Error::from_errno(errno, "remove(" + path_of(name) + ")");
+}
+
+}  // namespace cellkeep::environments

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/environments/installer.hpp"
+
+#include "kernel-manager/environments/bounded_command.hpp"
+#include "protocol/support/syscall.hpp"
+#include "protocol/support/text.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace cellkeep::environments {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Of this process's variables, those that tell how to reach an index.
+constexpr std::array kPassedOn{
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy"};
+constexpr const char* kWorkFolder = "/work";
+
+std::string variable(const char* name) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment.
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+bool is_program_file(const std::string& path) {
+    struct stat info {};
+    return path.starts_with('/') && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+           ::access(path.c_str(), X_OK) == 0;
+}
+
+std::string join_lines(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) {
+        text += line + "\n";
+    }
+    return text;
+}
+
+std::vector<std::string> variables_for(const InstallOrder& order, const std::string& work) {
+    std::vector<std::string> variables{
+        "PATH=/usr/bin:/bin",
+        "LANG=C.UTF-8",
+        "HOME=" + work,
+        "TMPDIR=" + work,
+        "UV_PYTHON_DOWNLOADS=never"};
+    if (!order.index.empty()) {
+        // Not an argument: the address may hold a password, and all may read a command line.
+        variables.push_back("UV_DEFAULT_INDEX=" + order.index);
+    }
+    for (const char* name : kPassedOn) {
+        if (const std::string value = variable(name); !value.empty()) {
+            variables.push_back(std::string(name) + "=" + value);
+        }
+    }
+    return variables;
+}
+
+/// uv asks the environment's Python once, before there is a package in it.
+std::vector<std::string> command_line(const InstallOrder& order, const std::string& work) {
+    return {
+        order.uv,
+        "pip",
+        "install",
+        "--no-config",
+        "--no-cache",
+        "--color",
+        "never",
+        "--no-progress",
+        "--only-binary",
+        ":all:",
+        "--link-mode",
+        "copy",
+        "--no-sources",
+        "--python",
+        order.environment + "/bin/python",
+        "--requirements",
+        work + "/requirements.txt",
+        "--constraints",
+        work + "/constraints.txt"};
+}
+
+}  // namespace
+
+Result<std::string> find_uv() {
+    const std::string chosen = variable("CELLKEEP_UV");
+    std::string folders = variable("PATH");
+    if (is_program_file(chosen)) {
+        return chosen;
+    }
+    for (std::size_t begin = 0; chosen.empty() && begin <= folders.size();) {
+        const std::size_t end = std::min(folders.find(':', begin), folders.size());
+        std::string program = folders.substr(begin, end - begin) + "/uv";
+        if (is_program_file(program)) {
+            return program;
+        }
+        begin = end + 1;
+    }
+    return Error(
+        ErrorCode::kUnavailable,
+        chosen.empty() ? "the program uv, which installs packages, is not on PATH"
+                       : "CELLKEEP_UV: " + chosen + " is no program",
+        "Get it with \"pip install uv\" or from https://docs.astral.sh/uv/, and put it on PATH or "
+        "set CELLKEEP_UV to its path.");
+}
+
+Status install_packages(const InstallOrder& order) {
+    const std::string work = order.scratch + kWorkFolder;
+    std::error_code error;
+    fs::create_directory(work, error);
+    if (error) {
+        return Error::from_errno(error.value(), "mkdir(" + work + ")");
+    }
+    constexpr mode_t kOwn = S_IRUSR | S_IWUSR;
+    BOOST_OUTCOME_TRY(
+        write_file_atomically(work + "/requirements.txt", join_lines(order.requirements), kOwn));
+    BOOST_OUTCOME_TRY(
+        write_file_atomically(work + "/constraints.txt", join_lines(order.constraints), kOwn));
+    BoundedCommand command;
+    command.argv = command_line(order, work);
+    command.environment = variables_for(order, work);
+    command.directory = order.scratch;
+    command.deadline = order.deadline;
+    command.bytes_max = order.bytes_max;
+    BOOST_OUTCOME_TRY(const CommandEnd end, with_context(run_bounded(command), "install"));
+    if (!end.succeeded) {
+        return Error(
+            ErrorCode::kUnavailable,
+            "uv cannot install these packages:\n" + std::string(trim(end.said, " \t\r\n")),
+            "A package is taken as a wheel only, because nothing of it may run while it is "
+            "installed, and what the kernel itself needs keeps its version.");
+    }
+    return ok();
+}
+
+}  // namespace cellkeep::environments

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/environments/named_record.hpp"
+
+#include "kernel-manager/environments/name.hpp"
+#include "kernel-manager/image/manifest.hpp"
+#include "protocol/json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace cellkeep::environments {
+
+namespace {
+
+constexpr int kRecordVersion = 1;
+
+Error bad(const std::string& what) {
+    return {ErrorCode::kProtocol, "record of an environment: " + what};
+}
+
+bool is_text(const nlohmann::json& value) {
+    return value.is_string();
+}
+
+}  // namespace
+
+std::string NamedRecord::to_json() const {
+    const nlohmann::json json = {
+        {"version", kRecordVersion},
+        {"name", name},
+        {"digest", digest},
+        {"python", python},
+        {"index", index},
+        {"bytes", bytes},
+        {"created_at", created_at},
+        {"requirements", requirements},
+        {"packages", packages},
+    };
+    return json.dump(2) + "\n";
+}
+
+Result<NamedRecord> NamedRecord::parse(std::string_view text) {
+    BOOST_OUTCOME_TRY(const auto json, protocol::parse_json_object(text, "environment"));
+    if (json.value("version", nlohmann::json()) != kRecordVersion) {
+        return bad("not one of this version");
+    }
+    NamedRecord record;
+    const std::array<std::pair<const char*, std::string*>, 5> texts{{
+        {"name", &record.name},
+        {"digest", &record.digest},
+        {"python", &record.python},
+        {"index", &record.index},
+        {"created_at", &record.created_at},
+    }};
+    for (const auto& [name, target] : texts) {
+        if (!json.contains(name) || !json[name].is_string()) {
+            return bad(std::string(name) + " is missing or no string");
+        }
+        *target = json[name].get<std::string>();
+    }
+    const auto bytes = json.value("bytes", nlohmann::json());
+    const auto requirements = json.value("requirements", nlohmann::json());
+    const auto packages = json.value("packages", nlohmann::json());
+    if (!bytes.is_number_unsigned() || !requirements.is_array() || !packages.is_object() ||
+        !std::all_of(requirements.begin(), requirements.end(), is_text) ||
+        !std::all_of(packages.begin(), packages.end(), is_text)) {
+        return bad("bytes, requirements or packages is missing or of another kind");
+    }
+    if (check_name(record.name).has_error() || !image::is_digest(record.digest)) {
+        return bad("a name or a digest that is none");
+    }
+    record.bytes = bytes.get<std::uint64_t>();
+    record.requirements = requirements.get<std::vector<std::string>>();
+    record.packages = packages.get<std::map<std::string, std::string>>();
+    return record;
+}
+
+}  // namespace cellkeep::environments

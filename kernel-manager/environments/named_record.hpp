@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is noted of a named environment, as NAME.json. Values.
+#pragma once
+
+#include "protocol/support/result.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cellkeep::environments {
+
+inline constexpr std::size_t kNamedRecordBytesMax = 2UL << 20U;
+
+struct NamedRecord {
+    std::string name;
+    std::string digest;  // of its files: the image that it is
+    std::string python;  // "3.11"
+    std::string index;   // as it may be shown
+    std::uint64_t bytes = 0;
+    std::string created_at;                       // ISO 8601
+    std::vector<std::string> requirements;        // what was asked for
+    std::map<std::string, std::string> packages;  // what is there: versions by name
+
+    std::string to_json() const;
+    /// kProtocol if it is none of to_json()'s.
+    static Result<NamedRecord> parse(std::string_view json);
+};
+
+}  // namespace cellkeep::environments

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/languages/named_environments.hpp"
+
+#include "kernel-manager/environments/name.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace cellkeep::session {
+
+namespace {
+
+constexpr const char* kPython = "python";
+
+std::string inside_environment(const std::string& name) {
+    return "/opt/cellkeep/environments/" + name;
+}
+
+/// The names of a language's environments, for people.
+std::string environments_of(const KernelCatalog& catalog, const std::string& language) {
+    std::string names(environments::kDefaultEnvironment);
+    for (const std::string& name : catalog.languages()) {
+        const KernelSpec& spec = *catalog.find(name);
+        if (is_named(spec) && spec.language == language) {
+            names += ", " + spec.environment.name;
+        }
+    }
+    return names;
+}
+
+Error refuse_environment(
+    const KernelCatalog& catalog, const KernelSpec& spec, const std::string& environment) {
+    if (is_named(spec)) {
+        return Error::in_field(
+            ErrorCode::kInvalidArgument,
+            "environment",
+            "the kernel " + offered_by(spec) + " is of the environment " + spec.environment.name);
+    }
+    if (spec.language != kPython) {
+        return Error::in_field(
+            ErrorCode::kInvalidArgument,
+            "environment",
+            "the language " + spec.language + " has the environment default only");
+    }
+    const std::string kernel = environments::offered_name(kPython, environment);
+    const auto& absent = catalog.not_offered();
+    const auto known = std::find_if(absent.begin(), absent.end(), [&](const NotOffered& one) {
+        return one.language == kernel;
+    });
+    const std::string why = known == absent.end() ? "" : ": " + describe(*known);
+    return Error::in_field(
+        ErrorCode::kInvalidArgument,
+        "environment",
+        environment + " is not offered" + why,
+        "This server has: " + environments_of(catalog, kPython) +
+            ". One that is made now is offered after the server's next start.");
+}
+
+}  // namespace
+
+std::string offered_by(const KernelSpec& spec) {
+    return environments::offered_name(spec.language, spec.environment.name);
+}
+
+bool is_named(const KernelSpec& spec) {
+    return offered_by(spec) != spec.language;
+}
+
+KernelSpec make_named_spec(
+    const KernelSpec& python, const std::string& name, const image::ImageInUse& files) {
+    const std::string inside = inside_environment(name);
+    KernelSpec spec = python;
+    spec.display_name = "Python 3 (Cellkeep, " + name + ")";
+    spec.forkable = false;
+    for (std::string& variable : spec.env) {
+        if (variable.starts_with("PATH=")) {
+            variable.insert(std::string("PATH=").size(), inside + "/bin:");
+        } else if (variable.starts_with("CELLKEEP_ENVIRONMENT=")) {
+            variable = "CELLKEEP_ENVIRONMENT=" + inside;
+        }
+    }
+    spec.read_only.push_back({.source = files.root + environments::kImageFolder, .target = inside});
+    spec.images.push_back({files.root, files.record.digest, "private copy"});
+    spec.leases.push_back(files.lease);
+    spec.environment = {name, files.record.digest};
+    return spec;
+}
+
+Status offer_named_environments(environments::EnvironmentStore& store, KernelCatalog& catalog) {
+    const KernelSpec* const found = catalog.find(kPython);
+    if (found == nullptr) {
+        return ok();
+    }
+    const KernelSpec python = *found;
+    BOOST_OUTCOME_TRY(const auto all, store.list());
+    for (const environments::NamedEnvironment& one : all) {
+        const std::string& name = one.record.name;
+        const std::string kernel = environments::offered_name(kPython, name);
+        const auto files = store.use(one);
+        if (files.has_error()) {
+            catalog.withhold({kernel, files.error().message(), files.error().hint()});
+        } else if (catalog.find(kernel) != nullptr) {
+            catalog.withhold({kernel, "another language has this name", ""});
+        } else {
+            catalog.offer(make_named_spec(python, name, files.value()));
+        }
+    }
+    return ok();
+}
+
+Status offer_named_environments(KernelCatalog& catalog) {
+    const auto directory = environments::default_environments_directory();
+    std::error_code error;
+    if (directory.has_error() || !std::filesystem::exists(directory.value(), error)) {
+        return ok();  // there are none
+    }
+    BOOST_OUTCOME_TRY(auto store, environments::EnvironmentStore::open(directory.value()));
+    return offer_named_environments(store, catalog);
+}
+
+Result<const KernelSpec*> choose_kernel(
+    const KernelCatalog& catalog, const std::string& language, const std::string& environment) {
+    const KernelSpec* const spec = catalog.find(language);
+    if (spec == nullptr) {
+        return catalog.refuse(language);
+    }
+    if (environments::offered_name(language, environment) == language ||
+        spec->environment.name == environment) {
+        return spec;
+    }
+    const KernelSpec* const named = catalog.find(environments::offered_name(kPython, environment));
+    if (named == nullptr || named->language != language || named->environment.name != environment) {
+        return refuse_environment(catalog, *spec, environment);
+    }
+    return named;
+}
+
+}  // namespace cellkeep::session

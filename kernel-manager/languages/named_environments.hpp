@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Named environments as kernels: each is Python with other packages before the default ones. And
+// which kernel somebody means who names a language and an environment.
+#pragma once
+
+#include "kernel-manager/environments/environment_store.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
+#include "protocol/support/result.hpp"
+
+#include <string>
+
+namespace cellkeep::session {
+
+/// By which name it is offered: its language, or "python3-geo" for Python in the environment "geo".
+std::string offered_by(const KernelSpec& spec);
+/// Whether it runs in a named environment.
+bool is_named(const KernelSpec& spec);
+
+/// How the kernel of the environment starts. python: the default environment's. It has no zygote:
+/// its sessions start cold.
+KernelSpec make_named_spec(
+    const KernelSpec& python, const std::string& name, const image::ImageInUse& files);
+
+/// Offers each environment of the store. One that is damaged is withheld, with the reason.
+Status offer_named_environments(environments::EnvironmentStore& store, KernelCatalog& catalog);
+
+/// The same of the default store, if there is one.
+Status offer_named_environments(KernelCatalog& catalog);
+
+/// The language in the environment. A kernel's name as the language means its environment, too.
+/// kInvalidArgument names the field: language or environment. Never null.
+Result<const KernelSpec*> choose_kernel(
+    const KernelCatalog& catalog, const std::string& language, const std::string& environment);
+
+}  // namespace cellkeep::session

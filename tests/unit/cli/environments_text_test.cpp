@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/env/environments.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace cellkeep::cli {
+namespace {
+
+environments::NamedEnvironment make_environment(const std::string& name) {
+    environments::NamedEnvironment one;
+    one.record.name = name;
+    one.record.digest = "sha256:" + std::string(64, 'a');
+    one.record.python = "3.11";
+    one.record.index = "PyPI";
+    one.record.bytes = 3UL << 20U;
+    one.record.created_at = "2026-11-26T10:00:00.123Z";
+    one.record.requirements = {"alpha>=1"};
+    one.record.packages = {{"alpha", "1.0"}, {"beta", "2.0"}};
+    one.image = image::ImageRecord();
+    return one;
+}
+
+TEST_CASE("environments are a table and JSON", "[cli][environments]") {
+    auto used = make_environment("geo");
+    used.in_use = true;
+    auto damaged = make_environment("nlp");
+    damaged.image.reset();
+    CHECK(
+        env_table({used, damaged, make_environment("a")}) ==
+        "NAME  KERNEL       PACKAGES  MIB  STATE       MADE\n"
+        "geo   python3-geo  2         3    in use      2026-11-26T10:00:00\n"
+        "nlp   python3-nlp  2         3    damaged     2026-11-26T10:00:00\n"
+        "a     python3-a    2         3    not in use  2026-11-26T10:00:00\n");
+    const auto json = nlohmann::json::parse(env_json(std::vector{used, damaged}));
+    REQUIRE(json.size() == 2);
+    CHECK(json[0]["kernel"] == "python3-geo");
+    CHECK(json[0]["in_use"] == true);
+    CHECK(json[0]["damaged"] == false);
+    CHECK(json[0]["packages"]["beta"] == "2.0");
+    CHECK(json[1]["damaged"] == true);
+    CHECK(nlohmann::json::parse(env_json(used)) == json[0]);
+    CHECK(env_json(std::vector<environments::NamedEnvironment>()) == "[]\n");
+}
+
+TEST_CASE(
+    "an environment is shown with what was asked for and what is there", "[cli][environments]") {
+    const std::string text = env_text(make_environment("geo"));
+    for (const char* part :
+         {"kernel:  python3-geo\n", "index:   PyPI\n", "  alpha>=1\n", "  beta 2.0\n"}) {
+        CAPTURE(part);
+        CHECK(text.find(part) != std::string::npos);
+    }
+}
+
+}  // namespace
+}  // namespace cellkeep::cli

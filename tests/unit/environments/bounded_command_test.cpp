@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/environments/bounded_command.hpp"
+
+#include "tests/support/temporary_directory.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+namespace cellkeep::test {
+namespace {
+
+using environments::BoundedCommand;
+using environments::bytes_beneath;
+using environments::kSaidBytesMax;
+using environments::run_bounded;
+
+BoundedCommand shell(const TemporaryDirectory& directory, const std::string& script) {
+    BoundedCommand command;
+    command.argv = {"/bin/sh", "-c", script};
+    command.environment = {"PATH=/usr/bin:/bin", "GREETING=hello"};
+    command.directory = directory.path();
+    command.deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
+    command.bytes_max = 1UL << 20U;
+    return command;
+}
+
+TEST_CASE("a bounded command tells how it ended and what it said", "[environments]") {
+    const TemporaryDirectory directory;
+    const auto good = run_bounded(shell(directory, "echo $GREETING $HOME; pwd >&2; cat"));
+    REQUIRE(good.has_value());
+    CHECK(good.value().succeeded);
+    CHECK(good.value().said == "hello\n" + directory.path() + "\n");
+    const auto bad = run_bounded(shell(directory, "echo no; exit 3"));
+    REQUIRE(bad.has_value());
+    CHECK_FALSE(bad.value().succeeded);
+    CHECK(bad.value().said == "no\n");
+    CHECK_FALSE(run_bounded(shell(directory, "kill -9 $$")).value().succeeded);
+    CHECK(std::filesystem::is_empty(directory.path()));
+}
+
+TEST_CASE("of a bounded command's words the last are told", "[environments]") {
+    const TemporaryDirectory directory;
+    const std::string count = std::to_string(kSaidBytesMax);
+    const auto end =
+        run_bounded(shell(directory, "printf x; head -c " + count + " /dev/zero | tr '\\0' y"));
+    REQUIRE(end.has_value());
+    CHECK(end.value().said == std::string(kSaidBytesMax, 'y'));
+}
+
+TEST_CASE("a bounded command gets none of the caller's descriptors", "[environments]") {
+    const TemporaryDirectory directory;
+    const auto end = run_bounded(shell(directory, "ls /proc/self/fd | wc -l"));
+    REQUIRE(end.has_value());
+    CHECK(end.value().said == "4\n");  // three, and what ls reads the folder by
+}
+
+TEST_CASE("a bounded command is killed at its bounds", "[environments]") {
+    const TemporaryDirectory directory;
+    BoundedCommand endless = shell(directory, "exec sleep infinity");
+    endless.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+    CHECK(run_bounded(endless).error().code() == ErrorCode::kTimeout);
+    BoundedCommand greedy =
+        shell(directory, "head -c 1048577 /dev/zero > big; exec sleep infinity");
+    CHECK(run_bounded(greedy).error().code() == ErrorCode::kLimitExceeded);
+    CHECK(bytes_beneath(directory.path()) == greedy.bytes_max + 1);
+}
+
+TEST_CASE("a program that is not there is an error", "[environments]") {
+    const TemporaryDirectory directory;
+    BoundedCommand command = shell(directory, "");
+    command.argv = {directory.path() + "/none"};
+    CHECK(run_bounded(command).error().code() == ErrorCode::kSystem);
+}
+
+}  // namespace
+}  // namespace cellkeep::test

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/environments/named_record.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <utility>
+
+namespace cellkeep::test {
+namespace {
+
+using environments::NamedRecord;
+
+NamedRecord make_record() {
+    NamedRecord record;
+    record.name = "geo";
+    record.digest = "sha256:" + std::string(64, 'a');
+    record.python = "3.11";
+    record.index = "PyPI";
+    record.bytes = 12;
+    record.created_at = "2026-11-26T10:00:00.000Z";
+    record.requirements = {"alpha"};
+    record.packages = {{"alpha", "1.0"}, {"beta", "2.0"}};
+    return record;
+}
+
+TEST_CASE("the record of an environment comes back as it was written", "[environments]") {
+    const NamedRecord record = make_record();
+    const auto again = NamedRecord::parse(record.to_json());
+    REQUIRE(again.has_value());
+    CHECK(again.value().to_json() == record.to_json());
+    CHECK(again.value().packages == record.packages);
+}
+
+TEST_CASE("a record of an environment that is none is refused", "[environments]") {
+    const auto good = nlohmann::json::parse(make_record().to_json());
+    for (const auto& [field, value] : std::initializer_list<std::pair<const char*, nlohmann::json>>{
+             {"version", 2},
+             {"name", "../geo"},
+             {"name", 1},
+             {"digest", "sha256:1"},
+             {"python", nullptr},
+             {"index", 1},
+             {"bytes", -1},
+             {"bytes", "12"},
+             {"created_at", 1},
+             {"requirements", "alpha"},
+             {"requirements", {1}},
+             {"packages", {"alpha"}},
+             {"packages", {{"alpha", 1}}}}) {
+        CAPTURE(field, value.dump());
+        auto bad = good;
+        bad[field] = value;
+        CHECK(NamedRecord::parse(bad.dump()).error().code() == ErrorCode::kProtocol);
+        bad.erase(field);
+        CHECK(NamedRecord::parse(bad.dump()).has_error());
+    }
+    CHECK(NamedRecord::parse("[]").has_error());
+    CHECK(NamedRecord::parse(make_record().to_json().substr(0, 40)).has_error());
+}
+
+}  // namespace
+}  // namespace cellkeep::test

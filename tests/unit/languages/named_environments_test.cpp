@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/languages/named_environments.hpp"
+
+#include "kernel-manager/languages/session_languages.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session {
+namespace {
+
+KernelSpec default_python() {
+    KernelSpec spec;
+    spec.language = "python";
+    spec.env = {
+        "HOME=/workspace", "PATH=/opt/d/bin:/usr/bin", "CELLKEEP_ENVIRONMENT=/opt/d", "A=PATH=1"};
+    spec.read_only = {{"/image/opt/d", "/opt/d"}};
+    spec.images = {{"/image", "sha256:1", "erofs image"}};
+    spec.environment = {"default", "sha256:1"};
+    spec.forkable = true;
+    return spec;
+}
+
+image::ImageInUse files_of(const std::string& name) {
+    image::ImageInUse files;
+    files.root = "/store/" + name;
+    files.record.digest = "sha256:" + name;
+    files.lease = std::make_shared<const UniqueFd>();
+    return files;
+}
+
+KernelCatalog make_named_catalog() {
+    KernelCatalog catalog;
+    catalog.offer(default_python());
+    KernelSpec bash = default_python();
+    bash.language = "bash";
+    bash.forkable = false;
+    catalog.offer(bash);
+    for (const char* name : {"geo", "nlp"}) {
+        catalog.offer(make_named_spec(default_python(), name, files_of(name)));
+    }
+    catalog.withhold({"python3-old", "it is damaged", "Make it again."});
+    return catalog;
+}
+
+bool lists(const std::vector<std::string>& values, const std::string& value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+TEST_CASE("a named environment is Python with its own files first", "[session][languages]") {
+    const KernelSpec python = default_python();
+    const image::ImageInUse files = files_of("geo");
+    const KernelSpec spec = make_named_spec(python, "geo", files);
+    CHECK(offered_by(spec) == "python3-geo");
+    CHECK(spec.language == "python");
+    CHECK(spec.environment.name == "geo");
+    CHECK(spec.environment.digest == "sha256:geo");
+    CHECK_FALSE(spec.forkable);
+    CHECK(lists(spec.env, "PATH=/opt/cellkeep/environments/geo/bin:/opt/d/bin:/usr/bin"));
+    CHECK(lists(spec.env, "CELLKEEP_ENVIRONMENT=/opt/cellkeep/environments/geo"));
+    CHECK(lists(spec.env, "A=PATH=1"));
+    REQUIRE(spec.read_only.size() == 2);
+    CHECK(spec.read_only[1].source == "/store/geo/environment");
+    CHECK(spec.read_only[1].target == "/opt/cellkeep/environments/geo");
+    REQUIRE(spec.images.size() == 2);
+    CHECK(spec.images[1].root == "/store/geo");
+    CHECK(spec.leases.back() == files.lease);
+    CHECK(offered_by(python) == "python");
+}
+
+TEST_CASE("a language and an environment name a kernel", "[session][languages]") {
+    const KernelCatalog catalog = make_named_catalog();
+    const auto kernel = [&](const std::string& language, const std::string& environment) {
+        const auto chosen = choose_kernel(catalog, language, environment);
+        return chosen.has_value() ? offered_by(*chosen.value()) : chosen.error().field();
+    };
+    CHECK(kernel("python", "default") == "python");
+    CHECK(kernel("bash", "default") == "bash");
+    CHECK(kernel("python", "geo") == "python3-geo");
+    CHECK(kernel("python3-geo", "default") == "python3-geo");
+    CHECK(kernel("python3-geo", "geo") == "python3-geo");
+    CHECK(kernel("cobol", "default") == "language");
+    CHECK(kernel("cobol", "geo") == "language");
+    CHECK(kernel("python3-no", "default") == "language");
+    CHECK(kernel("python", "no") == "environment");
+    CHECK(kernel("python", "old") == "environment");
+    CHECK(kernel("bash", "geo") == "environment");
+    CHECK(kernel("python3-geo", "nlp") == "environment");
+    CHECK(kernel("python3-geo", "no") == "environment");
+    const auto damaged = choose_kernel(catalog, "python", "old");
+    CHECK(damaged.error().code() == ErrorCode::kInvalidArgument);
+    CHECK(damaged.error().message().find("it is damaged. Make it again.") != std::string::npos);
+    CHECK(damaged.error().hint().find("default, geo, nlp.") != std::string::npos);
+}
+
+TEST_CASE("a foreign kernel of such a name is no environment", "[session][languages]") {
+    KernelCatalog catalog = make_named_catalog();
+    KernelSpec foreign = default_python();
+    foreign.language = "python3-foo";
+    catalog.offer(foreign);
+    CHECK(choose_kernel(catalog, "python3-foo", "default").has_value());
+    CHECK(choose_kernel(catalog, "python", "foo").error().field() == "environment");
+}
+
+TEST_CASE("a session shows the files of one named environment", "[session][languages]") {
+    const KernelCatalog catalog = make_named_catalog();
+    const auto targets = [](const SessionLanguages& languages) {
+        std::vector<std::string> found;
+        for (const sandbox::ReadOnlyPath& path : languages.read_only) {
+            found.push_back(path.target);
+        }
+        return found;
+    };
+    const SessionLanguages geo = combine_languages(catalog, *catalog.find("python3-geo"));
+    CHECK(geo.catalog->languages() == std::vector<std::string>{"bash", "python"});
+    CHECK(geo.catalog->find("python")->environment.name == "geo");
+    CHECK(lists(targets(geo), "/opt/cellkeep/environments/geo"));
+    CHECK_FALSE(lists(targets(geo), "/opt/cellkeep/environments/nlp"));
+    CHECK(lists(
+        geo.catalog->find("bash")->env,
+        "PATH=/opt/cellkeep/environments/geo/bin:/opt/d/bin:/usr/bin"));
+    const SessionLanguages plain = combine_languages(catalog, *catalog.find("python"));
+    CHECK(plain.catalog->languages() == std::vector<std::string>{"bash", "python"});
+    CHECK(plain.catalog->find("python")->environment.name == "default");
+    CHECK(targets(plain) == std::vector<std::string>{"/opt/d"});
+    CHECK(lists(plain.catalog->find("bash")->env, "PATH=/opt/d/bin:/usr/bin"));
+    CHECK(plain.catalog->refuse("python3-nlp").hint() == "Create a session with environment nlp.");
+}
+
+}  // namespace
+}  // namespace cellkeep::session
