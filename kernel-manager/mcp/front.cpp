@@ -78,10 +78,11 @@ Front::Front(
     session::SessionService& service,
     std::string version,
     WithFixtures fixtures,
-    std::shared_ptr<governance::Approvals> approvals)
+    std::shared_ptr<governance::Approvals> approvals,
+    OtherApprovers others)
     : io_(io),
       names_(io, service),
-      bench_{io, service, names_, seal_, std::move(approvals)},
+      bench_{io, service, names_, seal_, std::move(approvals), others},
       tools_(make_tools(bench_)),
       version_(std::move(version)),
       subscriptions_(

@@ -33,13 +33,14 @@ enum class WithFixtures { kNo, kYes };
 class Front : public Answerer {
  public:
     /// io and service must outlive this, and this the calls. Without approvals no call of a tool
-    /// ever waits for one.
+    /// ever waits for one; others: who gives them besides the client's person.
     Front(
         boost::asio::io_context& io,
         session::SessionService& service,
         std::string version,
         WithFixtures fixtures = WithFixtures::kNo,
-        std::shared_ptr<governance::Approvals> approvals = nullptr);
+        std::shared_ptr<governance::Approvals> approvals = nullptr,
+        OtherApprovers others = OtherApprovers::kApi);
     Front(const Front&) = delete;
     Front& operator=(const Front&) = delete;
     ~Front() override = default;

@@ -109,7 +109,7 @@ ToolCoroutine answer_run(ToolBench& bench, std::shared_ptr<Call> call, AwaitedRu
         co_return refuse(Refusal{"cancelled", "The call was cancelled.", "", State::kKept});
     }
     if (!execution->result()) {
-        co_return running_answer(place, *execution, run.cursor);
+        co_return running_answer(place, *execution, run.cursor, bench.other_approvers);
     }
     // A death that this answer tells is not told again by the next.
     const std::string& named = execution->order().language;
