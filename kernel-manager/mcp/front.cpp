@@ -52,17 +52,6 @@ nlohmann::json capabilities() {
         {"logging", plain}};
 }
 
-/// Clients of the oldest revision know no links, and some refuse the whole answer for one.
-void drop_links(nlohmann::json& content) {
-    nlohmann::json kept = nlohmann::json::array();
-    for (nlohmann::json& part : content) {
-        if (part.at("type") != "resource_link") {
-            kept.push_back(std::move(part));
-        }
-    }
-    content = std::move(kept);
-}
-
 /// There is always one page.
 std::optional<RpcError> refuse_cursor(const Message& message) {
     if (message.params.contains("cursor")) {
@@ -82,7 +71,7 @@ Front::Front(
     OtherApprovers others)
     : io_(io),
       names_(io, service),
-      bench_{io, service, names_, seal_, std::move(approvals), others},
+      bench_{io, service, names_, seal_, tasks_, std::move(approvals), others},
       tools_(make_tools(bench_)),
       version_(std::move(version)),
       subscriptions_(
@@ -110,8 +99,15 @@ Front::Coroutine Front::unsubscribe(std::shared_ptr<Call> call, Message message)
     return subscriptions_.unsubscribe(std::move(call), std::move(message));
 }
 
+Front::Coroutine Front::answer_about_task(std::shared_ptr<Call> call, Message message) {
+    co_return task_methods_.answer(*call, message);
+}
+
 Front::Coroutine Front::listen(std::shared_ptr<Call> call, Message message) {
-    return subscriptions_.listen(std::move(call), std::move(message));
+    if (auto refused = TaskMethods::refuse_listening(*call, message)) {
+        co_return std::move(*refused);
+    }
+    co_return co_await subscriptions_.listen(std::move(call), std::move(message));
 }
 
 std::shared_ptr<Client> Front::make_client(const nlohmann::json& params) const {
@@ -136,6 +132,9 @@ const Front::Method* Front::find_method(const std::string& name, Era era) {
         Method{"resources/unsubscribe", &Front::unsubscribe, Eras::kSessions},
         Method{"subscriptions/listen", &Front::listen, Eras::kStateless},
         Method{"completion/complete", &Front::complete_argument},
+        Method{"tasks/get", &Front::answer_about_task, Eras::kStateless},
+        Method{"tasks/update", &Front::answer_about_task, Eras::kStateless},
+        Method{"tasks/cancel", &Front::answer_about_task, Eras::kStateless},
     };
     const auto* row = std::find_if(kMethods.begin(), kMethods.end(), [&](const Method& each) {
         return each.name == name && (each.eras == Eras::kBoth ||
@@ -202,9 +201,11 @@ Front::Coroutine Front::initialize(std::shared_ptr<Call> /*call*/, Message messa
 }
 
 Front::Coroutine Front::discover(std::shared_ptr<Call> /*call*/, Message /*message*/) {
+    nlohmann::json offered = capabilities();
+    offered["extensions"] = {{kTasksExtension, nlohmann::json::object()}};
     co_return nlohmann::json{
         {"supportedVersions", revisions()},
-        {"capabilities", capabilities()},
+        {"capabilities", std::move(offered)},
         {"instructions", kInstructions}};
 }
 

@@ -11,6 +11,8 @@
 #include "kernel-manager/mcp/call.hpp"
 #include "kernel-manager/mcp/changes/subscriptions.hpp"
 #include "kernel-manager/mcp/fixtures/fixtures.hpp"
+#include "kernel-manager/mcp/tasks/task_methods.hpp"
+#include "kernel-manager/mcp/tasks/tasks.hpp"
 #include "kernel-manager/mcp/tools/session_names.hpp"
 #include "kernel-manager/mcp/tools/tool.hpp"
 #include "kernel-manager/mcp/wire/rpc.hpp"
@@ -79,6 +81,7 @@ class Front : public Answerer {
     Coroutine unsubscribe(std::shared_ptr<Call> call, Message message);
     Coroutine listen(std::shared_ptr<Call> call, Message message);
     Coroutine complete_argument(std::shared_ptr<Call> call, Message message);
+    Coroutine answer_about_task(std::shared_ptr<Call> call, Message message);
 
     Coroutine run_tool(const Tool& tool, std::shared_ptr<Call> call, nlohmann::json arguments);
     /// Whether it is there to be subscribed to.
@@ -89,7 +92,9 @@ class Front : public Answerer {
     boost::asio::io_context& io_;
     SessionNames names_;
     StateSeal seal_;
+    Tasks tasks_;
     ToolBench bench_;
+    TaskMethods task_methods_{bench_};
     std::vector<Tool> tools_;
     std::string version_;
     std::optional<Fixtures> fixtures_;

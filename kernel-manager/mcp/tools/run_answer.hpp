@@ -24,6 +24,11 @@ struct RunPlace {
     bool created = false;
 };
 
+/// Why variables are gone that were there at the last call.
+inline constexpr const char* kReplacedNote =
+    "The interpreter was replaced since the last call. Variables of before are gone; files are "
+    "kept.";
+
 /// Precondition: it has finished.
 ToolAnswer finished_answer(const RunPlace& place, const session::Execution& execution);
 /// What it has said after `cursor`, up to kNewOutputBytesMax; the answer's cursor is where to go

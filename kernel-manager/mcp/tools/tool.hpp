@@ -22,12 +22,15 @@
 
 namespace cellkeep::mcp {
 
+class Tasks;
+
 /// What every tool works with. All must outlive the calls.
 struct ToolBench {
     boost::asio::io_context& io;
     session::SessionService& service;
     SessionNames& names;
     StateSeal& seal;
+    Tasks& tasks;
     std::shared_ptr<governance::Approvals> approvals;  // null: nothing ever waits for one
     OtherApprovers other_approvers = OtherApprovers::kApi;
 };

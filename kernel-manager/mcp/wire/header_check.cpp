@@ -28,6 +28,9 @@ const char* name_parameter(std::string_view method) {
     if (method == "tools/call" || method == "prompts/get") {
         return "name";
     }
+    if (method.starts_with("tasks/")) {
+        return "taskId";
+    }
     return method == "resources/read" ? "uri" : nullptr;
 }
 
