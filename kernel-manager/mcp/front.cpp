@@ -7,6 +7,7 @@
 #include "kernel-manager/mcp/prompts.hpp"
 #include "kernel-manager/mcp/resources.hpp"
 #include "kernel-manager/mcp/tools/arguments.hpp"
+#include "kernel-manager/mcp/tools/tool_stubs.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,7 +31,7 @@ struct Front::Method {
 
 namespace {
 
-/// The tools stay as they are while the server runs.
+/// Which tools there are stays while the server runs. What run_code says of others may change.
 constexpr std::chrono::milliseconds kListFresh{300'000};
 
 constexpr const char* kInstructions =
@@ -62,18 +63,13 @@ std::optional<RpcError> refuse_cursor(const Message& message) {
 
 }  // namespace
 
-Front::Front(
-    asio::io_context& io,
-    session::SessionService& service,
-    std::string version,
-    WithFixtures fixtures,
-    std::shared_ptr<governance::Approvals> approvals,
-    OtherApprovers others)
+Front::Front(asio::io_context& io, session::SessionService& service, Config config)
     : io_(io),
       names_(io, service),
-      bench_{io, service, names_, seal_, tasks_, std::move(approvals), others},
+      bench_{io, service, names_, seal_, tasks_, std::move(config.approvals), config.others},
       tools_(make_tools(bench_)),
-      version_(std::move(version)),
+      version_(std::move(config.version)),
+      operator_tools_(std::move(config.operator_tools)),
       subscriptions_(
           io,
           [this](const http::Principal& principal, const std::string& uri) {
@@ -82,7 +78,7 @@ Front::Front(
           [this](const http::Principal& principal, const std::string& uri) {
               return describe_version(names_, principal, uri);
           }) {
-    if (fixtures == WithFixtures::kYes) {
+    if (config.fixtures == WithFixtures::kYes) {
         fixtures_.emplace(seal_);
     }
 }
@@ -221,13 +217,18 @@ Front::Coroutine Front::set_log_level(std::shared_ptr<Call> call, Message messag
     co_return nlohmann::json::object();
 }
 
-Front::Coroutine Front::list_all_tools(std::shared_ptr<Call> /*call*/, Message message) {
+Front::Coroutine Front::list_all_tools(std::shared_ptr<Call> call, Message message) {
     if (auto refused = refuse_cursor(message)) {
         co_return std::move(*refused);
     }
     nlohmann::json tools = nlohmann::json::array();
     for (const Tool& tool : tools_) {
         tools.push_back(tool.listing);
+        if (operator_tools_ && tool.listing["name"] == "run_code") {
+            std::string text = tool.listing["description"];
+            text += describe_tools(operator_tools_->list({"", "", call->principal().name}));
+            tools.back()["description"] = std::move(text);
+        }
     }
     if (fixtures_) {
         fixtures_->add_tools(tools);

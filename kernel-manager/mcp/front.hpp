@@ -5,6 +5,7 @@
 // the session service's. io_context thread only.
 #pragma once
 
+#include "kernel-manager/execution/operator_tools.hpp"
 #include "kernel-manager/governance/approvals.hpp"
 #include "kernel-manager/mcp/answerer.hpp"
 #include "kernel-manager/mcp/asking/state_seal.hpp"
@@ -34,15 +35,17 @@ enum class WithFixtures { kNo, kYes };
 
 class Front : public Answerer {
  public:
-    /// io and service must outlive this, and this the calls. Without approvals no call of a tool
-    /// ever waits for one; others: who gives them besides the client's person.
-    Front(
-        boost::asio::io_context& io,
-        session::SessionService& service,
-        std::string version,
-        WithFixtures fixtures = WithFixtures::kNo,
-        std::shared_ptr<governance::Approvals> approvals = nullptr,
-        OtherApprovers others = OtherApprovers::kApi);
+    struct Config {
+        std::string version;
+        WithFixtures fixtures = WithFixtures::kNo;
+        /// Null: no call of a tool ever waits for one.
+        std::shared_ptr<governance::Approvals> approvals = nullptr;
+        OtherApprovers others = OtherApprovers::kApi;
+        /// What code may call; null: nothing.
+        std::shared_ptr<session::OperatorTools> operator_tools = nullptr;
+    };
+    /// io and service must outlive this, and this the calls.
+    Front(boost::asio::io_context& io, session::SessionService& service, Config config);
     Front(const Front&) = delete;
     Front& operator=(const Front&) = delete;
     ~Front() override = default;
@@ -97,6 +100,7 @@ class Front : public Answerer {
     TaskMethods task_methods_{bench_};
     std::vector<Tool> tools_;
     std::string version_;
+    std::shared_ptr<session::OperatorTools> operator_tools_;
     std::optional<Fixtures> fixtures_;
     Subscriptions subscriptions_;
 };

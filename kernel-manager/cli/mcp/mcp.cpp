@@ -154,10 +154,11 @@ Status serve_locally(const McpCommand& command, Pipes pipes) {
     mcp::Front front(
         io,
         service,
-        version_text(),
-        mcp::WithFixtures::kNo,
-        tools->approvals(),
-        mcp::OtherApprovers::kNone);
+        {version_text(),
+         mcp::WithFixtures::kNo,
+         tools->approvals(),
+         mcp::OtherApprovers::kNone,
+         tools->broker()});
     tools->start();
     const auto end = [&front, &service, &tools] {
         front.stop();

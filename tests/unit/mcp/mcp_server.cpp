@@ -79,7 +79,7 @@ http::Headers headers_of(const Fields& fields) {
 
 McpServer::McpServer(const std::vector<std::string>& origins, WithFixtures fixtures)
     : application_(http::TokenAuth("t", tokens()), http::HostGuard()),
-      front_(backend.io, backend, "9.9", fixtures, approvals),
+      front_(backend.io, backend, {"9.9", fixtures, approvals}),
       endpoint_(front_, {policy(origins), false, "/"}) {
     application_.set_origins(policy(origins));
     endpoint_.add_to(application_);
