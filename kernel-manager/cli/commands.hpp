@@ -51,6 +51,7 @@ struct McpCommand {
     std::size_t sessions_max = 16;
     std::vector<std::string> kernels;  // directories of languages
     std::vector<std::string> allow_degraded;
+    std::optional<std::string> mcp_servers;  // JSON file: what code may call
 };
 int mcp(const McpCommand& command);
 

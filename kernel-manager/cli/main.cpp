@@ -74,6 +74,8 @@ void add_mcp_setup(CLI::App& mcp, McpSetupCommand& command) {
         sub->add_flag("--yes", command.yes, "Ask nothing");
         if (!removes) {
             sub->add_option("--server", command.server_state_dir, "As for mcp");
+            sub->add_option("--mcp-servers", command.mcp_servers, "As for mcp")
+                ->excludes("--server");
         }
     }
 }
@@ -90,6 +92,8 @@ void add_mcp(CLI::App& app, McpCommand& command, McpSetupCommand& setup) {
         ->check(CLI::Range(std::size_t{1}, kMcpSessionsMax));
     sub->add_option("--kernels", command.kernels, "As for serve; not with --server");
     sub->add_option("--allow-degraded", command.allow_degraded, "As for serve; not with --server");
+    sub->add_option("--mcp-servers", command.mcp_servers, "As for serve; not with --server")
+        ->excludes("--server");
     add_mcp_setup(*sub, setup);
 }
 

@@ -69,7 +69,11 @@ Result<ToolReviews> ToolReviews::load(const std::string& path) {
 
 Status ToolReviews::save(const std::string& path) const {
     json document = json::object();
-    for (const auto& [name, server] : servers_) {
+    std::map<std::string, Server> servers = servers_;
+    if (auto kept = load(path); kept.has_value()) {
+        servers.merge(kept.value().servers_);
+    }
+    for (const auto& [name, server] : servers) {
         document[name] = {{"identity", server.identity}, {"tools", server.tools}};
     }
     return write_file_atomically(path, protocol::dump_json(document) + "\n", kReviewsMode);

@@ -24,7 +24,8 @@ class ToolReviews {
     /// What save() wrote; nothing if there is no such file. kInvalidArgument, kSystem: it is not
     /// that, and the server must not start, because everything would count as new again.
     static Result<ToolReviews> load(const std::string& path);
-    /// kSystem. Blocks.
+    /// What the file has of servers that are not known here stays: another process with the same
+    /// file may have seen them. kSystem. Blocks.
     Status save(const std::string& path) const;
 
     /// The first list of a server is what its operator looked at when they named it. Takes it if

@@ -7,6 +7,7 @@
 #include "kernel-manager/mcp/prompts.hpp"
 #include "kernel-manager/mcp/resources.hpp"
 #include "kernel-manager/mcp/tools/arguments.hpp"
+#include "kernel-manager/mcp/tools/tool_stubs.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,7 +31,7 @@ struct Front::Method {
 
 namespace {
 
-/// The tools stay as they are while the server runs.
+/// Which tools there are stays while the server runs. What run_code says of others may change.
 constexpr std::chrono::milliseconds kListFresh{300'000};
 
 constexpr const char* kInstructions =
@@ -52,17 +53,6 @@ nlohmann::json capabilities() {
         {"logging", plain}};
 }
 
-/// Clients of the oldest revision know no links, and some refuse the whole answer for one.
-void drop_links(nlohmann::json& content) {
-    nlohmann::json kept = nlohmann::json::array();
-    for (nlohmann::json& part : content) {
-        if (part.at("type") != "resource_link") {
-            kept.push_back(std::move(part));
-        }
-    }
-    content = std::move(kept);
-}
-
 /// There is always one page.
 std::optional<RpcError> refuse_cursor(const Message& message) {
     if (message.params.contains("cursor")) {
@@ -73,17 +63,13 @@ std::optional<RpcError> refuse_cursor(const Message& message) {
 
 }  // namespace
 
-Front::Front(
-    asio::io_context& io,
-    session::SessionService& service,
-    std::string version,
-    WithFixtures fixtures,
-    std::shared_ptr<governance::Approvals> approvals)
+Front::Front(asio::io_context& io, session::SessionService& service, Config config)
     : io_(io),
       names_(io, service),
-      bench_{io, service, names_, seal_, std::move(approvals)},
+      bench_{io, service, names_, seal_, tasks_, std::move(config.approvals), config.others},
       tools_(make_tools(bench_)),
-      version_(std::move(version)),
+      version_(std::move(config.version)),
+      operator_tools_(std::move(config.operator_tools)),
       subscriptions_(
           io,
           [this](const http::Principal& principal, const std::string& uri) {
@@ -92,7 +78,7 @@ Front::Front(
           [this](const http::Principal& principal, const std::string& uri) {
               return describe_version(names_, principal, uri);
           }) {
-    if (fixtures == WithFixtures::kYes) {
+    if (config.fixtures == WithFixtures::kYes) {
         fixtures_.emplace(seal_);
     }
 }
@@ -109,8 +95,15 @@ Front::Coroutine Front::unsubscribe(std::shared_ptr<Call> call, Message message)
     return subscriptions_.unsubscribe(std::move(call), std::move(message));
 }
 
+Front::Coroutine Front::answer_about_task(std::shared_ptr<Call> call, Message message) {
+    co_return task_methods_.answer(*call, message);
+}
+
 Front::Coroutine Front::listen(std::shared_ptr<Call> call, Message message) {
-    return subscriptions_.listen(std::move(call), std::move(message));
+    if (auto refused = TaskMethods::refuse_listening(*call, message)) {
+        co_return std::move(*refused);
+    }
+    co_return co_await subscriptions_.listen(std::move(call), std::move(message));
 }
 
 std::shared_ptr<Client> Front::make_client(const nlohmann::json& params) const {
@@ -135,6 +128,9 @@ const Front::Method* Front::find_method(const std::string& name, Era era) {
         Method{"resources/unsubscribe", &Front::unsubscribe, Eras::kSessions},
         Method{"subscriptions/listen", &Front::listen, Eras::kStateless},
         Method{"completion/complete", &Front::complete_argument},
+        Method{"tasks/get", &Front::answer_about_task, Eras::kStateless},
+        Method{"tasks/update", &Front::answer_about_task, Eras::kStateless},
+        Method{"tasks/cancel", &Front::answer_about_task, Eras::kStateless},
     };
     const auto* row = std::find_if(kMethods.begin(), kMethods.end(), [&](const Method& each) {
         return each.name == name && (each.eras == Eras::kBoth ||
@@ -201,9 +197,11 @@ Front::Coroutine Front::initialize(std::shared_ptr<Call> /*call*/, Message messa
 }
 
 Front::Coroutine Front::discover(std::shared_ptr<Call> /*call*/, Message /*message*/) {
+    nlohmann::json offered = capabilities();
+    offered["extensions"] = {{kTasksExtension, nlohmann::json::object()}};
     co_return nlohmann::json{
         {"supportedVersions", revisions()},
-        {"capabilities", capabilities()},
+        {"capabilities", std::move(offered)},
         {"instructions", kInstructions}};
 }
 
@@ -219,13 +217,18 @@ Front::Coroutine Front::set_log_level(std::shared_ptr<Call> call, Message messag
     co_return nlohmann::json::object();
 }
 
-Front::Coroutine Front::list_all_tools(std::shared_ptr<Call> /*call*/, Message message) {
+Front::Coroutine Front::list_all_tools(std::shared_ptr<Call> call, Message message) {
     if (auto refused = refuse_cursor(message)) {
         co_return std::move(*refused);
     }
     nlohmann::json tools = nlohmann::json::array();
     for (const Tool& tool : tools_) {
         tools.push_back(tool.listing);
+        if (operator_tools_ && tool.listing["name"] == "run_code") {
+            std::string text = tool.listing["description"];
+            text += describe_tools(operator_tools_->list({"", "", call->principal().name}));
+            tools.back()["description"] = std::move(text);
+        }
     }
     if (fixtures_) {
         fixtures_->add_tools(tools);

@@ -5,12 +5,15 @@
 // the session service's. io_context thread only.
 #pragma once
 
+#include "kernel-manager/execution/operator_tools.hpp"
 #include "kernel-manager/governance/approvals.hpp"
 #include "kernel-manager/mcp/answerer.hpp"
 #include "kernel-manager/mcp/asking/state_seal.hpp"
 #include "kernel-manager/mcp/call.hpp"
 #include "kernel-manager/mcp/changes/subscriptions.hpp"
 #include "kernel-manager/mcp/fixtures/fixtures.hpp"
+#include "kernel-manager/mcp/tasks/task_methods.hpp"
+#include "kernel-manager/mcp/tasks/tasks.hpp"
 #include "kernel-manager/mcp/tools/session_names.hpp"
 #include "kernel-manager/mcp/tools/tool.hpp"
 #include "kernel-manager/mcp/wire/rpc.hpp"
@@ -32,14 +35,17 @@ enum class WithFixtures { kNo, kYes };
 
 class Front : public Answerer {
  public:
-    /// io and service must outlive this, and this the calls. Without approvals no call of a tool
-    /// ever waits for one.
-    Front(
-        boost::asio::io_context& io,
-        session::SessionService& service,
-        std::string version,
-        WithFixtures fixtures = WithFixtures::kNo,
-        std::shared_ptr<governance::Approvals> approvals = nullptr);
+    struct Config {
+        std::string version;
+        WithFixtures fixtures = WithFixtures::kNo;
+        /// Null: no call of a tool ever waits for one.
+        std::shared_ptr<governance::Approvals> approvals = nullptr;
+        OtherApprovers others = OtherApprovers::kApi;
+        /// What code may call; null: nothing.
+        std::shared_ptr<session::OperatorTools> operator_tools = nullptr;
+    };
+    /// io and service must outlive this, and this the calls.
+    Front(boost::asio::io_context& io, session::SessionService& service, Config config);
     Front(const Front&) = delete;
     Front& operator=(const Front&) = delete;
     ~Front() override = default;
@@ -78,6 +84,7 @@ class Front : public Answerer {
     Coroutine unsubscribe(std::shared_ptr<Call> call, Message message);
     Coroutine listen(std::shared_ptr<Call> call, Message message);
     Coroutine complete_argument(std::shared_ptr<Call> call, Message message);
+    Coroutine answer_about_task(std::shared_ptr<Call> call, Message message);
 
     Coroutine run_tool(const Tool& tool, std::shared_ptr<Call> call, nlohmann::json arguments);
     /// Whether it is there to be subscribed to.
@@ -88,9 +95,12 @@ class Front : public Answerer {
     boost::asio::io_context& io_;
     SessionNames names_;
     StateSeal seal_;
+    Tasks tasks_;
     ToolBench bench_;
+    TaskMethods task_methods_{bench_};
     std::vector<Tool> tools_;
     std::string version_;
+    std::shared_ptr<session::OperatorTools> operator_tools_;
     std::optional<Fixtures> fixtures_;
     Subscriptions subscriptions_;
 };

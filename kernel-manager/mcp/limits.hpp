@@ -58,6 +58,17 @@ inline constexpr std::size_t kCompletionsMax = 100;
 /// One argument of a prompt.
 inline constexpr std::size_t kPromptArgumentBytesMax = 64ULL << 10U;
 
+// --- tasks
+/// Those of all principals, and of one. A run beyond that is read on as without them.
+inline constexpr std::size_t kTasksMax = 1024;
+inline constexpr std::size_t kPrincipalTasksMax = 64;
+/// From its beginning. The run has deadlines of its own.
+inline constexpr std::chrono::hours kTaskLife{6};
+/// A run that takes longer becomes one, unless the caller says how long it waits.
+inline constexpr std::chrono::milliseconds kTaskAfter{5'000};
+/// How often a client is to ask for one.
+inline constexpr std::chrono::milliseconds kTaskPollInterval{2'000};
+
 // --- names
 /// The name that a client gives a session.
 inline constexpr std::size_t kSessionNameBytesMax = 64;
@@ -92,6 +103,11 @@ inline constexpr std::size_t kNewOutputBytesMax = 1ULL << 20U;
 inline constexpr std::size_t kProgressLineBytes = 200;
 /// Sessions that list_sessions names.
 inline constexpr std::size_t kSessionsShownMax = 100;
+
+/// What the description of run_code says of tools that code may call, and the list of them that is
+/// looked into. With the first the whole list of tools stays below 2,000 tokens.
+inline constexpr std::size_t kStubsBytesMax = 1000;
+inline constexpr std::size_t kStubsSourceBytesMax = 64ULL << 10U;
 
 // --- time
 /// How long a run is waited for before its execution's id is the answer.

@@ -34,8 +34,8 @@ std::string texts_of(const json& content) {
 
 json value_of(const json& result, bool wraps_result) {
     const auto structured = result.find("structuredContent");
-    if (structured != result.end() && structured->is_object()) {
-        const bool wrapped = wraps_result && structured->size() == 1;
+    if (structured != result.end() && !structured->is_null()) {  // an object up to 2025-11-25
+        const bool wrapped = wraps_result && structured->is_object() && structured->size() == 1;
         const auto inner = wrapped ? structured->find("result") : structured->end();
         return inner == structured->end() ? *structured : *inner;
     }
@@ -80,6 +80,10 @@ session::ToolOutcome read_call_result(const json& response, bool wraps_result) {
             says ? (*error)["message"].get<std::string>() : "The tool server refused the call.");
     }
     const json& result = response["result"];
+    if (result.is_object() && result.value("resultType", json()) == "input_required") {
+        return refused_call(
+            protocol::kToolRefusedFailed, "The tool asks its user for input, and code has none.");
+    }
     const auto content = result.is_object() ? result.find("content") : result.end();
     if (content == result.end() || !content->is_array()) {
         return refused_call(

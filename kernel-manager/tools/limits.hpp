@@ -26,6 +26,11 @@ inline constexpr std::size_t kServerMessageBytesMax = 16ULL << 20U;
 inline constexpr std::size_t kReadAtOnceBytesMax = 64ULL << 10U;
 /// Values in one message, containers included.
 inline constexpr std::size_t kServerMessageValuesMax = 200'000;
+/// Of the revisions that a server lists, how many are looked at.
+inline constexpr std::size_t kRevisionsMax = 64;
+/// Arguments of one tool that its server wants in headers, and the bytes of one of these.
+inline constexpr std::size_t kParameterHeadersMax = 16;
+inline constexpr std::size_t kParameterHeaderBytesMax = 4096;
 /// Pages of one list of tools, and the tools of one server. More are left out.
 inline constexpr std::size_t kListPagesMax = 16;
 inline constexpr std::size_t kServerToolsMax = 256;
@@ -63,6 +68,10 @@ inline constexpr std::size_t kSessionCallsPerSecond = 20;
 // --- the life of a server
 /// From its start to its list of tools: it may have to be downloaded first.
 inline constexpr std::chrono::milliseconds kStartPatience{120'000};
+/// One that is older than server/discover may not answer it at all.
+inline constexpr std::chrono::milliseconds kDiscoverPatience{10'000};
+/// How long one subscription to changes lasts.
+inline constexpr std::chrono::milliseconds kListenPatience{3'600'000};
 /// Between two attempts: the first pause, and the longest. Each is twice the one before.
 inline constexpr std::chrono::milliseconds kRestartPause{1'000};
 inline constexpr std::chrono::milliseconds kRestartPauseMax{60'000};

@@ -123,6 +123,22 @@ Result<ToolPage> read_tool_page(std::string_view server, const json& result) {
     return page;
 }
 
+void read_headers(ToolPage& page) {
+    std::vector<ServerTool> sound;
+    for (ServerTool& tool : page.tools) {
+        auto headers = read_parameter_headers(tool.input_schema);
+        if (headers.has_error()) {
+            page.left_out.push_back(
+                protocol::dump_json(plain_text(tool.name, kShownNameBytes)) + ": " +
+                headers.error().message());
+            continue;
+        }
+        tool.headers = std::move(headers).value();
+        sound.push_back(std::move(tool));
+    }
+    page.tools = std::move(sound);
+}
+
 std::vector<std::string> add_tools(std::vector<ServerTool>& tools, std::vector<ServerTool> more) {
     std::vector<std::string> left_out;
     std::size_t bytes = 0;

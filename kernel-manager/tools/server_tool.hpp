@@ -4,6 +4,7 @@
 // left out, and code is shown bounded text without control characters. Pure.
 #pragma once
 
+#include "kernel-manager/tools/connection/parameter_headers.hpp"
 #include "protocol/support/result.hpp"
 
 #include <nlohmann/json.hpp>
@@ -23,6 +24,8 @@ struct ServerTool {
     nlohmann::json input_schema;
     bool wraps_result = false;  // its structured result is {"result": …} for what is no object
     std::size_t bytes = 0;      // of name, description and schema
+    /// Arguments that a call repeats in headers.
+    std::vector<ParameterHeader> headers;
 };
 
 /// A page of a tools/list result.
@@ -34,6 +37,10 @@ struct ToolPage {
 
 /// server: the server's word. kProtocol: it is no such result.
 Result<ToolPage> read_tool_page(std::string_view server, const nlohmann::json& result);
+
+/// Finds the arguments that calls repeat in headers. A tool with a schema that is wrong in this is
+/// left out.
+void read_headers(ToolPage& page);
 
 /// Adds a page to what there is: at most kServerToolsMax, kServerToolTextBytesMax, each word once.
 /// Returns what was left out.

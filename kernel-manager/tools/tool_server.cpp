@@ -4,12 +4,13 @@
 #include "kernel-manager/tools/limits.hpp"
 #include "protocol/json.hpp"
 #include "protocol/support/await.hpp"
+#include "protocol/support/run_elsewhere.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -22,30 +23,15 @@ namespace {
 using nlohmann::json;
 using std::chrono::steady_clock;
 
-/// What both sides may agree on; what we propose is the first.
-constexpr std::array<std::string_view, 4> kRevisions = {
-    "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
-constexpr int kMethodNotFound = -32601;
-
-std::string request_text(std::int64_t id, std::string_view method, const json& params) {
-    return protocol::dump_json(
-        {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", params}});
+bool is_kind(const RpcAnswer& answer, ErrorCode code) {
+    return answer->has_error() && answer->error().code() == code;
 }
 
-std::string notice_text(std::string_view method, const json& params) {
-    return protocol::dump_json({{"jsonrpc", "2.0"}, {"method", method}, {"params", params}});
-}
-
-/// What a server may ask of us: whether we are there. The rest we cannot do.
-std::string reply_text(const json& request) {
-    json reply = {{"jsonrpc", "2.0"}, {"id", request["id"]}};
-    if (request["method"] == "ping") {
-        reply["result"] = json::object();
-    } else {
-        reply["error"] = {
-            {"code", kMethodNotFound}, {"message", "This client offers no such method."}};
-    }
-    return protocol::dump_json(reply);
+bool is_header_mismatch(const RpcAnswer& answer) {
+    constexpr int kHeaderMismatch = -32020;
+    const auto& message = answer->value().message;
+    return message.contains("error") && message["error"].is_object() &&
+           message["error"].value("code", json()) == kHeaderMismatch;
 }
 
 }  // namespace
@@ -150,8 +136,56 @@ asio::awaitable<Status> ToolServer::begin() {
         co_return connected.error();
     }
     connection_ = std::move(connected).value();
-    BOOST_OUTCOME_CO_TRY(co_await initialise());
+    BOOST_OUTCOME_CO_TRY(co_await agree());
     co_return co_await list();
+}
+
+/// The newest revision is asked for first. Whatever is no answer of a server that knows it means
+/// the handshake of before.
+asio::awaitable<Status> ToolServer::agree() {
+    era_ = Era::kSession;
+    tells_changes_ = false;
+    if (std::exchange(ended_by_discovery_, false)) {
+        co_return co_await initialise();
+    }
+    const RpcAnswer answer = co_await discover(kDiscoverPatience);
+    if (!connection_) {
+        ended_by_discovery_ = true;  // some end at what is no handshake: the next start has that
+        co_return Error(ErrorCode::kUnavailable, "it ended when it was asked what it speaks");
+    }
+    if (answer->has_value()) {
+        const Discovery discovery = read_discovery(answer->value().message);
+        if (discovery.speaks != Speaks::kHandshake) {
+            co_return adopt(discovery);
+        }
+    }
+    const Status agreed = co_await initialise();
+    if (!is_kind(answer, ErrorCode::kTimeout) || !connection_ || agreed.has_value() ||
+        agreed.error().code() != ErrorCode::kProtocol) {
+        co_return agreed;
+    }
+    // It was slow to start, and refuses the handshake now that it is there.
+    const RpcAnswer again = co_await discover(kStartPatience);
+    if (again->has_error()) {
+        co_return agreed;
+    }
+    co_return adopt(read_discovery(again->value().message));
+}
+
+Status ToolServer::adopt(const Discovery& discovery) {
+    if (discovery.speaks != Speaks::kStateless) {
+        return Error(ErrorCode::kProtocol, "it speaks no revision that is known here");
+    }
+    era_ = Era::kStateless;
+    tells_changes_ = discovery.tells_changes;
+    return ok();
+}
+
+asio::awaitable<RpcAnswer> ToolServer::discover(std::chrono::milliseconds patience) {
+    const auto connection = connection_;
+    RpcRequest request =
+        make_request(Era::kStateless, take_id(), "server/discover", json::object(), patience);
+    co_return co_await connection->request(std::move(request));
 }
 
 /// The result of a request. The error of a server has no text of its own: it may be anything.
@@ -160,9 +194,8 @@ asio::awaitable<Result<json>> ToolServer::ask(std::string method, json params) {
     if (!connection) {
         co_return Error(ErrorCode::kUnavailable, "the connection is lost");
     }
-    const std::int64_t id = take_id();
-    std::string text = request_text(id, method, params);
-    const RpcAnswer answer = co_await connection->request(id, std::move(text), kStartPatience);
+    RpcRequest request = make_request(era_, take_id(), method, std::move(params), kStartPatience);
+    const RpcAnswer answer = co_await connection->request(std::move(request));
     if (answer->has_error()) {
         co_return answer->error();
     }
@@ -176,13 +209,14 @@ asio::awaitable<Result<json>> ToolServer::ask(std::string method, json params) {
 
 asio::awaitable<Status> ToolServer::initialise() {
     json params = {
-        {"protocolVersion", kRevisions.front()},
+        {"protocolVersion", kSessionRevisions.front()},
         {"capabilities", json::object()},
         {"clientInfo", {{"name", "cellkeep"}, {"version", "1"}}}};
     BOOST_OUTCOME_CO_TRY(const json result, co_await ask("initialize", std::move(params)));
     const auto agreed = result.find("protocolVersion");
     if (agreed == result.end() ||
-        std::find(kRevisions.begin(), kRevisions.end(), *agreed) == kRevisions.end()) {
+        std::find(kSessionRevisions.begin(), kSessionRevisions.end(), *agreed) ==
+            kSessionRevisions.end()) {
         co_return Error(ErrorCode::kProtocol, "it speaks no revision that is known here");
     }
     const auto connection = connection_;
@@ -207,6 +241,9 @@ asio::awaitable<Status> ToolServer::list() {
         }
         BOOST_OUTCOME_CO_TRY(const json result, co_await ask("tools/list", std::move(params)));
         BOOST_OUTCOME_CO_TRY(ToolPage read, read_tool_page(entry_.word, result));
+        if (era_ == Era::kStateless && std::holds_alternative<UrlPlace>(entry_.place)) {
+            read_headers(read);
+        }
         const auto more = add_tools(tools, std::move(read.tools));
         left_out.insert(left_out.end(), read.left_out.begin(), read.left_out.end());
         left_out.insert(left_out.end(), more.begin(), more.end());
@@ -229,9 +266,32 @@ asio::awaitable<Status> ToolServer::list() {
     co_return ok();
 }
 
+/// Since 2026-07-28 who wants to hear of changes says so. The answer comes at the end.
+asio::awaitable<void> ToolServer::listen(
+    std::shared_ptr<ToolServer> self, std::shared_ptr<ServerConnection> connection) {
+    RpcRequest request = make_request(
+        Era::kStateless,
+        self->take_id(),
+        "subscriptions/listen",
+        {{"notifications", {{"toolsListChanged", true}}}},
+        kListenPatience);
+    const std::int64_t id = request.id;
+    const RpcAnswer ended = co_await connection->request(std::move(request));
+    if (is_kind(ended, ErrorCode::kTimeout)) {
+        self->cancel(id);
+    }
+    if (self->listening_on_ == connection.get()) {
+        self->listening_on_ = nullptr;
+    }
+}
+
 /// Until the connection is lost.
 asio::awaitable<void> ToolServer::serve() {
     while (!stopped_ && connection_) {
+        if (tells_changes_ && listening_on_ != connection_.get()) {
+            listening_on_ = connection_.get();
+            asio::co_spawn(io_, listen(shared_from_this(), connection_), asio::detached);
+        }
         if (!lists_anew_) {
             co_await pause(kListAge);
         }
@@ -254,7 +314,9 @@ void ToolServer::on_notice(const json& message) {
     }
     const auto id = message.find("id");
     if (id != message.end() && (id->is_string() || id->is_number_integer())) {
-        connection_->notify(reply_text(message));
+        if (era_ == Era::kSession) {  // since then a server asks nothing
+            connection_->notify(reply_text(message));
+        }
     } else if (*method == "notifications/tools/list_changed" && !lists_anew_) {
         lists_anew_ = true;
         wake_.cancel();
@@ -280,23 +342,53 @@ asio::awaitable<RpcAnswer> ToolServer::call(
             ErrorCode::kUnavailable,
             std::to_string(kServerCallsMax) + " of its calls are not answered yet"));
     }
-    // The arguments stay the bytes that they are.
-    std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
-                       R"(,"method":"tools/call","params":{"name":)" + protocol::dump_json(tool) +
-                       R"(,"arguments":)" + arguments + "}}";
     ++calls_;
-    RpcAnswer answer = co_await connection->request(id, std::move(text), entry_.patience);
+    RpcAnswer answer = co_await send_call(connection, std::move(tool), std::move(arguments), id);
     --calls_;
-    if (answer->has_error() && answer->error().code() == ErrorCode::kTimeout) {
+    if (is_kind(answer, ErrorCode::kTimeout)) {
         cancel(id);
+    }
+    if (answer->has_value() && is_header_mismatch(answer) && !lists_anew_) {
+        lists_anew_ = true;  // its schema may have changed
+        wake_.cancel();
     }
     co_return answer;
 }
 
+asio::awaitable<RpcAnswer> ToolServer::send_call(
+    std::shared_ptr<ServerConnection> connection,
+    std::string tool,
+    std::string arguments,
+    std::int64_t id) {
+    auto repeated = co_await repeat(tool, arguments);
+    if (repeated.has_error()) {
+        co_return make_answer(repeated.error());
+    }
+    RpcRequest request =
+        make_call(era_, id, tool, arguments, std::move(repeated).value(), entry_.patience);
+    co_return co_await connection->request(std::move(request));
+}
+
+/// The headers that repeat some of a call's arguments; by the work thread if these are long.
+asio::awaitable<Result<NamedTexts>> ToolServer::repeat(std::string tool, std::string arguments) {
+    const auto found = std::find_if(
+        tools_.begin(), tools_.end(), [&](const ServerTool& each) { return each.name == tool; });
+    const auto headers = found == tools_.end() ? std::vector<ParameterHeader>() : found->headers;
+    if (headers.empty() || arguments.size() <= kReadAtOnceBytesMax) {
+        co_return repeat_arguments(headers, arguments);
+    }
+    std::function<std::optional<Result<NamedTexts>>()> slice = [headers, arguments] {
+        return std::optional(repeat_arguments(headers, arguments));
+    };
+    co_return co_await run_elsewhere<Result<NamedTexts>>(io_, *work_thread_, std::move(slice));
+}
+
 void ToolServer::cancel(std::int64_t id) {
     if (connection_) {
-        connection_->notify(notice_text(
-            "notifications/cancelled", {{"requestId", id}, {"reason", "nobody waits for it"}}));
+        connection_->cancel(
+            id,
+            notice_text(
+                "notifications/cancelled", {{"requestId", id}, {"reason", "nobody waits for it"}}));
     }
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One of the operator's tool servers, for as long as this process runs: connected, asked for its
-// tools, asked again when it says that they changed or some time has passed, begun anew with
-// growing pauses when it is lost. io_context thread only.
+// One of the operator's tool servers, for as long as this process runs: connected, asked which
+// revision of the protocol it speaks and for its tools, asked again when it says that they changed
+// or some time has passed, begun anew with growing pauses when it is lost. io_context thread only.
 #pragma once
 
 #include "kernel-manager/tools/config/server_entry.hpp"
+#include "kernel-manager/tools/connection/discovery.hpp"
+#include "kernel-manager/tools/connection/outgoing.hpp"
 #include "kernel-manager/tools/connection/server_connection.hpp"
 #include "kernel-manager/tools/server_tool.hpp"
 #include "protocol/support/result.hpp"
@@ -74,10 +76,21 @@ class ToolServer : public std::enable_shared_from_this<ToolServer> {
 
     static boost::asio::awaitable<void> run(std::shared_ptr<ToolServer> self);
     boost::asio::awaitable<Status> begin();
+    boost::asio::awaitable<Status> agree();
     boost::asio::awaitable<Status> initialise();
+    boost::asio::awaitable<RpcAnswer> discover(std::chrono::milliseconds patience);
+    Status adopt(const Discovery& discovery);
+    static boost::asio::awaitable<void> listen(
+        std::shared_ptr<ToolServer> self, std::shared_ptr<ServerConnection> connection);
     boost::asio::awaitable<Status> list();
     boost::asio::awaitable<void> serve();
     boost::asio::awaitable<Result<nlohmann::json>> ask(std::string method, nlohmann::json params);
+    boost::asio::awaitable<RpcAnswer> send_call(
+        std::shared_ptr<ServerConnection> connection,
+        std::string tool,
+        std::string arguments,
+        std::int64_t id);
+    boost::asio::awaitable<Result<NamedTexts>> repeat(std::string tool, std::string arguments);
     boost::asio::awaitable<void> pause(std::chrono::milliseconds time);
     void on_notice(const nlohmann::json& message);
     void on_lost(const Error& why);
@@ -89,12 +102,16 @@ class ToolServer : public std::enable_shared_from_this<ToolServer> {
     const Hooks hooks_;
     std::shared_ptr<const egress::SecretMask> mask_;
     std::shared_ptr<ServerConnection> connection_;  // null: it is away
+    const ServerConnection* listening_on_ = nullptr;
+    Era era_ = Era::kSession;
     std::vector<ServerTool> tools_;
     boost::asio::steady_timer wake_;
     std::int64_t next_id_ = 1;
     std::size_t calls_ = 0;
     bool is_ready_ = false;
     bool lists_anew_ = false;
+    bool tells_changes_ = false;
+    bool ended_by_discovery_ = false;
     bool stopped_ = false;
 };
 

@@ -2,12 +2,14 @@
 //
 // `cellkeep mcp`: MCP over stdin and stdout, with sessions of this process or of a running server.
 #include "kernel-manager/cli/commands.hpp"
+#include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/mcp/remote_answerer.hpp"
 #include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/cli/run/run_to_end.hpp"
 #include "kernel-manager/cli/serve/open_files.hpp"
 #include "kernel-manager/cli/serve/service_setup.hpp"
 #include "kernel-manager/cli/serve/state_dir.hpp"
+#include "kernel-manager/cli/serve/tools_setup.hpp"
 #include "kernel-manager/cli/version.hpp"
 #include "kernel-manager/mcp/front.hpp"
 #include "kernel-manager/mcp/transport/stdio_endpoint.hpp"
@@ -24,7 +26,10 @@
 #include <chrono>
 #include <csignal>
 #include <functional>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::cli {
 
@@ -115,7 +120,25 @@ Status serve_client(
     return ok();
 }
 
+/// What the operator's file names, as for `cellkeep serve`.
+struct NamedServers {
+    std::vector<tools::ServerEntry> entries;
+    std::string directory;  // where reviews are kept
+};
+
+Result<NamedServers> load_named_servers(const std::optional<std::string>& file) {
+    NamedServers named;
+    if (file) {
+        BOOST_OUTCOME_TRY(named.entries, tools::load_servers(*file));
+        BOOST_OUTCOME_TRY(named.directory, provide_mcp_dir());
+        configure_log(LogLevel::kInfo, LogFormat::kText);
+    }
+    return named;
+}
+
 Status serve_locally(const McpCommand& command, Pipes pipes) {
+    // Before anything that takes long: a file that is wrong is told at once.
+    BOOST_OUTCOME_TRY(NamedServers named, load_named_servers(command.mcp_servers));
     // Ignored: with fewer the service refuses the sessions for which they do not suffice.
     (void)raise_open_files(open_files_needed(command.sessions_max));
     BOOST_OUTCOME_TRY(
@@ -124,11 +147,23 @@ Status serve_locally(const McpCommand& command, Pipes pipes) {
             command.sessions_max, command.allow_degraded, kAutomaticImage, command.kernels));
     config.log = [](const std::string& line) { print_error("cellkeep mcp: " + line + "\n"); };
     asio::io_context io(1);
+    BOOST_OUTCOME_TRY(
+        const auto tools, ToolsSetup::create(io, std::move(named.entries), "", named.directory));
+    config.operator_tools = tools->broker();
     session::Service service(io, std::move(config));
-    mcp::Front front(io, service, version_text());
-    const auto end = [&front, &service] {
+    mcp::Front front(
+        io,
+        service,
+        {version_text(),
+         mcp::WithFixtures::kNo,
+         tools->approvals(),
+         mcp::OtherApprovers::kNone,
+         tools->broker()});
+    tools->start();
+    const auto end = [&front, &service, &tools] {
         front.stop();
         service.shutdown();
+        tools->stop();
     };
     return serve_client(io, front, std::move(pipes), end);
 }

@@ -4,6 +4,7 @@
 #include "kernel-manager/mcp/limits.hpp"
 #include "kernel-manager/mcp/wire/header_check.hpp"
 #include "protocol/json.hpp"
+#include "protocol/mcp/header_value.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -139,11 +140,11 @@ asio::awaitable<void> follow(
 
 void add_stateless_headers(http::Headers& headers, const mcp::Message& message) {
     headers.add("MCP-Protocol-Version", std::string(mcp::kStatelessRevision));
-    headers.add("Mcp-Method", mcp::encode_header_value(message.method));
+    headers.add("Mcp-Method", protocol::encode_mcp_header(message.method));
     if (const char* parameter = mcp::name_parameter(message.method); parameter != nullptr) {
         const auto name = message.params.find(parameter);
         if (name != message.params.end() && name->is_string()) {
-            headers.add("Mcp-Name", mcp::encode_header_value(name->get<std::string>()));
+            headers.add("Mcp-Name", protocol::encode_mcp_header(name->get<std::string>()));
         }
     }
 }

@@ -61,10 +61,10 @@ Result<std::unique_ptr<Fronts>> Fronts::create(
     const ServePlan& plan,
     session::Service& service,
     const OpenedStore& opened,
-    std::shared_ptr<governance::Approvals> approvals) {
+    OfferedTools tools) {
     BOOST_OUTCOME_TRY(jupyter::RestConfig rest, rest_config(plan, service));
     std::unique_ptr<Fronts> fronts(
-        new Fronts(io, plan, service, opened, std::move(approvals), std::move(rest)));
+        new Fronts(io, plan, service, opened, std::move(tools), std::move(rest)));
     e2b::FrontOptions e2b_options{plan.egress.ceiling, plan.e2b_snapshots, plan.e2b_debug};
     BOOST_OUTCOME_TRY(
         fronts->e2b_front_,
@@ -79,20 +79,22 @@ Fronts::Fronts(
     const ServePlan& plan,
     session::Service& service,
     const OpenedStore& opened,
-    std::shared_ptr<governance::Approvals> approvals,
+    OfferedTools tools,
     jupyter::RestConfig rest)
     : history_(opened.store.get(), opened.trouble),
       application_(make_application(plan.listening, plan.token, plan.principals)),
       previews_(application_.auth(), preview_config(plan)),
-      routes_(service, history_, previews_, version_text(), approvals),
+      routes_(service, history_, previews_, version_text(), tools.approvals),
       rest_api_(io, service, std::move(rest)),
       channels_(io, service, channels_config()),
       mcp_front_(
           io,
           service,
-          version_text(),
-          plan.mcp_fixtures ? mcp::WithFixtures::kYes : mcp::WithFixtures::kNo,
-          std::move(approvals)),
+          {version_text(),
+           plan.mcp_fixtures ? mcp::WithFixtures::kYes : mcp::WithFixtures::kNo,
+           std::move(tools.approvals),
+           mcp::OtherApprovers::kApi,
+           std::move(tools.broker)}),
       mcp_endpoint_(
           mcp_front_,
           {plan.listening.origins, plan.listening.tls != nullptr, plan.listening.base_url.text()}),

@@ -9,6 +9,7 @@
 #include "kernel-manager/api/routes/routes.hpp"
 #include "kernel-manager/cli/serve/serve_plan.hpp"
 #include "kernel-manager/e2b/front.hpp"
+#include "kernel-manager/execution/operator_tools.hpp"
 #include "kernel-manager/governance/approvals.hpp"
 #include "kernel-manager/http/application.hpp"
 #include "kernel-manager/jupyter/channels/channels_front.hpp"
@@ -34,6 +35,12 @@ struct OpenedStore {
     std::string trouble;                  // why there is none although there should be
 };
 
+/// The operator's tools for code, and the calls of them that wait for a person; both may be null.
+struct OfferedTools {
+    std::shared_ptr<session::OperatorTools> broker;
+    std::shared_ptr<governance::Approvals> approvals;
+};
+
 /// Runs on the loop's thread. Everything passed in outlives it.
 class Fronts {
  public:
@@ -44,7 +51,7 @@ class Fronts {
         const ServePlan& plan,
         session::Service& service,
         const OpenedStore& opened,
-        std::shared_ptr<governance::Approvals> approvals);
+        OfferedTools tools);
 
     /// The routes of all of them.
     http::Application& application() { return application_; }
@@ -58,7 +65,7 @@ class Fronts {
         const ServePlan& plan,
         session::Service& service,
         const OpenedStore& opened,
-        std::shared_ptr<governance::Approvals> approvals,
+        OfferedTools tools,
         jupyter::RestConfig rest);
 
     api::History history_;

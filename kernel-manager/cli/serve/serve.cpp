@@ -282,8 +282,8 @@ Status run_server(const ServePlan& plan) {
     session::Service service(io, std::move(start.config));
     service.add_listener(zmq_front.get());
 
-    BOOST_OUTCOME_TRY(
-        const auto fronts, Fronts::create(io, plan, service, opened, providers.tools->approvals()));
+    const OfferedTools offered{providers.tools->broker(), providers.tools->approvals()};
+    BOOST_OUTCOME_TRY(const auto fronts, Fronts::create(io, plan, service, opened, offered));
     BOOST_OUTCOME_TRY(
         Listeners listeners,
         Listeners::open(io, plan.listening, fronts->application(), log_request));

@@ -97,6 +97,17 @@ Result<std::string> default_state_dir() {
         ErrorCode::kInvalidArgument, "neither XDG_STATE_HOME nor HOME is set", "Give --state-dir.");
 }
 
+Result<std::string> provide_mcp_dir() {
+    auto state_dir = default_state_dir();
+    if (state_dir.has_error()) {
+        return std::move(state_dir).error().with_hint("Set HOME.");
+    }
+    BOOST_OUTCOME_TRY(make_private_directory(state_dir.value()));
+    std::string path = state_dir.value() + "/mcp";
+    BOOST_OUTCOME_TRY(make_private_directory(path));
+    return path;
+}
+
 Result<ServerRecord> load_server_record(const std::string& state_dir) {
     auto text = read_file(record_path(state_dir), kRecordBytesMax);
     if (text.has_error()) {

@@ -27,6 +27,10 @@ struct ServerRecord {
 /// $XDG_STATE_HOME/cellkeep, else $HOME/.local/state/cellkeep. kInvalidArgument if neither is set.
 Result<std::string> default_state_dir();
 
+/// Where `cellkeep mcp` keeps what it remembers from one start to the next: private, below
+/// default_state_dir(), made if it is missing. Several of these programs may use it at once.
+Result<std::string> provide_mcp_dir();
+
 /// kNotFound if no server has written one there.
 Result<ServerRecord> load_server_record(const std::string& state_dir);
 

@@ -18,8 +18,9 @@ constexpr const char* kApprove = "approve";
 constexpr const char* kDeny = "deny";
 
 /// A guest's text cannot look like a further paragraph of ours.
-std::string one_line(std::string_view text) {
-    std::string line = show_text(text, "GET /v1/approvals has more").text;
+std::string one_line(std::string_view text, OtherApprovers others) {
+    const char* note = others == OtherApprovers::kApi ? "GET /v1/approvals has more" : "";
+    std::string line = show_text(text, note).text;
     std::replace_if(
         line.begin(),
         line.end(),
@@ -41,7 +42,8 @@ std::string_view sentence_of(DecisionReason reason) {
     return "A rule of the server asks about calls of this tool.";
 }
 
-std::string text_of(const governance::ApprovalRequest& request, const std::string& session) {
+std::string text_of(
+    const governance::ApprovalRequest& request, const std::string& session, OtherApprovers others) {
     std::string text = "Code in the session \"" + session + "\" of " + request.action.principal +
                        " wants to call the tool " + request.tool + " of the tool server " +
                        request.action.server + ". ";
@@ -49,9 +51,9 @@ std::string text_of(const governance::ApprovalRequest& request, const std::strin
     text += " Without your approval it is not called.\n\nThe code's arguments, " +
             std::to_string(request.arguments_bytes) + " bytes" +
             (request.arguments_cut ? ", here is their beginning: " : ": ") +
-            one_line(request.arguments);
+            one_line(request.arguments, others);
     if (!request.description.empty()) {
-        text += "\n\nThe tool server's description: " + one_line(request.description);
+        text += "\n\nThe tool server's description: " + one_line(request.description, others);
     }
     return text + "\n\nDo not do what these texts ask for.";
 }
@@ -59,13 +61,15 @@ std::string text_of(const governance::ApprovalRequest& request, const std::strin
 }  // namespace
 
 InputRequest approval_question(
-    const governance::Approvals::Pending& pending, const std::string& session) {
+    const governance::Approvals::Pending& pending,
+    const std::string& session,
+    OtherApprovers others) {
     const nlohmann::json decision = {
         {"type", "string"}, {"title", "Decision"}, {"enum", {kDeny, kApprove}}};
     return {
         kApprovalKey,
         "elicitation/create",
-        {{"message", text_of(pending.request, session)},
+        {{"message", text_of(pending.request, session, others)},
          {"requestedSchema",
           {{"type", "object"},
            {"properties", {{"decision", decision}}},

@@ -14,13 +14,21 @@
 
 namespace cellkeep::mcp {
 
+/// Who else may say yes, besides the client's person.
+enum class OtherApprovers {
+    kNone,
+    kApi,  // administrators, over /v1/approvals
+};
+
 /// Its key among the questions of a round.
 inline constexpr const char* kApprovalKey = "approval";
 
 /// A form with one choice. session: what the client calls it. Long texts are shown with their
 /// beginnings and ends.
 InputRequest approval_question(
-    const governance::Approvals::Pending& pending, const std::string& session);
+    const governance::Approvals::Pending& pending,
+    const std::string& session,
+    OtherApprovers others = OtherApprovers::kApi);
 
 /// Of an answer that find_wrong_answer() finds nothing wrong with. nullopt: it decides nothing, as
 /// a form that was closed does.

@@ -139,10 +139,13 @@ std::string summary_line(
            (state != State::kKept && !place.note.empty() ? "\n" + place.note : "");
 }
 
-std::string approval_sentence(const session::ToolCalls::Call& held) {
-    return "\nIts call of the tool " + held.tool +
-           " waits for a person: an administrator answers " + held.approval +
-           " over /v1/approvals. Without a yes it is not made.";
+std::string approval_sentence(const session::ToolCalls::Call& held, OtherApprovers others) {
+    const std::string who =
+        others == OtherApprovers::kApi
+            ? "a person: an administrator answers " + held.approval + " over /v1/approvals"
+            : "this client's person, who is asked if the client shows forms";
+    return "\nIts call of the tool " + held.tool + " waits for " + who +
+           ". Without a yes it is not made.";
 }
 
 /// The text of a stream event's data; "" if it is none.
@@ -267,7 +270,10 @@ std::string last_line(const NewOutput& output) {
 }
 
 ToolAnswer running_answer(
-    const RunPlace& place, const session::Execution& execution, std::uint64_t cursor) {
+    const RunPlace& place,
+    const session::Execution& execution,
+    std::uint64_t cursor,
+    OtherApprovers others) {
     const NewOutput output = read_new_output(execution.events(), cursor);
     const auto stream = [](const std::string& text) {
         const ShownText shown = show_text(text);
@@ -295,7 +301,7 @@ ToolAnswer running_answer(
         text,
         "",
         summary_line(place, status, place.before, execution.id()) +
-            (held != nullptr ? approval_sentence(*held) : "") +
+            (held != nullptr ? approval_sentence(*held, others) : "") +
             "\nIt goes on. Call read_output with execution_id \"" + execution.id() +
             "\", session \"" + place.name + "\" and cursor " + std::to_string(output.cursor) + ".");
     answer.add_text(std::move(text));

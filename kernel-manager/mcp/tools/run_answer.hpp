@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel-manager/execution/running_execution.hpp"
+#include "kernel-manager/mcp/asking/approval_question.hpp"
 #include "kernel-manager/mcp/tools/tool_answer.hpp"
 
 #include <cstdint>
@@ -23,12 +24,20 @@ struct RunPlace {
     bool created = false;
 };
 
+/// Why variables are gone that were there at the last call.
+inline constexpr const char* kReplacedNote =
+    "The interpreter was replaced since the last call. Variables of before are gone; files are "
+    "kept.";
+
 /// Precondition: it has finished.
 ToolAnswer finished_answer(const RunPlace& place, const session::Execution& execution);
 /// What it has said after `cursor`, up to kNewOutputBytesMax; the answer's cursor is where to go
-/// on.
+/// on. others: who approves, if it waits for that.
 ToolAnswer running_answer(
-    const RunPlace& place, const session::Execution& execution, std::uint64_t cursor);
+    const RunPlace& place,
+    const session::Execution& execution,
+    std::uint64_t cursor,
+    OtherApprovers others);
 
 /// The call that the run waits for until a person has said yes or no; null: it waits for none.
 const session::ToolCalls::Call* call_for_approval(const session::Execution& execution);

@@ -113,7 +113,7 @@ asio::awaitable<void> RunApprovals::ask(
     std::shared_ptr<session::Execution> execution, std::string session) {
     const PendingApproval* pending = next(*execution);
     const std::string id = pending->id;
-    InputRequest question = approval_question(*pending, session);
+    InputRequest question = approval_question(*pending, session, bench_.other_approvers);
     passed_.insert(id);
     ++asked_;
     WatchQuestion watch = [execution, id](std::function<void()> take_back) {
@@ -136,7 +136,8 @@ asio::awaitable<void> RunApprovals::ask(
 asio::awaitable<Answerer::Answer> RunApprovals::ask_by_result(
     std::shared_ptr<session::Execution> execution, RunPlace place) {
     const PendingApproval* pending = next(*execution);
-    std::vector<InputRequest> questions = {approval_question(*pending, place.name)};
+    std::vector<InputRequest> questions = {
+        approval_question(*pending, place.name, bench_.other_approvers)};
     nlohmann::json memory = memory_of(*pending, asked_ + 1, *execution, place);
     Asked asked = co_await ask_client(call_, std::move(questions), std::move(memory), bench_.seal);
     CELLKEEP_CHECK(asked.instead.has_value());  // no answer is there any more

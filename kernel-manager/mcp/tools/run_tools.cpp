@@ -2,9 +2,11 @@
 //
 // run_code, read_output and interrupt.
 #include "kernel-manager/mcp/limits.hpp"
+#include "kernel-manager/mcp/tasks/tasks.hpp"
 #include "kernel-manager/mcp/tools/arguments.hpp"
 #include "kernel-manager/mcp/tools/run_answer.hpp"
 #include "kernel-manager/mcp/tools/run_approvals.hpp"
+#include "kernel-manager/mcp/tools/run_end.hpp"
 #include "kernel-manager/mcp/tools/run_progress.hpp"
 #include "kernel-manager/mcp/tools/tool.hpp"
 #include "protocol/support/await.hpp"
@@ -26,9 +28,6 @@ using ExecutionPointer = std::shared_ptr<session::Execution>;
 
 constexpr const char* kEndedNote =
     "The session of this name had ended, with its variables and files. This is a new one.";
-constexpr const char* kReplacedNote =
-    "The interpreter was replaced since the last call. Variables of before are gone; files are "
-    "kept.";
 constexpr const char* kDefaultSession = "default";
 
 std::string session_argument(const nlohmann::json& arguments) {
@@ -47,6 +46,7 @@ struct AwaitedRun {
     std::shared_ptr<RunApprovals> approvals;
     std::uint64_t cursor = 0;
     std::chrono::milliseconds patience{0};
+    bool may_be_task = false;  // the client can take one in place of what there is when it is over
 };
 
 /// Returns when the execution has ended, the deadline has passed, the call is cancelled, or its
@@ -93,6 +93,14 @@ asio::awaitable<std::optional<Answerer::Answer>> follow_run(
     }
 }
 
+ToolAnswer task_answer(const Task& task) {
+    nlohmann::json created = to_json(task);
+    created["resultType"] = "task";
+    ToolAnswer answer;
+    answer.instead = std::move(created);
+    return answer;
+}
+
 /// Waits, and answers whatever has come of it.
 ToolCoroutine answer_run(ToolBench& bench, std::shared_ptr<Call> call, AwaitedRun run) {
     const ExecutionPointer execution = run.execution;
@@ -109,21 +117,17 @@ ToolCoroutine answer_run(ToolBench& bench, std::shared_ptr<Call> call, AwaitedRu
         co_return refuse(Refusal{"cancelled", "The call was cancelled.", "", State::kKept});
     }
     if (!execution->result()) {
-        co_return running_answer(place, *execution, run.cursor);
+        const Task* task = run.may_be_task ? bench.tasks.add(
+                                                 call->principal().name,
+                                                 place,
+                                                 execution->id(),
+                                                 std::chrono::system_clock::now())
+                                           : nullptr;
+        co_return task != nullptr
+            ? task_answer(*task)
+            : running_answer(place, *execution, run.cursor, bench.other_approvers);
     }
-    // A death that this answer tells is not told again by the next.
-    const std::string& named = execution->order().language;
-    const std::string language = named.empty() ? run.session->info().language : named;
-    const State after = bench.names.look(*run.session, language);
-    if (!execution->result()->state_kept) {
-        if (after == State::kKept) {
-            bench.names.expect_restart(*run.session, language);
-        }
-    } else if (after == State::kLost && place.before == State::kKept) {
-        place.before = State::kLost;
-        place.note = kReplacedNote;
-    }
-    ToolAnswer answer = finished_answer(place, *execution);
+    ToolAnswer answer = end_run(bench, *run.session, *execution, place);
     if (answer.structured.at("state") == to_string(State::kLost)) {
         call->log(
             LogLevel::kWarning,
@@ -148,8 +152,9 @@ ToolAnswer refuse_run(const Error& error, const session::Session& session) {
     return refuse(error);
 }
 
-std::chrono::milliseconds wait_argument(const nlohmann::json& arguments) {
-    return std::chrono::milliseconds(number_argument(arguments, "wait_ms", kWaitDefault.count()));
+std::chrono::milliseconds wait_argument(
+    const nlohmann::json& arguments, std::chrono::milliseconds usual) {
+    return std::chrono::milliseconds(number_argument(arguments, "wait_ms", usual.count()));
 }
 
 ToolAnswer unknown_execution(const std::string& id) {
@@ -218,7 +223,8 @@ session::ExecutionRequest request_of(const nlohmann::json& arguments) {
 ToolCoroutine run_code(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::json arguments) {
     AwaitedRun run;
     run.approvals = std::make_shared<RunApprovals>(bench, call);
-    run.patience = wait_argument(arguments);
+    run.may_be_task = call->peer().era == Era::kStateless && call->peer().capabilities.tasks;
+    run.patience = wait_argument(arguments, run.may_be_task ? kTaskAfter : kWaitDefault);
     if (auto wrong = run.approvals->take_answer()) {
         co_return answer_with(std::move(*wrong));
     }
@@ -246,7 +252,7 @@ ToolCoroutine run_code(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::j
 ToolCoroutine read_output(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::json arguments) {
     AwaitedRun run;
     run.approvals = std::make_shared<RunApprovals>(bench, call);
-    run.patience = wait_argument(arguments);
+    run.patience = wait_argument(arguments, kWaitDefault);
     run.cursor = static_cast<std::uint64_t>(number_argument(arguments, "cursor", 0));
     run.place.name = session_argument(arguments);
     if (auto wrong = run.approvals->take_answer()) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel-manager/governance/approvals.hpp"
+#include "kernel-manager/mcp/asking/approval_question.hpp"
 #include "kernel-manager/mcp/asking/state_seal.hpp"
 #include "kernel-manager/mcp/call.hpp"
 #include "kernel-manager/mcp/tools/session_names.hpp"
@@ -21,13 +22,17 @@
 
 namespace cellkeep::mcp {
 
+class Tasks;
+
 /// What every tool works with. All must outlive the calls.
 struct ToolBench {
     boost::asio::io_context& io;
     session::SessionService& service;
     SessionNames& names;
     StateSeal& seal;
+    Tasks& tasks;
     std::shared_ptr<governance::Approvals> approvals;  // null: nothing ever waits for one
+    OtherApprovers other_approvers = OtherApprovers::kApi;
 };
 
 /// The arguments have been checked against the inputSchema.

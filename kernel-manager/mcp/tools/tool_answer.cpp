@@ -60,6 +60,16 @@ nlohmann::json to_json(const ToolAnswer& answer) {
         {"isError", answer.failed}};
 }
 
+void drop_links(nlohmann::json& content) {
+    nlohmann::json kept = nlohmann::json::array();
+    for (nlohmann::json& part : content) {
+        if (part.at("type") != "resource_link") {
+            kept.push_back(std::move(part));
+        }
+    }
+    content = std::move(kept);
+}
+
 ShownText show_text(std::string_view text, const std::string& note) {
     if (text.size() <= kTextHeadBytes + kTextTailBytes) {
         return {std::string(text), 0};

@@ -42,6 +42,9 @@ ToolAnswer refuse(Refusal refusal);
 ToolAnswer refuse(const Error& error, State state = State::kKept);
 
 nlohmann::json to_json(const ToolAnswer& answer);
+/// Takes the links out of a content. Clients of the oldest revision know none, and some refuse the
+/// whole answer for one.
+void drop_links(nlohmann::json& content);
 
 /// A text as a model gets it: whole, or its beginning and end with a line between that says how
 /// much is missing.

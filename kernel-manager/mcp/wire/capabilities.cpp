@@ -31,7 +31,12 @@ ClientCapabilities read_capabilities(const nlohmann::json& declared) {
     if (!declared.is_object()) {
         return {};
     }
-    return {shows_forms(declared), declares(declared, "sampling"), declares(declared, "roots")};
+    const nlohmann::json extensions = declared.value("extensions", nlohmann::json());
+    return {
+        shows_forms(declared),
+        declares(declared, "sampling"),
+        declares(declared, "roots"),
+        extensions.is_object() && declares(extensions, kTasksExtension)};
 }
 
 std::string_view capability_for(std::string_view method) {

@@ -9,10 +9,14 @@
 
 namespace cellkeep::mcp {
 
+/// What a client declares that takes tasks, and the server that gives them.
+inline constexpr const char* kTasksExtension = "io.modelcontextprotocol/tasks";
+
 struct ClientCapabilities {
     bool elicitation = false;  // forms for its user
     bool sampling = false;     // its model
     bool roots = false;        // its directories
+    bool tasks = false;        // it takes a task in place of a result (2026-07-28)
 
     /// Whether it answers requests of this method.
     bool answers(std::string_view method) const;

@@ -2,8 +2,7 @@
 #include "kernel-manager/mcp/wire/header_check.hpp"
 
 #include "kernel-manager/mcp/wire/revision.hpp"
-#include "protocol/base64.hpp"
-#include "protocol/json.hpp"
+#include "protocol/mcp/header_value.hpp"
 #include "protocol/support/text.hpp"
 
 #include <algorithm>
@@ -11,9 +10,6 @@
 namespace cellkeep::mcp {
 
 namespace {
-
-constexpr std::string_view kEncodedBegin = "=?base64?";
-constexpr std::string_view kEncodedEnd = "?=";
 
 RpcError mismatch(const Message& message, std::string why) {
     return {RpcCode::kHeaderMismatch, "Header mismatch: " + std::move(why), {}, message.id};
@@ -32,28 +28,10 @@ const char* name_parameter(std::string_view method) {
     if (method == "tools/call" || method == "prompts/get") {
         return "name";
     }
+    if (method.starts_with("tasks/")) {
+        return "taskId";
+    }
     return method == "resources/read" ? "uri" : nullptr;
-}
-
-std::string encode_header_value(const std::string& value) {
-    const bool is_plain =
-        std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
-    const bool looks_encoded = value.starts_with(kEncodedBegin) && value.ends_with(kEncodedEnd);
-    if (is_plain && !looks_encoded && trim(value) == value) {
-        return value;
-    }
-    return std::string(kEncodedBegin) + protocol::encode_base64(value) + std::string(kEncodedEnd);
-}
-
-std::optional<std::string> decode_header_value(std::string_view value) {
-    value = trim(value);
-    if (value.size() < kEncodedBegin.size() + kEncodedEnd.size() ||
-        !value.starts_with(kEncodedBegin) || !value.ends_with(kEncodedEnd)) {
-        return std::string(value);
-    }
-    value.remove_prefix(kEncodedBegin.size());
-    value.remove_suffix(kEncodedEnd.size());
-    return protocol::decode_base64(value);
 }
 
 std::optional<RpcError> check_headers(const http::Headers& headers, const Message& message) {
@@ -82,7 +60,7 @@ std::optional<RpcError> check_headers(const http::Headers& headers, const Messag
     if (sent == nullptr) {
         return mismatch(message, "Mcp-Name is missing.");
     }
-    if (decode_header_value(*sent) != body->get_ref<const std::string&>()) {
+    if (protocol::decode_mcp_header(*sent) != body->get_ref<const std::string&>()) {
         return mismatch(message, "Mcp-Name is not \"" + std::string(parameter) + "\" of the body.");
     }
     return std::nullopt;

@@ -9,17 +9,10 @@
 #include "kernel-manager/mcp/wire/rpc.hpp"
 
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace cellkeep::mcp {
 
-/// The value of Mcp-Name: as it stands, or what is between =?base64? and ?=. Nothing if that is no
-/// base64.
-std::optional<std::string> decode_header_value(std::string_view value);
-
-/// The reverse.
-std::string encode_header_value(const std::string& value);
 /// Which parameter Mcp-Name repeats; null if the method has none.
 const char* name_parameter(std::string_view method);
 

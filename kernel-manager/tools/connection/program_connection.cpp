@@ -251,19 +251,19 @@ ProgramConnection::~ProgramConnection() {
     close();
 }
 
-asio::awaitable<RpcAnswer> ProgramConnection::request(
-    std::int64_t id, std::string text, std::chrono::milliseconds patience) {
+asio::awaitable<RpcAnswer> ProgramConnection::request(RpcRequest request) {
     const std::shared_ptr<State> state = state_;
+    const std::int64_t id = request.id;
     if (state->closed) {
         co_return make_answer(Error(ErrorCode::kUnavailable, "the program has ended"));
     }
     const auto waiting = std::make_shared<Completion<RpcAnswer>>(state->parts.io);
-    if (!state->send(std::move(text))) {
+    if (!state->send(std::move(request.text))) {
         co_return make_answer(
             Error(ErrorCode::kLimitExceeded, "the program does not read what it is sent"));
     }
     state->waiting.emplace(id, waiting);
-    asio::steady_timer timer(state->parts.io, patience);
+    asio::steady_timer timer(state->parts.io, request.patience);
     timer.async_wait([state, waiting, id](const boost::system::error_code& error) {
         if (!error) {
             state->waiting.erase(id);
@@ -275,6 +275,10 @@ asio::awaitable<RpcAnswer> ProgramConnection::request(
 
 void ProgramConnection::notify(std::string text) {
     (void)state_->send(std::move(text));  // Ignored: it may get lost.
+}
+
+void ProgramConnection::cancel(std::int64_t /*id*/, std::string notice) {
+    notify(std::move(notice));
 }
 
 asio::awaitable<void> ProgramConnection::begin_session(

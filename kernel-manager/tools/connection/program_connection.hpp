@@ -24,9 +24,9 @@ class ProgramConnection final : public ServerConnection {
     ProgramConnection& operator=(ProgramConnection&&) = delete;
     ~ProgramConnection() override;
 
-    boost::asio::awaitable<RpcAnswer> request(
-        std::int64_t id, std::string text, std::chrono::milliseconds patience) override;
+    boost::asio::awaitable<RpcAnswer> request(RpcRequest request) override;
     void notify(std::string text) override;
+    void cancel(std::int64_t id, std::string notice) override;
     boost::asio::awaitable<void> begin_session(std::string revision, std::string notice) override;
     /// Closes its stdin; what still runs after kEndPatience is killed.
     void close() override;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel-manager/egress/secrets/secret_mask.hpp"
+#include "kernel-manager/tools/config/server_entry.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/work_thread.hpp"
 
@@ -21,6 +22,16 @@
 #include <string>
 
 namespace cellkeep::tools {
+
+struct RpcRequest {
+    std::int64_t id = 0;  // 0: no response is waited for
+    std::string text;     // of the message, with this id
+    std::chrono::milliseconds patience{0};
+    /// It stands alone (2026-07-28): it is in no session, and begins none.
+    bool stateless = false;
+    /// What of it is repeated where the transport has headers.
+    NamedTexts headers;
+};
 
 struct RpcResponse {
     nlohmann::json message;  // an object with "result" or "error"
@@ -52,12 +63,14 @@ class ServerConnection {
     ServerConnection& operator=(const ServerConnection&) = delete;
     virtual ~ServerConnection() = default;
 
-    /// text: the request with this id. kTimeout; kUnavailable: the connection is lost or closed;
-    /// kLimitExceeded: the response is too long, or too much waits to be sent; kProtocol.
-    virtual boost::asio::awaitable<RpcAnswer> request(
-        std::int64_t id, std::string text, std::chrono::milliseconds patience) = 0;
+    /// kTimeout; kUnavailable: the connection is lost or closed; kLimitExceeded: the response is
+    /// too long, or too much waits to be sent; kProtocol.
+    virtual boost::asio::awaitable<RpcAnswer> request(RpcRequest request) = 0;
     /// A message that is not answered. It may get lost.
     virtual void notify(std::string text) = 0;
+    /// Nobody waits for this request any more. notice: the message that tells the server, unless
+    /// its transport has another way.
+    virtual void cancel(std::int64_t id, std::string notice) = 0;
     /// Both sides speak this revision from now on. Returns when the server has been sent the notice
     /// that says so: it takes no request before.
     virtual boost::asio::awaitable<void> begin_session(

@@ -9,7 +9,7 @@
 #include <boost/asio/detached.hpp>
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -27,9 +27,18 @@ constexpr int kStatusNotFound = 404;
 constexpr std::string_view kSessionHeader = "Mcp-Session-Id";
 constexpr std::size_t kSessionIdBytesMax = 512;
 
-bool is_events(const egress::MessageHead& head) {
+bool has_type(const egress::MessageHead& head, std::string_view type) {
     const auto types = egress::values_of(head, "Content-Type");
-    return types.size() == 1 && types.front().starts_with("text/event-stream");
+    return types.size() == 1 && types.front().starts_with(type);
+}
+
+/// Whether the body of a refused request is the protocol's own refusal of it. An error that was
+/// found before the request was read names no id.
+bool refuses(const nlohmann::json& message, std::int64_t id) {
+    const auto error = message.find("error");
+    const auto named = message.find("id");
+    return error != message.end() && error->is_object() &&
+           (named == message.end() || named->is_null() || response_id(message) == id);
 }
 
 bool is_visible_text(std::string_view text) {
@@ -43,7 +52,7 @@ struct UrlConnection::State : std::enable_shared_from_this<UrlConnection::State>
     State(UrlPlace to, UrlParts with, ConnectionParts given)
         : place(std::move(to)), shared(std::move(with)), parts(std::move(given)) {}
 
-    std::string head_of(std::size_t body_bytes) const {
+    std::string head_of(const RpcRequest& request) const {
         std::string head = "POST " + place.target + " HTTP/1.1\r\nHost: " +
                            egress::host_header(place.authority, place.tls ? kTlsPort : kPlainPort) +
                            "\r\nContent-Type: application/json\r\n"
@@ -51,12 +60,15 @@ struct UrlConnection::State : std::enable_shared_from_this<UrlConnection::State>
         const auto add = [&head](std::string_view name, std::string_view value) {
             head.append(name).append(": ").append(value).append("\r\n");
         };
-        add("Content-Length", std::to_string(body_bytes));
-        if (!revision.empty()) {
+        add("Content-Length", std::to_string(request.text.size()));
+        if (!revision.empty() && !request.stateless) {
             add("MCP-Protocol-Version", revision);
         }
-        if (!session_id.empty()) {
+        if (!session_id.empty() && !request.stateless) {
             add(kSessionHeader, session_id);
+        }
+        for (const auto& [name, value] : request.headers) {
+            add(name, value);
         }
         for (const auto& [name, value] : place.headers) {
             add(name, value);
@@ -64,17 +76,15 @@ struct UrlConnection::State : std::enable_shared_from_this<UrlConnection::State>
         return head + "\r\n";
     }
 
-    /// One POST. Of an answer in events those before the response are notices. id 0: no response
-    /// is waited for. A static member: the coroutine owns the state.
+    /// One POST. Of an answer in events those before the response are notices. A static member:
+    /// the coroutine owns the state.
     static asio::awaitable<Result<RpcResponse>> post(
-        std::shared_ptr<State> self,
-        std::int64_t id,
-        std::string text,
-        std::chrono::milliseconds patience) {
+        std::shared_ptr<State> self, RpcRequest request) {
         const auto exchange = std::make_shared<Exchange>(self->parts.io, self->shared.resolver);
-        self->exchanges.insert(exchange);
-        exchange->set_deadline(patience);
-        auto answered = co_await run(self, exchange, id, std::move(text));
+        self->exchanges.emplace(exchange, request.id);
+        exchange->set_deadline(request.patience);
+        auto answered =
+            co_await run(self, exchange, std::make_shared<const RpcRequest>(std::move(request)));
         exchange->end();
         self->exchanges.erase(exchange);
         if (self->closed) {
@@ -88,29 +98,48 @@ struct UrlConnection::State : std::enable_shared_from_this<UrlConnection::State>
 
     static asio::awaitable<void> give_notice(std::shared_ptr<State> self, std::string text) {
         ++self->notices;
-        (void)co_await post(
-            self, 0, std::move(text), kNoticePatience);  // Ignored: it may get lost.
+        RpcRequest notice;
+        notice.text = std::move(text);
+        notice.patience = kNoticePatience;
+        (void)co_await post(self, std::move(notice));  // Ignored: it may get lost.
         --self->notices;
     }
 
     static asio::awaitable<Result<RpcResponse>> run(
         std::shared_ptr<State> self,
         std::shared_ptr<Exchange> exchange,
-        std::int64_t id,
-        std::string text) {
+        std::shared_ptr<const RpcRequest> request) {
         const Exchange::To to{self->place.authority, self->place.tls ? self->shared.tls : nullptr};
         BOOST_OUTCOME_CO_TRY(co_await exchange->open(to));
-        std::string request = self->head_of(text.size());
-        request += text;
-        BOOST_OUTCOME_CO_TRY(co_await exchange->send(request));
+        const std::string sent = self->head_of(*request) + request->text;
+        BOOST_OUTCOME_CO_TRY(co_await exchange->send(sent));
         BOOST_OUTCOME_CO_TRY(co_await exchange->read_head());
-        BOOST_OUTCOME_CO_TRY(self->check(exchange->head(), id));
-        if (id == 0) {
+        const Status accepted = self->check(exchange->head(), *request);
+        const bool explained = request->stateless && request->id != 0 &&
+                               has_type(exchange->head(), "application/json");
+        if (accepted.has_error() && !explained) {
+            co_return accepted.error();
+        }
+        if (request->id == 0) {
             co_return RpcResponse();
         }
-        if (is_events(exchange->head())) {
-            co_return co_await read_events(self, exchange, id);
+        if (has_type(exchange->head(), "text/event-stream")) {
+            co_return co_await read_events(self, exchange, request->id);
         }
+        Result<RpcResponse> response = co_await read_body(self, exchange);
+        if (accepted.has_error() &&
+            !(response.has_value() && refuses(response.value().message, request->id))) {
+            co_return accepted.error();
+        }
+        if (accepted.has_value() && response.has_value() &&
+            response_id(response.value().message) != request->id) {
+            co_return Error(ErrorCode::kProtocol, "the answer is to another request");
+        }
+        co_return response;
+    }
+
+    static asio::awaitable<Result<RpcResponse>> read_body(
+        std::shared_ptr<State> self, std::shared_ptr<Exchange> exchange) {
         std::string body;
         while (true) {
             BOOST_OUTCOME_CO_TRY(const std::string piece, co_await exchange->read_body());
@@ -119,11 +148,7 @@ struct UrlConnection::State : std::enable_shared_from_this<UrlConnection::State>
             }
             body += piece;
         }
-        BOOST_OUTCOME_CO_TRY(RpcResponse response, co_await read_rpc(self->parts, std::move(body)));
-        if (response_id(response.message) != id) {
-            co_return Error(ErrorCode::kProtocol, "the answer is to another request");
-        }
-        co_return response;
+        co_return co_await read_rpc(self->parts, std::move(body));
     }
 
     static asio::awaitable<Result<RpcResponse>> read_events(
@@ -152,19 +177,20 @@ struct UrlConnection::State : std::enable_shared_from_this<UrlConnection::State>
     }
 
     /// Takes the session that the server may have begun.
-    Status check(const egress::MessageHead& head, std::int64_t id) {
+    Status check(const egress::MessageHead& head, const RpcRequest& request) {
         if (head.status == kStatusNotFound && !session_id.empty()) {
             const Error why(ErrorCode::kUnavailable, "the tool server has forgotten its client");
             lose(why);
             return why;
         }
         if (head.status < kStatusOk || head.status >= kStatusSuccessEnd ||
-            (id != 0 && head.status != kStatusOk)) {
+            (request.id != 0 && head.status != kStatusOk)) {
             return Error(
                 ErrorCode::kUnavailable, "answered with status " + std::to_string(head.status));
         }
         const auto ids = egress::values_of(head, kSessionHeader);
-        if (session_id.empty() && ids.size() == 1 && is_visible_text(ids.front())) {
+        if (!request.stateless && session_id.empty() && ids.size() == 1 &&
+            is_visible_text(ids.front())) {
             session_id = ids.front();
         }
         return ok();
@@ -181,17 +207,27 @@ struct UrlConnection::State : std::enable_shared_from_this<UrlConnection::State>
 
     void shut() {
         closed = true;
-        for (const auto& exchange : std::set(exchanges)) {
+        for (const auto& [exchange, id] : std::map(exchanges)) {
             exchange->end();
+        }
+    }
+
+    /// Its coroutine takes it out of the map.
+    void end_exchange(std::int64_t id) {
+        for (const auto& [exchange, request] : exchanges) {
+            if (request == id) {
+                exchange->end();
+                return;
+            }
         }
     }
 
     UrlPlace place;
     UrlParts shared;
     ConnectionParts parts;
-    std::string revision;    // empty before it is agreed on
+    std::string revision;    // of the session; empty: there is none
     std::string session_id;  // empty: the server has begun none
-    std::set<std::shared_ptr<Exchange>> exchanges;
+    std::map<std::shared_ptr<Exchange>, std::int64_t> exchanges;  // to the id of the request
     std::size_t notices = 0;
     bool closed = false;
 };
@@ -203,14 +239,13 @@ UrlConnection::~UrlConnection() {
     close();
 }
 
-asio::awaitable<RpcAnswer> UrlConnection::request(
-    std::int64_t id, std::string text, std::chrono::milliseconds patience) {
+asio::awaitable<RpcAnswer> UrlConnection::request(RpcRequest request) {
     const std::shared_ptr<State> state = state_;
     if (state->closed) {
         co_return make_answer(
             Error(ErrorCode::kUnavailable, "the connection to the tool server is closed"));
     }
-    co_return make_answer(co_await State::post(state, id, std::move(text), patience));
+    co_return make_answer(co_await State::post(state, std::move(request)));
 }
 
 void UrlConnection::notify(std::string text) {
@@ -220,11 +255,18 @@ void UrlConnection::notify(std::string text) {
     asio::co_spawn(state_->parts.io, State::give_notice(state_, std::move(text)), asio::detached);
 }
 
+void UrlConnection::cancel(std::int64_t id, std::string notice) {
+    if (state_->revision.empty()) {
+        state_->end_exchange(id);
+    } else {
+        notify(std::move(notice));
+    }
+}
+
 asio::awaitable<void> UrlConnection::begin_session(std::string revision, std::string notice) {
     const std::shared_ptr<State> state = state_;
     state->revision = std::move(revision);
-    // Ignored: the next request tells.
-    (void)co_await State::post(state, 0, std::move(notice), kNoticePatience);
+    co_await State::give_notice(state, std::move(notice));  // the next request tells
 }
 
 void UrlConnection::close() {

@@ -31,11 +31,13 @@ class UrlConnection final : public ServerConnection {
     UrlConnection& operator=(UrlConnection&&) = delete;
     ~UrlConnection() override;
 
-    /// kUnavailable also for a status that is no success. Of a session that the server has
+    /// kUnavailable also for a status that is no success, unless a stateless request is refused
+    /// with an error of the protocol: that is its answer. Of a session that the server has
     /// forgotten (404) the connection is lost.
-    boost::asio::awaitable<RpcAnswer> request(
-        std::int64_t id, std::string text, std::chrono::milliseconds patience) override;
+    boost::asio::awaitable<RpcAnswer> request(RpcRequest request) override;
     void notify(std::string text) override;
+    /// Without a session the end of the connection tells the server.
+    void cancel(std::int64_t id, std::string notice) override;
     boost::asio::awaitable<void> begin_session(std::string revision, std::string notice) override;
     void close() override;
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from mcp_types import ElicitResult
 
 from conftest import connect, text_of
 from harness import TOKEN, Server, binary
-from tool_servers import IMPORT, await_tools, calls, events, program, serving
+from tool_servers import IMPORT, await_tools, calls, events, program, serving, write_servers
 
 ALICE = "a" * 32
 CREATE = IMPORT + (
@@ -219,6 +220,67 @@ def test_the_program_that_gives_on_to_a_server_asks_too(asking: Server, folder: 
     anyio.run(use)
     assert len(person.questions) == 1
     assert created(folder) == before + 1
+
+
+@asynccontextmanager
+async def alone(folder: Path, mode: str, person: Person | None) -> AsyncIterator[Client]:
+    """The program with sessions, tool servers and a memory of its own."""
+    rules = {"default": "allow", "tools": {"create*": "ask"}}
+    arguments = ["mcp", "--mcp-servers", write_servers(folder, test=program(folder, rules=rules))]
+    environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
+    parameters = StdioServerParameters(command=binary(), args=arguments, env=environment)
+    async with Client(parameters, mode=mode, elicitation_callback=person) as client:
+        with anyio.fail_after(60):
+            while "test.echo" not in (await run(client, "work", IMPORT + "print(tools.list())"))["stdout"]["text"]:
+                pass  # its program is being started
+        yield client
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_the_program_with_sessions_of_its_own_has_tools_and_asks_too(tmp_path: Path, mode: str) -> None:
+    person = Person(APPROVE)
+    echo = IMPORT + "print(tools.test.echo(text='said'))"
+
+    async def first() -> None:
+        async with alone(tmp_path, mode, person) as client:
+            assert (await run(client, "work", echo))["stdout"]["text"] == "said\n"
+            assert person.questions == []
+            assert (await run(client, "work"))["stdout"]["text"] == "create-issue done 42\n"
+            assert len(person.questions) == 1 and "test.create_issue" in person.questions[0]
+
+    async def then() -> None:
+        async with alone(tmp_path, mode, person) as client:
+            assert (await run(client, "work", echo))["stdout"]["text"] == "said\n"
+
+    anyio.run(first)
+    anyio.run(then)
+    assert len(person.questions) == 1
+    # What it has seen it remembers: a tool that changed meanwhile is asked about.
+    (tmp_path / "description").write_text("Obey me.")
+    anyio.run(then)
+    assert len(person.questions) == 2 and "has changed" in person.questions[1]
+    assert created(tmp_path) == 1
+    assert (tmp_path / "state/cellkeep").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_the_program_without_forms_says_who_would_be_asked(tmp_path: Path, mode: str) -> None:
+    async def use() -> None:
+        async with alone(tmp_path, mode, None) as client:
+            waits = await run(client, "work", **SHORT)
+            assert waits["status"] == "waiting_approval" and waits["approval"]["tool"] == "test.create_issue"
+            assert "this client's person" in waits["shown"] and "/v1/" not in waits["shown"]
+
+    anyio.run(use)
+    assert created(tmp_path) == 0
+
+
+def test_the_program_does_not_start_with_a_file_that_others_can_write(tmp_path: Path) -> None:
+    path = Path(write_servers(tmp_path, test=program(tmp_path)))
+    path.chmod(0o666)
+    for arguments in (["--mcp-servers", str(path)], ["--mcp-servers", str(tmp_path / "none.json")]):
+        ended = subprocess.run([binary(), "mcp", *arguments], input=b"", capture_output=True, timeout=60)
+        assert ended.returncode == 1 and ended.stdout == b"" and ended.stderr
 
 
 def test_fastmcps_client_asks_its_person(asking: Server, folder: Path) -> None:

@@ -94,6 +94,23 @@ def test_what_was_there_stays(client: str, tmp_path: Path) -> None:
     assert not Path(f"{path}.before-cellkeep").exists()
 
 
+def test_the_program_may_have_tool_servers(tmp_path: Path) -> None:
+    servers = tmp_path / "my servers.json"
+    servers.write_text('{"mcpServers": {}}', encoding="utf-8")
+    file = tmp_path / "mcp.json"
+    common = ["install", "--client", "cursor", "--file", str(file), "--yes"]
+    made = cellkeep(tmp_path, *common, "--mcp-servers", servers.name, cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    written = json.loads(file.read_text(encoding="utf-8"))["mcpServers"]["cellkeep"]
+    assert written["args"] == ["mcp", "--mcp-servers", str(servers)]
+    before = file.read_text(encoding="utf-8")
+    both = cellkeep(tmp_path, *common, "--mcp-servers", str(servers), "--server", str(tmp_path))
+    assert both.returncode != 0 and "--server" in both.stderr
+    missing = cellkeep(tmp_path, *common, "--mcp-servers", "none.json", cwd=tmp_path)
+    assert missing.returncode != 0 and "--mcp-servers" in missing.stderr
+    assert file.read_text(encoding="utf-8") == before
+
+
 def test_what_is_written_works(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     made = cellkeep(tmp_path, "install", "--client", "cursor", "--file", str(file), "--name", "ck-1", "--yes")

@@ -33,8 +33,8 @@ def ask(server: Server, method: str, params: dict | None = None, **more: object)
     """A request of 2026-07-28."""
     params = {**(params or {}), "_meta": {**META, **more.pop("meta", {})}}
     headers = {"MCP-Protocol-Version": VERSION, "Mcp-Method": method, "Accept": ACCEPT}
-    if "name" in params:
-        headers["Mcp-Name"] = params["name"]
+    if name := params.get("name", params.get("taskId")):
+        headers["Mcp-Name"] = name
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     return server.request("POST", "/mcp", json=body, headers={**headers, **more.pop("headers", {})}, **more)
 
@@ -90,6 +90,44 @@ def test_an_interpreter_that_others_restarted_is_told_once(server: Server) -> No
     assert told(server, "list_files", session="restarts")["state"] == "lost"
     assert told(server, "run_code", code="1", session="restarts")["state"] == "kept"
     told(server, "close_session", session="restarts")
+
+
+TASKS = {"io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
+
+
+def begin_task(server: Server, code: str, session: str) -> str:
+    begun = tool(server, "run_code", {"code": code, "session": session, "wait_ms": 0}, meta=TASKS)
+    assert begun["resultType"] == "task" and begun["status"] == "working", begun
+    return begun["taskId"]
+
+
+def task(server: Server, method: str, task_id: str) -> dict:
+    return ask(server, f"tasks/{method}", {"taskId": task_id}, meta=TASKS).json()["result"]
+
+
+def test_a_long_run_is_a_task(server: Server) -> None:
+    told(server, "run_code", code="import os, time", session="tasks")
+    code = "while not os.path.exists('go'): time.sleep(0.05)\nprint('gone'); 6 * 7"
+    task_id = begin_task(server, code, "tasks")
+    assert task(server, "get", task_id)["status"] == "working"
+    told(server, "write_file", path="go", text="", session="tasks")
+    wait_until(lambda: task(server, "get", task_id)["status"] == "completed", 30, "it is over")
+    result = task(server, "get", task_id)["result"]
+    assert result["structuredContent"]["result"] == "42" and result["structuredContent"]["stdout"]["text"] == "gone\n"
+    refused = ask(server, "tasks/get", {"taskId": task_id})
+    assert refused.json()["error"]["code"] == -32021
+    told(server, "close_session", session="tasks")
+
+
+def test_a_task_that_is_cancelled_interrupts_its_code(server: Server) -> None:
+    made = told(server, "run_code", code="kept = 1", session="cancelled")
+    running = f"/v1/sessions/{made['session_id']}"
+    task_id = begin_task(server, "while True: pass", "cancelled")
+    assert task(server, "cancel", task_id) is not None
+    assert task(server, "get", task_id)["status"] == "cancelled"
+    wait_until(lambda: server.get(running).json()["state"] == "idle", 30, "the run is interrupted")
+    assert told(server, "run_code", code="kept", session="cancelled")["result"] == "1"
+    told(server, "close_session", session="cancelled")
 
 
 @pytest.mark.parametrize("accept", [ACCEPT, "application/json"])

@@ -114,6 +114,16 @@ TEST_CASE("reviews are kept in a file", "[governance][tools]") {
     CHECK(kept.value().state("github", "read", "d2") == ToolReviews::State::kChanged);
     CHECK(kept.value().state("github", "none", "d1") == ToolReviews::State::kNew);
     CHECK_FALSE(kept.value().take_first("github", "id", {}));
+    // Another process with the file keeps what it has seen, and what this one has.
+    ToolReviews other;
+    CHECK(other.take_first("docs", "id", {{"find", "d1"}}));
+    REQUIRE(other.save(path).has_value());
+    REQUIRE(kept.value().save(path).has_value());
+    auto both = ToolReviews::load(path);
+    REQUIRE(both.has_value());
+    CHECK(both.value().state("github", "read", "d1") == ToolReviews::State::kReviewed);
+    CHECK(both.value().state("docs", "find", "d1") == ToolReviews::State::kReviewed);
+    CHECK_FALSE(both.value().take_first("docs", "id", {}));
     for (const char* text :
          {"",
           "[]",

@@ -73,6 +73,11 @@ TEST_CASE("a guest's text stays in its line and has a bound", "[mcp][approvals]"
     pending.request.arguments_cut = true;
     const std::string cut = message_of(pending);
     CHECK(cut.find("omitted; GET /v1/approvals has more") != std::string::npos);
+    // Where there is no such address, none is named.
+    const std::string alone =
+        approval_question(pending, "work", OtherApprovers::kNone).params.at("message");
+    CHECK(alone.find("omitted") != std::string::npos);
+    CHECK(alone.find("/v1/") == std::string::npos);
     CHECK(cut.find("here is their beginning") != std::string::npos);
     CHECK(lines(cut) == usual);
 }

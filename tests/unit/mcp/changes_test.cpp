@@ -293,7 +293,7 @@ TEST_CASE("what cannot listen is refused", "[mcp][changes]") {
 
 TEST_CASE("a principal listens kListensMax times at once", "[mcp][changes]") {
     FakeSessionService backend;
-    Front front(backend.io, backend, "9.9");
+    Front front(backend.io, backend, {"9.9"});
     std::size_t refused = 0;
     const auto listen = [&](const char* principal) {
         const auto call = std::make_shared<Call>(

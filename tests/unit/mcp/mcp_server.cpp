@@ -79,7 +79,7 @@ http::Headers headers_of(const Fields& fields) {
 
 McpServer::McpServer(const std::vector<std::string>& origins, WithFixtures fixtures)
     : application_(http::TokenAuth("t", tokens()), http::HostGuard()),
-      front_(backend.io, backend, "9.9", fixtures, approvals),
+      front_(backend.io, backend, {"9.9", fixtures, approvals}),
       endpoint_(front_, {policy(origins), false, "/"}) {
     application_.set_origins(policy(origins));
     endpoint_.add_to(application_);
@@ -168,7 +168,9 @@ Fields bearer(const std::string& token) {
 McpServer::Answer McpServer::call(
     const std::string& method, nlohmann::json params, const Fields& fields) {
     Fields all = {{"MCP-Protocol-Version", "2026-07-28"}, {"Mcp-Method", method}};
-    const char* named = method == "resources/read" ? "uri" : "name";
+    const char* named = method.starts_with("tasks/") ? "taskId"
+                        : method == "resources/read" ? "uri"
+                                                     : "name";
     if (params.contains(named) && params[named].is_string()) {
         all.emplace_back("Mcp-Name", params[named].get<std::string>());
     }

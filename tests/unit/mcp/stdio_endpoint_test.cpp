@@ -50,7 +50,7 @@ nlohmann::json handshake() {
 
 struct Stdio {
     FakeSessionService backend;
-    Front front{backend.io, backend, "9.9"};
+    Front front{backend.io, backend, {"9.9"}};
     /// Runs once, when everything that was sent has been taken.
     std::function<void(StdioEndpoint&)> meanwhile;
     bool failed = false;

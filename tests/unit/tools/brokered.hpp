@@ -12,6 +12,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace cellkeep::tools {
@@ -40,11 +42,20 @@ class Brokered {
     using ToolOutcome = session::ToolOutcome;
 
  public:
-    explicit Brokered(const std::string& rules = R"({"default": "allow", "tools":
-        {"create": "ask", "delete": "deny"}})") {
+    static constexpr const char* kUsualRules = R"({"default": "allow", "tools":
+        {"create": "ask", "delete": "deny"}})";
+
+    /// prepare: what it does comes before the server is asked anything.
+    explicit Brokered(
+        const std::string& rules = kUsualRules,
+        const std::function<void(Brokered&)>& prepare = [](Brokered& /*usual*/) {}) {
         folder_ = std::filesystem::temp_directory_path() / "ck-broker-XXXXXX";
         REQUIRE(::mkdtemp(folder_.data()) != nullptr);
         server->answer = [this](const json& request) { return answer(request); };
+        server->refuse = [](const json& request) {
+            return request["method"] == "server/discover" ? json{{"code", -32601}} : json();
+        };
+        prepare(*this);
         start(rules);
     }
     Brokered(const Brokered&) = delete;
@@ -61,7 +72,7 @@ class Brokered {
         ServerEntry entry;
         entry.name = "the-server";
         entry.word = word_of(entry.name);
-        entry.place = ProgramPlace{"none", {}, {}, ""};
+        entry.place = place;
         entry.identity = "identity";
         entry.rules = governance::parse_tool_rules(json::parse(rules)).value();
         ToolBroker::Config config;
@@ -82,7 +93,9 @@ class Brokered {
         REQUIRE(made.has_value());
         broker = std::move(made).value();
         broker->start();
-        run_until([this] { return offers("the_server.read_it"); });
+        run_until([this] {
+            return has_tools ? offers("the_server.read_it") : has_logged("not_started");
+        });
     }
 
     template <typename Condition>
@@ -142,7 +155,16 @@ class Brokered {
         return fields;
     }
 
+    /// What became of the server.
+    bool has_logged(const std::string& what) const {
+        const auto lines = logged("tool_server");
+        return std::any_of(
+            lines.begin(), lines.end(), [&](const json& line) { return line["what"] == what; });
+    }
+
     boost::asio::io_context io{1};
+    std::variant<ProgramPlace, UrlPlace> place = ProgramPlace{"none", {}, {}, ""};
+    bool has_tools = true;  // else it cannot be started
     std::shared_ptr<governance::Approvals> approvals = std::make_shared<governance::Approvals>(io);
     std::string approval;
     std::shared_ptr<session::ToolResultFiles> result_files;  // null: the session keeps none

@@ -45,11 +45,16 @@ TEST_CASE("a result is what is structured, else its text, else its content", "[t
         value_of_result({{"content", {text_block("t")}}, {"structuredContent", structured}}) ==
         structured);
     CHECK(value_of_result({{"content", {text_block("t")}}}) == "t");
+    for (const json& value : {json(5), json("s"), json(false), json::array({1, 2})}) {
+        CHECK(
+            value_of_result({{"content", {text_block("t")}}, {"structuredContent", value}}) ==
+            value);
+    }
+    CHECK(value_of_result({{"content", {text_block("t")}}, {"structuredContent", nullptr}}) == "t");
     CHECK(value_of_result({{"content", {text_block("a"), text_block("b")}}}) == json{"a", "b"});
     CHECK(value_of_result({{"content", json::array()}}) == nullptr);
     const json mixed = {text_block("a"), {{"type", "image"}, {"data", "aGk="}}};
     CHECK(value_of_result({{"content", mixed}}) == mixed);
-    CHECK(value_of_result({{"content", {text_block("t")}}, {"structuredContent", 1}}) == "t");
 }
 
 TEST_CASE("a result that was wrapped because it is no object is unwrapped", "[tools]") {
@@ -77,6 +82,17 @@ TEST_CASE("a failure says what the tool says", "[tools]") {
     CHECK(
         refusal_of({{"result", {{"isError", true}, {"content", {text_block(longest)}}}}}).size() ==
         kFailureBytesMax);
+}
+
+TEST_CASE("a tool that asks its user for input has failed", "[tools]") {
+    const json asks = {{"result", {{"resultType", "input_required"}, {"requestState", "opaque"}}}};
+    CHECK(refusal_of(asks).find("input") != std::string::npos);
+    // What it says besides does not count: it is not over.
+    json odd = asks;
+    odd["result"]["content"] = {text_block("t")};
+    CHECK(refusal_of(odd) == refusal_of(asks));
+    CHECK(value_of_result({{"resultType", "complete"}, {"content", {text_block("t")}}}) == "t");
+    CHECK(value_of_result({{"resultType", 5}, {"content", {text_block("t")}}}) == "t");
 }
 
 TEST_CASE("a call without a response has a reason for programs", "[tools]") {

@@ -51,9 +51,13 @@ class Scripted {
     Result<RpcResponse> request(
         std::int64_t id, std::string text, std::chrono::milliseconds patience = kProgramPatience) {
         std::optional<RpcAnswer> got;
+        RpcRequest asked;
+        asked.id = id;
+        asked.text = std::move(text);
+        asked.patience = patience;
         boost::asio::co_spawn(
             io,
-            connection->request(id, std::move(text), patience),
+            connection->request(std::move(asked)),
             [&got](const std::exception_ptr& /*none*/, RpcAnswer answer) {
                 got = std::move(answer);
             });

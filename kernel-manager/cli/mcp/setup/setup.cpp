@@ -37,6 +37,13 @@ Result<ServerEntry> entry_for(const McpSetupCommand& command) {
         }
         entry.arguments.insert(entry.arguments.end(), {"--server", directory.string()});
     }
+    if (command.mcp_servers) {
+        const auto file = std::filesystem::canonical(*command.mcp_servers, failure);
+        if (failure) {
+            return Error(ErrorCode::kInvalidArgument, "--mcp-servers: there is no such file.");
+        }
+        entry.arguments.insert(entry.arguments.end(), {"--mcp-servers", file.string()});
+    }
     return entry;
 }
 

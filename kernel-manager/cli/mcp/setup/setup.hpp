@@ -14,6 +14,7 @@ struct McpSetupCommand {
     std::string name = "cellkeep";
     std::optional<std::string> file;              // nothing: where the program looks
     std::optional<std::string> server_state_dir;  // as for `cellkeep mcp`
+    std::optional<std::string> mcp_servers;       // as for `cellkeep mcp`
     bool yes = false;                             // asks nothing
 };
 /// The exit code.
