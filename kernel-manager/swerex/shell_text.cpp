@@ -23,12 +23,12 @@ std::optional<TextEnd> read_prompt(std::string_view text, std::size_t at, std::s
     if (!whole) {
         return std::nullopt;
     }
-    int code = 0;
+    unsigned code = 0;  // so that no sign is one
     const auto [stop, failed] = std::from_chars(text.data() + digits, text.data() + colon, code);
     if (failed != std::errc() || stop != text.data() + colon) {
         return std::nullopt;
     }
-    return TextEnd{at, colon + 1, code, {}};
+    return TextEnd{at, colon + 1, static_cast<int>(code), {}};
 }
 
 std::optional<TextEnd> find_prompt(

@@ -32,6 +32,11 @@ Error explain_not_copied(const checkpoint::NotForkable& refused) {
             return {
                 ErrorCode::kConflict,
                 "A debugger was used in the sandbox's interpreter, which cannot be copied then."};
+        case Why::kThread:
+            return {
+                ErrorCode::kConflict,
+                "The thread \"" + refused.name +
+                    "\" of the sandbox's interpreter could not be stopped."};
         case Why::kThreads:
         case Why::kSystem:
             break;
@@ -59,14 +64,13 @@ Status check_can_be_copied(const session::SessionInfo& info) {
     return ok();
 }
 
-/// Of now: the interpreter's memory and the files, without threads and other processes.
+/// Of now: the interpreter's memory, threads and files, without other processes.
 boost::asio::awaitable<Result<std::string>> make_checkpoint_of(
     SnapshotRoutes::Session session, std::optional<std::string> label) {
     BOOST_OUTCOME_CO_TRY(check_can_be_copied(session->info()));
     session->touch();
     checkpoint::CheckpointOrder order;
     order.label = std::move(label);
-    order.on_threads = checkpoint::OnThreads::kDrop;
     const auto made = co_await session->make_checkpoint(std::move(order));
     if (made.has_error()) {
         co_return made.error();

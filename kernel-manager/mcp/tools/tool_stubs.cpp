@@ -59,7 +59,10 @@ std::string parameters_of(const nlohmann::json& schema) {
     if (properties == schema.end() || !properties->is_object()) {
         return schema.empty() ? "…" : "";  // nothing is known of it; it has none
     }
-    const nlohmann::json required = schema.value("required", nlohmann::json::array());
+    nlohmann::json required = schema.value("required", nlohmann::json::array());
+    if (!required.is_array()) {
+        required = nlohmann::json::array();
+    }
     std::string needed;
     std::string others;
     for (const auto& [name, property] : properties->items()) {

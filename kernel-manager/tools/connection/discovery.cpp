@@ -22,12 +22,12 @@ constexpr std::array<int, 2> kStatelessErrors = {-32020, -32021};
 
 /// The member of a path of objects; null if there is none.
 const json& member(const json& object, std::initializer_list<const char*> path) {
-    static const json kNone;
+    static const json none;
     const json* at = &object;
     for (const char* name : path) {
         const auto found = at->is_object() ? at->find(name) : at->end();
         if (found == at->end()) {
-            return kNone;
+            return none;
         }
         at = &*found;
     }

@@ -68,5 +68,7 @@ class Copies:
             _renew_wakeup(loop)
         if reseed:
             warm.reseed()
+            if "random" in sys.modules:
+                sys.modules["random"].seed()  # with threads that go on, no hook of a fork has done it
         elif random is not None:
             sys.modules["random"].setstate(random)

@@ -117,13 +117,15 @@ void note_thread(ThreadRecord& record) noexcept {
 }
 
 int begin_again(ThreadRecord& record) noexcept {
-    constexpr unsigned kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-                                CLONE_SYSVSEM | CLONE_SETTLS | CLONE_CHILD_CLEARTID;
-    constexpr std::uintptr_t kRoom = 512;  // below what the stopped frame may use
-    constexpr std::uintptr_t kAlignment = 16;
-    const std::uintptr_t top = (record.registers[kStackPointer] - kRoom) & ~(kAlignment - 1);
+    constexpr unsigned kBeginFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+                                     CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+                                     CLONE_CHILD_CLEARTID;
+    constexpr std::uintptr_t kFrameRoom = 512;  // below what the stopped frame may use
+    constexpr std::uintptr_t kStackAlignment = 16;
+    const std::uintptr_t top =
+        (record.registers[kStackPointer] - kFrameRoom) & ~(kStackAlignment - 1);
     const long result = cellkeep_begin_thread_on(
-        kFlags,
+        kBeginFlags,
         // NOLINTNEXTLINE(performance-no-int-to-ptr): a saved register is a number.
         reinterpret_cast<void*>(top),
         record.tid_address,

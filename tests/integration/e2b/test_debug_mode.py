@@ -54,7 +54,10 @@ def test_the_clients_work_without_a_token(server: Server) -> None:
 def test_only_clients_reach_it(server: Server) -> None:
     assert ask(server, "/health").status_code == 200
     # A page elsewhere cannot send the header that names it, and the address alone is not enough.
-    assert ask(server, "/health", Origin="http://evil.example").status_code in (401, 403)
+    names = {"E2b-Sandbox-Id": NAME, "E2b-Sandbox-Port": "49999"}
+    for origin, status in ({"Origin": "http://evil.example"}, 403), ({}, 201):
+        made = requests.post(server.url + "/contexts", json={}, headers={**names, **origin}, timeout=60)
+        assert made.status_code == status or (status == 201 and made.ok), made.text
     port = server.url.rsplit(":", 1)[1]
     for address in (f"/e2b/{NAME}/49999/health", f"/e2b/{NAME}/49983/files?path=a"):
         assert requests.get(server.url + address, timeout=30).status_code == 401

@@ -60,7 +60,7 @@ def test_code_that_breaks_the_kernels_own_half_gets_no_checkpoint(
     run(
         session,
         "import cellkeep_kernel.copies as kernel\n"
-        f"kernel.Copies.own_sockets = lambda self: {answer}",
+        f"kernel.Copies.own_sockets = lambda self, loops: {answer}",
     )
     refused = session.server.post(session.path + "/checkpoints", {})
     # An interpreter that ends instead of answering is gone, and another one follows.

@@ -112,6 +112,21 @@ def test_random_numbers_are_those_of_the_checkpoint_or_new_ones(session: Session
         other.delete()
 
 
+def test_random_numbers_are_new_ones_with_threads_that_go_on(session: Session) -> None:
+    run(session, "import random, threading; random.seed(5)")
+    run(session, "threading.Thread(target=threading.Event().wait, daemon=True).start()")
+    made = checkpoint(session)
+    assert made["carried_threads"] == 1
+    kept = session.value("random.random()")
+    roll_back(session, made, discard=True)
+    assert session.value("random.random()") == kept
+    roll_back(session, made, discard=True, reseed=True)
+    assert session.value("random.random()") != kept
+    other = branch(session, **{"from": made["id"]})
+    assert other.value("random.random()") != kept
+    other.delete()
+
+
 def test_what_a_file_has_in_its_buffer_is_written_once_by_each(session: Session) -> None:
     run(session, "file = open('/workspace/f', 'w'); _ = file.write('one ')")
     made = checkpoint(session)

@@ -137,9 +137,35 @@ def test_code_that_kills_its_copy_has_nothing_to_go_on_from(each: Session) -> No
     assert each.execute("x")["error"]["name"] == "NameError"
 
 
-def test_threads_leave_nothing_to_go_on_from_and_the_log_says_so(each: Session) -> None:
-    run(each, "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()")
-    line = "makes no checkpoint by itself: the interpreter cannot be copied (threads)"
+def test_threads_go_on_after_a_death(each: Session) -> None:
+    kept_after(
+        each,
+        run(
+            each,
+            "import queue, threading\n"
+            "inbox, outbox = queue.Queue(), queue.Queue()\n"
+            "def serve():\n"
+            "    while True: outbox.put(inbox.get() * 2)\n"
+            "threading.Thread(target=serve, daemon=True).start()",
+        ),
+    )
+    assert each.execute("import os; os._exit(1)")["state"] == "restored"
+    assert each.value("inbox.put(21) or outbox.get(timeout=60)") == "42"
+
+
+def test_what_cannot_be_copied_leaves_nothing_to_go_on_from_and_the_log_says_so(each: Session) -> None:
+    run(
+        each,
+        "import ctypes, os, threading\n"
+        "libc, gate, ends = ctypes.CDLL(None), threading.Event(), os.pipe()\n"
+        "def deaf():\n"
+        # rt_sigprocmask(2) past the C library, which keeps its own signals open.
+        "    libc.syscall(14, 0, ctypes.byref(ctypes.c_uint64(2**64 - 1)), None, 8)\n"
+        "    gate.set()\n"
+        "    libc.read(ends[0], ctypes.create_string_buffer(1), 1)\n"
+        "threading.Thread(target=deaf, daemon=True).start(); gate.wait()",
+    )
+    line = "makes no checkpoint by itself: the interpreter cannot be copied (thread)"
     wait_until(lambda: line in each.server.output(), PATIENCE_SECONDS, "the log's line")
     assert listed(each) == []
     assert each.execute("import os; os._exit(1)")["state"] == "lost"

@@ -14,7 +14,7 @@ from modes import ModeServer
 from test_mcp import told
 from wheels import Environments, make_wheel, serve_index
 
-WHO = "import sys, alpha; (alpha.VERSION, sys.prefix, sys.executable)"
+WHO = "import sys, alpha; ' '.join((alpha.VERSION, sys.prefix, sys.executable))"
 # What a package brings as a program, and what Python runs whenever it starts with the package.
 FILES = {
     "{about}/entry_points.txt": "[console_scripts]\nalpha-say = alpha:say\n",
@@ -72,7 +72,7 @@ def test_a_session_has_the_packages_of_its_environment(
     server: Server, one: Session, environments: Environments
 ) -> None:
     inside = "/opt/cellkeep/environments/one"
-    assert one.value(WHO) == repr(("1.0", inside, f"{inside}/bin/python"))
+    assert one.value(WHO) == repr(f"1.0 {inside} {inside}/bin/python")
     two = create(server, environment="two")
     assert two.value("__import__('alpha').VERSION") == "'2.0'"
     two.delete()
@@ -157,7 +157,7 @@ def test_a_kernels_name_is_a_way_to_it(server: Server) -> None:
     assert "python3-one" in server.get("/").json()["languages"]
     kernel = server.post("/api/kernels", {"name": "python3-one"}).json()
     assert kernel["name"] == "python3-one"
-    assert server.post("/api/kernels", {"name": "python3-three"}).status_code == 404
+    assert server.post("/api/kernels", {"name": "python3-three"}).status_code == 501
     sessions = server.get("/v1/sessions").json()["sessions"]
     session = Session(server, next(one for one in sessions if one["kernel_id"] == kernel["id"]))
     assert session.info["environment"]["name"] == "one"
@@ -181,7 +181,7 @@ def newest(server: Server) -> Session:
 
 def test_agents_and_programs_for_e2b_name_the_kernel(server: Server) -> None:
     ran = told(server, "run_code", code=WHO, session="named", language="python3-two")
-    assert ran["result"].startswith("('2.0', '/opt/cellkeep/environments/two'"), ran
+    assert ran["result"].startswith("'2.0 /opt/cellkeep/environments/two "), ran
     for language in ("python3-two", "python"):  # the same interpreter
         more = told(server, "run_code", code="alpha.VERSION", session="named", language=language)
         assert more["result"] == "'2.0'", more

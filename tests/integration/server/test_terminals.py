@@ -181,6 +181,8 @@ def test_a_client_comes_back_to_its_terminal(session: Session) -> None:
         terminal.send(type="resize", rows=50, cols=90)
         terminal.keys("stty size\n")
         terminal.until("50 90")
+        # A signal on the way there may be forgotten while it waits for the next line.
+        terminal.until("ready> ")
         terminal.send(type="signal", name="SIGHUP")
         assert terminal.until_end()["signal"] == "SIGHUP"
 

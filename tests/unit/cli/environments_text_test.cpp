@@ -34,14 +34,14 @@ TEST_CASE("environments are a table and JSON", "[cli][environments]") {
         "geo   python3-geo  2         3    in use      2026-11-26T10:00:00\n"
         "nlp   python3-nlp  2         3    damaged     2026-11-26T10:00:00\n"
         "a     python3-a    2         3    not in use  2026-11-26T10:00:00\n");
-    const auto json = nlohmann::json::parse(env_json(std::vector{used, damaged}));
-    REQUIRE(json.size() == 2);
-    CHECK(json[0]["kernel"] == "python3-geo");
-    CHECK(json[0]["in_use"] == true);
-    CHECK(json[0]["damaged"] == false);
-    CHECK(json[0]["packages"]["beta"] == "2.0");
-    CHECK(json[1]["damaged"] == true);
-    CHECK(nlohmann::json::parse(env_json(used)) == json[0]);
+    const auto listed = nlohmann::json::parse(env_json(std::vector{used, damaged}));
+    REQUIRE(listed.size() == 2);
+    CHECK(listed[0]["kernel"] == "python3-geo");
+    CHECK(listed[0]["in_use"] == true);
+    CHECK(listed[0]["damaged"] == false);
+    CHECK(listed[0]["packages"]["beta"] == "2.0");
+    CHECK(listed[1]["damaged"] == true);
+    CHECK(nlohmann::json::parse(env_json(used)) == listed[0]);
     CHECK(env_json(std::vector<environments::NamedEnvironment>()) == "[]\n");
 }
 

@@ -116,7 +116,7 @@ TEST_CASE("a session shows the files of one named environment", "[session][langu
     };
     const SessionLanguages geo = combine_languages(catalog, *catalog.find("python3-geo"));
     CHECK(geo.catalog->languages() == std::vector<std::string>{"bash", "python"});
-    CHECK(geo.catalog->find("python")->environment.name == "geo");
+    CHECK(geo.catalog->find("python")->environment.digest == "sha256:geo");
     CHECK(lists(targets(geo), "/opt/cellkeep/environments/geo"));
     CHECK_FALSE(lists(targets(geo), "/opt/cellkeep/environments/nlp"));
     CHECK(lists(

@@ -83,7 +83,7 @@ TEST_CASE(
           "logging/setLevel",
           "resources/subscribe",
           "resources/unsubscribe",
-          "tasks/get",
+          "tasks/list",
           "TOOLS/LIST",
           ""}) {
         CAPTURE(gone);
