@@ -33,7 +33,7 @@ struct FrontOptions {
     std::vector<egress::AllowedHost> reachable;
     /// Python's sandboxes can be forked, and there are snapshots of them.
     bool snapshots = false;
-    /// A sandbox for whoever reaches this server, without a token (DebugSandbox).
+    /// One sandbox that every client may use without a token (DebugSandbox).
     bool debug = false;
 };
 

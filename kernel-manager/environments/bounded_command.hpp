@@ -14,7 +14,7 @@
 
 namespace cellkeep::environments {
 
-/// How much of what a program said last is told.
+/// Bytes of the end of a program's output that an error shows.
 inline constexpr std::size_t kSaidBytesMax = 4096;
 
 struct BoundedCommand {

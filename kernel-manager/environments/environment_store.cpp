@@ -48,8 +48,8 @@ Status remove_left_over(const std::string& directory) {
     return error ? Error::from_errno(error.value(), "readdir(" + directory + ")") : Status(ok());
 }
 
-/// A build removes what nobody has used for long (image/image_retention.hpp), and images with names
-/// stay. So all of them are held meanwhile.
+/// A build removes images that were not used for long (image/image_retention.hpp). Those of named
+/// environments must stay, so they are all in use during a build.
 Result<std::vector<image::ImageInUse>> hold_images(image::Store& images) {
     std::vector<image::ImageInUse> held;
     BOOST_OUTCOME_TRY(const auto all, images.list());

@@ -62,7 +62,7 @@ Status show_default(const std::string& directory) {
 }
 
 /// By an interpreter that looks at no package: sources are parsed, and nothing of them runs. What
-/// cannot be compiled is compiled by nobody, as in every environment.
+/// cannot be compiled has no bytecode, as in every environment.
 Status compile_sources(
     const std::string& directory,
     std::chrono::steady_clock::time_point deadline,

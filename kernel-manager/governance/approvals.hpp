@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Actions that wait for a person's word. A person says yes or no once; without a word in time the
-// answer is no. Whoever made a request may withdraw it. io_context thread only.
+// answer is no. The maker of a request may withdraw it. io_context thread only.
 #pragma once
 
 #include "kernel-manager/governance/gate.hpp"

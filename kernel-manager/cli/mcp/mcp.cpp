@@ -137,7 +137,7 @@ Result<NamedServers> load_named_servers(const std::optional<std::string>& file) 
 }
 
 Status serve_locally(const McpCommand& command, Pipes pipes) {
-    // Before anything that takes long: a file that is wrong is told at once.
+    // Before anything that takes long, so that the user learns of a wrong file at once.
     BOOST_OUTCOME_TRY(NamedServers named, load_named_servers(command.mcp_servers));
     // Ignored: with fewer the service refuses the sessions for which they do not suffice.
     (void)raise_open_files(open_files_needed(command.sessions_max));

@@ -46,7 +46,7 @@ struct TaskMethods::Found {
     Task* task = nullptr;
     std::shared_ptr<session::Session> session;
     std::shared_ptr<session::Execution> execution;
-    ToolAnswer gone;  // what its client is told if there is no execution
+    ToolAnswer gone;  // the answer to its client if there is no execution
 };
 
 std::optional<RpcError> TaskMethods::refuse_listening(const Call& call, const Message& message) {
