@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -135,6 +136,35 @@ int run_shell(ExecCommand command) {
     return exec(command);
 }
 
+/// Commands that have commands of their own.
+struct CommandGroups {
+    KernelArguments kernels;
+    ApprovalsCommand approvals;
+    ImageArguments images;
+    EnvArguments environments;
+};
+
+void add_groups(CLI::App& app, CommandGroups& groups) {
+    add_approvals_commands(app, groups.approvals);
+    add_kernel_commands(app, groups.kernels);
+    add_image_commands(app, groups.images);
+    add_env_commands(app, groups.environments);
+}
+
+/// nullopt: the command is of none of the groups.
+std::optional<int> run_groups(const CLI::App& app, const CommandGroups& groups) {
+    if (const auto code = run_kernel_commands(app, groups.kernels)) {
+        return code;
+    }
+    if (const auto code = run_approvals_commands(app, groups.approvals)) {
+        return code;
+    }
+    if (const auto code = run_image_commands(app, groups.images)) {
+        return code;
+    }
+    return run_env_commands(app, groups.environments);
+}
+
 int dispatch(int argc, char** argv) {
     CLI::App app("Cellkeep: sandboxed interpreters whose variables, files and plots live on");
     app.name("cellkeep");
@@ -153,35 +183,20 @@ int dispatch(int argc, char** argv) {
     ExecCommand exec_command;
     ExecCommand shell_command;
     add_exec(app, exec_command, shell_command);
-    ApprovalsCommand approvals_command;
-    add_approvals_commands(app, approvals_command);
     bool doctor_as_json = false;
     CLI::App* doctor_sub =
         app.add_subcommand("doctor", "Check what the sandbox can apply on this host");
     doctor_sub->add_flag("--json", doctor_as_json, "For programs");
     app.add_subcommand("version", "Print the version");
-    KernelArguments kernel_arguments;
-    add_kernel_commands(app, kernel_arguments);
-    ImageArguments image_arguments;
-    add_image_commands(app, image_arguments);
-    EnvArguments env_arguments;
-    add_env_commands(app, env_arguments);
+    CommandGroups groups;
+    add_groups(app, groups);
 
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& failure) {
         return app.exit(failure) == 0 ? kExitDone : kExitUsage;
     }
-    if (const auto code = run_kernel_commands(app, kernel_arguments)) {
-        return *code;
-    }
-    if (const auto code = run_approvals_commands(app, approvals_command)) {
-        return *code;
-    }
-    if (const auto code = run_image_commands(app, image_arguments)) {
-        return *code;
-    }
-    if (const auto code = run_env_commands(app, env_arguments)) {
+    if (const auto code = run_groups(app, groups)) {
         return *code;
     }
     if (app.got_subcommand("serve")) {

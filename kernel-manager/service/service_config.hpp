@@ -50,6 +50,8 @@ struct ServiceConfig {
     /// Interpreters go on from a zygote of their language where that can be (ZygoteKeeper).
     /// Otherwise each starts from nothing.
     bool zygotes = false;
+    /// Python modules that the zygotes of Python import; "usual" stands for what its kernel names.
+    std::vector<std::string> preload = {"usual"};
     ZygoteBounds zygote_bounds;
     /// What sessions may reach of the network; null: nothing.
     std::shared_ptr<egress::EgressService> egress_service;

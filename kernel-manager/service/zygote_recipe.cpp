@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::session {
 
@@ -38,6 +39,15 @@ constexpr std::array kOneThread{
     "MKL_NUM_THREADS=1",
     "NUMEXPR_NUM_THREADS=1",
     "JE_ARROW_MALLOC_CONF=background_thread:false"};
+
+/// kernels/python/cellkeep_kernel/warm.py reads it.
+std::string preload_variable(const std::vector<std::string>& modules) {
+    std::string variable = "CELLKEEP_PRELOAD=";
+    for (const std::string& module : modules) {
+        variable += (variable.back() == '=' ? "" : ",") + module;
+    }
+    return variable;
+}
 
 std::string read_now(const UniqueFd& pipe) {
     std::string text(kComplaintBytesMax, '\0');
@@ -85,6 +95,7 @@ sandbox::ZygoteSpec describe_zygote(
     zygote.program.argv.emplace_back(bare ? kBareZygoteArgument : kZygoteArgument);
     zygote.program.env = spec.env;
     zygote.program.env.insert(zygote.program.env.end(), kOneThread.begin(), kOneThread.end());
+    zygote.program.env.push_back(preload_variable(config.preload));
     // Otherwise each fork looks up on its own what it calls for the first time (ld.so(8)).
     zygote.program.env.emplace_back("LD_BIND_NOW=1");
     // Where its forks put their own variables, for /proc/PID/environ

@@ -46,7 +46,7 @@ class Members {
             fail(name, "must be a number of seconds");
             return std::nullopt;
         }
-        const double most = static_cast<double>(kTimeMax.count());
+        const auto most = static_cast<double>(kTimeMax.count());
         return std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds * 1000, most)));
     }
     std::vector<std::string> texts(const char* name, std::size_t count_max, std::size_t bytes_max) {

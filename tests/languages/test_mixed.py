@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness import Server, Session, wait_for
+from harness import LEAN, Server, Session, wait_for
 
 LIMITS = {"memory_mb": 1024, "wall_ms": 100_000, "cpu_ms": 100_000}
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server("--log-format", "text") as running:
+    with Server(*LEAN, "--log-format", "text") as running:
         yield running
 
 

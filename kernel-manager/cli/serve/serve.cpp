@@ -180,6 +180,7 @@ Result<ServiceStart> plan_service(const ServePlan& plan) {
         BOOST_OUTCOME_TRY(config.inputs, session::InputsDirectory::open(plan.inputs));
     }
     config.zygotes = plan.zygotes;
+    config.preload = plan.preload;
     // For agents, who mostly ask for nothing in particular, and for Jupyter's front ends.
     session::Prespawn agents;
     agents.count = plan.prespawn_count;

@@ -69,6 +69,12 @@ void add_pace_options(CLI::App& sub, ServeOptions& flags) {
         flags.no_zygotes,
         "Start every interpreter as a new process, not as a fork of one that has imported the "
         "usual modules");
+    sub.add_option(
+        "--preload",
+        flags.preload,
+        "Python module that is imported once for all sessions, before they start. \"usual\" stands "
+        "for NumPy, pandas and matplotlib, \"none\" for no module. Repeat it for several. Default: "
+        "usual");
 }
 
 void add_egress_options(CLI::App& sub, ServeOptions& flags) {

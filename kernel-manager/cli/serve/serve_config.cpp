@@ -95,6 +95,7 @@ bool any_key(const Visit& visit) {
            visit("prespawn_count", &ServeOptions::prespawn_count) ||
            visit("prespawn_most", &ServeOptions::prespawn_most) ||
            visit("no_zygotes", &ServeOptions::no_zygotes) ||
+           visit("preload", &ServeOptions::preload) ||
            visit("kernel_cpu_cores", &ServeOptions::kernel_cpu_cores) ||
            visit("kernel_memory_mb", &ServeOptions::kernel_memory_mb) ||
            visit("kernel_disk_mb", &ServeOptions::kernel_disk_mb) ||

@@ -64,6 +64,7 @@ struct ServeOptions {
     std::optional<std::size_t> prespawn_count;
     std::optional<std::size_t> prespawn_most;
     std::optional<bool> no_zygotes;
+    std::optional<std::vector<std::string>> preload;  // Python modules, "usual", or "none" alone
     std::optional<double> kernel_cpu_cores;
     std::optional<std::uint64_t> kernel_memory_mb;
     std::optional<std::uint64_t> kernel_disk_mb;

@@ -22,6 +22,9 @@ constexpr std::size_t kPrespawnCount = 2;
 constexpr std::size_t kPrespawnMost = 64;
 /// Each has five ZeroMQ sockets, and a ZeroMQ context holds 32,768.
 constexpr std::size_t kSessionsMax = 6'000;
+/// Of --preload: names of modules, and the bytes of one.
+constexpr std::size_t kPreloadMax = 64;
+constexpr std::size_t kModuleNameBytesMax = 128;
 
 Result<protocol::Transport> parse_transport(const std::string& text) {
     if (text == "ipc") {
@@ -105,6 +108,48 @@ Status plan_e2b(const ServeOptions& options, ServePlan& plan) {
     return ok();
 }
 
+/// Names of Python modules, each with its packages: "numpy.random".
+bool is_module_name(std::string_view name) {
+    const auto is_part = [](std::string_view part) { return session::is_variable_name(part); };
+    while (true) {
+        const std::size_t dot = name.find('.');
+        if (!is_part(name.substr(0, dot))) {
+            return false;
+        }
+        if (dot == std::string_view::npos) {
+            return true;
+        }
+        name.remove_prefix(dot + 1);
+    }
+}
+
+Status plan_preload(const ServeOptions& options, ServePlan& plan) {
+    if (!options.preload) {
+        return ok();
+    }
+    if (options.preload->size() > kPreloadMax) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "preload: at most " + std::to_string(kPreloadMax) + " modules");
+    }
+    for (const std::string& name : *options.preload) {
+        if (name.size() > kModuleNameBytesMax || !is_module_name(name)) {
+            return Error(
+                ErrorCode::kInvalidArgument,
+                "preload: \"" + name + "\" is not the name of a Python module");
+        }
+        if (name == "none" && options.preload->size() > 1) {
+            return Error(
+                ErrorCode::kInvalidArgument, "preload: \"none\" stands alone, without modules");
+        }
+    }
+    plan.preload = *options.preload;
+    if (plan.preload == std::vector<std::string>{"none"}) {
+        plan.preload.clear();
+    }
+    return ok();
+}
+
 /// What kernels of Jupyter front ends get.
 Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
     plan.default_kernel_name = options.default_kernel_name.value_or(plan.default_kernel_name);
@@ -121,6 +166,7 @@ Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
     plan.store = !options.no_store.value_or(false);
     plan.mcp_fixtures = options.mcp_fixtures.value_or(false);
     plan.zygotes = !options.no_zygotes.value_or(false);
+    BOOST_OUTCOME_TRY(plan_preload(options, plan));
     plan.prespawn_count =
         options.prespawn_count.value_or(std::min(kPrespawnCount, plan.sessions_max));
     if (plan.prespawn_count > plan.sessions_max) {

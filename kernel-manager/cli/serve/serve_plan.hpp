@@ -56,6 +56,7 @@ struct ServePlan {
     std::size_t prespawn_count = 0;
     std::size_t prespawn_most = 0;
     bool zygotes = true;
+    std::vector<std::string> preload = {"usual"};
     session::SessionLimits kernel_limits;  // of kernels that Jupyter front ends start
 };
 

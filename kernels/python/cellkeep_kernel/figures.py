@@ -63,3 +63,8 @@ def prepare(environment):
         _make_directory(cache, directory)
     else:
         sys.meta_path.insert(0, _PrepareOnImport(cache))
+
+
+def forget():
+    """Takes prepare() back for a matplotlib that was not imported: each fork prepares for itself."""
+    sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, _PrepareOnImport)]

@@ -18,6 +18,8 @@ import shutil
 import signal
 import sys
 
+from . import figures
+
 # It has a value, so that what shows values is rehearsed, too.
 CELL = "0"
 # What the first cell of data analysis mostly does. Names of packages, and what is done with them.
@@ -78,6 +80,7 @@ def rehearse_start(kernel):
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, on_interrupt)
         kernel.detach()
+        figures.forget()
         sys.stdin, sys.stdout, sys.stderr = streams
         builtins.input, getpass.getpass = questions
 

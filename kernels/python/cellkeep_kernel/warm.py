@@ -20,7 +20,7 @@ import time
 from . import figures, rehearsal
 
 # What data analysis imports in its first cell. What the environment does not have is left out.
-PRELOAD = (
+USUAL = (
     "numpy",
     "numpy.random",
     "pandas",
@@ -48,8 +48,23 @@ kernel = None
 
 
 def prepare():
-    """Prepares with everything that most sessions import."""
-    _prepare((*_OF_THE_KERNEL, *PRELOAD), STARTS_REHEARSED)
+    """Prepares with everything that most sessions import, or with what the operator has chosen.
+
+    Raises ImportError if a module that the operator has named cannot be imported."""
+    _prepare((*_OF_THE_KERNEL, *chosen_modules(os.environ)), STARTS_REHEARSED)
+
+
+def chosen_modules(variables):
+    """What CELLKEEP_PRELOAD names, which is "usual" if it is not set; nothing if it is empty."""
+    for name in variables.get("CELLKEEP_PRELOAD", "usual").split(","):
+        if name == "usual":
+            yield from (one for one in USUAL if _has_package(one))
+        elif name:
+            yield name
+
+
+def _has_package(module):
+    return importlib.util.find_spec(module.partition(".")[0]) is not None
 
 
 def prepare_bare():
@@ -59,11 +74,11 @@ def prepare_bare():
 
 def _prepare(modules, rehearsals):
     global kernel
-    if "matplotlib" in modules:
-        figures.prepare(os.environ["CELLKEEP_ENVIRONMENT"])
+    # Any of them may import matplotlib.
+    figures.prepare(os.environ["CELLKEEP_ENVIRONMENT"])
     for name in modules:
-        if importlib.util.find_spec(name.partition(".")[0]) is not None:
-            importlib.import_module(name)
+        importlib.import_module(name)
+    figures.forget()
     from .kernel import Kernel
 
     kernel = Kernel()

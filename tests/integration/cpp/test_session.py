@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import Server, Session
+from harness import LEAN, Server, Session
 
 HOST_FILES = ("--image", "host", "--allow-degraded", "private_image")
 LIMITS = {"memory_mb": 512, "wall_ms": 100_000, "cpu_ms": 100_000}
@@ -16,7 +16,7 @@ MAPS = 'std::cout << std::ifstream("/proc/self/maps").rdbuf();'
 
 @pytest.fixture(scope="module", params=[(), HOST_FILES], ids=["image", "host"])
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    with Server("--log-format", "text", *request.param) as running:
+    with Server(*LEAN, "--log-format", "text", *request.param) as running:
         yield running
 
 

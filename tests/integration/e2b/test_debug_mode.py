@@ -11,14 +11,14 @@ import requests
 from e2b import SandboxException
 from e2b_code_interpreter import Sandbox
 
-from harness import Server, binary
+from harness import LEAN, Server, binary
 
 NAME = "debug_sandbox_id"
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server("--log-format", "text", "--e2b-debug") as running:
+    with Server(*LEAN, "--log-format", "text", "--e2b-debug") as running:
         yield running
 
 
@@ -73,7 +73,7 @@ def test_only_clients_reach_it(server: Server) -> None:
 
 
 def test_other_servers_have_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Server("--log-format", "text") as plain:
+    with Server(*LEAN, "--log-format", "text") as plain:
         assert ask(plain, "/health").status_code == 401
         monkeypatch.setenv("E2B_SANDBOX_URL", plain.url)
         with pytest.raises(SandboxException):

@@ -12,7 +12,7 @@ import requests
 from e2b import NotFoundException, SandboxException, SandboxQuery
 from e2b_code_interpreter import Sandbox
 
-from harness import TOKEN, Server
+from harness import LEAN, TOKEN, Server
 
 HERE = Path(__file__).parent
 PACKAGES = Path(
@@ -25,7 +25,7 @@ FORKS_MAX = 100  # kForksMax
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server("--log-format", "text", "--e2b-snapshots") as running:
+    with Server(*LEAN, "--log-format", "text", "--e2b-snapshots") as running:
         yield running
 
 

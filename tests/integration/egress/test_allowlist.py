@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness import Server, Session, wait_until
+from harness import LEAN, Server, Session, wait_until
 from modes import ModeServer
 from outside import Outside
 
@@ -36,7 +36,7 @@ def server(mode: str, outside: Outside) -> Iterator[Server]:
     denied = ["--egress-resolve", "private.test=10.1.2.3"]
     denied += ["--egress-resolve", "metadata.test=169.254.169.254"]
     denied += ["--egress-resolve", "mapped.test=::ffff:127.0.0.1"]
-    with ModeServer(mode, *outside.arguments(), *denied) as running:
+    with ModeServer(mode, *LEAN, *outside.arguments(), *denied) as running:
         yield running
 
 
@@ -325,7 +325,7 @@ def test_a_session_gets_no_more_than_the_operator_allows(server: Server, outside
 
 
 def test_without_the_operators_word_there_is_no_network(mode: str) -> None:
-    with ModeServer(mode) as alone:
+    with ModeServer(mode, *LEAN) as alone:
         refused = alone.post("/v1/sessions", {"network": {"mode": "allowlist", "allow": []}})
         assert refused.status_code == 403
         assert "--allow-egress" in refused.json()["detail"]

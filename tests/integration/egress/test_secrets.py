@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Server, Session
+from harness import LEAN, Server, Session
 from modes import ModeServer, give_to
 from outside import Outside
 
@@ -33,7 +33,7 @@ def server(mode: str, outside: Outside, folder: Path) -> Iterator[Server]:
     secrets.write_text(json.dumps({"secrets": [tracker]}), encoding="utf-8")
     secrets.chmod(0o600)
     give_to(mode, token, secrets)
-    with ModeServer(mode, *outside.arguments(), "--secrets", str(secrets)) as running:
+    with ModeServer(mode, *LEAN, *outside.arguments(), "--secrets", str(secrets)) as running:
         yield running
 
 
@@ -124,4 +124,4 @@ def test_a_secrets_file_that_others_can_read_refuses_the_server(mode: str, folde
     secrets.chmod(0o644)
     give_to(mode, secrets)
     with pytest.raises(AssertionError, match="chmod 600"):
-        ModeServer(mode, "--allow-egress", "a.test", "--secrets", str(secrets)).start()
+        ModeServer(mode, *LEAN, "--allow-egress", "a.test", "--secrets", str(secrets)).start()

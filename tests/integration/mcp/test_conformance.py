@@ -16,7 +16,7 @@ import requests
 import yaml
 
 from conftest import NODE, PACKAGES
-from harness import TOKEN, Server
+from harness import LEAN, TOKEN, Server
 
 SUITE = PACKAGES / "@modelcontextprotocol/conformance"
 REVISIONS = ("2026-07-28", "2025-11-25")
@@ -50,7 +50,7 @@ def required(revision: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server("--log-format", "text", "--mcp-fixtures") as running:
+    with Server(*LEAN, "--log-format", "text", "--mcp-fixtures") as running:
         yield running
 
 
@@ -94,7 +94,7 @@ def test_scenarios_beyond_the_required(run: tuple[str, Run]) -> None:
 
 
 def test_without_the_switch_there_is_nothing_of_it() -> None:
-    with Server("--log-format", "text") as plain:
+    with Server(*LEAN, "--log-format", "text") as plain:
         for method, names in (
             ("tools/list", "test_"),
             ("prompts/list", "test_"),

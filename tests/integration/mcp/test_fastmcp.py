@@ -9,7 +9,7 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from fastmcp.exceptions import ToolError
 
-from harness import TOKEN, Server, binary
+from harness import LEAN, TOKEN, Server, binary
 
 
 async def use(client: Client) -> None:
@@ -37,7 +37,7 @@ async def use(client: Client) -> None:
 
 
 def test_over_http() -> None:
-    with Server("--log-format", "text") as server:
+    with Server(*LEAN, "--log-format", "text") as server:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         anyio.run(use, Client(StreamableHttpTransport(f"{server.url}/mcp", headers=headers)))
 
@@ -53,5 +53,5 @@ def test_without_the_token_nothing_is_answered() -> None:
             async with Client(StreamableHttpTransport(url)) as client:
                 await client.list_tools()
 
-    with Server("--log-format", "text") as server:
+    with Server(*LEAN, "--log-format", "text") as server:
         anyio.run(refused, f"{server.url}/mcp")

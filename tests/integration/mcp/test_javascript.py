@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from conftest import NODE, PACKAGES
-from harness import TOKEN, Server, binary, image_directory, wait_until
+from harness import LEAN, TOKEN, Server, binary, image_directory, wait_until
 
 DRIVE = Path(__file__).with_name("drive.mjs")
 # The predecessor knows no 2026-07-28.
@@ -20,7 +20,7 @@ CLIENTS = (("client", "modern"), ("client", "legacy"), ("sdk", "legacy"))
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server("--log-format", "text", "--mcp-fixtures") as running:
+    with Server(*LEAN, "--log-format", "text", "--mcp-fixtures") as running:
         yield running
 
 
@@ -120,7 +120,7 @@ def test_a_client_that_is_killed_leaves_its_session(server: Server, client: dict
 
 
 def test_a_server_that_is_killed_ends_the_call(client: dict) -> None:
-    with Server("--log-format", "text") as killed:
+    with Server(*LEAN, "--log-format", "text") as killed:
         program = start(over_http(killed, {**client, "task": "hang"}))
         assert json.loads(program.stdout.readline()) == {"runs": True}
         killed.process.kill()

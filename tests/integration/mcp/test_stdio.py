@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from conftest import text_of
-from harness import Server, binary, cgroups_of, mounts, wait_until
+from harness import LEAN, Server, binary, cgroups_of, mounts, wait_until
 
 ROOT = Path(__file__).parents[3]
 DISCOVER = {
@@ -100,7 +100,7 @@ def test_it_gives_on_to_a_server_that_runs(mode: str) -> None:
                 await client.call_tool("missing", {})
             await client.call_tool("close_session", {"session": "given-on"})
 
-    with Server("--log-format", "text") as server:
+    with Server(*LEAN, "--log-format", "text") as server:
         anyio.run(run, server)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Server, Session, wait_until
+from harness import LEAN, Server, Session, wait_until
 
 ERAS = str(Path(__file__).with_name("era_server.py"))
 PATIENCE_SECONDS = 60
@@ -47,7 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         path = tmp_path_factory.mktemp("eras") / "mcp-servers.json"
         path.touch(mode=0o600)
         path.write_text(json.dumps({"mcpServers": entries}))
-        yield stack.enter_context(Server("--mcp-servers", str(path), "--prespawn-count", "0"))
+        yield stack.enter_context(Server(*LEAN, "--mcp-servers", str(path), "--prespawn-count", "0"))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from harness import Server, wait_until
+from harness import LEAN, Server, wait_until
 
 SHOP = str(Path(__file__).with_name("shop_server.py"))
 PATIENCE_SECONDS = 60
@@ -52,7 +52,7 @@ def serving(folder: Path, entry: dict) -> Iterator[Server]:
     path = folder / "mcp-servers.json"
     path.touch(mode=0o600)
     path.write_text(json.dumps({"mcpServers": {"the-shop": {**entry, "cellkeep": {"default": "allow"}}}}))
-    with Server("--mcp-servers", str(path), "--prespawn-count", "0") as running:
+    with Server(*LEAN, "--mcp-servers", str(path), "--prespawn-count", "0") as running:
         yield running
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Client, Server, Session
+from harness import LEAN, Client, Server, Session
 from modes import ModeServer, choose_modes, open_folder
 
 
@@ -15,8 +15,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(mode: str) -> Iterator[Server]:
-    with ModeServer(mode, "--log-format", "text") as running:
+def server(mode: str, request: pytest.FixtureRequest) -> Iterator[Server]:
+    """Lean, unless the file says `LIBRARIES = True`."""
+    preload = () if getattr(request.module, "LIBRARIES", False) else LEAN
+    with ModeServer(mode, *preload, "--log-format", "text") as running:
         yield running
 
 

@@ -18,6 +18,7 @@ def session(server: Server) -> Iterator[Session]:
     assert created.delete() == 204
 
 
+LIBRARIES = True
 TASKS = """
 import asyncio
 seen, ticks, gate = [], [], asyncio.Event()

@@ -19,6 +19,7 @@ from checkpoints import (
 )
 from harness import Client, Server, Session, wait_until
 
+LIBRARIES = True
 pytestmark = pytest.mark.both_modes
 
 Attach = Callable[[Session], Client]

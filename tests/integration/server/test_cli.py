@@ -14,6 +14,8 @@ from jupyter_client import BlockingKernelClient
 
 from harness import Server, Session, binary, wait_until
 
+LIBRARIES = True
+
 
 def cellkeep(*arguments: object) -> subprocess.CompletedProcess:
     return subprocess.run(

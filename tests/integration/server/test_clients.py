@@ -19,6 +19,7 @@ from harness import Client, Server, Session, stream_text
 
 Attach = Callable[[Session], Client]
 
+LIBRARIES = True
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.show()"
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 import nbformat
 import pytest
 import requests
-from harness import Server, Session
+from harness import LEAN, Server, Session
 from modes import ModeServer, give_to
 
 pytestmark = pytest.mark.both_modes
@@ -37,7 +37,7 @@ def server(mode: str, folder: Path) -> Iterator[Server]:
     tokens.chmod(0o600)
     give_to(mode, tokens)
     arguments = ["--inputs", str(inputs), "--token-file", str(tokens)]
-    with ModeServer(mode, "--log-format", "text", *arguments) as running:
+    with ModeServer(mode, *LEAN, "--log-format", "text", *arguments) as running:
         yield running
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from harness import TOKEN, Server, Session
+from harness import LEAN, TOKEN, Server, Session
 
 
 @pytest.fixture(autouse=True)
@@ -229,7 +229,7 @@ def test_another_host_name_is_refused(server: Server) -> None:
 
 
 def test_one_session_more_than_allowed() -> None:
-    with Server("--max-sessions", "2", "--log-format", "text") as small:
+    with Server(*LEAN, "--max-sessions", "2", "--log-format", "text") as small:
         first, second = small.create(), small.create()
         problem = check_problem(small.post("/v1/sessions"), 429)
         assert "sessions" in problem["detail"]

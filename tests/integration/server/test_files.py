@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import requests
-from harness import Server, Session
+from harness import LEAN, Server, Session
 from modes import ModeServer
 
 pytestmark = pytest.mark.both_modes
@@ -33,7 +33,7 @@ def inputs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def input_server(mode: str, inputs: Path) -> Iterator[Server]:
-    with ModeServer(mode, "--log-format", "text", "--inputs", str(inputs)) as running:
+    with ModeServer(mode, *LEAN, "--log-format", "text", "--inputs", str(inputs)) as running:
         yield running
 
 

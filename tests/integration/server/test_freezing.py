@@ -13,7 +13,7 @@ import pytest
 
 from channels_client import ChannelsClient
 from freezing import PATIENCE_SECONDS, is_frozen, kernel_of, stands_still, wait_for_freeze
-from harness import Client, Server, Session, wait_until
+from harness import LEAN, Client, Server, Session, wait_until
 from inner_servers import path_of, prepare, start_raw
 from modes import ModeServer, has
 
@@ -313,7 +313,7 @@ def test_a_server_at_rest_does_not_tick(server: Server, mode: str, session: Sess
 
 
 def test_a_server_stops_with_frozen_sessions(mode: str, session: Session) -> None:
-    with ModeServer(mode, "--freeze-after", "1") as own:
+    with ModeServer(mode, *LEAN, "--freeze-after", "1") as own:
         for each in [own.create() for _ in range(3)]:
             wait_for_freeze(each)
 
@@ -331,7 +331,7 @@ def kill_with_a_frozen_session(own: Server) -> None:
 
 
 def test_a_server_that_is_killed_leaves_nothing_frozen(mode: str, session: Session) -> None:
-    kill_with_a_frozen_session(ModeServer(mode, "--freeze-after", "1"))
+    kill_with_a_frozen_session(ModeServer(mode, *LEAN, "--freeze-after", "1"))
 
 
 @pytest.mark.both_modes(False)
@@ -339,7 +339,7 @@ def test_cgroup_v1_alone_freezes_too(mode: str) -> None:
     if mode != "root" or not os.path.isdir("/sys/fs/cgroup/freezer"):
         pytest.skip("this host has no freezer of cgroup v1")
     alone = ["cover=/sys/fs/cgroup/unified"] if os.path.isdir("/sys/fs/cgroup/unified") else []
-    own = ModeServer(mode, "--freeze-after", "1")
+    own = ModeServer(mode, *LEAN, "--freeze-after", "1")
     own.prefix = [*WITHHOLD, *alone, "--", *own.prefix]
     with own:
         session = own.create()
@@ -351,7 +351,7 @@ def test_cgroup_v1_alone_freezes_too(mode: str) -> None:
         assert session.post("restart").status_code == 200
         wait_for_freeze(session)
         assert session.delete() == 204
-    killed = ModeServer(mode, "--freeze-after", "1")
+    killed = ModeServer(mode, *LEAN, "--freeze-after", "1")
     killed.prefix = own.prefix
     kill_with_a_frozen_session(killed)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Server, Session, binary
+from harness import LEAN, Server, Session, binary
 from modes import ModeServer, open_folder, prefix_of, skip_if_out_of_reach
 
 # To pack an ordinary user's image takes its time.
@@ -48,7 +48,7 @@ def images(mode: str) -> Iterator[Path | None]:
 
 @pytest.fixture(scope="module")
 def server(mode: str, images: Path | None) -> Iterator[Server]:
-    with ModeServer(mode, "--log-format", "text", images=images) as running:
+    with ModeServer(mode, *LEAN, "--log-format", "text", images=images) as running:
         yield running
 
 
@@ -181,7 +181,7 @@ def test_the_hosts_own_files_only_if_the_operator_says_so(
     mode: str, images: Path | None
 ) -> None:
     host = ("--image", "host", "--allow-degraded", "private_image")
-    with ModeServer(mode, *host, images=images) as server:
+    with ModeServer(mode, *LEAN, *host, images=images) as server:
         session = server.create()
         row = control(session.info)
         assert row["state"] == "absent" and row["detail"] and row["fix"]

@@ -7,7 +7,7 @@ The languages themselves are in tests/integration/javascript.
 from collections.abc import Callable, Iterator
 
 import pytest
-from harness import Server, Session, wait_until
+from harness import LEAN, Server, Session, wait_until
 
 PATIENCE_SECONDS = 60
 
@@ -132,7 +132,7 @@ def test_nothing_of_the_host_is_there(open_session):
 
 
 def test_garbage_does_not_keep_a_session_from_being_frozen():
-    with Server("--freeze-after", "1") as server:
+    with Server(*LEAN, "--freeze-after", "1") as server:
         session = server.create(language="javascript")
         controls = {each["name"]: each["state"] for each in session.info["isolation"]["controls"]}
         if controls["freeze"] != "applied":

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from harness import TOKEN, Server, wait_until
+from harness import LEAN, TOKEN, Server, wait_until
 
 # What jupyter_server's gateway client parses last_activity with.
 GATEWAY_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
@@ -45,7 +45,7 @@ def check_kernel(model: dict) -> dict:
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     options = ["--allowed-envs", "TZ", "--kernel-memory-mb", "300", "--max-sessions", "4"]
-    with Server("--log-format", "text", *options) as running:
+    with Server(*LEAN, "--log-format", "text", *options) as running:
         yield running
 
 
@@ -265,7 +265,7 @@ def test_what_is_not_offered_is_said_in_json(server: Server) -> None:
 
 
 def test_idle_kernels_are_culled_and_spares_are_ready() -> None:
-    with Server("--cull-idle-timeout", "1", "--prespawn-count", "1") as running:
+    with Server(*LEAN, "--cull-idle-timeout", "1", "--prespawn-count", "1") as running:
         made = running.post("/api/kernels", {"env": {"KERNEL_MARK": "mine"}})
         assert made.status_code == 201
         path = "/api/kernels/" + made.json()["id"]
@@ -274,7 +274,7 @@ def test_idle_kernels_are_culled_and_spares_are_ready() -> None:
 
 
 def test_a_default_kernel_that_does_not_exist_stops_the_start() -> None:
-    server = Server("--default-kernel-name", "ir")
+    server = Server(*LEAN, "--default-kernel-name", "ir")
     with pytest.raises(AssertionError, match="there is no kernel"):
         server.start()
     server.http.close()

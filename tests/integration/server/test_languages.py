@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import Client, Server, binary, stream_text, wait_until
+from harness import LEAN, Client, Server, binary, stream_text, wait_until
 from modes import ModeServer, give_to, missing_controls, open_folder
 
 pytestmark = pytest.mark.both_modes
@@ -73,7 +73,7 @@ def languages(mode: str) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def server(mode: str, languages: Path) -> Iterator[Server]:
     arguments = ("--log-format", "text", "--kernels", str(languages), "--prespawn-count", "0")
-    with ModeServer(mode, *arguments) as running:
+    with ModeServer(mode, *LEAN, *arguments) as running:
         yield running
 
 

@@ -11,7 +11,7 @@ import subprocess
 import psutil
 import requests
 
-from harness import TOKEN, Client, Server, binary, wait_until
+from harness import LEAN, TOKEN, Client, Server, binary, wait_until
 
 
 def serve(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
@@ -27,7 +27,7 @@ def serve(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
 
 
 def test_the_record_of_a_server_is_private_and_true() -> None:
-    with Server() as server:
+    with Server(*LEAN) as server:
         path = server.state_dir / "server.json"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(server.state_dir.stat().st_mode) == 0o700
@@ -44,7 +44,7 @@ def test_the_record_of_a_server_is_private_and_true() -> None:
 
 
 def test_stopping_with_sessions_clients_and_running_code_leaves_nothing() -> None:
-    with Server() as server:
+    with Server(*LEAN) as server:
         sessions = [server.create() for _ in range(3)]
         client = Client(sessions[0])
         client.kernel.execute("print('begun', flush=True)\nwhile True: pass")
@@ -55,7 +55,7 @@ def test_stopping_with_sessions_clients_and_running_code_leaves_nothing() -> Non
 
 
 def test_sigterm_stops_it_too() -> None:
-    server = Server().start()
+    server = Server(*LEAN).start()
     server.create()
     children = server.children()
     server.process.send_signal(signal.SIGTERM)
@@ -66,7 +66,7 @@ def test_sigterm_stops_it_too() -> None:
 
 
 def test_sigkill_leaves_no_process() -> None:
-    server = Server().start()
+    server = Server(*LEAN).start()
     session = server.create()
     server.create()
     session.execute("import subprocess, sys\nsubprocess.Popen(['/bin/sleep', '600'])")
@@ -79,9 +79,9 @@ def test_sigkill_leaves_no_process() -> None:
     # The next one on the same directory starts, and takes away what the dead one left.
     connections = server.state_dir / "connections"
     assert list(connections.iterdir())
-    with Server("--log-format", "text") as second:
+    with Server(*LEAN, "--log-format", "text") as second:
         assert second.create().value("1") == "1"
-    again = Server()
+    again = Server(*LEAN)
     again.state_dir = server.state_dir
     with again:
         assert list(connections.iterdir()) == []
@@ -92,7 +92,7 @@ def test_sigkill_leaves_no_process() -> None:
 
 
 def test_a_second_server_on_the_same_state_directory_is_refused() -> None:
-    with Server() as server:
+    with Server(*LEAN) as server:
         session = server.create()
         refused = serve("--listen", "127.0.0.1:0", "--state-dir", str(server.state_dir))
         assert refused.returncode == 1
@@ -106,7 +106,7 @@ def test_a_second_server_on_the_same_state_directory_is_refused() -> None:
 
 
 def test_two_servers_side_by_side_do_not_know_each_other() -> None:
-    with Server() as first, Server() as second:
+    with Server(*LEAN) as first, Server(*LEAN) as second:
         one, two = first.create(), second.create()
         assert first.url != second.url
         assert second.get(one.path).status_code == 404
@@ -118,7 +118,7 @@ def test_two_servers_side_by_side_do_not_know_each_other() -> None:
 
 
 def test_a_port_that_is_taken_is_said_so() -> None:
-    with Server() as state, socket.create_server(("127.0.0.1", 0)) as taken:
+    with Server(*LEAN) as state, socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         refused = serve(
             "--listen", f"127.0.0.1:{port}", "--state-dir", str(state.state_dir.parent / "other")
@@ -154,7 +154,7 @@ def test_every_flag_is_a_key_of_the_configuration(tmp_path: object) -> None:
     config = f"{tmp_path}/cellkeep.toml"
     with open(config, "w", encoding="utf-8") as file:
         file.write('max_sessions = 1\nlog_format = "text"\nlog_level = "warning"\n')
-    with Server("--config", config) as server:
+    with Server(*LEAN, "--config", config) as server:
         session = server.create()
         assert server.post("/v1/sessions").status_code == 429
         assert session.delete() == 204

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import requests
 
-from harness import TOKEN, Server, read_lines, wait_until
+from harness import LEAN, TOKEN, Server, read_lines, wait_until
 
 VERSION = "2026-07-28"
 META = {
@@ -19,7 +19,7 @@ ACCEPT = "application/json, text/event-stream"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server("--log-format", "text") as running:
+    with Server(*LEAN, "--log-format", "text") as running:
         yield running
 
 

@@ -12,7 +12,7 @@ import pytest
 import requests
 import websocket
 
-from harness import TOKEN, Server, binary
+from harness import LEAN, TOKEN, Server, binary
 
 NAMES = ("alice", "bob", "eve")
 TOKENS = {name: secrets.token_hex(32) for name in NAMES}
@@ -43,7 +43,7 @@ def write_tokens(folder: Path, document: object, mode: int = 0o600) -> Path:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     path = write_tokens(tmp_path_factory.mktemp("tokens"), {"principals": principals()})
-    with Server("--token-file", str(path), "--log-format", "text") as running:
+    with Server(*LEAN, "--token-file", str(path), "--log-format", "text") as running:
         yield running
         said = running.output()
         assert not [name for name in NAMES if TOKENS[name] in said]

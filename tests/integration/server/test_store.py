@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import Server, cgroups_of, wait_until
+from harness import LEAN, Server, cgroups_of, wait_until
 
 
 # Every test has servers of its own; none of them is about what its sessions see of the system.
-HOST_FILES = ("--image", "host", "--allow-degraded", "private_image")
+HOST_FILES = (*LEAN, "--image", "host", "--allow-degraded", "private_image")
 
 
 def stored(server: Server) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ import pytest
 
 from harness import Server, Session
 from modes import ModeServer
+from zygotes import zygotes_of
 
 pytestmark = pytest.mark.both_modes
 SIBLINGS = 10
@@ -35,23 +36,6 @@ print(json.dumps({
 """
 # A 14-bit number: two of ten may be equal by chance (once in 360 runs), all of them not.
 MAY_COLLIDE = {"uuid1 without its time"}
-
-
-def zygotes_of(server: Server) -> list[psutil.Process]:
-    """Processes of zygotes: kernels whose parent is no sandbox's pid 1 of a session's. Only they
-    have the argument, and so do their forks; the zygote itself has the highest process id inside."""
-    found = []
-    for process in server.children():
-        try:
-            inside = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-            name = process.cmdline()
-        except (psutil.Error, OSError):
-            continue
-        pids = next(line for line in inside.splitlines() if line.startswith("NSpid:")).split()[1:]
-        # The test's own namespace, the zygote's, and for its sandboxes one more.
-        if "--zygote" in name and len(pids) == 2 and int(pids[-1]) > 1000:
-            found.append(process)
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import requests
 
-from harness import Server, Session, wait_until
+from harness import LEAN, Server, Session, wait_until
 
 PATIENCE_SECONDS = 60
 PROGRAM = str(Path(__file__).with_name("tool_program.py"))
@@ -33,7 +33,7 @@ def write_servers(folder: Path, **servers: dict) -> str:
 @contextmanager
 def serving(folder: Path, *arguments: str, state_dir: Path | None = None, **servers: dict) -> Iterator[Server]:
     flags = ("--mcp-servers", write_servers(folder, **servers), "--prespawn-count", "0", *arguments)
-    server = Server(*flags)
+    server = Server(*LEAN, *flags)
     server.state_dir = state_dir or server.state_dir
     with server as running:
         yield running

@@ -35,6 +35,7 @@ cull_connected = true
 cull_busy = false
 prespawn_count = 2
 prespawn_most = 9
+preload = ["usual", "sqlite3"]
 kernel_cpu_cores = 4
 kernel_memory_mb = 128
 kernel_disk_mb = 64
@@ -65,6 +66,7 @@ kernel_processes = 32
     CHECK(options.value().cull_busy == false);
     CHECK(options.value().prespawn_count == 2U);
     CHECK(options.value().prespawn_most == 9U);
+    CHECK(options.value().preload == std::vector<std::string>{"usual", "sqlite3"});
     CHECK(options.value().kernel_cpu_cores == 4.0);
     CHECK(options.value().kernel_memory_mb == 128U);
     CHECK(options.value().kernel_disk_mb == 64U);
@@ -95,6 +97,7 @@ TEST_CASE("a bad file is refused with its line", "[cli][config]") {
         {"allow_degraded = \"freeze\"", "c.toml:1: \"allow_degraded\""},
         {"allow_degraded = [1]", "c.toml:1: \"allow_degraded\""},
         {"cull_busy = 1", "c.toml:1: \"cull_busy\""},
+        {"preload = \"numpy\"", "c.toml:1: \"preload\""},
         {"cull_connected = \"true\"", "c.toml:1: \"cull_connected\""},
         {"kernel_cpu_cores = \"2\"", "c.toml:1: \"kernel_cpu_cores\""},
         {"kernel_cpu_cores = true", "c.toml:1: \"kernel_cpu_cores\""},

@@ -92,6 +92,24 @@ TEST_CASE("the operator's options reach the plan", "[cli][serve]") {
 }
 
 TEST_CASE(
+    "the modules of zygotes are the usual ones, those that are named, or none", "[cli][serve]") {
+    using Names = std::vector<std::string>;
+    const auto preload_of = [](std::optional<Names> names) {
+        return make_serve_plan(
+                   command_with([&names](ServeOptions& flags) { flags.preload = names; }))
+            .value()
+            .preload;
+    };
+    CHECK(preload_of(std::nullopt) == Names{"usual"});
+    CHECK(
+        preload_of(Names{"usual", "sklearn.linear_model"}) ==
+        Names{"usual", "sklearn.linear_model"});
+    CHECK(preload_of(Names{"none"}).empty());
+    CHECK(preload_of(Names{}).empty());
+    CHECK(preload_of(Names(64, "a")).size() == 64);
+}
+
+TEST_CASE(
     "without fixed spares there are none by demand, unless an option sets them", "[cli][serve]") {
     const auto none =
         make_serve_plan(command_with([](ServeOptions& flags) { flags.prespawn_count = 0; }));
@@ -188,6 +206,16 @@ TEST_CASE("impossible options are refused before anything starts", "[cli][serve]
         [](ServeOptions& flags) { flags.allowed_envs = {""}; },
         [](ServeOptions& flags) { flags.allowed_envs = {"KERNEL_*"}; },
         [](ServeOptions& flags) { flags.prespawn_count = 65; },
+        [](ServeOptions& flags) {
+            flags.preload = {"numpy", "none"};
+        },
+        [](ServeOptions& flags) { flags.preload = {""}; },
+        [](ServeOptions& flags) { flags.preload = {"numpy,pandas"}; },
+        [](ServeOptions& flags) { flags.preload = {"numpy."}; },
+        [](ServeOptions& flags) { flags.preload = {".numpy"}; },
+        [](ServeOptions& flags) { flags.preload = {"a b"}; },
+        [](ServeOptions& flags) { flags.preload = {std::string(129, 'a')}; },
+        [](ServeOptions& flags) { flags.preload = std::vector<std::string>(65, "a"); },
         [](ServeOptions& flags) { flags.prespawn_most = 65; },
         [](ServeOptions& flags) { flags.consecutive_failures = 1'000'001; },
         [](ServeOptions& flags) { flags.freeze_after = 7U * 86'400U + 1U; },
