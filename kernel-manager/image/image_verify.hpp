@@ -34,6 +34,7 @@ Status verify_contents(
     const std::string& directory, const ImageRecord& record, const Manifest& manifest);
 
 /// The identity if it is as recorded; else the contents, and then the record gets the new identity.
+/// Of one file (kErofs) the manifest is read only then: its inode is part of the identity.
 Status verify(const std::string& directory, ImageRecord& record);
 
 }  // namespace cellkeep::image

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """From each package to the first result on a clean Debian 12; an upgrade keeps state, a removal leaves nothing.
 
-Neither the source tree nor the build tree is in these systems. CELLKEEP_PACKAGES names a folder of ./scripts/package
-to take instead of new packages, CELLKEEP_CLEAN_ROOT an archive of a clean system.
+Neither the source tree nor the build tree is in these systems. CELLKEEP_CLEAN_ROOT names an archive of a clean system
+to take instead of a new one.
 """
 
 import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from clean_root import CleanRoot, make_base
-from tree import PACKAGER, ROOT, binaries
+from tree import ROOT
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the root file system")
 
@@ -23,17 +22,6 @@ ANALYSIS = "import pandas as pd\nprint(pd.DataFrame({'price': [3, 5]}).price.sum
 STATE = "/var/lib/cellkeep"
 CONFIG = "/etc/cellkeep/cellkeep.toml"
 SCRIPTS = "/var/lib/dpkg/info/cellkeep"
-
-
-@pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if told := os.environ.get("CELLKEEP_PACKAGES"):
-        return Path(told)
-    output = tmp_path_factory.mktemp("packages") / "made"
-    command = [sys.executable, "-B", PACKAGER / "make.py", "--binaries", binaries()]
-    kinds = ["tarball", "deb", "server-wheel"]
-    subprocess.run([*command, "--output", output, *kinds], check=True)
-    return output
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ def test_zygotes_import_what_the_operator_names(mode: str) -> None:
         drawn = running.create().execute("import matplotlib.pyplot as plt; plt.plot([1, 2])\nNone")
         assert drawn["status"] == "ok", drawn
         assert [set(one["data"]) for one in drawn["displays"]] == [{"image/png", "text/plain"}]
-        assert "font" not in drawn["stderr"]["text"], drawn["stderr"]
+        assert "font" not in drawn["stderr"], drawn["stderr"]
 
 
 def test_zygotes_may_import_nothing(mode: str) -> None:

@@ -29,6 +29,7 @@ struct WatchApi : Api {
         std::vector<std::string> types;
         for (std::size_t at = 0; at < text.size();) {
             const std::size_t end = text.find('\n', at);
+            REQUIRE(end != std::string::npos);
             types.push_back(nlohmann::json::parse(text.substr(at, end - at))["type"]);
             at = end + 1;
         }

@@ -91,6 +91,12 @@ TEST_CASE("an image file that was changed is refused and removed", "[image][erof
     SECTION("gone") {
         fs::remove(directory + "/image.erofs");
     }
+    SECTION("a bit of its manifest") {
+        damage(directory + "/manifest");
+    }
+    SECTION("without its manifest") {
+        fs::remove(directory + "/manifest");
+    }
     SECTION("a link to another file") {
         fs::rename(directory + "/image.erofs", fixture.scratch.path() + "/elsewhere");
         fs::create_symlink(fixture.scratch.path() + "/elsewhere", directory + "/image.erofs");

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packages of this tree, made once for all tests of a run."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tree import EPOCH, PACKAGER, binaries
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A run of the packager that has begun."""
+
+    folder: Path
+    process: subprocess.Popen
+
+    def wait(self) -> Path:
+        """Where the packages are, when they are made."""
+        assert self.process.wait() == 0
+        return self.folder
+
+
+def start(output: Path, umask: int, **variables: str) -> Packed:
+    command = [sys.executable, "-B", PACKAGER / "make.py", "--binaries", binaries()]
+    process = subprocess.Popen(
+        [*command, "--output", output],
+        umask=umask,
+        env={**os.environ, "SOURCE_DATE_EPOCH": str(EPOCH), **variables},
+        stdin=subprocess.DEVNULL,
+    )
+    return Packed(output, process)
+
+
+@pytest.fixture(scope="session")
+def packing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Packed]:
+    output = tmp_path_factory.mktemp("packages") / "made"
+    begun = start(output, 0o022, TZ="UTC", LANG="C.UTF-8", PYTHONHASHSEED="1")
+    yield begun
+    begun.process.kill()
+    begun.process.wait()
+
+
+@pytest.fixture(scope="session")
+def packages(request: pytest.FixtureRequest) -> Path:
+    """A folder with all packages. CELLKEEP_PACKAGES names one of ./scripts/package to take instead."""
+    if told := os.environ.get("CELLKEEP_PACKAGES"):
+        return Path(told)
+    return request.getfixturevalue("packing").wait()
