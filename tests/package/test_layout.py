@@ -211,8 +211,9 @@ def test_a_program_that_names_its_folder_is_refused(tmp_path: Path) -> None:
 def test_a_library_without_a_package_is_refused(tmp_path: Path) -> None:
     library = tmp_path / "libown.so.1"
     library.touch()
-    refuses("belongs to no package", libraries.owner_of, library)
-    assert libraries.owner_of(Path("/usr/bin/bash").resolve())[0] == "bash"
+    bash = Path("/usr/bin/bash").resolve()
+    refuses("belongs to no package", libraries.owners_of, [bash, library])
+    assert libraries.owners_of([bash])[bash][0] == "bash"
 
 
 def test_a_licence_that_is_missing_is_refused(tmp_path: Path) -> None:

@@ -52,22 +52,44 @@ def needed(programs: list[Path]) -> dict[str, Path]:
     return found
 
 
-def owner_of(path: Path) -> tuple[str, str]:
-    """Debian's package of the file, and its version."""
-    # dpkg's lists name /lib where that is a link to /usr/lib.
-    for name in (path.as_posix(), path.as_posix().removeprefix("/usr")):
-        asked = subprocess.run(["dpkg-query", "-S", name], capture_output=True, text=True)
-        if asked.returncode == 0:
-            package = asked.stdout.partition(": ")[0].split(",")[0]
-            version = output_of("dpkg-query", "-W", "-f", "${Version}", package)
-            return package.partition(":")[0], version
-    raise PackagingError(f"{path} belongs to no package of Debian's; its licence is not known")
+def names_of(path: Path) -> tuple[str, str]:
+    """dpkg's lists name /lib where that is a link to /usr/lib."""
+    return path.as_posix(), path.as_posix().removeprefix("/usr")
+
+
+def owners_of(paths: list[Path]) -> dict[Path, tuple[str, str]]:
+    """Debian's package of each file, and its version."""
+    # One question for all of them: dpkg reads its whole database for each.
+    asked = [name for path in paths for name in names_of(path)]
+    told = subprocess.run(["dpkg-query", "-S", *asked], capture_output=True, text=True)
+    lines = [line.rpartition(": ") for line in told.stdout.splitlines()]
+    package_of = {name: packages.split(",")[0] for packages, _, name in lines}
+    owners = {}
+    for path in paths:
+        found = [package_of[name] for name in names_of(path) if name in package_of]
+        if not found:
+            raise PackagingError(
+                f"{path} belongs to no package of Debian's; its licence is not known"
+            )
+        owners[path] = found[0]
+    versions = versions_of(sorted(set(owners.values())))
+    return {
+        path: (package.partition(":")[0], versions[package]) for path, package in owners.items()
+    }
+
+
+def versions_of(packages: list[str]) -> dict[str, str]:
+    """Of installed packages."""
+    told = output_of("dpkg-query", "-W", "-f", "${Package}:${Architecture} ${Version}\n", *packages)
+    found = dict(line.split(" ") for line in told.splitlines())
+    plain = {name.partition(":")[0]: version for name, version in found.items()}
+    return {package: {**plain, **found}[package] for package in packages}
 
 
 def libraries_of(programs: list[Path]) -> list[Library]:
-    return sorted(
-        Library(name, path, *owner_of(path)) for name, path in needed(programs).items()
-    )
+    files = needed(programs)
+    owners = owners_of(sorted(set(files.values())))
+    return sorted(Library(name, path, *owners[path]) for name, path in files.items())
 
 
 def brought(libraries: list[Library], system: list[str]) -> list[Library]:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from files import sha256_of
 from layout import HERE, PROGRAMS, Sources
-from libraries import Library, names_in, output_of
+from libraries import Library, names_in, versions_of
 
 SERIALS = uuid.UUID("6c0f9c1e-6f0e-5f43-9c57-3f1a7f7b2c55")  # ours: names of type uuid5 are below it
 
@@ -39,8 +39,7 @@ def debian_component(package: str, version: str, how: str) -> dict:
 
 def debian_components(brought: list[Library]) -> list[dict]:
     found = {library.package: (library.version, "brought") for library in brought}
-    for package in names_in(HERE / "built-in.txt"):
-        version = output_of("dpkg-query", "-W", "-f", "${Version}", package)
+    for package, version in versions_of(names_in(HERE / "built-in.txt")).items():
         found.setdefault(package, (version, "compiled in"))
     return [debian_component(name, *found[name]) for name in sorted(found)]
 
