@@ -45,7 +45,8 @@ TEST_CASE("what happens to files is streamed until the session ends", "[agent][w
         api.end_session();
     };
     const auto answer = api.follow(kWatch);
-    CHECK(answer.status == 200);
+    CAPTURE(answer.text);
+    REQUIRE(answer.status == 200);
     CHECK(answer.whole);
     CHECK(
         WatchApi::types_of(answer.text) ==
