@@ -76,14 +76,14 @@ TEST_CASE("a reader that goes ends its stream, and gives its place back", "[agen
         CHECK(answer.status == 200);
         CHECK_FALSE(answer.whole);
     }
-    CHECK(api.session->watch_ration->taken() == 0);
+    CHECK(api.session->watch_ration()->taken() == 0);
 }
 
 TEST_CASE("readers beyond the bound are refused", "[agent][watch]") {
     WatchApi api;
     std::vector<session::WatchInstance> held;
     for (std::size_t i = 0; i < session::kWatchersSessionMax; ++i) {
-        held.push_back(std::move(api.session->watch_ration->take({"ses_1", "alice"})).value());
+        held.push_back(std::move(api.session->watch_ration()->take({"ses_1", "alice"})).value());
     }
     const auto refused = api.follow(kWatch);
     CHECK(refused.status == 429);

@@ -184,8 +184,15 @@ asio::awaitable<Result<UniqueFd>> FakeSession::connect_port(std::uint16_t port) 
     co_return socket;
 }
 
+const std::shared_ptr<WatchRation>& FakeSession::watch_ration() {
+    if (watch_ration_ == nullptr) {
+        watch_ration_ = WatchRation::create([](UniqueFd) {});
+    }
+    return watch_ration_;
+}
+
 Result<TreeWatch> FakeSession::watch_files(const std::string& path, TreeWatch::Depth depth) {
-    return open_tree_watch(watch_ration, {info_.id, info_.owner}, workspace(), path, depth);
+    return open_tree_watch(watch_ration(), {info_.id, info_.owner}, workspace(), path, depth);
 }
 
 Result<sandbox::Workspace> FakeSession::workspace() {

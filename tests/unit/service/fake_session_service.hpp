@@ -76,7 +76,9 @@ class FakeSession : public Session {
     std::vector<std::uint16_t> connected_ports;
     int woken = 0;
     std::weak_ptr<void> held_awake;
-    std::shared_ptr<WatchRation> watch_ration = WatchRation::create([](UniqueFd) {});
+    /// Made when it is first asked for: it holds instances of inotify, and its user has 128 of
+    /// them.
+    const std::shared_ptr<WatchRation>& watch_ration();
     std::vector<ExecutionRequest> requests;
     std::vector<std::shared_ptr<Execution>> executions;
     OperatorAccess operator_access;  // of the executions that begin
@@ -101,6 +103,7 @@ class FakeSession : public Session {
 
  private:
     SessionInfo info_;
+    std::shared_ptr<WatchRation> watch_ration_;
     OutputJournal journal_{16, 1024};
     int workspace_fd_;
     boost::asio::io_context& io_;
