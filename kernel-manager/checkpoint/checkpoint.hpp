@@ -89,6 +89,8 @@ struct Checkpoint {
     /// That go on in each process that goes on from it.
     std::uint32_t carried_threads = 0;
     Lost lost;
+    /// Something ran in the interpreter between requests, so it may change while nothing is begun.
+    bool goes_on = false;
     FilesSummary files;
     /// Of its process, shared with no other; nullopt: not measured.
     std::optional<std::uint64_t> private_bytes;

@@ -40,8 +40,10 @@ Result<CopyAnswer> read_copied(const json& content) {
     const auto forked = read_number(content, "pid", 2, kPidMax);
     const auto count = read_number(content, "execution_count", 0, kCountMax);
     const auto carried = read_number(content, "carried_threads", 0, kCountMax);
+    const auto goes_on = content.find("goes_on");
     const auto lost = content.find("lost");
-    if (!forked || !count || !carried || lost == content.end() || !lost->is_object()) {
+    if (!forked || !count || !carried || goes_on == content.end() || !goes_on->is_boolean() ||
+        lost == content.end() || !lost->is_object()) {
         return nonsense();
     }
     const auto threads = read_number(*lost, "threads", 0, kCountMax);
@@ -56,7 +58,8 @@ Result<CopyAnswer> read_copied(const json& content) {
         static_cast<std::uint32_t>(*carried),
         {static_cast<std::uint32_t>(*threads),
          static_cast<std::uint32_t>(*children),
-         static_cast<std::uint32_t>(*sockets)}});
+         static_cast<std::uint32_t>(*sockets)},
+        goes_on->get<bool>()});
 }
 
 /// A thread can call itself anything.

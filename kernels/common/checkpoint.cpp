@@ -62,15 +62,22 @@ nlohmann::json refuse_failed(const sandbox::CopyOutcome& outcome) {
     return content;
 }
 
-nlohmann::json describe(
-    pid_t copied, const ProcessCensus& census, Threads threads, int execution_count) {
+struct CopyFacts {
+    pid_t copied = 0;
+    Threads threads = Threads::kNone;
+    int execution_count = 0;
+    bool goes_on = false;
+};
+
+nlohmann::json describe(const CopyFacts& facts, const ProcessCensus& census) {
     return {
         {"status", "ok"},
-        {"pid", copied},
-        {"execution_count", execution_count},
-        {"carried_threads", threads == Threads::kCarry ? census.threads : 0},
+        {"pid", facts.copied},
+        {"execution_count", facts.execution_count},
+        {"carried_threads", facts.threads == Threads::kCarry ? census.threads : 0},
+        {"goes_on", facts.goes_on},
         {"lost",
-         {{"threads", threads == Threads::kDrop ? census.threads : 0},
+         {{"threads", facts.threads == Threads::kDrop ? census.threads : 0},
           {"children", census.children},
           {"sockets", census.sockets}}}};
 }
@@ -134,7 +141,9 @@ std::optional<nlohmann::json> Checkpoint::make(
     }
     hooks->after_copy();
     return outcome.where == sandbox::CopyOutcome::Where::kHere
-               ? describe(outcome.copied, census.value(), *threads, interpreter.execution_count())
+               ? describe(
+                     {outcome.copied, *threads, interpreter.execution_count(), state.goes_on},
+                     census.value())
                : refuse_failed(outcome);
 }
 

@@ -16,6 +16,8 @@ class CopyHooks {
         std::string_view refusal;
         /// Sockets of the language's own, which no user has opened.
         std::vector<int> own_sockets;
+        /// Something of the language's own runs between requests, such as a task of an event loop.
+        bool goes_on = false;
     };
 
     CopyHooks() = default;

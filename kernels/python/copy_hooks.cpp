@@ -69,13 +69,16 @@ CopyHooks::State PythonCopyHooks::look() {
     try {
         const py::object copies = kernel_.attr("copies");
         if (py::cast<bool>(copies.attr("has_debugger")())) {
-            return {protocol::kNotForkableDebugger, {}};
+            return {protocol::kNotForkableDebugger, {}, false};
         }
         const py::list loops = running_loops(std::nullopt);
-        return {{}, py::cast<std::vector<int>>(copies.attr("own_sockets")(loops))};
+        return {
+            {},
+            py::cast<std::vector<int>>(copies.attr("own_sockets")(loops)),
+            py::cast<bool>(copies.attr("goes_on")())};
     } catch (const std::exception& error) {
         say("checkpoint", error);
-        return {protocol::kNotForkableSystem, {}};
+        return {protocol::kNotForkableSystem, {}, false};
     }
 }
 

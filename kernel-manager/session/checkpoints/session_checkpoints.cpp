@@ -89,10 +89,10 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::make_one(
 boost::asio::awaitable<std::optional<Checkpoint>> SessionCheckpoints::find_unchanged(
     std::optional<std::string> label) {
     const Checkpoint* const origin = settled_ ? kept_.tree().find(settled_->checkpoint) : nullptr;
-    // Threads go on between cells, and nothing says what they do.
+    // Threads and tasks go on between cells, and nothing says what they do.
     if (origin == nullptr || origin->id != kept_.tree().origin() ||
         settled_->begun != hooks_.begun() || origin->lost.threads > 0 ||
-        origin->carried_threads > 0 || (label && label != origin->label)) {
+        origin->carried_threads > 0 || origin->goes_on || (label && label != origin->label)) {
         co_return std::nullopt;
     }
     Checkpoint same = *origin;
@@ -204,6 +204,7 @@ Result<CheckpointMade> SessionCheckpoints::keep(
         .automatic = order.automatic,
         .carried_threads = copied.carried_threads,
         .lost = copied.lost,
+        .goes_on = copied.goes_on,
         .files = {},
         .private_bytes = {}};
     const std::string id = made.checkpoint.id;

@@ -49,6 +49,10 @@ class Copies:
         pairs = [_wakeup_pair(loop) for loop in (self._kernel.runner.loop, *loops)]
         return [one.fileno() for pair in pairs for one in pair]
 
+    def goes_on(self):
+        """Whether tasks of the user's may run between cells, and change what a cell would find."""
+        return not self._kernel.runner.loop.is_at_rest()
+
     def before_copy(self):
         self._copying = True
         # The module makes itself a new state in every child (os.register_at_fork).

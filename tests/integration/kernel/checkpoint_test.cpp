@@ -301,6 +301,25 @@ TEST_CASE("what a copy has not got is counted", "[kernel][checkpoint]") {
     (void)kernel.execute("for child in children: child.kill(); _ = child.wait()");
 }
 
+TEST_CASE("a kernel says whether tasks go on between cells", "[kernel][checkpoint]") {
+    KernelClient kernel;
+    (void)info_of(kernel);
+    // One that waits for a cell changes nothing by itself.
+    (void)kernel.execute(
+        "import asyncio\ngate = asyncio.Event()\nwaiting = asyncio.create_task(gate.wait())\n"
+        "await asyncio.sleep(0)");
+    const Asked still = ask(kernel);
+    REQUIRE(still.reply["status"] == "ok");
+    const Child first(still.reply["pid"].get<pid_t>());
+    CHECK(still.reply["goes_on"] == false);
+    (void)kernel.execute(
+        "timed = asyncio.create_task(asyncio.sleep(1000))\nawait asyncio.sleep(0)");
+    const Asked moving = ask(kernel);
+    REQUIRE(moving.reply["status"] == "ok");
+    const Child second(moving.reply["pid"].get<pid_t>());
+    CHECK(moving.reply["goes_on"] == true);
+}
+
 TEST_CASE("hooks of user code run as in any fork", "[kernel][checkpoint]") {
     KernelClient kernel;
     (void)info_of(kernel);

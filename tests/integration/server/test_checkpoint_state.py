@@ -216,3 +216,15 @@ def test_the_environment_and_the_directory_reach_what_is_started(session: Sessio
             assert each.value(look) == "'one\\n/workspace/d\\n'"
     finally:
         other.delete()
+
+
+def test_what_a_task_does_between_cells_is_a_change(session: Session) -> None:
+    run(session, TASKS)
+    made = checkpoint(session)
+    assert not checkpoint(session)["unchanged"]
+    left = roll_back(session, made)["left_as"]
+    assert left != made["id"]
+    # One that waits for a cell changes nothing by itself.
+    run(session, "ticking.cancel()\nfor _ in range(3): await asyncio.sleep(0)")
+    made = checkpoint(session)
+    assert checkpoint(session)["id"] == made["id"]

@@ -19,6 +19,7 @@ json copied() {
         {"pid", 7},
         {"execution_count", 3},
         {"carried_threads", 5},
+        {"goes_on", true},
         {"lost", {{"threads", 0}, {"children", 1}, {"sockets", 2}}}};
 }
 
@@ -33,6 +34,7 @@ TEST_CASE("an interpreter says that there is a copy, or why there is none", "[ch
     CHECK(copy.forked == 7);
     CHECK(copy.execution_count == 3);
     CHECK(copy.carried_threads == 5);
+    CHECK(copy.goes_on);
     CHECK(copy.lost == Lost{0, 1, 2});
     const auto no = read_copy_answer(refused().dump());
     REQUIRE(no.has_value());
@@ -47,7 +49,8 @@ TEST_CASE("a hostile answer is refused, whatever is wrong with it", "[checkpoint
         answer["pid"] = pid;
     }
     SECTION("members that are missing") {
-        answer.erase(GENERATE("pid", "execution_count", "carried_threads", "lost", "status"));
+        answer.erase(
+            GENERATE("pid", "execution_count", "carried_threads", "goes_on", "lost", "status"));
     }
     SECTION("counts") {
         const json count =
@@ -58,6 +61,9 @@ TEST_CASE("a hostile answer is refused, whatever is wrong with it", "[checkpoint
     SECTION("an execution count out of range") {
         const char* const which = GENERATE("execution_count", "carried_threads");
         answer[which] = GENERATE(json(-1), json(2147483648U), json("1"));
+    }
+    SECTION("something that is neither true nor false") {
+        answer["goes_on"] = GENERATE(json(0), json("true"), json());
     }
     SECTION("lost is no object") {
         answer["lost"] = GENERATE(json::array(), json(0), json());

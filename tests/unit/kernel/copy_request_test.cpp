@@ -62,6 +62,7 @@ struct CopyRequestFixture {
              {"pid", 7},
              {"execution_count", 1},
              {"carried_threads", 0},
+             {"goes_on", false},
              {"lost", {{"threads", 0}, {"children", 0}, {"sockets", 0}}}});
     }
 };
