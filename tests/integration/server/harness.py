@@ -44,10 +44,11 @@ def image_directory() -> str:
 def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> None:
     """Looks again and again, because no event reports the end of other processes and cgroups."""
     deadline = time.monotonic() + seconds
-    pause = threading.Event()
+    pause, between = threading.Event(), 0.005
     while not condition():
         assert time.monotonic() < deadline, f"after {seconds} s still not: {what}"
-        pause.wait(0.01)
+        pause.wait(between)
+        between = min(between * 1.5, 0.05)  # to look costs as much as what is waited for
 
 
 def cgroups_of(pid: int) -> list[str]:
