@@ -73,7 +73,6 @@ KernelSpec make_named_spec(
     const std::string inside = inside_environment(name);
     KernelSpec spec = python;
     spec.display_name = "Python 3 (Cellkeep, " + name + ")";
-    spec.forkable = false;
     for (std::string& variable : spec.env) {
         if (variable.starts_with("PATH=")) {
             variable.insert(std::string("PATH=").size(), inside + "/bin:");

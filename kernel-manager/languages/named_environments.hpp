@@ -18,8 +18,7 @@ std::string offered_by(const KernelSpec& spec);
 /// Whether it runs in a named environment.
 bool is_named(const KernelSpec& spec);
 
-/// How the kernel of the environment starts. python: the default environment's. It has no zygote:
-/// its sessions start cold.
+/// How the kernel of the environment starts. python: the default environment's.
 KernelSpec make_named_spec(
     const KernelSpec& python, const std::string& name, const image::ImageInUse& files);
 

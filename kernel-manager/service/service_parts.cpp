@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/service/service_parts.hpp"
 
+#include "kernel-manager/environments/name.hpp"
+#include "kernel-manager/languages/named_environments.hpp"
 #include "kernel-manager/service/zygote_recipe.hpp"
 #include "kernel-manager/warm/sandbox_maker.hpp"
 #include "kernel-manager/warm/sandbox_remover.hpp"
@@ -114,32 +116,42 @@ void Service::Parts::make_teardown(boost::asio::io_context& io) {
          .log = log});
 }
 
-WarmStarts::ByLanguage Service::Parts::make_zygote_keepers() {
+std::shared_ptr<WarmStart> Service::Parts::make_warm_start(
+    const KernelSpec& spec, std::function<void()> on_ready) const {
+    const SessionLanguages shown = combine_languages(config->catalog, spec);
+    return WarmStart::create(
+        *io_,
+        {.make_full = zygote_maker(spec, Libraries::kImported, shown, config),
+         .make_bare = zygote_maker(spec, Libraries::kNone, shown, config),
+         .on_ready = std::move(on_ready),
+         .log = [log = log, kernel = offered_by(spec)](
+                    const std::string& line) { log(kernel + ": " + line); }},
+        config->zygote_bounds);
+}
+
+WarmStarts::Kernels Service::Parts::make_zygote_keepers() {
     const std::weak_ptr<Parts> weak = weak_from_this();
-    WarmStarts::ByLanguage languages;
-    for (const std::string& language : config->catalog.languages()) {
-        const KernelSpec& spec = *config->catalog.find(language);
+    WarmStarts::Kernels kernels;
+    for (const std::string& kernel : config->catalog.languages()) {
+        const KernelSpec& spec = *config->catalog.find(kernel);
         if (!config->zygotes || !spec.forkable) {
             continue;
         }
-        const SessionLanguages shown = combine_languages(config->catalog, spec);
-        languages.emplace(
-            language,
-            WarmStart::create(
-                *io_,
-                {.make_full = zygote_maker(spec, Libraries::kImported, shown, config),
-                 .make_bare = zygote_maker(spec, Libraries::kNone, shown, config),
-                 .on_ready =
-                     [weak] {
-                         if (const auto parts = weak.lock()) {
-                             parts->readiness->review(steady_clock::now());
-                         }
-                     },
-                 .log = [log = log,
-                         language](const std::string& line) { log(language + ": " + line); }},
-                config->zygote_bounds));
+        if (is_named(spec)) {
+            kernels.on_demand.emplace(kernel, [weak, kernel]() -> std::shared_ptr<WarmStart> {
+                const auto parts = weak.lock();
+                return parts ? parts->make_warm_start(*parts->config->catalog.find(kernel), [] {})
+                             : nullptr;
+            });
+            continue;
+        }
+        kernels.at_once.emplace(kernel, make_warm_start(spec, [weak] {
+                                    if (const auto parts = weak.lock()) {
+                                        parts->readiness->review(steady_clock::now());
+                                    }
+                                }));
     }
-    return languages;
+    return kernels;
 }
 
 void Service::Parts::make_warm_starts(boost::asio::io_context& io) {
@@ -171,7 +183,10 @@ void Service::Parts::make_factory_and_starter(boost::asio::io_context& io) {
                      SessionFactory::Order order) { return factory->make(std::move(order)); },
          .note_start =
              [warm = warm](const ManagedSession& session, bool started) {
-                 warm->note_start(session.options().language, session.zygote(), started);
+                 const SessionOptions& options = session.options();
+                 const std::string kernel =
+                     environments::offered_name(options.language, options.environment);
+                 warm->note_start(kernel, session.zygote(), started);
              },
          .remove = [teardown = teardown](
                        SessionEntry entry,

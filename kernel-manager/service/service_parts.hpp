@@ -48,7 +48,10 @@ struct Service::Parts : std::enable_shared_from_this<Service::Parts> {
     std::shared_ptr<SessionRegistry> registry;
 
  private:
-    WarmStarts::ByLanguage make_zygote_keepers();
+    WarmStarts::Kernels make_zygote_keepers();
+    /// on_ready: as WarmStart::Hooks.
+    std::shared_ptr<WarmStart> make_warm_start(
+        const KernelSpec& spec, std::function<void()> on_ready) const;
     void make_admission();
     void make_teardown(boost::asio::io_context& io);
     void make_warm_starts(boost::asio::io_context& io);

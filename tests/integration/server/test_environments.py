@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import Server, Session, binary
+from harness import Server, Session, binary, wait_until
 from modes import ModeServer
 from test_mcp import told
 from wheels import Environments, make_wheel, serve_index
@@ -89,6 +89,26 @@ def test_the_default_environment_is_behind_it(one: Session) -> None:
     assert one.value("__import__('sys').started") == "True"
     picture = one.execute("import matplotlib.pyplot as p; p.plot([1, 2]); None")
     assert picture["status"] == "ok", picture
+
+
+def test_its_sessions_are_forks_of_a_zygote_of_its_own(server: Server, one: Session) -> None:
+    look = "'pandas' in (s := __import__('sys')).modules, __import__('alpha').VERSION, s.started"
+
+    def is_warm() -> bool:
+        session = create(server, environment="one")
+        found = session.value(look)
+        session.delete()
+        return found == "(True, '1.0', True)"
+
+    wait_until(is_warm, 60, "sessions of the environment are warm")
+    siblings = [create(server, environment="one") for _ in range(2)]
+    assert len({each.value("__import__('random').random()") for each in siblings}) == 2
+    assert siblings[0].execute("import alpha; alpha.VERSION = 'mine'")["status"] == "ok"
+    assert siblings[1].value("__import__('alpha').VERSION") == "'1.0'"
+    assert siblings[0].post("restart").status_code == 200
+    assert siblings[0].value(look) == "(True, '1.0', True)"
+    for each in siblings:
+        assert each.delete() == 204
 
 
 def test_its_programs_come_first_in_all_languages(one: Session) -> None:

@@ -23,19 +23,44 @@ struct WarmStartsFixture {
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{
         io.get_executor()};  // the makers' threads are none
     int made = 0;
-    std::shared_ptr<WarmStart> python = WarmStart::create(
-        io,
-        {.make_full = fail,
-         .make_bare = fail,
-         .on_ready = [] {},
-         .log = [](const std::string&) {}});
+    int begun = 0;  // warm starts on demand
+    std::shared_ptr<WarmStart> python = make_start();
     std::shared_ptr<WarmStarts> warm = WarmStarts::create(
-        {{"python", python}},
+        {.at_once = {{"python", python}}, .on_demand = on_demand()},
         {.make_sandbox = [this](
                              sandbox::Policy, WarmStart::ZygotePtr zygote) { return make(zygote); },
          .log = [](const std::string&) {}});
     std::optional<Status> done;
 
+    std::shared_ptr<WarmStart> make_start() {
+        return WarmStart::create(
+            io,
+            {.make_full = fail,
+             .make_bare = fail,
+             .on_ready = [] {},
+             .log = [](const std::string&) {}});
+    }
+    /// One environment more than have zygotes at the same time: "a", "b" and so on.
+    decltype(WarmStarts::Kernels::on_demand) on_demand() {
+        decltype(WarmStarts::Kernels::on_demand) kernels;
+        for (std::size_t i = 0; i <= kWarmEnvironmentsMax; ++i) {
+            kernels.emplace(std::string(1, static_cast<char>('a' + i)), [this] {
+                ++begun;
+                return make_start();
+            });
+        }
+        return kernels;
+    }
+    void start_session(const std::string& kernel) {
+        done.reset();
+        test::begin_wait(io, make_sandbox(kernel), done);
+        run_until_done();
+    }
+    void wait_until_ready(const std::string& kernel) {
+        done.reset();
+        test::begin_wait(io, wait(kernel), done);
+        run_until_done();
+    }
     static Result<WarmStart::ZygotePtr> fail(const std::function<bool()>& /*given_up*/) {
         return Error(ErrorCode::kUnavailable, "no");
     }
@@ -97,13 +122,13 @@ TEST_CASE_METHOD(WarmStartsFixture, "other languages take their places", "[servi
          .on_ready = [] {},
          .log = [](const std::string&) {}});
     SECTION("that begin when they are told to") {
-        warm->replace({{"other", other}});
+        warm->replace({.at_once = {{"other", other}}, .on_demand = {}});
         CHECK_FALSE(warm->are_ready());
         warm->begin();
     }
     SECTION("that begin at once if the former ones had") {
         warm->begin();
-        warm->replace({{"other", other}});
+        warm->replace({.at_once = {{"other", other}}, .on_demand = {}});
     }
     test::begin_wait(io, wait("other"), done);
     run_until_done();
@@ -112,6 +137,48 @@ TEST_CASE_METHOD(WarmStartsFixture, "other languages take their places", "[servi
     done.reset();
     test::begin_wait(io, wait("python"), done);
     CHECK(done.has_value());  // it has no warm start any more
+    warm->stop();
+}
+
+TEST_CASE_METHOD(
+    WarmStartsFixture, "an environment begins with its first session", "[service][warm]") {
+    start_session("a");
+    CHECK(begun == 0);  // the server has not begun
+    warm->begin();
+    wait_until_ready("python");
+    CHECK(warm->are_ready());
+    CHECK(begun == 0);
+    start_session("a");
+    start_session("a");
+    CHECK(begun == 1);
+    CHECK(warm->demanded() == 1);
+    warm->stop();
+    start_session("b");
+    CHECK(begun == 1);
+}
+
+TEST_CASE_METHOD(
+    WarmStartsFixture, "kWarmEnvironmentsMax bounds those that are warm", "[service][warm]") {
+    warm->begin();
+    for (const auto& [kernel, make] : on_demand()) {
+        if (kernel != "a") {
+            start_session(kernel);
+            wait_until_ready(kernel);
+        }
+    }
+    CHECK(warm->demanded() == kWarmEnvironmentsMax);
+    start_session("b");  // so "c" has not been asked for the longest
+    start_session("a");
+    wait_until_ready("a");
+    CHECK(warm->demanded() == kWarmEnvironmentsMax);
+    CHECK(begun == kWarmEnvironmentsMax + 1);
+    start_session("b");
+    CHECK(begun == kWarmEnvironmentsMax + 1);
+    start_session("c");
+    CHECK(begun == kWarmEnvironmentsMax + 2);
+    CHECK(warm->demanded() == kWarmEnvironmentsMax);
+    warm->replace({});
+    CHECK(warm->demanded() == 0);
     warm->stop();
 }
 
