@@ -3,6 +3,7 @@
 
 #include "kernel-manager/e2b/limits.hpp"
 #include "kernel-manager/e2b/wire/fields.hpp"
+#include "kernel-manager/environments/name.hpp"
 #include "protocol/json.hpp"
 #include "protocol/sha256.hpp"
 
@@ -107,7 +108,12 @@ std::optional<std::string> language_of_template(
     if (std::any_of(kPythonTemplates.begin(), kPythonTemplates.end(), is_name)) {
         return "python";
     }
-    const auto language = std::find_if(languages.begin(), languages.end(), is_name);
+    auto language = std::find_if(languages.begin(), languages.end(), is_name);
+    if (language == languages.end() && environments::check_name(name).has_value()) {
+        // A template that somebody has built for E2B is an environment of that name here.
+        language = std::find(
+            languages.begin(), languages.end(), environments::offered_name("python", name));
+    }
     return language == languages.end() ? std::nullopt : std::optional(*language);
 }
 

@@ -38,8 +38,8 @@ struct SandboxOrder {
 };
 
 /// The language of a template: its own for one that is called as a language, "python" for E2B's
-/// base and code interpreter. Without a value: there is no such template. A tag behind a colon is
-/// left out.
+/// base and code interpreter, the kernel of a named environment for one that is called as that.
+/// Without a value: there is no such template. A tag behind a colon is left out.
 std::optional<std::string> language_of_template(
     std::string_view name, const std::vector<std::string>& languages);
 /// The names that language_of_template() knows, for people.

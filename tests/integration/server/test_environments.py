@@ -208,13 +208,15 @@ def test_agents_and_programs_for_e2b_name_the_kernel(server: Server) -> None:
     other = told(server, "run_code", code="1", session="named", language="python3-one")
     assert "environment" in json.dumps(other)
     told(server, "close_session", session="named")
-    made = server.post("/sandboxes", {"templateID": "python3-one"})
-    assert made.status_code == 201, made.text
-    session = newest(server)
-    assert session.info["environment"]["name"] == "one"
-    assert session.value("__import__('alpha').VERSION") == "'1.0'"
-    session.delete()
-    assert server.post("/sandboxes", {"templateID": "python3-three"}).status_code == 404
+    for template in ("python3-one", "one", "one:v2"):
+        made = server.post("/sandboxes", {"templateID": template})
+        assert made.status_code == 201, made.text
+        session = newest(server)
+        assert session.info["environment"]["name"] == "one"
+        assert session.value("__import__('alpha').VERSION") == "'1.0'"
+        session.delete()
+    for template in ("python3-three", "three", "default"):
+        assert server.post("/sandboxes", {"templateID": template}).status_code == 404
 
 
 def test_an_answer_without_a_session_comes_from_the_environment(server: Server) -> None:
