@@ -4,6 +4,17 @@
 import json
 
 import pytest
+from driver_process import DriverProcess
+
+
+@pytest.fixture(scope="module")
+def sql(tmp_path_factory):
+    """One driver for all values: a value leaves nothing behind."""
+    folder = tmp_path_factory.mktemp("values")
+    limits = {"CELLKEEP_MEMORY_BYTES": str(512 << 20), "CELLKEEP_CPU_CORES": "1"}
+    driver = DriverProcess(folder, HOME=str(folder), **limits)
+    yield driver
+    assert driver.close() == 0
 
 
 @pytest.mark.parametrize(
