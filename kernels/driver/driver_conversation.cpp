@@ -4,6 +4,7 @@
 #include "kernels/driver/event_fields.hpp"
 #include "kernels/driver/exit_status.hpp"
 #include "protocol/json.hpp"
+#include "protocol/tool_request.hpp"
 
 #include <poll.h>
 
@@ -84,7 +85,7 @@ std::optional<json> DriverConversation::ask(json request, RequestRules rules) {
         wanted.deadline = Clock::now() + rules_.answer_max;
     }
     while (!request_.is_done() && !fault_) {
-        wanted.link = request_.awaits_input() ? parts_.inbox.fd() : -1;
+        wanted.link = request_.awaits_answer() ? parts_.inbox.fd() : -1;
         switch (wait(wanted)) {
             case Woken::kLink:
                 answer_question();
@@ -257,31 +258,81 @@ Status DriverConversation::take(json event) {
     if (kind == "input") {
         return take_question(event);
     }
+    if (is_tool_question(kind)) {
+        return take_tool_question(event);
+    }
     return take_event_(event);
 }
 
 Status DriverConversation::take_question(const json& event) {
-    BOOST_OUTCOME_TRY(const RunningRequest::Answer answer, request_.take_question());
-    if (answer == RunningRequest::Answer::kEndOfInput) {
+    BOOST_OUTCOME_TRY(
+        const RunningRequest::Answer answer, request_.take_question(RunningRequest::Asks::kInput));
+    if (answer == RunningRequest::Answer::kRefuse) {
         process_.send(kEndOfInput);
         return ok();
     }
+    asked_tool_.reset();
     parts_.output.flush();
     const Status asked = parts_.inbox.request_input(
         parts_.outbox, text_field(event, "prompt"), flag_field(event, "password"));
-    request_.set_awaits_input(asked.has_value());
+    request_.set_awaits_answer(asked.has_value());
     if (!asked) {
         process_.send(kEndOfInput);  // no client can answer
     }
     return ok();
 }
 
+Status DriverConversation::take_tool_question(const json& event) {
+    BOOST_OUTCOME_TRY(
+        const RunningRequest::Answer answer, request_.take_question(RunningRequest::Asks::kTool));
+    BOOST_OUTCOME_TRY(ToolQuestion question, read_tool_question(event));
+    if (answer == RunningRequest::Answer::kRefuse) {
+        process_.send(refuse_tool_question(
+            question, kNoCaller, "Tools can be called while a cell runs, by its own process."));
+        return ok();
+    }
+    parts_.output.flush();
+    const Status asked = parts_.inbox.ask(parts_.outbox, question.type, question.content);
+    request_.set_awaits_answer(asked.has_value());
+    if (asked) {
+        asked_tool_ = std::move(question);
+    } else {
+        const bool too_large = asked.error().code() == ErrorCode::kLimitExceeded;
+        process_.send(refuse_tool_question(
+            question,
+            too_large ? protocol::kToolRefusedTooLarge : protocol::kToolRefusedFailed,
+            asked.error().message()));
+    }
+    return ok();
+}
+
 void DriverConversation::answer_question() {
+    if (asked_tool_) {
+        answer_tool();
+    } else {
+        answer_input();
+    }
+}
+
+void DriverConversation::answer_tool() {
+    const auto reply = parts_.inbox.read_answer(asked_tool_->reply_type);
+    if (reply && !reply.value()) {
+        return;  // another message; the inbox holds it
+    }
+    request_.set_awaits_answer(false);
+    const ToolQuestion question = *std::exchange(asked_tool_, std::nullopt);
+    process_.send(
+        reply ? answer_tool_question(question, reply.value()->content_json())
+              : refuse_tool_question(
+                    question, protocol::kToolRefusedFailed, reply.error().message()));
+}
+
+void DriverConversation::answer_input() {
     const auto reply = parts_.inbox.read_input();
     if (reply && !reply.value()) {
         return;  // another message; the inbox holds it
     }
-    request_.set_awaits_input(false);
+    request_.set_awaits_answer(false);
     if (!reply) {
         (void)std::fprintf(stderr, "cellkeep kernel: input: %s\n", reply.error().message().c_str());
     }

@@ -9,6 +9,7 @@
 #include "kernels/driver/driver_process.hpp"
 #include "kernels/driver/interrupt_signals.hpp"
 #include "kernels/driver/running_request.hpp"
+#include "kernels/driver/tool_question.hpp"
 #include "protocol/kernel_json.hpp"
 
 #include <nlohmann/json.hpp>
@@ -37,7 +38,7 @@ struct ConversationRules {
 
 class DriverConversation {
  public:
-    /// Takes an event that is not ready, done or input. An error is a fault of the driver.
+    /// Takes an event that is not ready, done or a question. An error is a fault of the driver.
     using TakeEvent = std::function<Status(const nlohmann::json& event)>;
 
     DriverConversation(
@@ -81,7 +82,10 @@ class DriverConversation {
     void note_closed();
     Status take(nlohmann::json event);
     Status take_question(const nlohmann::json& event);
+    Status take_tool_question(const nlohmann::json& event);
     void answer_question();
+    void answer_input();
+    void answer_tool();
     void take_interrupts();
     void take_end();
     void read_what_is_left();
@@ -94,6 +98,7 @@ class DriverConversation {
     TakeEvent take_event_;
     nlohmann::json ready_;
     RunningRequest request_;
+    std::optional<ToolQuestion> asked_tool_;  // else the open question is one for input
     std::optional<Error> fault_;
     bool ended_ = false;
 };

@@ -64,7 +64,7 @@ Reply DriverInterpreter::execute(const ExecuteRequest& request, int count) {
          {"store_history", request.store_history},
          {"allow_stdin", request.allow_stdin},
          {"user_expressions", request.user_expressions}},
-        {.interruptible = true, .allow_stdin = request.allow_stdin});
+        {.interruptible = true, .allow_stdin = request.allow_stdin, .allow_tools = true});
     keeps_output_ = false;
     if (!done) {
         const std::string why = conversation_.fault()->message();

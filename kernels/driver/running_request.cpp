@@ -15,7 +15,7 @@ std::uint64_t RunningRequest::begin(RequestRules rules) {
     }
     rules_ = rules;
     done_.reset();
-    awaits_input_ = false;
+    awaits_answer_ = false;
     id_ = ++last_id_;
     return *id_;
 }
@@ -23,7 +23,7 @@ std::uint64_t RunningRequest::begin(RequestRules rules) {
 std::optional<json> RunningRequest::end() {
     id_.reset();
     rules_ = {};
-    awaits_input_ = false;
+    awaits_answer_ = false;
     return std::exchange(done_, std::nullopt);
 }
 
@@ -40,15 +40,16 @@ Status RunningRequest::take_done(json event) {
     return ok();
 }
 
-Result<RunningRequest::Answer> RunningRequest::take_question() const {
+Result<RunningRequest::Answer> RunningRequest::take_question(Asks what) const {
     if (!id_) {
         return Error(ErrorCode::kProtocol, "a question of no cell");
     }
     // After an interrupt a new question replaces the open one, whose answer is then dropped.
-    if (awaits_input_ && !interrupted_) {
+    if (awaits_answer_ && !interrupted_) {
         return Error(ErrorCode::kProtocol, "a question before the last one was answered");
     }
-    return rules_.allow_stdin ? Answer::kAskClient : Answer::kEndOfInput;
+    const bool allowed = what == Asks::kInput ? rules_.allow_stdin : rules_.allow_tools;
+    return allowed ? Answer::kAsk : Answer::kRefuse;
 }
 
 bool RunningRequest::take_interrupt() {

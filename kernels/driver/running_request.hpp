@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The request that the driver works on: its id, what it permits, whether its cell waits for input,
-// and its answer. Holds state only: it sends nothing and waits for nothing. One thread.
+// The request that the driver works on: its id, what it permits, whether its cell waits for the
+// answer to a question, and its answer. Holds state only: it sends nothing and waits for nothing.
+// One thread.
 #pragma once
 
 #include "protocol/support/result.hpp"
@@ -17,6 +18,7 @@ namespace cellkeep::kernels::driver {
 struct RequestRules {
     bool interruptible = false;
     bool allow_stdin = false;
+    bool allow_tools = false;
 };
 
 class RunningRequest {
@@ -30,17 +32,18 @@ class RunningRequest {
     bool is_running() const { return id_.has_value(); }
     bool is_done() const { return done_.has_value(); }
     bool is_interruptible() const { return rules_.interruptible; }
-    bool awaits_input() const { return awaits_input_; }
+    bool awaits_answer() const { return awaits_answer_; }
 
     /// Keeps a done event. kProtocol: it is not the first one of the running request.
     Status take_done(nlohmann::json event);
 
-    enum class Answer { kAskClient, kEndOfInput };
-    /// How an input event is answered. kProtocol: nothing runs, or the last question is still open
+    enum class Asks { kInput, kTool };
+    enum class Answer { kAsk, kRefuse };
+    /// How a question is answered. kProtocol: nothing runs, or the last question is still open
     /// and no interrupt has ended it.
-    Result<Answer> take_question() const;
-    /// Whether a client has been asked and has not answered.
-    void set_awaits_input(bool awaits) { awaits_input_ = awaits; }
+    Result<Answer> take_question(Asks what) const;
+    /// Whether a question has been passed on and is not answered.
+    void set_awaits_answer(bool awaits) { awaits_answer_ = awaits; }
 
     /// Takes note of an interrupt. Returns false if it must not reach the driver: its cell has
     /// ended, or the request cannot be interrupted.
@@ -54,7 +57,7 @@ class RunningRequest {
     std::optional<std::uint64_t> id_;  // of the request that runs
     RequestRules rules_;
     std::optional<nlohmann::json> done_;
-    bool awaits_input_ = false;
+    bool awaits_answer_ = false;
     bool interrupted_ = false;  // the driver may not have seen it yet
 };
 

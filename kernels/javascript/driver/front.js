@@ -248,14 +248,23 @@ class Front {
                 this.#interrupt();
                 return;
             case 'input':
-                this.answers.postMessage(request.eof ? null : String(request.value));
-                Atomics.add(this.control, channel.ANSWERED, 1);
-                Atomics.notify(this.control, channel.ANSWERED);
-                parentPort.postMessage({ request: 'answered' });
+                this.#answered(request.eof ? null : String(request.value));
+                return;
+            case 'tool':
+            case 'tools':
+                this.#answered(request);
                 return;
         }
         this.waiting.push(request);
         this.#next();
+    }
+
+    // To the question that the cell has asked.
+    #answered(answer) {
+        this.answers.postMessage(answer);
+        Atomics.add(this.control, channel.ANSWERED, 1);
+        Atomics.notify(this.control, channel.ANSWERED);
+        parentPort.postMessage({ request: 'answered' });
     }
 
     // The cell that runs, or that waits for the end of the one before to be settled.

@@ -14,8 +14,9 @@ const cellFile = () => path.join(process.cwd(), 'cell.js');
 const isBare = (name) => !/^(\.{0,2}\/|[a-z][a-z+.-]*:)/i.test(name);
 
 class Modules {
-    // packages: a folder that holds node_modules.
-    constructor(packages) {
+    // packages: a folder that holds node_modules. own: modules of the kernel's, by name.
+    constructor(packages, own) {
+        this.own = own;
         this.packagesFile = path.join(packages, 'cell.js');
         this.resolver = import(pathToFileURL(path.join(__dirname, 'resolve.mjs')).href);
     }
@@ -41,6 +42,9 @@ class Modules {
 
     // import(specifier, options)
     async import(specifier, options) {
+        if (Object.hasOwn(this.own, `${specifier}`)) {
+            return this.own[specifier];
+        }
         const attributes = options?.with ?? options?.assert;
         const url = await this.resolve(`${specifier}`);
         return import(url, attributes && { with: attributes, assert: attributes });
@@ -65,7 +69,7 @@ class Modules {
     }
 
     makeRequire(mainModule) {
-        const { packagesFile } = this;
+        const { own: modules, packagesFile } = this;
         const find = (name, options) => {
             try {
                 return nodeModule.createRequire(cellFile()).resolve(name, options);
@@ -82,6 +86,9 @@ class Modules {
         };
         const own = nodeModule.createRequire(packagesFile);
         function require(name) {
+            if (Object.hasOwn(modules, `${name}`)) {
+                return modules[name];
+            }
             return typeof name === 'string' && !nodeModule.isBuiltin(name) ? own(find(name)) : own(name);
         }
         require.resolve = find;

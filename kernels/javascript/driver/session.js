@@ -18,6 +18,7 @@ const { Introspector } = require('./introspect');
 const { Modules, cellFile } = require('./modules');
 const { Questions } = require('./questions');
 const { installStreams, watchGroups } = require('./streams');
+const { makeTools } = require('./tools');
 
 const NO_CELL = new Cell({ id: 0 });
 
@@ -27,7 +28,7 @@ class Session {
         this.control = new Int32Array(this.shared.control);
         this.typescript = typescript;
         this.errors = new Errors();
-        this.modules = new Modules(packages);
+        this.modules = new Modules(packages, { cellkeep: makeTools((event) => this.questions.tool(event)) });
         this.kinds = new Map(); // the top-level names
         this.current = null;
         this.doneId = 0;

@@ -102,6 +102,24 @@ def test_a_call_waits_for_the_word_while_others_run(session: Session, server: Se
     assert [(event["what"], event["by"]) for event in logged] == [("asked", ""), ("approved", "admin")]
 
 
+def test_javascript_waits_for_the_word_too(session: Session, server: Server, folder: Path) -> None:
+    before = created(folder)
+    made = server.create(language="javascript")
+    try:
+        bring = "import { tools } from 'cellkeep';\nlet x = 41;\n"
+        seen, path, approval = begin(made, bring + "console.log(await tools.test.create_issue({title: 't'}), x + 1)")
+        assert server.get(path).json()["phase"] == "waiting_approval"
+        assert created(folder) == before
+        assert answer(server, approval, "approve").status_code == 204
+        assert wait_for(seen, "finished")["execution"]["stdout"] == "create-issue done 42\n"
+        seen, _path, approval = begin(made, "await tools.test.create_issue({title: 't'})")
+        assert answer(server, approval, "deny").status_code == 204
+        assert wait_for(seen, "finished")["execution"]["error"]["name"] == "ToolError"
+        assert created(folder) == before + 1
+    finally:
+        made.delete()
+
+
 def test_a_denial_is_an_exception(session: Session, server: Server, folder: Path) -> None:
     before = created(folder)
     seen, _path, approval = begin(session)

@@ -100,6 +100,21 @@ def test_rules_decide(session: Session, folder: Path) -> None:
     assert {call["name"] for call in calls(folder)}.isdisjoint({"delete_all", "create-issue"})
 
 
+def test_javascript_has_them_too(server: Server, session: Session) -> None:
+    code = (
+        "import { tools } from 'cellkeep';\n"
+        "const reason = (error) => error.reason;\n"
+        "const said = await tools.test.echo({text: 'ä'});\n"
+        "const more = await Promise.all([tools.test.fail().catch(reason), tools.test.delete_all().catch(reason)]);\n"
+        "[said, ...more, (await tools.list()).includes('test.create_issue')]"
+    )
+    own = server.create(language="javascript")
+    done = own.execute(code)
+    assert done["status"] == "ok", done
+    assert done["result"]["text/plain"] == "[ 'ä', 'failed', 'denied', true ]"
+    assert own.delete() == 204
+
+
 def test_a_jupyter_client_has_them_too(session: Session) -> None:
     client = Client(session)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import requests
 
-from harness import Client, Session, read_lines, wait_for
+from harness import Client, Server, Session, read_lines, wait_for
 
 pytestmark = pytest.mark.both_modes
 
@@ -32,9 +32,11 @@ ISSUE = {"name": "github.create_issue", "description": "Opens an issue."}
 class Caller:
     """Runs code, and answers its calls as the test says."""
 
-    def __init__(self, session: Session, code: str, tools: list[dict], **fields: object) -> None:
+    def __init__(
+        self, session: Session, code: str, tools: list[dict], bring: str = IMPORT, **fields: object
+    ) -> None:
         self._session = session
-        self._events: Iterator[dict] = session.events(IMPORT + code, tools=tools, **fields)
+        self._events: Iterator[dict] = session.events(bring + code, tools=tools, **fields)
         self.path = ""
         self.results: list[dict] = []
 
@@ -86,6 +88,27 @@ def test_a_call_waits_with_its_variables_and_returns_the_answer(session: Session
     assert done["stdout"] == "before\n42 {'degrees': -3, 'text': 'ä\\n'}\n" and done["status"] == "ok"
     assert [one["status"] for one in caller.results] == ["ok"]
     assert session.value("t['degrees']") == "-3"
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_javascript_calls_them_too(server: Server, language: str) -> None:
+    session = server.create(language=language)
+    bring = "import { tools } from 'cellkeep';\n"
+    code = "const x = 41;\nconsole.log('before');\nconst t = await tools.weather({city: 'Oslo'});\nx + t.plus"
+    caller = Caller(session, code, [WEATHER], bring)
+    call = caller.next_call()
+    assert call["tool"] == "weather" and call["arguments"] == {"city": "Oslo"}
+    large = "é" * (RESULT_BYTES_MAX // 4)
+    assert caller.answer(call, result={"plus": 1, "large": large, "lines": "a\nb"}).status_code == 204
+    done = caller.finish()
+    assert done["stdout"] == "before\n" and done["result"]["text/plain"] == "42", done
+    assert session.value("[t.large.length, t.lines]") == f"[ {len(large)}, 'a\\nb' ]"
+    failing = Caller(session, "await tools.weather({city: '!'})", [WEATHER], "")
+    assert failing.answer(failing.next_call(), error="no such city").status_code == 204
+    assert failing.finish()["error"]["message"] == "no such city"
+    later = session.execute("await tools.weather({city: 'a'})")
+    assert "No tool of this name" in later["error"]["message"]
+    assert session.delete() == 204
 
 
 def test_failures_are_exceptions_that_code_can_handle(session: Session) -> None:

@@ -3,7 +3,7 @@
 // The conversation with drivers that are a few lines of sh.
 #include "kernels/driver/driver_conversation.hpp"
 
-#include "tests/unit/kernels/link_pair.hpp"
+#include "tests/unit/kernels/scripted_driver.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -17,62 +17,6 @@
 namespace cellkeep::kernels::driver {
 
 using nlohmann::json;
-
-namespace {
-
-constexpr const char* kReady = R"(echo '{"event":"ready","version":"1"}' >&4; )";
-constexpr const char* kWaitForEnd = "while read -r line <&3; do :; done";
-
-/// A conversation with a shell script as the driver.
-struct ScriptedDriver {
-    explicit ScriptedDriver(
-        const std::string& script, ConversationRules rules = {.language = "toy"})
-        : conversation(
-              KernelParts{pair.kernel, pair.inbox, pair.outbox, output},
-              start(script),
-              block_interrupts(),
-              std::move(rules),
-              [this](const json& event) { return take_event(event); }) {}
-
-    static DriverProcess start(const std::string& script) {
-        auto process = DriverProcess::start({{"sh", "-c", script}, {}});
-        REQUIRE(process);
-        return std::move(process.value());
-    }
-
-    static InterruptSignals block_interrupts() {
-        auto signals = InterruptSignals::block();
-        REQUIRE(signals);
-        (void)signals.value().drain();
-        return std::move(signals.value());
-    }
-
-    Status take_event(const json& event) {
-        events.push_back(event);
-        if (event["event"] == "wrong") {
-            return Error(ErrorCode::kProtocol, "a wrong event");
-        }
-        return ok();
-    }
-
-    /// What the error of a driver at fault says after its beginning.
-    std::string fault() const {
-        const std::string beginning = "the toy driver broke down: ";
-        const std::string text = conversation.fault() ? conversation.fault()->message() : "";
-        return text.rfind(beginning, 0) == 0 ? text.substr(beginning.size()) : text;
-    }
-
-    LinkPair pair;
-    OutputBuffer output{pair.outbox};
-    std::vector<json> events;
-    DriverConversation conversation;
-};
-
-bool begins(const std::string& text, const std::string& with) {
-    return text.rfind(with, 0) == 0;
-}
-
-}  // namespace
 
 TEST_CASE("a driver answers one request after another", "[kernel][driver]") {
     ScriptedDriver driver(

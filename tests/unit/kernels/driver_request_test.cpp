@@ -7,6 +7,7 @@ namespace cellkeep::kernels::driver {
 
 using nlohmann::json;
 using Answer = RunningRequest::Answer;
+using Asks = RunningRequest::Asks;
 
 namespace {
 
@@ -63,39 +64,52 @@ TEST_CASE("a request that ends without an answer has none", "[kernel][driver]") 
 
 TEST_CASE("a question needs a running request that allows input", "[kernel][driver]") {
     RunningRequest request;
-    CHECK_FALSE(request.take_question());
+    CHECK_FALSE(request.take_question(Asks::kInput));
     (void)request.begin(kCell);
-    CHECK(request.take_question().value() == Answer::kAskClient);
+    CHECK(request.take_question(Asks::kInput).value() == Answer::kAsk);
     (void)request.end();
-    CHECK_FALSE(request.take_question());
+    CHECK_FALSE(request.take_question(Asks::kInput));
     (void)request.begin({.interruptible = true, .allow_stdin = false});
-    CHECK(request.take_question().value() == Answer::kEndOfInput);
+    CHECK(request.take_question(Asks::kInput).value() == Answer::kRefuse);
+}
+
+TEST_CASE("tools are another permission than input", "[kernel][driver]") {
+    RunningRequest request;
+    CHECK_FALSE(request.take_question(Asks::kTool));
+    (void)request.begin(kCell);
+    CHECK(request.take_question(Asks::kTool).value() == Answer::kRefuse);
+    (void)request.end();
+    (void)request.begin({.interruptible = true, .allow_stdin = false, .allow_tools = true});
+    CHECK(request.take_question(Asks::kTool).value() == Answer::kAsk);
+    CHECK(request.take_question(Asks::kInput).value() == Answer::kRefuse);
+    request.set_awaits_answer(true);
+    CHECK_FALSE(request.take_question(Asks::kTool));
 }
 
 TEST_CASE("one question is open at a time, unless an interrupt came", "[kernel][driver]") {
     RunningRequest request;
     (void)request.begin(kCell);
-    request.set_awaits_input(true);
-    const auto second = request.take_question();
+    request.set_awaits_answer(true);
+    const auto second = request.take_question(Asks::kInput);
     REQUIRE_FALSE(second);
     CHECK(second.error().code() == ErrorCode::kProtocol);
 
     REQUIRE(request.take_interrupt());
-    CHECK(request.take_question().value() == Answer::kAskClient);
+    CHECK(request.take_question(Asks::kInput).value() == Answer::kAsk);
 
-    request.set_awaits_input(false);
+    request.set_awaits_answer(false);
     (void)request.end();
     (void)request.begin(kCell);
-    CHECK_FALSE(request.awaits_input());
-    CHECK(request.take_question());
+    CHECK_FALSE(request.awaits_answer());
+    CHECK(request.take_question(Asks::kInput));
 }
 
 TEST_CASE("an open question ends with its request", "[kernel][driver]") {
     RunningRequest request;
     (void)request.begin(kCell);
-    request.set_awaits_input(true);
+    request.set_awaits_answer(true);
     (void)request.end();
-    CHECK_FALSE(request.awaits_input());
+    CHECK_FALSE(request.awaits_answer());
 }
 
 TEST_CASE("an interrupt reaches only a cell that runs", "[kernel][driver]") {
