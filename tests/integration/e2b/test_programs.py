@@ -141,11 +141,23 @@ PICTURES = {
 }
 
 
+# Runs a program and ends without CPython's own clean-up: E2B's client brings an HTTP client whose threads
+# may abort the process then, after the program's last line (https://github.com/curioswitch/pyqwest/issues/164).
+RUN = """
+import os, runpy, sys
+try:
+    runpy.run_path(sys.argv[1], run_name="__main__")
+finally:
+    sys.stdout.flush()
+os._exit(0)
+"""
+
+
 def command_of(program: str, folder: Path) -> list[str]:
     """How a person runs it in the folder, where the packages are installed."""
     shutil.copy(HERE / "programs" / program, folder)
     if program.endswith(".py"):
-        return [sys.executable, "-B", program]
+        return [sys.executable, "-B", "-c", RUN, program]
     (folder / "package.json").write_text(json.dumps({"type": "module"}), encoding="utf-8")
     (folder / "node_modules").symlink_to(PACKAGES / "node_modules")
     return [str(NODE), program]
