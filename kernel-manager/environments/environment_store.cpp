@@ -215,7 +215,7 @@ Status EnvironmentStore::check_new(const std::string& name) const {
         return Error(
             ErrorCode::kLimitExceeded,
             "there are " + std::to_string(bounds_.count) + " environments, and more are not kept",
-            "Remove one that nobody needs: cellkeep env list");
+            "Remove one: cellkeep env list shows them, cellkeep env remove NAME removes one.");
     }
     return ok();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A shell that a SWE-ReX client talks to: bash at a terminal in the session's sandbox, with a
-// prompt of our own that says how the last command ended. Owns what it has said and nobody has
-// read. The command is the session's. io_context thread only.
+// prompt of our own that says how the last command ended. Keeps the output that
+// the client has not read yet. The command is the session's. io_context thread only.
 #pragma once
 
 #include "kernel-manager/process/command.hpp"

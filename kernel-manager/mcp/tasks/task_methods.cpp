@@ -108,7 +108,7 @@ Answerer::Answer TaskMethods::get(const Found& found, const Call& call) {
         set_status(task, "completed");
         ToolAnswer answer = found.gone;
         if (found.execution != nullptr) {
-            // A loss of variables is told once, in this task's result whenever that is read.
+            // The client reads once that variables were lost: in the first result of this task.
             answer = std::exchange(task.told, true)
                          ? finished_answer(task.place, *found.execution)
                          : end_run(bench_, *found.session, *found.execution, task.place);

@@ -21,7 +21,7 @@ constexpr std::string_view kStubsBegin =
     " Python code may call these tools after `from cellkeep import tools`:";
 constexpr std::size_t kWordBytesMax = 40;
 
-/// What is read as one word, whoever chose it.
+/// A name that a model reads as one word: the tool server or the operator has chosen it.
 bool is_plain_word(std::string_view text) {
     return !text.empty() && text.size() <= kWordBytesMax && (text[0] < '0' || text[0] > '9') &&
            std::all_of(text.begin(), text.end(), [](char c) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The debug mode of E2B's clients: one sandbox that nobody creates, without a token, where the
-operator says so."""
+"""The debug mode of E2B's clients: the server itself makes one sandbox, which needs no token. The operator
+switches it on."""
 
 import subprocess
 from collections.abc import Iterator

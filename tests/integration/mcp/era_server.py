@@ -20,7 +20,7 @@ SLOW_SECONDS = 60
 
 kind = sys.argv[1]
 met = False  # there was a handshake
-ended: list[int] = []  # calls that nobody waits for any more
+ended: list[int] = []  # calls whose caller has given up
 
 
 def error(code: int, message: str, **data: object) -> dict:
