@@ -58,7 +58,7 @@ TEST_CASE("a named environment is Python with its own files first", "[session][l
     CHECK(spec.language == "python");
     CHECK(spec.environment.name == "geo");
     CHECK(spec.environment.digest == "sha256:geo");
-    CHECK_FALSE(spec.forkable);
+    CHECK(spec.forkable);
     CHECK(lists(spec.env, "PATH=/opt/cellkeep/environments/geo/bin:/opt/d/bin:/usr/bin"));
     CHECK(lists(spec.env, "CELLKEEP_ENVIRONMENT=/opt/cellkeep/environments/geo"));
     CHECK(lists(spec.env, "A=PATH=1"));
