@@ -40,7 +40,6 @@ class Kernel:
     incomplete: str
     ask: tuple[str, str, str]  # a cell, the answer, the end of what is printed
     end: tuple[str, str]  # a cell that ends the kernel, and the end of the answer
-    late: bool = False  # results and output may come when the cell has ended, and miss its answer
 
 
 PNG = ("image/png", b"\x89PNG")
@@ -97,13 +96,11 @@ DENO = Kernel(
     inspects=False,
     incomplete="const f = (",
     ask=(
-        "const said = prompt('what? ');\n"
-        "await Deno.jupyter.broadcast('stream', { name: 'stdout', text: `got ${said}\\n` })",
+        "console.log('got ' + prompt('what? '))",
         "that",
         "got that\n",
     ),
     end=("Deno.exit(7)", "exit code 7"),
-    late=True,
 )
 KERNELS: dict[str, Kernel] = {
     "ipykernel": PYTHON,

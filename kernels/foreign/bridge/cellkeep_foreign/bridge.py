@@ -3,11 +3,11 @@
 
 import base64
 import os
-import re
 import time
 
 import zmq
 
+from .failures import failure, unsupported
 from .kernel import Kernel
 
 # Of what kernels may leave unanswered: then there is no answer.
@@ -16,6 +16,8 @@ ANSWER_SECONDS = 15
 STATUS_SECONDS = 10
 # Without a word of an execution whose reply has come: then its idle is asked after.
 QUIET_SECONDS = 2
+# Of what a kernel says behind its idle, on its way here.
+LATE_SECONDS = 2
 # Taken from one channel before requests and the other channels are looked at again: a kernel that
 # prints without end can be interrupted.
 TURN_MESSAGES = 64
@@ -29,10 +31,10 @@ END_OF_INPUT = "\x04"
 _NO_IDLE = (
     "cellkeep: a part of what the kernel sent is lost: it sent more at once than could be read\n"
 )
-_SYNTAX = {"SyntaxError", "IndentationError", "TabError", "ParseError"}
-_COLOURS = re.compile(r"\x1b\[[\d;]*m")
-# Where IPython's tracebacks name the cell.
-_LINE = re.compile(r"Cell In *\[\d+\], line (\d+)")
+# Kernels, by their kernel_info_reply's implementation, whose idle overtakes what a cell has said,
+# and a question that takes the same way through the kernel. Deno 2.9 has a thread that runs cells
+# and completes; what it says waits in a queue that another thread sends from beside its answers.
+_LATE = {"Deno kernel": ("complete_request", {"code": "Deno.jupyter.", "cursor_pos": 13})}
 _COMMS = ("comm_open", "comm_msg", "comm_close")
 
 
@@ -54,7 +56,9 @@ class Bridge:
         self._reply = None
         self._statuses = set()  # busy, idle of that request
         self._later = None  # msg_id of a request behind that one
+        self._later_statuses = set()  # busy, idle of that one
         self._heard = False  # anything on iopub that it has caused
+        self._said = False  # anything on iopub but a status
         self._question = None  # the input_request that waits for its answer
         self._interrupted = False
 
@@ -79,6 +83,7 @@ class Bridge:
     def _start(self):
         self._kernel = Kernel(self._spec)
         info = self._kernel.probe()
+        self._late_question = _LATE.get(str(info.get("implementation")))
         self._poller = zmq.Poller()
         for one in (
             self._lines.fd,
@@ -102,9 +107,9 @@ class Bridge:
             return  # An interrupt or an answer that came when what it was for had ended.
         work = getattr(self, "_do_" + request["request"], None)
         try:
-            done = work(request) if work else _unsupported(request["request"])
+            done = work(request) if work else unsupported(request["request"])
         except Unanswered:
-            done = _unsupported(request["request"])
+            done = unsupported(request["request"])
         self._lines.emit("done", id=identity, **done)
 
     # --- the requests
@@ -128,7 +133,7 @@ class Bridge:
                 "payload": _of_type(reply, "payload", list),
                 "user_expressions": _of_type(reply, "user_expressions", dict),
             }
-        done = _failure(reply)
+        done = failure(reply)
         if self._interrupted and not reply.get("ename"):
             done.update(name="KeyboardInterrupt", message="the cell was interrupted", kind="interrupt")
         return done
@@ -137,7 +142,7 @@ class Bridge:
         cursor = request["cursor"]
         reply = self._ask("complete_request", {"code": request["code"], "cursor_pos": cursor})
         if reply.get("status") != "ok":
-            return _failure(reply)
+            return failure(reply)
         return {
             "status": "ok",
             "matches": _of_type(reply, "matches", list),
@@ -154,7 +159,7 @@ class Bridge:
         }
         reply = self._ask("inspect_request", content)
         if reply.get("status") != "ok":
-            return _failure(reply)
+            return failure(reply)
         return {
             "status": "ok",
             "found": reply.get("found") is True,
@@ -217,13 +222,28 @@ class Bridge:
         """All that an execution has said, which may be far behind its reply. Its idle may be among
         what a kernel dropped: what a later request causes on iopub tells that nothing more comes."""
         self._wait_for(lambda: "idle" in self._statuses, QUIET_SECONDS, is_renewed=True)
-        if "idle" in self._statuses:
-            return
-        self._later = self._kernel.send(self._kernel.shell, "kernel_info_request", {})
-        self._wait_for(lambda: {"idle", "passed"} & self._statuses, STATUS_SECONDS)
-        self._later = None
+        if "idle" not in self._statuses:
+            self._ask_later("kernel_info_request", {})
+            self._wait_for(lambda: "idle" in self._statuses or self._later_statuses, STATUS_SECONDS)
         if "idle" not in self._statuses:
             self._lines.emit("stderr", text=_NO_IDLE)
+        elif self._late_question:
+            self._wait_for_the_late(*self._late_question)
+        self._later = None
+
+    def _wait_for_the_late(self, kind, content):
+        """What the kernel says behind its idle: an answer with nothing beside it tells that its queue
+        is empty. What a timer or a task says still later comes with what runs then."""
+        deadline = time.monotonic() + LATE_SECONDS
+        self._said = True
+        while self._said and time.monotonic() < deadline:
+            self._said = False
+            self._ask_later(kind, content)
+            self._wait_for(lambda: "idle" in self._later_statuses, LATE_SECONDS)
+
+    def _ask_later(self, kind, content):
+        self._later_statuses = set()
+        self._later = self._kernel.send(self._kernel.shell, kind, content)
 
     def _wait_for(self, is_so, seconds, is_renewed=False):
         """Until it is so, or the time is over, which begins anew with whatever the request causes if
@@ -304,11 +324,12 @@ class Bridge:
     def _on_iopub(self, message):
         kind, content = message.type, message.content
         self._heard = self._heard or message.parent == self._asked
+        self._said = self._said or kind != "status"
         if kind == "status":
             if message.parent == self._asked:
                 self._statuses.add(content.get("execution_state"))
             elif message.parent == self._later:
-                self._statuses.add("passed")
+                self._later_statuses.add(content.get("execution_state"))
         elif kind == "stream":
             name = "stderr" if content.get("name") == "stderr" else "stdout"
             self._lines.emit(name, text=str(content.get("text", "")))
@@ -351,31 +372,3 @@ def _ignore(_message):
 def _of_type(content, name, kind):
     value = content.get(name)
     return value if isinstance(value, kind) else kind()
-
-
-def _unsupported(request):
-    return {
-        "status": "error",
-        "name": "NotImplementedError",
-        "message": f"this kernel does not answer {request}",
-        "traceback": [],
-        "kind": "unsupported",
-    }
-
-
-def _failure(reply):
-    """What done says of a reply that is not ok."""
-    name = str(reply.get("ename") or ("Aborted" if reply.get("status") == "aborted" else "Error"))
-    lines = [str(line) for line in _of_type(reply, "traceback", list)]
-    answer = {
-        "status": "error",
-        "name": name,
-        "message": str(reply.get("evalue", "")),
-        "traceback": lines or [f"{name}: {reply.get('evalue', '')}"],
-        "kind": "syntax" if name in _SYNTAX else "runtime",
-    }
-    places = _LINE.findall(_COLOURS.sub("", "\n".join(lines)))
-    if places:
-        answer["line"] = int(places[-1])
-    return answer
-
