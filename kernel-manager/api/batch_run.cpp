@@ -4,6 +4,7 @@
 #include "kernel-manager/api/answers/execution_model.hpp"
 #include "kernel-manager/api/answers/model.hpp"
 #include "kernel-manager/api/bodies/session_update_body.hpp"
+#include "kernel-manager/api/routes/branch_making.hpp"
 #include "kernel-manager/api/routes/branch_start.hpp"
 #include "protocol/json.hpp"
 #include "protocol/support/next_turn.hpp"
@@ -173,16 +174,17 @@ void BatchRun::give_back(const Outcome& outcome) {
 }
 
 boost::asio::awaitable<Result<BatchRun::SessionPtr>> BatchRun::make_session(std::size_t index) {
-    while (is_making_ && stopped_by_.empty()) {
+    // The files of a session that is none's branch are copied for each, one after another.
+    const std::size_t at_once = start_.parent ? kBranchesMadeAtOnce : 1;
+    while (making_ == at_once && stopped_by_.empty()) {
         co_await wait_for_change();
     }
     if (!stopped_by_.empty()) {
         co_return Error(ErrorCode::kCancelled, "the batch has ended");
     }
-    // One after another: a session makes one branch at a time, and files are copied for each.
-    is_making_ = true;
+    ++making_;
     auto made = co_await ask_for_session(index);
-    is_making_ = false;
+    --making_;
     changed_.cancel();
     co_return made;
 }

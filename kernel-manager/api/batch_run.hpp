@@ -116,7 +116,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun> {
     std::size_t next_ = 0;                   // of the items
     std::deque<std::size_t> again_;          // items for which there was no room
     std::size_t workers_ = 0;                // that have not ended
-    bool is_making_ = false;                 // a session
+    std::size_t making_ = 0;                 // sessions
     std::string stopped_by_;                 // empty: not
     std::set<std::string> running_;          // sessions
     std::chrono::milliseconds left_{0};      // of the budget

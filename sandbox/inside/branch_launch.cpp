@@ -19,14 +19,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 namespace cellkeep::sandbox {
 
 namespace {
 
 constexpr const char* kUserNamespaces = "sys/user/max_user_namespaces";
-/// A bound below this one is a sandbox's; while room is kept it is this one.
-constexpr long kRoom = 1024;
+/// A bound below this one is a sandbox's; while room is kept it is this one. Each branch, and each
+/// branch of a branch, takes two.
+constexpr long kRoom = 65536;
+constexpr std::string_view kRoomText = "65536";
 
 /// In a user namespace above the guests: its bound is wider until done ends. Says so, or why not.
 [[noreturn]] void keep_room(int user_fd, int proc_fd, int ready, int done) {
@@ -39,7 +42,7 @@ constexpr long kRoom = 1024;
     }
     const bool narrow = error == 0 && std::strtol(before, nullptr, 10) < kRoom;
     if (narrow) {
-        error = ::pwrite(file, "1024", 4, 0) < 0 ? errno : 0;
+        error = ::pwrite(file, kRoomText.data(), kRoomText.size(), 0) < 0 ? errno : 0;
     }
     const auto answer = static_cast<char>(error);
     if (::write(ready, &answer, 1) != 1) {

@@ -4,12 +4,13 @@
 #include "kernel-manager/api/answers/model.hpp"
 #include "kernel-manager/api/bodies/branch_body.hpp"
 #include "kernel-manager/api/bodies/order_reading.hpp"
+#include "kernel-manager/api/routes/branch_making.hpp"
 #include "kernel-manager/api/routes/branch_start.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
+#include <boost/asio/this_coro.hpp>
 #include <nlohmann/json.hpp>
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +22,6 @@ namespace {
 
 using Answer = boost::asio::awaitable<http::Response>;
 using Session = SessionLookup::Session;
-using Branched = Result<std::shared_ptr<session::Session>>;
 
 Answer make_branches(session::SessionService& backend, http::Request& request, Session parent) {
     OrderReader<BranchesOrder> read = parse_branches_order;
@@ -39,27 +39,17 @@ Answer make_branches(session::SessionService& backend, http::Request& request, S
     }
     nlohmann::json answer = {{"checkpoint", start.checkpoint}, {"evicted", start.evicted}};
     nlohmann::json& branches = answer["branches"] = nlohmann::json::array();
-    std::optional<Error> full;
-    for (std::size_t i = 0; i < order.count; ++i) {
-        session::BranchOrder one{
-            .session = parent->id(),
-            .checkpoint = start.checkpoint,
-            .label = i < order.labels.size() ? std::optional(order.labels[i]) : std::nullopt,
-            .reseed = order.reseed};
-        Branched made = full.value_or(Error(ErrorCode::kUnavailable, ""));
-        if (!full) {
-            made = co_await backend.branch(std::move(one));
-        }
-        if (made.has_value()) {
-            branches.push_back({{"session", to_json(made.value()->info())}});
+    const auto executor = co_await boost::asio::this_coro::executor;
+    auto making = std::make_shared<BranchMaking>(
+        executor, backend, parent->id(), start.checkpoint, std::move(body.order));
+    const auto made = co_await BranchMaking::make_all(std::move(making));
+    for (const BranchMaking::Made& one : made) {
+        if (one.has_value()) {
+            branches.push_back({{"session", to_json(one.value()->info())}});
             continue;
         }
-        // What comes after would only wait for room again.
-        if (made.error().code() == ErrorCode::kLimitExceeded) {
-            full = made.error();
-        }
         branches.push_back(
-            {{"error", http::to_json(explain_refusal(made.error(), *parent, start.checkpoint))}});
+            {{"error", http::to_json(explain_refusal(one.error(), *parent, start.checkpoint))}});
     }
     co_return http::make_json(201, answer);
 }

@@ -45,7 +45,8 @@ SessionBranches::SessionBranches(
       sandbox_(parts.sandbox),
       checkpoints_(parts.checkpoints),
       settle_(std::move(settle)),
-      keep_session_(std::move(keep_session)) {
+      keep_session_(std::move(keep_session)),
+      departures_(std::make_shared<Turns>(io)) {
     if (setup_.family) {
         setup_.family->set_let_pass(
             [this](pid_t inside, std::uint32_t calls) { return sandbox_.let_pass(inside, calls); });
@@ -85,6 +86,8 @@ Result<BranchSeed> SessionBranches::seed(const std::string& checkpoint, bool res
 boost::asio::awaitable<Result<WokenProcess>> SessionBranches::send_off(
     std::string checkpoint, bool reseed, BranchTarget target) {
     const auto session = keep_session_();
+    auto departures = departures_;
+    const Turns::Turn turn = co_await Turns::take(std::move(departures));
     co_await settle_();
     co_return co_await checkpoints_.send_off(std::move(checkpoint), reseed, std::move(target));
 }

@@ -10,6 +10,7 @@
 #include "kernel-manager/session/session_setup.hpp"
 #include "protocol/support/alarm.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/turns.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -69,6 +70,7 @@ class SessionBranches {
     SessionCheckpoints& checkpoints_;
     const std::function<boost::asio::awaitable<void>()> settle_;
     const KeepAlive keep_session_;
+    const std::shared_ptr<Turns> departures_;  // a copy that sleeps lets one go at a time
     bool is_set_aside_ = false;
 };
 

@@ -6,15 +6,23 @@
 // on. Rules of sleeping_copy.hpp apply.
 #pragma once
 
+#include "sandbox/inside/copy/process_clone.hpp"
 #include "sandbox/shared/sleep_messages.hpp"
 
 #include <span>
 
 namespace cellkeep::sandbox {
 
-/// Waits at the gate for the server's word, enters the namespaces (kBranchNamespaceCount of them),
-/// and forks into the branch, as a child of its pid 1. Returns in that fork only; the process that
-/// called tells the server through the gate, and ends.
-void leave_for_branch(int gate, std::span<const int> namespaces) noexcept;
+/// Of the process that goes on in the branch (clone_process()).
+struct ForkInside {
+    ThreadNotes notes;
+    bool renumber = false;
+};
+
+/// In a process that has lent the copy's memory. Waits at the gate for the server's word, enters
+/// the namespaces (kBranchNamespaceCount of them), and forks into the branch, as a child of its
+/// pid 1. Returns in that fork only, whose memory is its own; the process that called tells the
+/// server through the gate, and ends.
+void leave_for_branch(int gate, std::span<const int> namespaces, const ForkInside& inside) noexcept;
 
 }  // namespace cellkeep::sandbox

@@ -3,6 +3,7 @@
 
 #include "sandbox/inside/copy/leaving.hpp"
 #include "sandbox/inside/copy/parked_threads.hpp"
+#include "sandbox/inside/copy/process_clone.hpp"
 #include "sandbox/inside/copy/unshared_descriptors.hpp"
 #include "sandbox/shared/sleep_messages.hpp"
 
@@ -12,7 +13,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,32 +29,14 @@ namespace {
 
 constexpr int kCopyFailed = 70;
 
-/// fork(2) of a process with one thread, whose parent is this one's. The C library's fork() has no
-/// CLONE_PARENT; with one thread all that it does besides is here: the kernel's notes of the thread
-/// (set_tid_address(2), set_robust_list(2)). renumber: the C library learns the thread's new
-/// number, which recursive mutexes of carried threads must not.
+/// A fork whose parent is this process's. Returns its number, 0 in it, -1 and errno.
 pid_t clone_sibling(bool renumber) {
-    int* tid_address = nullptr;
-    if (::prctl(PR_GET_TID_ADDRESS, &tid_address, 0L, 0L, 0L) < 0) {
+    ThreadNotes notes;
+    if (const int error = note_own_thread(notes); error != 0) {
+        errno = error;
         return -1;
     }
-    void* robust_list = nullptr;
-    std::size_t robust_size = 0;
-    if (::syscall(SYS_get_robust_list, 0, &robust_list, &robust_size) < 0) {
-        return -1;
-    }
-    const unsigned long flags =
-        (renumber ? CLONE_CHILD_SETTID : 0) | CLONE_PARENT | CLONE_CHILD_CLEARTID | SIGCHLD;
-#if defined(__x86_64__)
-    const long pid = ::syscall(SYS_clone, flags, nullptr, nullptr, tid_address, 0UL);
-#else  // clone(2): the last two arguments change places
-    const long pid = ::syscall(SYS_clone, flags, nullptr, nullptr, 0UL, tid_address);
-#endif
-    if (pid == 0) {
-        // Ignored: it fails only for a wrong size.
-        (void)::syscall(SYS_set_robust_list, robust_list, robust_size);
-    }
-    return static_cast<pid_t>(pid);
+    return clone_process(notes, {.sibling = true, .renumber = renumber});
 }
 
 /// The same of a process with other threads: a fork of a fork, whose parent in between ends, so
@@ -146,13 +128,53 @@ Wake await_wake(int socket) {
     return wake;
 }
 
+/// forked: an errno below 0.
+void tell_server(const CopyOrder& order, const Wake& wake, pid_t forked) {
+    const WakeReply reply{wake.request.sequence, forked};
+    // Ignored: the next wait sees that the server is gone.
+    (void)::send(order.socket, &reply, sizeof(reply), MSG_NOSIGNAL);
+}
+
+/// A fork that is in the branch, made by one that only leaves: that has the copy's memory, and so
+/// the copy is still until it has ended. Returns the number of that one, which the server knows
+/// then, 0 in the branch, an errno below 0.
+[[gnu::noinline]] long fork_into_branch(
+    const CopyOrder& order, const Wake& wake, const ForkInside& inside) {
+    const std::span<const int> received = std::span(wake.fds).first(wake.fd_count);
+    const long leaving = cellkeep_lend_memory(CLONE_PARENT);
+    if (leaving == 0) {
+        tell_server(order, wake, ::getpid());
+        leave_for_branch(received[kWakeFds], received.subspan(kWakeFds + 1), inside);
+    }
+    return leaving;
+}
+
+/// The same for the process that goes on here or in a branch. Returns 0 in it, an errno below 0.
+long fork_woken(const CopyOrder& order, const Wake& wake) {
+    const bool renumber = order.threads != CopyOrder::Threads::kCarry;
+    ThreadNotes notes;
+    if (const int error = note_own_thread(notes); error != 0) {
+        tell_server(order, wake, -error);
+        return -error;
+    }
+    if (wake.request.branch == 0) {
+        const pid_t pid = clone_process(notes, {.sibling = true, .renumber = renumber});
+        if (pid != 0) {
+            tell_server(order, wake, pid < 0 ? -errno : pid);
+        }
+        return pid;
+    }
+    const long leaving = fork_into_branch(order, wake, {notes, renumber});
+    if (leaving < 0) {
+        tell_server(order, wake, static_cast<pid_t>(leaving));
+    }
+    return leaving;
+}
+
 /// In the fork of a copy: takes the new channels' places, and waits until the server speaks on the
 /// link. Before that the process that was left may live, with which it shares its open files.
 void get_up(const CopyOrder& order, const Wake& wake) {
     const std::span<const int> received = std::span(wake.fds).first(wake.fd_count);
-    if (wake.request.branch != 0) {
-        leave_for_branch(received[kWakeFds], received.subspan(kWakeFds + 1));
-    }
     if (::setsid() < 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
         ::_exit(kCopyFailed);
     }
@@ -207,8 +229,7 @@ CopyOutcome sleep_and_fork(const CopyOrder& order) {
     lie_down(order);
     while (true) {
         const Wake wake = await_wake(order.socket);
-        const pid_t pid = clone_sibling(!carries);
-        if (pid == 0) {
+        if (fork_woken(order, wake) == 0) {
             get_up(order, wake);
             if (carries) {
                 go_on_with_threads();
@@ -219,12 +240,9 @@ CopyOutcome sleep_and_fork(const CopyOrder& order) {
             outcome.branch = wake.request.branch != 0;
             return outcome;
         }
-        const WakeReply reply{wake.request.sequence, pid < 0 ? -errno : pid};
         for (const int fd : std::span(wake.fds).first(wake.fd_count)) {
             (void)::close(fd);  // Ignored: the fork has its own.
         }
-        // Ignored: the next wait sees that the server is gone.
-        (void)::send(order.socket, &reply, sizeof(reply), MSG_NOSIGNAL);
     }
 }
 

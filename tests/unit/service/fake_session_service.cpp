@@ -256,6 +256,9 @@ asio::awaitable<Result<std::shared_ptr<Session>>> FakeSessionService::create(
 
 asio::awaitable<Result<std::shared_ptr<Session>>> FakeSessionService::branch(BranchOrder order) {
     branched.push_back(order);
+    if (gate) {
+        (void)co_await Completion<bool>::wait(gate);
+    }
     if (failure) {
         co_return *failure;
     }

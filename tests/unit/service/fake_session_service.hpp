@@ -142,7 +142,7 @@ class FakeSessionService : public SessionService {
     std::vector<SessionOptions> asked;       // of create()
     std::vector<BranchOrder> branched;       // of branch()
     std::optional<Error> failure;            // what create() and branch() answer
-    std::shared_ptr<Completion<bool>> gate;  // what create() waits for; null: nothing
+    std::shared_ptr<Completion<bool>> gate;  // what create() and branch() wait for
     std::optional<Error> session_failure;    // what sessions made from now on answer
     std::function<void(const std::shared_ptr<FakeSession>&)> on_made;  // sets one up
     bool ends_what_runs = false;  // remove() interrupts the session's executions

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Coroutines that have to go through one thing one after another, in the order in which they came.
+// io_context thread only.
+#pragma once
+
+#include "protocol/support/completion.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <deque>
+#include <memory>
+#include <utility>
+
+namespace cellkeep {
+
+class Turns {
+ public:
+    /// While it lives, nobody else has one. Move-only. Its end wakes the one that has waited
+    /// longest.
+    class Turn {
+     public:
+        explicit Turn(std::shared_ptr<Turns> turns) : turns_(std::move(turns)) {}
+        Turn(Turn&&) noexcept = default;
+        Turn& operator=(Turn&&) = delete;
+        Turn(const Turn&) = delete;
+        Turn& operator=(const Turn&) = delete;
+        ~Turn() {
+            if (turns_) {
+                turns_->pass_on();
+            }
+        }
+
+     private:
+        std::shared_ptr<Turns> turns_;
+    };
+
+    explicit Turns(boost::asio::io_context& io) : io_(io) {}
+
+    /// Unbounded: who asks has a place of its own that is bounded, as a session has. A coroutine
+    /// that waits may only be destroyed with the io_context: its turn would be nobody's.
+    static boost::asio::awaitable<Turn> take(std::shared_ptr<Turns> self) {
+        if (std::exchange(self->taken_, true)) {
+            const auto mine = std::make_shared<Completion<bool>>(self->io_);
+            self->waiting_.push_back(mine);
+            (void)co_await Completion<bool>::wait(mine);
+        }
+        co_return Turn(std::move(self));
+    }
+
+ private:
+    void pass_on() {
+        if (waiting_.empty()) {
+            taken_ = false;
+            return;
+        }
+        const auto next = waiting_.front();
+        waiting_.pop_front();
+        next->set(true);
+    }
+
+    boost::asio::io_context& io_;
+    bool taken_ = false;
+    std::deque<std::shared_ptr<Completion<bool>>> waiting_;
+};
+
+}  // namespace cellkeep
