@@ -6,6 +6,7 @@ of the control; and where it may be waived and is, the session's report says the
 and the host sees the same of the session's processes.
 """
 
+import functools
 import os
 import re
 import sys
@@ -80,6 +81,12 @@ def server_without(mode: str, before: list[str], *waived: str) -> Server:
     return server
 
 
+@functools.cache
+def usual_states(mode: str) -> dict[str, str]:
+    """Of the host as it is, which does not change."""
+    return states_of(doctor(mode))
+
+
 def skip_if_not_here(withheld: list[str]) -> None:
     for word in withheld:
         if word.startswith("cover=") and not os.path.isdir(word[6:]):
@@ -91,7 +98,7 @@ def test_what_is_missing_is_said_refused_and_seen(mode: str, host: str) -> None:
     withheld, missing = HOSTS[host]
     skip_if_not_here(withheld)
     before = [*WITHHOLD, *withheld, "--"]
-    usual, said = states_of(doctor(mode)), doctor(mode, *before)
+    usual, said = usual_states(mode), doctor(mode, *before)
     now = states_of(said)
     assert now == {**usual, **missing}
     assert {name for name in missing} - set(usual) == {n for n in now if n not in usual}
@@ -116,7 +123,7 @@ def test_what_is_missing_is_said_refused_and_seen(mode: str, host: str) -> None:
 def test_what_cannot_be_waived_refuses_every_session(mode: str, host: str) -> None:
     withheld, control = HOPELESS[host]
     before = [*WITHHOLD, *withheld, "--"]
-    usual = states_of(doctor(mode))
+    usual = usual_states(mode)
     said = doctor(mode, *before)
     assert not said["complete"]
     # The one that was tried and failed tells why; what comes after it was not tried.
@@ -145,7 +152,7 @@ def test_root_without_its_capabilities_gets_the_reason_and_no_session() -> None:
 
 def test_no_image_is_said_and_the_hosts_files_are_seen() -> None:
     before = ["env", "CELLKEEP_IMAGE_DIR=/proc/nothing"]
-    usual = states_of(doctor("root"))
+    usual = usual_states("root")
     said = doctor("root", *before)
     assert states_of(said) == {**usual, "private_image": "absent"}
     with pytest.raises(AssertionError, match="--allow-degraded=private_image"):
