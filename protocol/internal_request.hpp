@@ -18,9 +18,9 @@ inline constexpr std::string_view kAdoptRequest = "cellkeep_adopt_request";
 /// descriptor, the copy's end of a SOCK_SEQPACKET pair (SCM_RIGHTS, unix(7)). Reply
 /// cellkeep_checkpoint_reply: {"status": "ok", "pid": its number inside, "execution_count",
 /// "carried_threads": how many go on in it, "goes_on": whether something of the interpreter's own
-/// thread runs between requests, "lost": {"threads", "children", "sockets"}}, each a count of what
-/// the copy does not have, or {"status": "error", "ename": "NotForkable", "evalue": a word of
-/// kNotForkable…, "count"}. No status messages surround it.
+/// thread runs between requests, "lost": {"threads", "children", "sockets", "shared_mappings"}},
+/// each a count of what the copy does not have for itself, or {"status": "error", "ename":
+/// "NotForkable", "evalue": a word of kNotForkable…, "count"}. No status messages surround it.
 inline constexpr std::string_view kCheckpointRequest = "cellkeep_checkpoint_request";
 
 inline constexpr std::string_view kNotForkable = "NotForkable";

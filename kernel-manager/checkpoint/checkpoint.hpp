@@ -16,9 +16,10 @@ namespace cellkeep::checkpoint {
 /// What the copied interpreter had and its copy has not. The interpreter counts it: a guest can
 /// lie.
 struct Lost {
-    std::uint32_t threads = 0;   // besides the one that runs cells
-    std::uint32_t children = 0;  // processes that it had started
-    std::uint32_t sockets = 0;   // their other ends are as they are now, not as they were
+    std::uint32_t threads = 0;          // besides the one that runs cells
+    std::uint32_t children = 0;         // processes that it had started
+    std::uint32_t sockets = 0;          // their other ends are as they are now, not as they were
+    std::uint32_t shared_mappings = 0;  // memory of other processes or files, which is as it is now
     bool operator==(const Lost&) const = default;
 };
 

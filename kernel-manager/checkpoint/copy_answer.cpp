@@ -49,7 +49,8 @@ Result<CopyAnswer> read_copied(const json& content) {
     const auto threads = read_number(*lost, "threads", 0, kCountMax);
     const auto children = read_number(*lost, "children", 0, kCountMax);
     const auto sockets = read_number(*lost, "sockets", 0, kCountMax);
-    if (!threads || !children || !sockets) {
+    const auto mappings = read_number(*lost, "shared_mappings", 0, kCountMax);
+    if (!threads || !children || !sockets || !mappings) {
         return nonsense();
     }
     return CopyAnswer(Copied{
@@ -58,7 +59,8 @@ Result<CopyAnswer> read_copied(const json& content) {
         static_cast<std::uint32_t>(*carried),
         {static_cast<std::uint32_t>(*threads),
          static_cast<std::uint32_t>(*children),
-         static_cast<std::uint32_t>(*sockets)},
+         static_cast<std::uint32_t>(*sockets),
+         static_cast<std::uint32_t>(*mappings)},
         goes_on->get<bool>()});
 }
 

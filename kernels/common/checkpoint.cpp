@@ -79,7 +79,8 @@ nlohmann::json describe(const CopyFacts& facts, const ProcessCensus& census) {
         {"lost",
          {{"threads", facts.threads == Threads::kDrop ? census.threads : 0},
           {"children", census.children},
-          {"sockets", census.sockets}}}};
+          {"sockets", census.sockets},
+          {"shared_mappings", census.shared_mappings}}}};
 }
 
 /// In a branch, when its files are its own.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/common/moved_files.hpp"
 
+#include "kernels/common/shared_mappings.hpp"
 #include "protocol/support/syscall.hpp"
 
 #include <fcntl.h>
@@ -9,12 +10,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <sstream>
 #include <system_error>
 #include <vector>
 
@@ -23,7 +21,6 @@ namespace cellkeep::kernels {
 namespace {
 
 constexpr const char* kWorkspace = "/workspace";
-constexpr std::size_t kMapsBytesMax = 16UL << 20U;
 /// Those with which the same file would be another one, or be made anew.
 constexpr int kFlagsOfOpening = O_CREAT | O_EXCL | O_TRUNC;
 
@@ -66,36 +63,9 @@ void open_anew(int fd) {
     }
 }
 
-struct Mapping {
-    std::uintptr_t begin = 0;
-    std::size_t bytes = 0;
-    int protection = 0;
-};
-
-/// Those that are shared and can be written to (proc_pid_maps(5)).
-std::vector<Mapping> list_shared() {
-    std::vector<Mapping> found;
-    const auto maps = read_file("/proc/self/maps", kMapsBytesMax);
-    std::istringstream in(maps.has_value() ? maps.value() : std::string());
-    for (std::string line; std::getline(in, line);) {
-        unsigned long begin = 0;
-        unsigned long end = 0;
-        char rights[5]{};
-        if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, rights) == 3 &&
-            rights[1] == 'w' && rights[3] == 's') {
-            found.push_back(
-                {begin,
-                 end - begin,
-                 PROT_WRITE | (rights[0] == 'r' ? PROT_READ : 0) |
-                     (rights[2] == 'x' ? PROT_EXEC : 0)});
-        }
-    }
-    return found;
-}
-
 /// The same bytes at the same place, which no other process sees.
-void make_own(const Mapping& mapping) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the address is a number in /proc/self/maps.
+void make_own(const SharedMapping& mapping) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives the address as a number.
     auto* const place = reinterpret_cast<void*>(mapping.begin);
     void* const copy =
         ::mmap(nullptr, mapping.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -138,7 +108,7 @@ std::string current_directory() {
 }
 
 void take_own_files(const std::string& directory) {
-    for (const Mapping& mapping : list_shared()) {
+    for (const SharedMapping& mapping : list_shared_mappings()) {
         make_own(mapping);
     }
     for (const int fd : list_descriptors()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/common/process_census.hpp"
 
+#include "kernels/common/shared_mappings.hpp"
 #include "protocol/support/syscall.hpp"
 
 #include <dirent.h>
@@ -92,6 +93,7 @@ Result<ProcessCensus> take_census(
     BOOST_OUTCOME_TRY(const auto threads, list_numbers("/proc/self/task"));
     census.threads = threads.empty() ? 0 : static_cast<std::uint32_t>(threads.size() - 1);
     census.children = count_children(threads);
+    census.shared_mappings = static_cast<std::uint32_t>(list_shared_mappings().size());
     BOOST_OUTCOME_TRY(const auto descriptors, list_numbers("/proc/self/fd"));
     for (const int fd : descriptors) {
         struct stat info {};

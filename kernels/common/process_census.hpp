@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this process has that a fork of it has not, or shares: threads, children, descriptors. Read
-// from /proc/self (proc(5)).
+// What this process has that a fork of it has not, or shares: threads, children, descriptors,
+// mappings. Read from /proc/self (proc(5)).
 #pragma once
 
 #include "protocol/support/result.hpp"
@@ -36,9 +36,10 @@ struct ChannelIdentities {
 };
 
 struct ProcessCensus {
-    std::uint32_t threads = 0;   // besides the one that counts
-    std::uint32_t children = 0;  // that have not ended
-    std::uint32_t sockets = 0;   // besides the link and the ones named
+    std::uint32_t threads = 0;          // besides the one that counts
+    std::uint32_t children = 0;         // that have not ended
+    std::uint32_t sockets = 0;          // besides the link and the ones named
+    std::uint32_t shared_mappings = 0;  // that can be written to
     std::vector<sandbox::ChannelDescriptor> channels;
     std::vector<sandbox::FilePosition> files;  // regular ones
 };

@@ -3,6 +3,8 @@
 // The ioctls that the filter lets pass. Values.
 #pragma once
 
+#include "sandbox/shared/procmap_query.hpp"
+
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
 
@@ -35,6 +37,8 @@ inline constexpr std::array kIoctlCommands{
     static_cast<unsigned long>(FIOCLEX),
     static_cast<unsigned long>(FIONCLEX),
     static_cast<unsigned long>(FIOASYNC),
+    // What /proc/PID/maps lists as text.
+    kProcmapQuery,
     // Pid 1's, on a descriptor that only it has.
     static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_RECV),
     static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_SEND)};

@@ -1959,7 +1959,7 @@ export interface components {
             /** @description What the copied interpreter had and its copy has not; counted by the interpreter */
             lost: {
                 /** @enum {string} */
-                what: "threads" | "processes" | "sockets";
+                what: "threads" | "processes" | "sockets" | "shared_mappings";
                 count: number;
             }[];
             /** @description Memory of its process that no other one shares; null: not measured, as in the answer that made it */
@@ -2128,7 +2128,7 @@ export interface components {
             /** @description What the copied interpreter had and its copy has not; counted by the interpreter */
             lost: {
                 /** @enum {string} */
-                what: "threads" | "processes" | "sockets";
+                what: "threads" | "processes" | "sockets" | "shared_mappings";
                 count: number;
             }[];
             /** @description The checkpoint of the state that was left; null: it was discarded, or there was no interpreter */

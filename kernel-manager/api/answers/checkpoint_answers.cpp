@@ -30,6 +30,7 @@ nlohmann::json lost_json(const checkpoint::Lost& lost) {
     add("threads", lost.threads);
     add("processes", lost.children);
     add("sockets", lost.sockets);
+    add("shared_mappings", lost.shared_mappings);
     return list;
 }
 

@@ -54,7 +54,11 @@ nlohmann::json session_json(
 }
 
 nlohmann::json lost_json(const checkpoint::Lost& lost) {
-    return {{"threads", lost.threads}, {"processes", lost.children}, {"sockets", lost.sockets}};
+    return {
+        {"threads", lost.threads},
+        {"processes", lost.children},
+        {"sockets", lost.sockets},
+        {"shared_mappings", lost.shared_mappings}};
 }
 
 ToolAnswer refuse_copy(const checkpoint::NotForkable& refused) {

@@ -131,7 +131,9 @@ TEST_CASE("a kernel goes back to a copy of itself, as often as wanted", "[kernel
     const Asked asked = ask(kernel);
     REQUIRE(asked.reply["status"] == "ok");
     CHECK(asked.reply["execution_count"] == 1);
-    CHECK(asked.reply["lost"] == json{{"threads", 0}, {"children", 0}, {"sockets", 0}});
+    CHECK(
+        asked.reply["lost"] ==
+        json{{"threads", 0}, {"children", 0}, {"sockets", 0}, {"shared_mappings", 0}});
     const Child copy(asked.reply["pid"].get<pid_t>());
     // The process that was copied goes on.
     const std::string look =
@@ -291,13 +293,16 @@ TEST_CASE("what a copy has not got is counted", "[kernel][checkpoint]") {
     KernelClient kernel;
     (void)info_of(kernel);
     (void)kernel.execute(
-        "import socket, subprocess\n"
+        "import mmap, socket, subprocess\n"
         "ends = socket.socketpair()\n"
+        "shared = [mmap.mmap(-1, 4096)]\n"
         "children = [subprocess.Popen(['sleep', '1000']) for _ in range(2)]");
     const Asked asked = ask(kernel);
     REQUIRE(asked.reply["status"] == "ok");
     const Child copy(asked.reply["pid"].get<pid_t>());
-    CHECK(asked.reply["lost"] == json{{"threads", 0}, {"children", 2}, {"sockets", 2}});
+    CHECK(
+        asked.reply["lost"] ==
+        json{{"threads", 0}, {"children", 2}, {"sockets", 2}, {"shared_mappings", 1}});
     (void)kernel.execute("for child in children: child.kill(); _ = child.wait()");
 }
 

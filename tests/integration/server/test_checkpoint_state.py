@@ -204,6 +204,18 @@ def test_temporary_directories_are_not_gone_back_with(session: Session) -> None:
         other.delete()
 
 
+def test_shared_memory_is_not_gone_back_with_and_is_counted(session: Session) -> None:
+    run(session, "import mmap; mine = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE); mine[0] = 1")
+    assert checkpoint(session)["lost"] == []
+    run(session, "shared = mmap.mmap(-1, 4096); shared[0] = 1")
+    made = checkpoint(session)
+    assert made["lost"] == [{"what": "shared_mappings", "count": 1}]
+    run(session, "shared[0] = mine[0] = 2")
+    back = roll_back(session, made)
+    assert back["lost"] == made["lost"]
+    assert run(session, "print(shared[0], mine[0])")["stdout"] == "2 1\n"
+
+
 def test_the_environment_and_the_directory_reach_what_is_started(session: Session) -> None:
     run(session, "import os, subprocess; os.mkdir('/workspace/d'); os.chdir('/workspace/d'); os.environ['STAGE'] = 'one'")
     made = checkpoint(session)

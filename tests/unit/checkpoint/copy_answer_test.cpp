@@ -20,7 +20,7 @@ json copied() {
         {"execution_count", 3},
         {"carried_threads", 5},
         {"goes_on", true},
-        {"lost", {{"threads", 0}, {"children", 1}, {"sockets", 2}}}};
+        {"lost", {{"threads", 0}, {"children", 1}, {"sockets", 2}, {"shared_mappings", 3}}}};
 }
 
 json refused() {
@@ -35,7 +35,7 @@ TEST_CASE("an interpreter says that there is a copy, or why there is none", "[ch
     CHECK(copy.execution_count == 3);
     CHECK(copy.carried_threads == 5);
     CHECK(copy.goes_on);
-    CHECK(copy.lost == Lost{0, 1, 2});
+    CHECK(copy.lost == Lost{0, 1, 2, 3});
     const auto no = read_copy_answer(refused().dump());
     REQUIRE(no.has_value());
     CHECK(std::get<NotForkable>(no.value()) == NotForkable{NotForkable::Why::kThreads, 4, {}});
@@ -55,7 +55,7 @@ TEST_CASE("a hostile answer is refused, whatever is wrong with it", "[checkpoint
     SECTION("counts") {
         const json count =
             GENERATE(json(-1), json(2147483648U), json(UINT64_MAX), json("0"), json::array());
-        const char* const where = GENERATE("threads", "children", "sockets");
+        const char* const where = GENERATE("threads", "children", "sockets", "shared_mappings");
         answer["lost"][where] = count;
     }
     SECTION("an execution count out of range") {

@@ -63,7 +63,7 @@ struct CopyRequestFixture {
              {"execution_count", 1},
              {"carried_threads", 0},
              {"goes_on", false},
-             {"lost", {{"threads", 0}, {"children", 0}, {"sockets", 0}}}});
+             {"lost", {{"threads", 0}, {"children", 0}, {"sockets", 0}, {"shared_mappings", 0}}}});
     }
 };
 
