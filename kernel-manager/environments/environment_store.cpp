@@ -123,8 +123,12 @@ Result<EnvironmentStore> EnvironmentStore::open(
     return EnvironmentStore(directory, std::move(images), bounds);
 }
 
+std::string EnvironmentStore::names() const {
+    return directory_ + kNames;
+}
+
 std::string EnvironmentStore::path_of(const std::string& name) const {
-    return directory_ + kNames + "/" + name + kRecordEnding;
+    return names() + "/" + name + kRecordEnding;
 }
 
 Result<UniqueFd> EnvironmentStore::lock() const {
@@ -136,8 +140,7 @@ Result<UniqueFd> EnvironmentStore::lock() const {
 Result<std::vector<NamedRecord>> EnvironmentStore::records() const {
     std::vector<NamedRecord> found;
     std::error_code error;
-    for (fs::directory_iterator at(directory_ + kNames, error), end; !error && at != end;
-         at.increment(error)) {
+    for (fs::directory_iterator at(names(), error), end; !error && at != end; at.increment(error)) {
         const auto text = read_file(at->path().string(), kNamedRecordBytesMax);
         if (text.has_error()) {
             continue;  // It has gone meanwhile.
@@ -148,7 +151,7 @@ Result<std::vector<NamedRecord>> EnvironmentStore::records() const {
         }
     }
     if (error) {
-        return Error::from_errno(error.value(), "readdir(" + directory_ + kNames + ")");
+        return Error::from_errno(error.value(), "readdir(" + names() + ")");
     }
     std::sort(found.begin(), found.end(), [](const NamedRecord& one, const NamedRecord& other) {
         return one.name < other.name;

@@ -77,6 +77,8 @@ class EnvironmentStore {
     Status remove(const std::string& name);
 
     const std::string& directory() const { return directory_; }
+    /// The directory of the records. create() renames a whole one into it.
+    std::string names() const;
 
  private:
     EnvironmentStore(std::string directory, image::Store images, const EnvironmentBounds& bounds)

@@ -379,6 +379,11 @@ void KernelCatalog::offer(KernelSpec spec) {
     add(std::move(spec));
 }
 
+void KernelCatalog::forget_withheld(const std::string& language) {
+    std::erase_if(
+        not_offered_, [&language](const NotOffered& one) { return one.language == language; });
+}
+
 void KernelCatalog::add(KernelSpec spec) {
     std::string name = offered_by(spec);
     specs_.insert_or_assign(std::move(name), std::move(spec));

@@ -35,6 +35,8 @@ class KernelCatalog {
     /// Languages that this server could have and does not: why, and what gives them.
     const std::vector<NotOffered>& not_offered() const { return not_offered_; }
     void withhold(NotOffered language) { not_offered_.push_back(std::move(language)); }
+    /// What kept it out is over.
+    void forget_withheld(const std::string& language);
     /// refuse_language() with the reason that is known here.
     Error refuse(const std::string& language) const {
         return refuse_language(language, not_offered_);

@@ -55,7 +55,7 @@ Error refuse_environment(
         "environment",
         environment + " is not offered" + why,
         "This server has: " + environments_of(catalog, kPython) +
-            ". One that is made now is offered after the server's next start.");
+            ". One that is made now is offered a moment later.");
 }
 
 }  // namespace

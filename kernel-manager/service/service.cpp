@@ -160,6 +160,10 @@ void Service::provide(KernelCatalog catalog) {
     }
 }
 
+bool Service::offer(KernelSpec spec) {
+    return !parts_->admission->is_closed() && parts_->offer(std::move(spec));
+}
+
 std::vector<std::string> Service::languages() const {
     return parts_->config->catalog.languages();
 }

@@ -63,6 +63,10 @@ class Service : public SessionService {
     /// zygotes of the former catalog go.
     void provide(KernelCatalog catalog);
 
+    /// One more kernel, of a named environment, beside those of the catalog. Nothing if the service
+    /// has one of that name. Not while it is preparing. Whether it is offered now.
+    bool offer(KernelSpec spec);
+
     /// How many spares are ready.
     std::size_t spares() const;
 

@@ -56,6 +56,24 @@ void Service::Parts::provide(KernelCatalog catalog) {
     }
 }
 
+bool Service::Parts::offer(KernelSpec spec) {
+    const std::string kernel = offered_by(spec);
+    if (config->catalog.find(kernel) != nullptr) {
+        return true;
+    }
+    const bool forkable = spec.forkable;
+    changing_->catalog.forget_withheld(kernel);
+    changing_->catalog.offer(std::move(spec));
+    factory->read_catalog();
+    if (config->catalog.find(kernel) == nullptr) {
+        return false;
+    }
+    if (config->zygotes && forkable) {
+        warm->add(kernel, zygote_on_demand(kernel));
+    }
+    return true;
+}
+
 void Service::Parts::make_admission() {
     const std::weak_ptr<Parts> weak = weak_from_this();
     admission = std::make_shared<Admission>(
@@ -129,6 +147,14 @@ std::shared_ptr<WarmStart> Service::Parts::make_warm_start(
         config->zygote_bounds);
 }
 
+WarmStarts::OnDemand Service::Parts::zygote_on_demand(const std::string& kernel) {
+    return [weak = weak_from_this(), kernel]() -> std::shared_ptr<WarmStart> {
+        const auto parts = weak.lock();
+        return parts ? parts->make_warm_start(*parts->config->catalog.find(kernel), [] {})
+                     : nullptr;
+    };
+}
+
 WarmStarts::Kernels Service::Parts::make_zygote_keepers() {
     const std::weak_ptr<Parts> weak = weak_from_this();
     WarmStarts::Kernels kernels;
@@ -138,11 +164,7 @@ WarmStarts::Kernels Service::Parts::make_zygote_keepers() {
             continue;
         }
         if (is_named(spec)) {
-            kernels.on_demand.emplace(kernel, [weak, kernel]() -> std::shared_ptr<WarmStart> {
-                const auto parts = weak.lock();
-                return parts ? parts->make_warm_start(*parts->config->catalog.find(kernel), [] {})
-                             : nullptr;
-            });
+            kernels.on_demand.emplace(kernel, zygote_on_demand(kernel));
             continue;
         }
         kernels.at_once.emplace(kernel, make_warm_start(spec, [weak] {

@@ -33,6 +33,8 @@ struct Service::Parts : std::enable_shared_from_this<Service::Parts> {
     void begin();
     /// Service::provide().
     void provide(KernelCatalog catalog);
+    /// Service::offer().
+    bool offer(KernelSpec spec);
 
     std::shared_ptr<const ServiceConfig> config;
     std::function<void(const std::string&)> log;  // never empty
@@ -49,6 +51,7 @@ struct Service::Parts : std::enable_shared_from_this<Service::Parts> {
 
  private:
     WarmStarts::Kernels make_zygote_keepers();
+    WarmStarts::OnDemand zygote_on_demand(const std::string& kernel);
     /// on_ready: as WarmStart::Hooks.
     std::shared_ptr<WarmStart> make_warm_start(
         const KernelSpec& spec, std::function<void()> on_ready) const;
@@ -60,8 +63,9 @@ struct Service::Parts : std::enable_shared_from_this<Service::Parts> {
     void make_registry();
 
     boost::asio::io_context* io_ = nullptr;
-    std::shared_ptr<ServiceConfig> changing_;  // the same as config: provide() alone writes to it
-    KernelCatalog former_;                     // its specs stay valid as long as the service
+    std::shared_ptr<ServiceConfig>
+        changing_;          // the same as config: provide() and offer() write to it
+    KernelCatalog former_;  // its specs stay valid as long as the service
 };
 
 }  // namespace cellkeep::session

@@ -71,6 +71,10 @@ void WarmStarts::replace(Kernels kernels) {
     }
 }
 
+void WarmStarts::add(const std::string& kernel, OnDemand make) {
+    kernels_.on_demand.insert_or_assign(kernel, std::move(make));
+}
+
 void WarmStarts::begin() {
     begun_ = true;
     for (const auto& [kernel, warm] : kernels_.at_once) {

@@ -27,11 +27,12 @@ inline constexpr std::size_t kWarmEnvironmentsMax = 4;
 class WarmStarts : public std::enable_shared_from_this<WarmStarts> {
  public:
     using ZygotePtr = WarmStart::ZygotePtr;
+    /// Makes one that has not begun; null: the server ends.
+    using OnDemand = std::function<std::shared_ptr<WarmStart>()>;
     /// By the name that a kernel is offered by.
     struct Kernels {
         std::map<std::string, std::shared_ptr<WarmStart>> at_once;
-        /// Each makes one that has not begun; null: the server ends.
-        std::map<std::string, std::function<std::shared_ptr<WarmStart>()>> on_demand;
+        std::map<std::string, OnDemand> on_demand;
     };
     struct Hooks {
         /// Off the loop; zygote may be null (SandboxMaker).
@@ -62,6 +63,8 @@ class WarmStarts : public std::enable_shared_from_this<WarmStarts> {
     /// Lets all zygotes go and keeps these from now on. The sandboxes that the former ones made
     /// live on. Makes the new ones if begin() was called.
     void replace(Kernels kernels);
+    /// One more, besides.
+    void add(const std::string& kernel, OnDemand make);
     /// Kernels on demand that have begun.
     std::size_t demanded() const { return demanded_.size(); }
     /// Ends all zygotes and makes no others.

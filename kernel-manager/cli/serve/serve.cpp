@@ -5,6 +5,7 @@
 #include "kernel-manager/cli/preparing/environment_preparation.hpp"
 #include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/cli/serve/egress_setup.hpp"
+#include "kernel-manager/cli/serve/environment_setup.hpp"
 #include "kernel-manager/cli/serve/fronts.hpp"
 #include "kernel-manager/cli/serve/listening.hpp"
 #include "kernel-manager/cli/serve/open_files.hpp"
@@ -117,8 +118,9 @@ std::shared_ptr<EnvironmentPreparation> prepare_beside(
     const ServePlan& plan,
     const ServiceStart& start,
     session::Service& service,
+    const std::function<void()>& on_provided,
     const std::function<void(Error)>& give_up) {
-    const auto provide = [&plan, &service, give_up](session::KernelCatalog catalog) {
+    const auto provide = [&plan, &service, on_provided, give_up](session::KernelCatalog catalog) {
         if (service.preparing()) {
             // In one turn of the loop: who reads it finds the sessions that it promises.
             if (Status told = tell_ready(plan); told.has_error()) {
@@ -128,6 +130,7 @@ std::shared_ptr<EnvironmentPreparation> prepare_beside(
         }
         print_not_offered(catalog);
         service.provide(std::move(catalog));
+        on_provided();
         log_event(LogLevel::kInfo, "prepared");
     };
     const auto end =
@@ -267,6 +270,21 @@ Result<Providers> make_providers(
     return made;
 }
 
+/// signals outlives the wait.
+void stop_at_signal(asio::signal_set& signals, std::function<void()> stop) {
+    signals.async_wait(
+        [&signals, stop = std::move(stop)](const boost::system::error_code& error, int signal) {
+            if (error) {
+                return;
+            }
+            // From here on a second signal has its default effect: it ends the process at once.
+            boost::system::error_code ignored;  // Ignored: nothing to do about it while stopping.
+            (void)signals.clear(ignored);
+            log_event(LogLevel::kInfo, "stopping", {{"signal", signal}});
+            stop();
+        });
+}
+
 /// Runs until a signal stops it and everything has ended.
 Status run_server(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(StateDir state_dir, StateDir::lock(plan.state_dir));
@@ -292,9 +310,13 @@ Status run_server(const ServePlan& plan) {
     bool stopped = false;
     std::optional<Error> failure;
     std::shared_ptr<EnvironmentPreparation> preparation;
+    const auto arrivals = watch_environments(io, service);
     const auto stop = [&] {
         if (preparation) {
             preparation->stop();
+        }
+        if (arrivals) {
+            arrivals->stop();
         }
         fronts->announce_shutdown();
         service.shutdown();
@@ -302,16 +324,7 @@ Status run_server(const ServePlan& plan) {
         listeners.stop(kStopPatience, [&stopped] { stopped = true; });
     };
     asio::signal_set signals(io, SIGINT, SIGTERM, SIGHUP);
-    signals.async_wait([&](const boost::system::error_code& error, int signal) {
-        if (error) {
-            return;
-        }
-        // From here on a second signal has its default effect: it ends the process at once.
-        boost::system::error_code ignored;  // Ignored: nothing to do about it while stopping.
-        (void)signals.clear(ignored);
-        log_event(LogLevel::kInfo, "stopping", {{"signal", signal}});
-        stop();
-    });
+    stop_at_signal(signals, stop);
     listeners.start();
     providers.tools->start();
     BOOST_OUTCOME_TRY(announce(plan, listeners, state_dir));
@@ -320,7 +333,12 @@ Status run_server(const ServePlan& plan) {
         BOOST_OUTCOME_TRY(tell_ready(plan));
     }
     if (start.load) {
-        preparation = prepare_beside(io, plan, start, service, [&](Error error) {
+        const auto on_provided = [arrivals] {
+            if (arrivals) {
+                arrivals->look_again();
+            }
+        };
+        preparation = prepare_beside(io, plan, start, service, on_provided, [&](Error error) {
             failure = std::move(error);
             boost::system::error_code ignored;  // Ignored: nothing to do about it while stopping.
             (void)signals.cancel(ignored);

@@ -30,6 +30,7 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environme
     index.mkdir()
     make_wheel(index, "alpha", "1.0", files=FILES)
     make_wheel(index, "alpha", "2.0")
+    make_wheel(index, "alpha", "3.0")
     make_wheel(index, "beta", "1.0")
     with serve_index(index) as address:
         made = Environments(folder, address)
@@ -109,6 +110,24 @@ def test_its_sessions_are_forks_of_a_zygote_of_its_own(server: Server, one: Sess
     assert siblings[0].value(look) == "(True, '1.0', True)"
     for each in siblings:
         assert each.delete() == 204
+
+
+def test_one_that_is_made_while_the_server_runs_is_offered(
+    server: Server, environments: Environments
+) -> None:
+    unknown = server.post("/v1/sessions", {"environment": "later"})
+    assert unknown.status_code == 422
+    assert unknown.json()["errors"][0]["pointer"] == "/environment"
+    made = environments.create("later", "alpha==3.0")
+    assert made.returncode == 0, made.stderr
+    wait_until(lambda: "python3-later" in server.get("/api/kernelspecs").json()["kernelspecs"], 60, "it is offered")
+    first, second = (create(server, **named) for named in ({"environment": "later"}, {"language": "python3-later"}))
+    for each in (first, second):
+        assert each.value("__import__('alpha').VERSION") == "'3.0'"
+        assert each.delete() == 204
+    kept = environments.run("remove", "later")
+    assert kept.returncode != 0
+    assert "in use" in kept.stderr
 
 
 def test_its_programs_come_first_in_all_languages(one: Session) -> None:

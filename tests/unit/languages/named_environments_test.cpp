@@ -96,6 +96,16 @@ TEST_CASE("a language and an environment name a kernel", "[session][languages]")
     CHECK(damaged.error().hint().find("default, geo, nlp.") != std::string::npos);
 }
 
+TEST_CASE("what keeps an environment out may be over", "[session][languages]") {
+    KernelCatalog catalog = make_named_catalog();
+    catalog.forget_withheld("python3-geo");
+    REQUIRE(catalog.not_offered().size() == 1);
+    catalog.forget_withheld("python3-old");
+    CHECK(catalog.not_offered().empty());
+    const auto unknown = choose_kernel(catalog, "python", "old");
+    CHECK(unknown.error().message().find("it is damaged") == std::string::npos);
+}
+
 TEST_CASE("a foreign kernel of such a name is no environment", "[session][languages]") {
     KernelCatalog catalog = make_named_catalog();
     KernelSpec foreign = default_python();
