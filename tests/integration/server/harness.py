@@ -144,7 +144,8 @@ class Server:
         self.state_dir = Path(self.folder.name) / "state"
         self.arguments = arguments
         self.prefix: list[str] = []  # before the command: to run it as another user
-        self.environment: dict[str, str] = {}  # besides this process's
+        # Besides this process's.
+        self.environment = {"CELLKEEP_ENV_DIR": f"{self.folder.name}/environments"}
         self.listen = "127.0.0.1:0"
         self.socket_folders: set[Path] = set()
         self.http = requests.Session()

@@ -28,7 +28,7 @@ class Preparing(Server):
 
     def __init__(self, store: HeldStore, *arguments: str) -> None:
         super().__init__("--no-zygotes", "--prespawn-count", "0", *arguments)
-        self.environment = store.environment
+        self.environment |= store.environment
 
     def start(self) -> "Preparing":
         self.launch()
