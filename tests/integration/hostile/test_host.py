@@ -4,12 +4,14 @@
 import json
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from attacker import Attacker, python_outside
 from harness import TOKEN, binary
+from modes import ModeServer
 
 LOOK = """
 import errno, os
@@ -164,8 +166,16 @@ def test_no_descriptor_is_of_a_network_a_directory_or_a_host_file(attacker: Atta
     os.close(folder)
 
 
-def test_no_descriptor_can_be_had_over_the_link(attacker: Attacker) -> None:
+@pytest.fixture
+def alone(mode: str) -> Iterator[Attacker]:
+    """Its server makes no session besides, which would have descriptors, too."""
+    with ModeServer(mode, "--no-zygotes", "--prespawn-count", "0") as running:
+        yield Attacker(running)
+
+
+def test_no_descriptor_can_be_had_over_the_link(alone: Attacker) -> None:
     # Nothing is sent to a guest with SCM_RIGHTS, and what a guest sends is not taken.
+    attacker = alone
     before = len(os.listdir(f"/proc/{attacker.server.process.pid}/fd"))
     code = (
         "import array, os, socket\n"

@@ -50,6 +50,7 @@ class HeldStore:
         if stale:
             record = json.loads((unfinished / "record.json").read_text(encoding="utf-8"))
             record["fingerprint"] = "0" * 64
+            record.pop("other_recipes", None)  # of another clone with the same environment
             (unfinished / "record.json").write_text(json.dumps(record), encoding="utf-8")
         target = self.path / image.name
         if target.exists():  # the stale one, which a server may use: only the record is another

@@ -12,6 +12,8 @@ from .kernel import Kernel
 
 # Of what kernels may leave unanswered: then there is no answer.
 ANSWER_SECONDS = 15
+# Of the same while the kernel says that it is busy with it. Below the driver's own bound (kAnswerMax).
+BUSY_SECONDS = 50
 # Of the idle that follows a reply, and of the busy that follows a comm message.
 STATUS_SECONDS = 10
 # Without a word of an execution whose reply has come: then its idle is asked after.
@@ -208,6 +210,8 @@ class Bridge:
         """The reply's content, when all that the request has caused is said. Unanswered."""
         self._begin(kind, content)
         self._wait_for(lambda: self._reply is not None, seconds)
+        if self._statuses == {"busy"}:
+            self._wait_for(lambda: self._reply is not None, BUSY_SECONDS - ANSWER_SECONDS)
         if self._reply is None:
             self._asked = None
             raise Unanswered
