@@ -131,7 +131,9 @@ std::optional<ToolCalls::Call> ToolCalls::begin(const protocol::Message& request
     const bool is_lent = find(name) != nullptr;
     if (!is_lent && !(operator_.tools && operator_.tools->offers(operator_.caller, name))) {
         reply(refusal_content(
-            protocol::kToolRefusedNotLent, "No tool of this name was lent to this execution."));
+            protocol::kToolRefusedNotLent,
+            (name.empty() ? "There is no tool of this name." : "There is no tool " + name + ".") +
+                std::string(" tools.list() has the names of those there are.")));
         return std::nullopt;
     }
     if (begun_ == limits::kToolCallsMax) {

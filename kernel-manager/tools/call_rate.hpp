@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How fast each session may call the operator's tools: kSessionCallsBurst at once, and
-// kSessionCallsPerSecond more. Remembers only sessions that have called of late. Not thread-safe.
+// kSessionCallsPerSecond more, for which they wait in turn. Remembers only sessions that have
+// called of late. Not thread-safe.
 #pragma once
 
 #include "kernel-manager/tools/limits.hpp"
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace cellkeep::tools {
@@ -18,26 +20,30 @@ class CallRate {
  public:
     using Time = std::chrono::steady_clock::time_point;
 
-    /// Returns whether the session may call now, and counts the call.
-    bool admit(const std::string& session, Time now) {
+    /// How long the call has to wait, 0 for one that may begin now; nullopt: too many wait
+    /// already. Counts the call unless it is refused.
+    std::optional<std::chrono::milliseconds> admit(const std::string& session, Time now) {
         forget_full(now);
         Account& account = accounts_.try_emplace(session, Account{kBurst, now}).first->second;
         account.calls = calls_of(account, now);
         account.since = now;
-        if (account.calls < 1) {
-            return false;
+        if (account.calls < 1 - kWaiting) {
+            return std::nullopt;
         }
         account.calls -= 1;
-        return true;
+        const std::chrono::duration<double> wait(-account.calls / kSessionCallsPerSecond);
+        return std::max(
+            std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(wait));
     }
     std::size_t size() const { return accounts_.size(); }
 
  private:
     struct Account {
-        double calls = 0;  // that it may still begin
+        double calls = 0;  // that it may still begin; below 0: so many wait
         Time since;
     };
     static constexpr double kBurst = kSessionCallsBurst;
+    static constexpr double kWaiting = kSessionCallsWaitingMax;
 
     static double calls_of(const Account& account, Time now) {
         const std::chrono::duration<double> passed = now - account.since;

@@ -61,9 +61,11 @@ inline constexpr std::size_t kNoticesMax = 16;
 inline constexpr std::chrono::milliseconds kNoticePatience{10'000};
 
 // --- what a session asks
-/// Calls that it may begin at once, and how many more each second.
+/// Calls that it may begin at once, and how many more each second. Further ones wait for their
+/// turn; code that waits for each answer has one of these. What comes when so many wait is refused.
 inline constexpr std::size_t kSessionCallsBurst = 100;
 inline constexpr std::size_t kSessionCallsPerSecond = 20;
+inline constexpr std::size_t kSessionCallsWaitingMax = 20;
 
 // --- the life of a server
 /// From its start to its list of tools: it may have to be downloaded first.

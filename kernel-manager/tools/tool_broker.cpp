@@ -7,6 +7,7 @@
 #include "protocol/json.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/sha256.hpp"
+#include "protocol/support/await.hpp"
 #include "protocol/support/completion.hpp"
 #include "protocol/support/next_turn.hpp"
 #include "protocol/support/run_elsewhere.hpp"
@@ -14,6 +15,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -263,12 +265,20 @@ asio::awaitable<void> ToolBroker::run(
 }
 
 asio::awaitable<ToolOutcome> ToolBroker::carry_out(std::shared_ptr<Call> call) {
-    if (!rate_.admit(call->what.caller.session_id, steady_clock::now())) {
+    const auto turn = rate_.admit(call->what.caller.session_id, steady_clock::now());
+    if (!turn) {
         log_.suppress();
         co_return refused_call(
             protocol::kToolRefusedTooMany,
             "A session may call tools " + std::to_string(kSessionCallsPerSecond) +
                 " times in a second. Wait a little.");
+    }
+    if (turn->count() > 0) {
+        const auto timer = std::make_shared<asio::steady_timer>(io_, *turn);
+        (void)co_await timer->async_wait(kAwait);  // Ignored: it ends as it ends.
+        if (call->given_up) {
+            co_return refused_call(protocol::kToolRefusedUnavailable, "Nobody waits for it.");
+        }
     }
     const Found found = find(call->what.caller, call->what.name);
     if (found.tool == nullptr) {  // it was there when it was asked for

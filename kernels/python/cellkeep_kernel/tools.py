@@ -122,23 +122,35 @@ def _explain(tool):
     return "\n".join(lines)
 
 
+def _is_hidden(name):
+    """Whether it is no tool's: others ask every object for such names. Of a server or a tool that begins with a
+    digit the name in code is ``_7zip``."""
+    return name.startswith("_") and not name[1:2].isdigit()
+
+
+def _by_name(example, given, arguments):
+    if given:
+        raise TypeError(f"arguments of a tool are given by their names, such as {example}")
+    return arguments
+
+
 class Tool:
     """One of them, or the beginning of the names of several: ``tools.github.create_issue``."""
 
     def __init__(self, name):
         self._name = name
 
-    def __call__(self, /, **arguments):
+    def __call__(self, /, *given, **arguments):
         """Waits for the answer and returns it; one of more than 4 MiB is a ResultFile. ToolError: there is none.
         KeyboardInterrupt passes through."""
-        return _call(self._name, arguments)
+        return _call(self._name, _by_name(f"tools.{self._name}(title='x')", given, arguments))
 
-    async def aio(self, /, **arguments):
+    async def aio(self, /, *given, **arguments):
         """The same, to be awaited. Nothing else of the event loop runs meanwhile."""
-        return _call(self._name, arguments)
+        return _call(self._name, _by_name(f"tools.{self._name}.aio(title='x')", given, arguments))
 
     def __getattr__(self, name):
-        if name.startswith("_"):
+        if _is_hidden(name):
             raise AttributeError(name)
         return Tool(f"{self._name}.{name}")
 
@@ -169,16 +181,17 @@ class Tools:
     """All that the cell that runs may call."""
 
     def __getattr__(self, name):
-        if name.startswith("_"):
+        if _is_hidden(name):
             raise AttributeError(name)
         return Tool(name)
 
     def __dir__(self):
         return [*super().__dir__(), *_next_names("")]
 
-    def call(self, name, /, **arguments):
-        """The tool of this name, which need not be one that Python can write: ``tools.call("a.import")``."""
-        return _call(name, arguments)
+    def call(self, name, /, *given, **arguments):
+        """The tool of this name as list() has it, which need not be one that Python can write:
+        ``tools.call("a.import")``."""
+        return _call(name, _by_name(f"tools.call({name!r}, title='x')", given, arguments))
 
     def list(self):
         """Their names."""

@@ -115,6 +115,38 @@ def test_javascript_has_them_too(server: Server, session: Session) -> None:
     assert own.delete() == 204
 
 
+def test_names_that_the_languages_have_themselves_are_called_by_their_text(server: Server, session: Session) -> None:
+    done = session.execute(
+        IMPORT + "print(tools.test._1st(), tools.call('test.class'), tools.test.then())\n"
+        "for wrong in (lambda: tools.test.echo('a'), lambda: tools.call('test.echo', 'a'), lambda: tools.test._repr_html_):\n"
+        "    try:\n"
+        "        wrong()\n"
+        "    except (TypeError, AttributeError) as error:\n"
+        "        print(error)"
+    )
+    assert done["stdout"].splitlines() == [
+        "1st done class done then done",
+        "arguments of a tool are given by their names, such as tools.test.echo(title='x')",
+        "arguments of a tool are given by their names, such as tools.call('test.echo', title='x')",
+        "_repr_html_",
+    ]
+    code = (
+        "import { tools } from 'cellkeep';\n"
+        "const said = [await tools.test._1st(), await tools.test.class(), await tools.call('test.then')];\n"
+        "[...said, await tools === tools, tools.test.then]"
+    )
+    own = server.create(language="javascript")
+    done = own.execute(code)
+    assert done["status"] == "ok", done
+    assert done["result"]["text/plain"] == "[ '1st done', 'class done', 'then done', true, undefined ]"
+    assert own.delete() == 204
+
+
+def test_a_long_loop_of_calls_comes_to_its_end(session: Session) -> None:
+    done = session.execute(IMPORT + "print(sum(tools.test.echo(text=str(i)) == str(i) for i in range(150)))")
+    assert done["stdout"] == "150\n", done
+
+
 def test_a_jupyter_client_has_them_too(session: Session) -> None:
     client = Client(session)
     try:
