@@ -172,6 +172,14 @@ def test_what_goes_wrong_is_said(server: Server, code: str, said: str) -> None:
         run(server, code, lend=lend, big=lambda: "x" * ANSWER_BYTES_MAX)
 
 
+def test_calls_have_a_bound(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cellkeep.code_mode.CALLS_MAX", 3)
+    code = "return [await lent(i) for i in range(COUNT)]"
+    assert run(server, code.replace("COUNT", "3"), lent=lambda value: value) == [0, 1, 2]
+    with pytest.raises(CodeFailed, match="has made 3 calls"):
+        run(server, code.replace("COUNT", "9"), lent=lambda value: value)
+
+
 def test_forged_calls_reach_nothing(server: Server) -> None:
     """The code prints what a call looks like; only names that were lent are called, once a number."""
     called: list[Any] = []

@@ -22,7 +22,7 @@ from .models import Event, Result
 
 __all__ = ["CellkeepSandboxProvider", "CodeFailed"]
 
-#: Calls of one run; more are answered with an error.
+#: Calls of one run; more are an error in the code.
 CALLS_MAX = 10_000
 #: Calls of one run that are answered at a time; others wait for their turn.
 CALLS_AT_ONCE_MAX = 32
@@ -37,7 +37,7 @@ _RETURN = "application/vnd.cellkeep.return+json"
 # What runs inside, before and around the code. Names that the code assigns are the interpreter's own, so that
 # the next run finds them.
 _INSIDE = '''
-async def __cellkeep_run(code, names, inputs, folder, result_bytes_max):
+async def __cellkeep_run(code, names, inputs, folder, result_bytes_max, calls_max):
     import ast, asyncio, itertools, json, os, shutil
     from IPython.display import display
 
@@ -50,6 +50,8 @@ async def __cellkeep_run(code, names, inputs, folder, result_bytes_max):
     def lent(name):
         async def call(*args, **kwargs):
             number = next(numbers)
+            if number > calls_max:
+                raise ToolCallError(f"The run has made {calls_max} calls.")
             path = f"{folder}/{number}.json"
             request = {"number": number, "name": name, "args": args, "kwargs": kwargs}
             display({"CALL": json.loads(json.dumps(request))}, raw=True)
@@ -165,7 +167,7 @@ class CellkeepSandboxProvider:
         ``repr``). Raises :class:`CodeFailed` if it fails."""
         functions = dict(external_functions or {})
         folder = f".cellkeep-calls-{secrets.token_hex(8)}"
-        arguments = json.dumps([code, sorted(functions), inputs or {}, folder, RESULT_BYTES_MAX])
+        arguments = json.dumps([code, sorted(functions), inputs or {}, folder, RESULT_BYTES_MAX, CALLS_MAX])
         program = f"{_INSIDE}\nimport json as _json\nawait __cellkeep_run(*_json.loads({arguments!r}))"
         options: dict[str, Any] = {"on_disconnect": "interrupt"}
         if self._timeout is not None:
