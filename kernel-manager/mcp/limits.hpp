@@ -106,10 +106,13 @@ inline constexpr std::size_t kSessionsShownMax = 100;
 
 /// What the description of run_code says of tools that code may call, and the list of them that is
 /// looked into. With the first the whole list of tools stays below 2,000 tokens.
-inline constexpr std::size_t kStubsBytesMax = 1000;
+inline constexpr std::size_t kStubsBytesMax = 800;
 inline constexpr std::size_t kStubsSourceBytesMax = 64ULL << 10U;
 
 // --- time
+/// How long a run may take unless the caller says so, and the session allows it. Without an end a
+/// mistake would hold the session.
+inline constexpr std::chrono::milliseconds kRunTime{600'000};
 /// How long a run is waited for before its execution's id is the answer.
 inline constexpr std::chrono::milliseconds kWaitDefault{50'000};
 inline constexpr std::chrono::milliseconds kWaitMax{600'000};

@@ -18,6 +18,16 @@ constexpr std::array<const char*, 4> kPictureTypes = {
 constexpr std::array<const char*, 5> kTextTypes = {
     "text/plain", "text/markdown", "text/latex", "application/json", "text/html"};
 
+/// "<IPython.core.display.Markdown object>" says nothing that another form would not say better.
+bool says_only_its_class(const nlohmann::json& text) {
+    if (!text.is_string()) {
+        return false;
+    }
+    const auto& whole = text.get_ref<const std::string&>();
+    return whole.starts_with('<') && whole.ends_with(" object>") &&
+           whole.find(' ') + std::string_view(" object>").size() == whole.size();
+}
+
 /// Collects until its bounds are reached; what is beyond is named.
 class DisplayReader {
  public:
@@ -64,7 +74,7 @@ class DisplayReader {
     void add_text(const nlohmann::json& data, bool is_result, bool drawn) {
         for (const char* type : kTextTypes) {
             const auto found = data.find(type);
-            if (found == data.end()) {
+            if (found == data.end() || (data.size() > 1 && says_only_its_class(*found))) {
                 continue;
             }
             const std::string whole =
@@ -78,13 +88,15 @@ class DisplayReader {
             }
             return;
         }
-        if (!drawn && !data.empty()) {
+        // What stands in the place of another form is not the one to name.
+        auto form = data.begin();
+        while (form != data.end() && says_only_its_class(form.value())) {
+            ++form;
+        }
+        if (!drawn && form != data.end()) {
             name(
-                data.begin().key(),
-                data.begin()
-                    .value()
-                    .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-                    .size());
+                form.key(),
+                form.value().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).size());
         }
     }
 

@@ -186,10 +186,11 @@ ToolCoroutine write_file(ToolBench& bench, std::shared_ptr<Call> call, nlohmann:
     if (path.has_error()) {
         co_return refuse_file(path.error(), State::kKept);
     }
-    const auto opened =
-        co_await bench.names.open(call->principal(), session_of_files(arguments), "");
+    NewSession wanted;
+    const auto opened = co_await bench.names.open(
+        call->principal(), session_of_files(arguments), std::move(wanted));
     if (opened.has_error()) {
-        co_return refuse(opened.error());
+        co_return refuse_opening(opened.error());
     }
     session::Session& session = *opened.value().session;
     session.touch();

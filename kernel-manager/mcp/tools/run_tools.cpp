@@ -14,6 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace cellkeep::mcp {
@@ -47,6 +48,7 @@ struct AwaitedRun {
     std::uint64_t cursor = 0;
     std::chrono::milliseconds patience{0};
     bool may_be_task = false;  // the client can take one in place of what there is when it is over
+    bool only_read = false;    // the run does not end with this request
 };
 
 /// Returns when the execution has ended, the deadline has passed, the call is cancelled, or its
@@ -112,8 +114,10 @@ ToolCoroutine answer_run(ToolBench& bench, std::shared_ptr<Call> call, AwaitedRu
         co_return answer;
     }
     if (call->cancelled() && !execution->result()) {
-        // Ignored: it may just have ended.
-        (void)run.session->interrupt_execution(execution->id());
+        if (!run.only_read) {
+            // Ignored: it may just have ended.
+            (void)run.session->interrupt_execution(execution->id());
+        }
         co_return refuse(Refusal{"cancelled", "The call was cancelled.", "", State::kKept});
     }
     if (!execution->result()) {
@@ -207,14 +211,15 @@ RunPlace place_of(
     return place;
 }
 
-session::ExecutionRequest request_of(const nlohmann::json& arguments) {
+/// limit: of the session, which another front end may have made.
+session::ExecutionRequest request_of(
+    const nlohmann::json& arguments, std::chrono::milliseconds limit) {
     session::ExecutionRequest request;
     request.code = text_argument(arguments, "code");
     request.stdin_text = text_argument(arguments, "stdin");
     request.language = text_argument(arguments, "language");
-    if (arguments.contains("timeout_ms")) {
-        request.timeout = std::chrono::milliseconds(number_argument(arguments, "timeout_ms", 1));
-    }
+    request.timeout = std::chrono::milliseconds(
+        number_argument(arguments, "timeout_ms", std::min(kRunTime, limit).count()));
     return request;
 }
 
@@ -235,13 +240,14 @@ ToolCoroutine run_code(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::j
     }
     std::string name = session_argument(arguments);
     const std::string language = text_argument(arguments, "language");
-    const auto opened = co_await bench.names.open(call->principal(), name, language);
+    NewSession wanted{language, flag_argument(arguments, "branches")};
+    const auto opened = co_await bench.names.open(call->principal(), name, std::move(wanted));
     if (opened.has_error()) {
-        co_return refuse(opened.error());
+        co_return refuse_opening(opened.error());
     }
     run.session = opened.value().session;
     run.place = place_of(bench, opened.value(), std::move(name), language);
-    const auto begun = run.session->begin(request_of(arguments));
+    const auto begun = run.session->begin(request_of(arguments, run.session->info().limits.wall));
     if (begun.has_error()) {
         co_return refuse_run(begun.error(), *run.session);
     }
@@ -253,6 +259,7 @@ ToolCoroutine read_output(ToolBench& bench, std::shared_ptr<Call> call, nlohmann
     AwaitedRun run;
     run.approvals = std::make_shared<RunApprovals>(bench, call);
     run.patience = wait_argument(arguments, kWaitDefault);
+    run.only_read = true;
     run.cursor = static_cast<std::uint64_t>(number_argument(arguments, "cursor", 0));
     run.place.name = session_argument(arguments);
     if (auto wrong = run.approvals->take_answer()) {

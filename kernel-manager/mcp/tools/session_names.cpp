@@ -2,6 +2,7 @@
 #include "kernel-manager/mcp/tools/session_names.hpp"
 
 #include "kernel-manager/mcp/limits.hpp"
+#include "kernel-manager/mcp/tools/tool_answer.hpp"
 
 #include <algorithm>
 
@@ -20,8 +21,15 @@ bool is_id(std::string_view name) {
 Error no_session(const std::string& name) {
     return {
         ErrorCode::kNotFound,
-        "There is no session \"" + name + "\"; it may have ended.",
+        "There is no session \"" + show_text(name).text + "\"; it may have ended.",
         "list_sessions shows those there are. run_code makes one for a new name."};
+}
+
+Error no_name() {
+    return {
+        ErrorCode::kInvalidArgument,
+        "A session's name is 1 to " + std::to_string(kSessionNameBytesMax) +
+            " letters, digits, dots, hyphens and underscores."};
 }
 
 std::uint64_t restarts_of(const session::SessionInfo& info, const std::string& language) {
@@ -64,12 +72,9 @@ Result<SessionNames::Session> SessionNames::find(
 }
 
 asio::awaitable<Result<SessionNames::Opened>> SessionNames::open(
-    http::Principal principal, std::string name, std::string language) {
+    http::Principal principal, std::string name, NewSession wanted) {
     if (!is_session_name(name)) {
-        co_return Error(
-            ErrorCode::kInvalidArgument,
-            "A session's name is 1 to " + std::to_string(kSessionNameBytesMax) +
-                " letters, digits, dots, hyphens and underscores.");
+        co_return no_name();
     }
     if (is_id(name)) {
         auto found = find(principal, name);
@@ -81,7 +86,7 @@ asio::awaitable<Result<SessionNames::Opened>> SessionNames::open(
     const Key key{principal.name, name};
     const auto known = names_.find(key);
     if (known == names_.end()) {
-        co_return co_await create(key, std::move(language), false);
+        co_return co_await create(key, std::move(wanted), false);
     }
     known->second.used = ++uses_;
     if (known->second.creation != nullptr) {
@@ -94,32 +99,76 @@ asio::awaitable<Result<SessionNames::Opened>> SessionNames::open(
     if (Session session = find_by_id(principal, known->second.id)) {
         co_return Opened{std::move(session), false, false};
     }
-    co_return co_await create(key, std::move(language), true);
+    co_return co_await create(key, std::move(wanted), true);
 }
 
 asio::awaitable<Result<SessionNames::Opened>> SessionNames::create(
-    Key key, std::string language, bool replaced) {
+    Key key, NewSession wanted, bool replaced) {
+    const auto outcome = begin_creation(key);
+    session::SessionOptions options;
+    if (!wanted.language.empty()) {
+        options.language = std::move(wanted.language);
+    }
+    options.branches = wanted.branches;
+    // How long one run takes is said with the run: long ones are read on.
+    const session::LimitCeilings most = service_.ceilings();
+    options.limits.wall = most.wall;
+    options.limits.cpu = most.cpu;
+    options.owner = key.first;
+    options.metadata = {{"mcp_session", key.second}};
+    const auto created = co_await service_.create(std::move(options));
+    end_creation(key, created, replaced);
+    outcome->set(created);
+    if (created.has_error()) {
+        co_return created.error();
+    }
+    co_return Opened{created.value(), true, replaced};
+}
+
+Status SessionNames::check_free(const http::Principal& principal, const std::string& name) const {
+    if (!is_session_name(name) || is_id(name)) {
+        return no_name();
+    }
+    const auto known = names_.find({principal.name, name});
+    if (known != names_.end() &&
+        (known->second.creation != nullptr || find_by_id(principal, known->second.id) != nullptr)) {
+        return Error(
+            ErrorCode::kConflict,
+            "There is a session \"" + name + "\" already.",
+            "Use another name, or close it first.");
+    }
+    return ok();
+}
+
+asio::awaitable<Result<SessionNames::Session>> SessionNames::branch(
+    http::Principal principal, std::string name, session::BranchOrder order) {
+    if (const Status free = check_free(principal, name); free.has_error()) {
+        co_return free.error();
+    }
+    const Key key{principal.name, std::move(name)};
+    const bool replaced = names_.contains(key);
+    const auto outcome = begin_creation(key);
+    const auto made = co_await service_.branch(std::move(order));
+    end_creation(key, made, replaced);
+    outcome->set(made);
+    co_return made;
+}
+
+std::shared_ptr<SessionNames::Outcome> SessionNames::begin_creation(const Key& key) {
     forget_old(key.first);
     const auto outcome = std::make_shared<Outcome>(io_);
     names_[key] = Entry{"", outcome, ++uses_};
-    session::SessionOptions options;
-    if (!language.empty()) {
-        options.language = std::move(language);
-    }
-    options.owner = key.first;
-    options.metadata = {{"mcp_session", key.second}};
-    auto created = co_await service_.create(std::move(options));
-    if (created.has_error()) {
+    return outcome;
+}
+
+void SessionNames::end_creation(const Key& key, const Result<Session>& made, bool replaced) {
+    if (made.has_error() && !replaced) {
         names_.erase(key);
-        outcome->set(created.error());
-        co_return created.error();
+        return;
     }
-    Session session = std::move(created).value();
     Entry& entry = names_[key];
-    entry.id = session->id();
+    entry.id = made.has_error() ? std::string() : made.value()->id();
     entry.creation = nullptr;
-    outcome->set(session);
-    co_return Opened{std::move(session), true, replaced};
 }
 
 /// An entry whose session is being made stays: others wait for it.

@@ -27,6 +27,12 @@ namespace cellkeep::mcp {
 /// 1 to kSessionNameBytesMax letters, digits and "._-". "ses_…" is an id.
 bool is_session_name(std::string_view name);
 
+/// What a session is made with at the first use of its name.
+struct NewSession {
+    std::string language;   // "": python
+    bool branches = false;  // it can be branched
+};
+
 class SessionNames {
  public:
     using Session = std::shared_ptr<session::Session>;
@@ -44,11 +50,17 @@ class SessionNames {
         /// An earlier session of this name has ended: its variables and files are gone.
         bool replaced = false;
     };
-    /// The session of that name, or a new one in `language`, "" for python. Two first uses at once
-    /// get the same session. kInvalidArgument: it is no name; kNotFound: there is no session of
-    /// that id; else as SessionService::create().
+    /// The session of that name, or a new one as it is wanted, whose runs may take as long as the
+    /// server lets any take. Two first uses at once get the same session. kInvalidArgument: it is
+    /// no name; kNotFound: there is no session of that id; else as SessionService::create().
     boost::asio::awaitable<Result<Opened>> open(
-        http::Principal principal, std::string name, std::string language);
+        http::Principal principal, std::string name, NewSession wanted);
+    /// Whether a new session can have the name. kInvalidArgument: it is no name, or an id;
+    /// kConflict: a session of that name lives or is made.
+    Status check_free(const http::Principal& principal, const std::string& name) const;
+    /// A branch, under a name. As check_free() and SessionService::branch().
+    boost::asio::awaitable<Result<Session>> branch(
+        http::Principal principal, std::string name, session::BranchOrder order);
     /// kNotFound: nothing of that name lives, or the principal may not see it.
     Result<Session> find(const http::Principal& principal, const std::string& name) const;
     /// Forgets the name and ends the session. As find().
@@ -73,7 +85,11 @@ class SessionNames {
         std::uint64_t used = 0;
     };
 
-    boost::asio::awaitable<Result<Opened>> create(Key key, std::string language, bool replaced);
+    boost::asio::awaitable<Result<Opened>> create(Key key, NewSession wanted, bool replaced);
+    /// Others who use the name from now on wait for what becomes of it.
+    std::shared_ptr<Outcome> begin_creation(const Key& key);
+    /// replaced: an earlier session of this name is missed as long as none has taken its place.
+    void end_creation(const Key& key, const Result<Session>& made, bool replaced);
     Session find_by_id(const http::Principal& principal, const std::string& id) const;
     void forget_old(const std::string& owner);
     void forget_ended();

@@ -18,6 +18,7 @@ struct ToolRow {
 };
 
 constexpr std::array kToolRows = {
+    ToolRow{"branch", branch_session},
     ToolRow{"checkpoint", checkpoint_session},
     ToolRow{"close_session", close_session},
     ToolRow{"interrupt", interrupt},

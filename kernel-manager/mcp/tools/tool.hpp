@@ -60,6 +60,8 @@ ToolCoroutine list_files(ToolBench& bench, std::shared_ptr<Call> call, nlohmann:
 ToolCoroutine checkpoint_session(
     ToolBench& bench, std::shared_ptr<Call> call, nlohmann::json arguments);
 ToolCoroutine roll_back(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::json arguments);
+ToolCoroutine branch_session(
+    ToolBench& bench, std::shared_ptr<Call> call, nlohmann::json arguments);
 ToolCoroutine list_sessions(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::json arguments);
 ToolCoroutine close_session(ToolBench& bench, std::shared_ptr<Call> call, nlohmann::json arguments);
 

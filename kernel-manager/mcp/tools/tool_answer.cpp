@@ -32,6 +32,14 @@ void ToolAnswer::add_text(std::string text) {
     content.push_back({{"type", "text"}, {"text", std::move(text)}});
 }
 
+ToolAnswer done_answer(State state, nlohmann::json structured, const std::string& text) {
+    ToolAnswer answer;
+    answer.structured = std::move(structured);
+    answer.structured["state"] = to_string(state);
+    answer.add_text(text + "\n[state " + std::string(to_string(state)) + "]");
+    return answer;
+}
+
 ToolAnswer refuse(Refusal refusal) {
     ToolAnswer answer;
     answer.failed = true;
@@ -51,6 +59,17 @@ ToolAnswer refuse(Refusal refusal) {
 ToolAnswer refuse(const Error& error, State state) {
     return refuse(Refusal{
         std::string(cellkeep::to_string(error.code())), error.message(), error.hint(), state});
+}
+
+ToolAnswer refuse_opening(const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable || error.field() != "environment") {
+        return refuse(error);
+    }
+    return refuse(Refusal{
+        "preparing",
+        "The image that sessions run from is still being made. That takes up to two minutes, once.",
+        "Make the same call again.",
+        State::kKept});
 }
 
 nlohmann::json to_json(const ToolAnswer& answer) {

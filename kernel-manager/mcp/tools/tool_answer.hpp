@@ -30,6 +30,9 @@ struct ToolAnswer {
     void add_text(std::string text);
 };
 
+/// The text, with the state below it. `structured` gets the state, too.
+ToolAnswer done_answer(State state, nlohmann::json structured, const std::string& text);
+
 /// Why a tool did nothing, or not what was asked.
 struct Refusal {
     std::string kind;     // "unknown_session", "invalid_argument": stable, for programs
@@ -40,6 +43,8 @@ struct Refusal {
 ToolAnswer refuse(Refusal refusal);
 /// kind is the error's code.
 ToolAnswer refuse(const Error& error, State state = State::kKept);
+/// Why there is no session to work in.
+ToolAnswer refuse_opening(const Error& error);
 
 nlohmann::json to_json(const ToolAnswer& answer);
 /// Takes the links out of a content. Clients of the oldest revision know none, and some refuse the

@@ -15,10 +15,13 @@ namespace cellkeep::mcp {
 namespace {
 
 constexpr std::string_view kLook =
-    " Python code may call further tools: `from cellkeep import tools`, then tools.search(word), "
-    "tools.list() and tools.server.name(argument=…).";
+    " Code in Python and JavaScript may call further tools: `from cellkeep import tools`, then "
+    "tools.search(word), tools.list() and tools.server.name(argument=…); or `import {tools} from "
+    "'cellkeep'`, then await tools.server.name({argument: …}).";
 constexpr std::string_view kStubsBegin =
-    " Python code may call these tools after `from cellkeep import tools`:";
+    " Code in Python (`from cellkeep import tools`) and JavaScript (`import {tools} from "
+    "'cellkeep'`; await, arguments as one object) may call these tools:";
+constexpr std::string_view kMore = "\ntools.list() names more.";
 constexpr std::size_t kWordBytesMax = 40;
 
 /// A name that a model reads as one word: the tool server or the operator has chosen it.
@@ -34,6 +37,32 @@ bool is_tool_path(std::string_view name) {
     const std::size_t dot = name.find('.');
     return dot != std::string_view::npos && is_plain_word(name.substr(0, dot)) &&
            is_plain_word(name.substr(dot + 1));
+}
+
+/// What Python reads as something else than a name.
+bool is_keyword(std::string_view word) {
+    static constexpr std::array<std::string_view, 35> kKeywords = {
+        "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+        "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+        "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+        "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+    return std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end();
+}
+
+/// Whether code gets at it with a dot (kernels/python/cellkeep_kernel/tools.py).
+bool follows_dot(std::string_view word) {
+    const bool is_hidden = word[0] == '_' && (word.size() == 1 || word[1] < '0' || word[1] > '9');
+    return !is_hidden && !is_keyword(word) && word != "aio";
+}
+
+/// "tools.hub.create(title: str)"
+std::string signature_of(std::string_view path, const std::string& parameters) {
+    const std::size_t dot = path.find('.');
+    if (follows_dot(path.substr(0, dot)) && follows_dot(path.substr(dot + 1))) {
+        return "tools." + std::string(path) + "(" + parameters + ")";
+    }
+    return "tools.call(\"" + std::string(path) + "\"" + (parameters.empty() ? "" : ", ") +
+           parameters + ")";
 }
 
 std::string_view python_type(const nlohmann::json& schema) {
@@ -68,7 +97,7 @@ std::string parameters_of(const nlohmann::json& schema) {
     for (const auto& [name, property] : properties->items()) {
         const bool is_needed = std::find(required.begin(), required.end(), name) != required.end();
         std::string one = "…";
-        if (is_plain_word(name)) {
+        if (is_plain_word(name) && !is_keyword(name)) {
             const std::string_view type = python_type(property);
             one = name + (type.empty() ? "" : ": ") + std::string(type) +
                   (is_needed ? "" : " = None");
@@ -93,17 +122,20 @@ std::string describe_tools(std::string_view listed) {
         return std::string(kLook);
     }
     std::string text(kStubsBegin);
+    bool left_out = false;
     for (const nlohmann::json& tool : tools.value()) {
         const std::string name = tool.value("name", std::string());
         if (is_tool_path(name)) {
-            text += "\ntools." + name + "(" +
-                    parameters_of(tool.value("input_schema", nlohmann::json())) + ")";
+            text += "\n" +
+                    signature_of(name, parameters_of(tool.value("input_schema", nlohmann::json())));
+        } else {
+            left_out = true;
         }
         if (text.size() > kStubsBytesMax) {
             return std::string(kLook);
         }
     }
-    return text;
+    return text + std::string(left_out ? kMore : "");
 }
 
 }  // namespace cellkeep::mcp

@@ -43,29 +43,21 @@ http::Response rpc_refusal(int status, const RpcError& error) {
 }
 
 http::Response refuse_session(const Message& message, const std::string& id) {
-    if (id.empty()) {
-        return rpc_refusal(
-            400,
-            {RpcCode::kInvalidRequest,
-             "The request has no Mcp-Session-Id: send initialize first, or a request of "
-             "2026-07-28.",
-             {},
-             message.id});
-    }
-    return rpc_refusal(
-        404,
-        {RpcCode::kInvalidRequest,
-         "There is no such client session: send initialize again.",
-         {},
-         message.id});
+    const char* why = id.empty() ? "The request has no Mcp-Session-Id: send initialize first, or a "
+                                   "request of 2026-07-28."
+                                 : "There is no such client session: send initialize again.";
+    return rpc_refusal(id.empty() ? 400 : 404, {RpcCode::kInvalidRequest, why, {}, message.id});
+}
+
+http::Response refuse_origin() {
+    return http::to_response(http::make_problem(403, "A page of another origin may not do this."));
 }
 
 /// Why the request is not looked into, if it is not.
 std::optional<http::Response> refuse_form(
     const http::Request& request, const http::OriginPolicy& origins) {
     if (!origins.admits(request)) {
-        return http::to_response(
-            http::make_problem(403, "A page of another origin may not do this."));
+        return refuse_origin();
     }
     const std::string_view type = request.headers.get("Content-Type");
     if (!http::equals_ignoring_case(trim(type.substr(0, type.find(';'))), "application/json")) {
@@ -343,8 +335,7 @@ http::Response HttpEndpoint::answer_streamed(
 
 HttpEndpoint::Response HttpEndpoint::get(http::Request& request) {
     if (!config_.origins.admits(request)) {
-        co_return http::to_response(
-            http::make_problem(403, "A page of another origin may not do this."));
+        co_return refuse_origin();
     }
     const std::string id = session_id(request);
     const auto session = sessions_.find(id, request.principal.name);
@@ -371,6 +362,9 @@ HttpEndpoint::Response HttpEndpoint::get(http::Request& request) {
 }
 
 HttpEndpoint::Response HttpEndpoint::remove(http::Request& request) {
+    if (!config_.origins.admits(request)) {
+        co_return refuse_origin();
+    }
     const std::string id = session_id(request);
     if (!sessions_.close(id, request.principal.name)) {
         co_return refuse_session({}, id);

@@ -108,7 +108,7 @@ def test_without_the_switch_there_is_nothing_of_it() -> None:
         read = ask(plain, "resources/read", {"uri": "test://static-text"})
         assert read.status_code == 400
         listed = ask(plain, "tools/list", {}).json()["result"]["tools"]
-        assert len(listed) == 11
+        assert len(listed) == 12
 
 
 def ask(server: Server, method: str, params: dict) -> requests.Response:

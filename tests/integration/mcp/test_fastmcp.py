@@ -14,7 +14,7 @@ from harness import LEAN, TOKEN, Server, binary
 
 async def use(client: Client) -> None:
     async with client:
-        assert len(await client.list_tools()) == 11
+        assert len(await client.list_tools()) == 12
         session = {"session": "fast"}
         await client.call_tool("run_code", {"code": "a = 40", **session})
         result = await client.call_tool("run_code", {"code": "a + 2", **session})

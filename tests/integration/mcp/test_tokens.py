@@ -23,7 +23,7 @@ def tokens_of(tools: list) -> int:
 def test_the_whole_list_of_tools_is_small(server: Server) -> None:
     async def use(client: Client) -> None:
         tools = (await client.list_tools()).tools
-        assert len(tools) == 11
+        assert len(tools) == 12
         assert tokens_of(tools) < TOKENS_MAX
 
     with_client(server, "2026-07-28", use)

@@ -48,7 +48,7 @@ def tool(server: Server, name: str, arguments: dict, **more: object) -> dict:
     return answer.json()["result"]
 
 
-def told(server: Server, name: str, **arguments: object) -> dict:
+def told(server: Server, name: str, /, **arguments: object) -> dict:
     return tool(server, name, arguments)["structuredContent"]
 
 
@@ -145,6 +145,51 @@ def test_closing_the_answer_interrupts_the_run(server: Server, accept: str) -> N
     wait_until(lambda: server.get(running).json()["state"] == "idle", 30, "the run is interrupted")
     assert told(server, "run_code", code="kept", session="gone")["result"] == "1"
     told(server, "close_session", session="gone")
+
+
+def test_who_stops_reading_a_run_on_does_not_end_it(server: Server) -> None:
+    code = "import time\nfor i in range(30):\n    print(i, flush=True)\n    time.sleep(0.1)"
+    begun = told(server, "run_code", code=code, session="read", wait_ms=0)
+    read = {"execution_id": begun["execution_id"], "session": "read"}
+    call = {"name": "read_output", "arguments": read}
+    answer = ask(server, "tools/call", {**call, "_meta": META}, stream=True)
+    answer.close()
+    assert told(server, "read_output", **read)["stdout"]["text"].endswith("29\n")
+    told(server, "close_session", session="read")
+
+
+def test_a_run_may_take_longer_than_an_agents_by_default(server: Server) -> None:
+    made = told(server, "run_code", code="1", session="long", timeout_ms=12 * 3600 * 1000)
+    assert made["status"] == "ok"
+    limits = server.get(f"/v1/sessions/{made['session_id']}").json()["limits"]
+    assert limits["wall_ms"] == limits["cpu_ms"] == 24 * 3600 * 1000
+    refused = told(server, "run_code", code="1", session="long", timeout_ms=25 * 3600 * 1000)
+    assert refused["error"]["kind"] == "invalid_argument"
+    # In a session of the session API its limit counts, also for a run that names no time.
+    other = server.create(limits={"wall_ms": 1000})
+    ended = told(server, "run_code", code="while True: pass", session=other.info["id"])
+    assert ended["error"]["kind"] == "wall_timeout"
+    assert other.delete() == 204
+    told(server, "close_session", session="long")
+
+
+def test_a_session_is_branched(server: Server) -> None:
+    told(server, "run_code", code="kept = [1]\nopen('a', 'w').write('1')", session="trunk", branches=True)
+    told(server, "run_code", code="kept.append(2)", session="trunk")
+    made = told(server, "branch", session="trunk", name="twig")
+    assert made["state"] == "restored", made
+    assert told(server, "run_code", code="kept.append(3); kept", session="twig")["result"] == "[1, 2, 3]"
+    assert told(server, "run_code", code="open('a').read()", session="twig")["result"] == "'1'"
+    assert told(server, "run_code", code="kept", session="trunk")["result"] == "[1, 2]"
+    again = told(server, "branch", session="trunk", name="twig2", checkpoint=made["checkpoint"])
+    assert told(server, "run_code", code="kept", session="twig2")["result"] == "[1, 2]", again
+    assert told(server, "branch", session="trunk", name="twig")["error"]["kind"] == "conflict"
+    unknown = told(server, "branch", session="trunk", name="twig3", checkpoint="ckp_0")
+    assert unknown["error"]["kind"] == "unknown_checkpoint"
+    told(server, "run_code", code="1", session="plain")
+    assert told(server, "branch", session="plain", name="twig3")["error"]["kind"] == "not_branchable"
+    for name in ("twig2", "twig", "trunk", "plain"):
+        told(server, "close_session", session=name)
 
 
 def test_a_client_session_goes_on_when_its_connection_breaks(server: Server) -> None:

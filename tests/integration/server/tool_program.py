@@ -44,7 +44,8 @@ def echo_tool() -> dict:
 
 
 def tools() -> list[dict]:
-    names = ["fail", "environment", "big", "slow", "crash", "structured", "several", "create-issue", "delete_all", "then", "class", "1st"]
+    names = ["fail", "environment", "big", "slow", "crash", "structured", "several"]
+    names += ["create-issue", "delete_all", "then", "class", "1st"]
     described = [echo_tool()] + [{"name": name, "description": "", "inputSchema": OBJECT} for name in names]
     if MODE == "huge":
         large = {"type": "object", "description": "x" * (33 << 10)}

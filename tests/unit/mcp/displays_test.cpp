@@ -36,6 +36,19 @@ TEST_CASE("pictures are images, results and other displays text", "[mcp][display
     CHECK(shown.displays.size() == 3);
 }
 
+TEST_CASE("what says only its class is shown in another form", "[mcp][displays]") {
+    const std::string plain = "<IPython.core.display.Markdown object>";
+    std::vector<session::NotebookOutput> outputs;
+    outputs.emplace_back(display_of({{"text/plain", plain}, {"text/markdown", "# x"}}));
+    outputs.emplace_back(display_of({{"text/plain", plain}, {"image/svg+xml", "<svg/>"}}));
+    outputs.emplace_back(display_of({{"text/plain", "<b> of an object>"}, {"text/html", "h"}}));
+    outputs.emplace_back(session::ResultOutput{bundle_of({{"text/plain", plain}}), 1});
+    const ShownDisplays shown = show_displays(outputs);
+    CHECK(shown.text.starts_with("# x\n[image/svg+xml, 8 bytes, not shown"));
+    CHECK(shown.text.ends_with("\n<b> of an object>\n"));
+    CHECK(shown.result == plain);  // it has no other
+}
+
 TEST_CASE("pictures beyond kPicturesBytesMax are named, not shown", "[mcp][displays]") {
     const auto shown_of = [](std::size_t base64) {
         std::vector<session::NotebookOutput> outputs;

@@ -129,7 +129,7 @@ TEST_CASE("a client session begins with initialize and speaks its revision", "[m
         CHECK(pong.json["result"] == nlohmann::json::object());
         CHECK(server.in_session(id, "notifications/initialized").status == 202);
         const auto tools = server.in_session(id, "tools/list").json["result"];
-        CHECK(tools["tools"].size() == 11);
+        CHECK(tools["tools"].size() == 12);
         CHECK_FALSE(tools.contains("resultType"));
         CHECK(server.in_session(id, "server/discover").json["error"]["code"] == -32601);
         CHECK(server.in_session(id, "missing").status == 200);  // 404 would end the session
@@ -213,6 +213,10 @@ TEST_CASE("a page of another origin is refused, also with a token in a header", 
           "x"}) {
         CAPTURE(origin);
         CHECK(server.call("tools/list", none, {{"Origin", origin}}).status == 403);
+        const std::string id = server.begin("2025-11-25");
+        CHECK(server.stream(id, {{"Origin", origin}}).status == 403);
+        CHECK(server.ask("DELETE", "", {{"Mcp-Session-Id", id}, {"Origin", origin}}).status == 403);
+        CHECK(server.ask("DELETE", "", {{"Mcp-Session-Id", id}}).status == 204);
     }
     for (const char* origin : {"http://localhost", "https://lab.example"}) {
         CHECK(server.call("tools/list", none, {{"Origin", origin}}).status == 200);

@@ -51,6 +51,17 @@ TEST_CASE("language, timeout and stdin go with the code", "[mcp][run]") {
     CHECK(request.stdin_text == "x");
 }
 
+TEST_CASE("a run that names no time has kRunTime, or its session's", "[mcp][run]") {
+    McpServer server;
+    (void)server.tool("run_code", {{"code", "1"}, {"session", "own"}});
+    CHECK(server.backend.sessions.at(0)->requests.at(0).timeout == kRunTime);
+    // One that another front end has made, with the limits of an agent's.
+    const auto other = server.backend.add();
+    (void)server.tool("run_code", {{"code", "1"}, {"session", other->id()}});
+    CHECK(other->requests.at(0).timeout == session::SessionLimits().wall);
+    REQUIRE(session::SessionLimits().wall < kRunTime);
+}
+
 TEST_CASE("arguments that are wrong run nothing and say so", "[mcp][run]") {
     McpServer server;
     for (const nlohmann::json& wrong :
@@ -175,6 +186,28 @@ TEST_CASE("a client that goes has its run interrupted", "[mcp][run]") {
             {{"Accept", accept}});
         CHECK(session->interrupts == before + 1);
     }
+}
+
+TEST_CASE("a client that goes while it reads a run on leaves the run alone", "[mcp][run]") {
+    McpServer server;
+    const auto session = server.backend.add();
+    session->finishes = false;
+    (void)server.tool("run_code", {{"code", "1"}, {"session", "ses_1"}, {"wait_ms", 0}});
+    const nlohmann::json read = {
+        {"name", "read_output"}, {"arguments", {{"execution_id", "exe_1"}, {"session", "ses_1"}}}};
+    for (const char* accept : {"application/json", "application/json, text/event-stream"}) {
+        server.client_goes = true;
+        (void)server.call("tools/call", read, {{"Accept", accept}});
+    }
+    const std::string id = server.begin("2025-06-18");
+    server.meanwhile = [&] {
+        (void)server.in_session(id, "notifications/cancelled", {{"requestId", 7}});
+    };
+    (void)server.in_session(id, "tools/call", read);
+    CHECK(session->interrupts == 0);
+    CHECK_FALSE(session->executions.at(0)->result());
+    (void)server.tool("interrupt", {{"session", "ses_1"}});
+    CHECK(session->interrupts == 1);
 }
 
 TEST_CASE("a client session's connection that breaks ends nothing", "[mcp][run]") {

@@ -28,12 +28,25 @@ struct Names {
         const std::string& language = "") {
         std::optional<Result<SessionNames::Opened>> opened;
         const auto run = [&]() -> asio::awaitable<void> {
-            opened.emplace(co_await names.open(principal, name, language));
+            NewSession wanted{language};
+            opened.emplace(co_await names.open(principal, name, std::move(wanted)));
         };
         backend.io.restart();
         asio::co_spawn(backend.io, run, [](std::exception_ptr thrown) { REQUIRE_FALSE(thrown); });
         (void)backend.io.run();
         return *opened;
+    }
+    Result<SessionNames::Session> branch(
+        const http::Principal& principal, const std::string& name, const std::string& parent) {
+        std::optional<Result<SessionNames::Session>> made;
+        const auto run = [&]() -> asio::awaitable<void> {
+            session::BranchOrder order{.session = parent, .checkpoint = "ckp_1", .label = name};
+            made.emplace(co_await names.branch(principal, name, std::move(order)));
+        };
+        backend.io.restart();
+        asio::co_spawn(backend.io, run, [](std::exception_ptr thrown) { REQUIRE_FALSE(thrown); });
+        (void)backend.io.run();
+        return *made;
     }
 };
 
@@ -87,7 +100,8 @@ TEST_CASE("two first uses at once get one session", "[mcp][names]") {
     one.backend.gate = std::make_shared<Completion<bool>>(one.backend.io);
     std::vector<SessionNames::Opened> opened;
     const auto run = [&]() -> asio::awaitable<void> {
-        auto got = co_await one.names.open(kAlice, "work", "");
+        NewSession wanted;
+        auto got = co_await one.names.open(kAlice, "work", std::move(wanted));
         REQUIRE(got.has_value());
         opened.push_back(got.value());
     };
@@ -118,6 +132,66 @@ TEST_CASE("a session that has ended is replaced, and that is said", "[mcp][names
     const auto third = one.open(kAlice, "work");
     CHECK(third.value().created);
     CHECK_FALSE(third.value().replaced);
+}
+
+TEST_CASE("a loss is told also if the next session cannot be made at once", "[mcp][names]") {
+    Names one;
+    const std::string first = one.open(kAlice, "work").value().session->id();
+    CHECK(one.backend.remove(first).has_value());
+    one.backend.failure = Error(ErrorCode::kLimitExceeded, "too many sessions");
+    CHECK(one.open(kAlice, "work").has_error());
+    CHECK(one.open(kAlice, "other").has_error());
+    CHECK(one.branch(kAlice, "work", first).has_error());
+    one.backend.failure.reset();
+    CHECK(one.open(kAlice, "work").value().replaced);
+    CHECK_FALSE(one.open(kAlice, "other").value().replaced);
+}
+
+TEST_CASE("runs of a session may take as long as the server lets any take", "[mcp][names]") {
+    Names one;
+    (void)one.open(kAlice, "work");
+    const session::LimitCeilings most = one.backend.ceilings();
+    CHECK(one.backend.asked.at(0).limits.wall == most.wall);
+    CHECK(one.backend.asked.at(0).limits.cpu == most.cpu);
+    CHECK(one.backend.asked.at(0).limits.memory_mb == session::SessionLimits().memory_mb);
+    CHECK_FALSE(one.backend.asked.at(0).branches);
+}
+
+TEST_CASE("a branch has a name of its own", "[mcp][names]") {
+    Names one;
+    const std::string parent = one.open(kAlice, "work").value().session->id();
+    const auto made = one.branch(kAlice, "other", parent);
+    REQUIRE(made.has_value());
+    CHECK(one.names.find(kAlice, "other").value() == made.value());
+    CHECK(one.backend.branched.at(0).label == "other");
+    for (const char* taken : {"work", "other"}) {
+        CHECK(one.branch(kAlice, taken, parent).error().code() == ErrorCode::kConflict);
+    }
+    for (const char* wrong : {"", "a b", "ses_1", "../x"}) {
+        CAPTURE(wrong);
+        CHECK(one.branch(kAlice, wrong, parent).error().code() == ErrorCode::kInvalidArgument);
+    }
+    CHECK(one.backend.branched.size() == 1);
+    CHECK(one.names.find(kBob, "other").has_error());
+    CHECK(one.names.check_free(kBob, "other").has_value());
+    // One that is being made has its name already.
+    one.backend.gate = std::make_shared<Completion<bool>>(one.backend.io);
+    const auto run = [&]() -> asio::awaitable<void> {
+        NewSession wanted;
+        (void)co_await one.names.open(kAlice, "third", std::move(wanted));
+    };
+    one.backend.io.restart();
+    asio::co_spawn(one.backend.io, run, [](std::exception_ptr thrown) { REQUIRE_FALSE(thrown); });
+    (void)one.backend.io.poll();
+    CHECK(one.names.check_free(kAlice, "third").has_error());
+    one.backend.gate->set(true);
+    (void)one.backend.io.run();
+}
+
+TEST_CASE("a long name is not repeated whole", "[mcp][names]") {
+    Names one;
+    const std::string name(1'000'000, 'n');
+    CHECK(one.names.find(kAlice, name).error().message().size() < 20'000);
 }
 
 TEST_CASE("an interpreter that was replaced is told once", "[mcp][names]") {

@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace cellkeep::mcp::test {
 namespace {
@@ -100,6 +102,56 @@ TEST_CASE("an interpreter that cannot be copied says why", "[mcp][sessions]") {
             server.tool("checkpoint", wrong)["structuredContent"]["error"]["kind"] ==
             "invalid_argument");
     }
+}
+
+TEST_CASE("a session is branched if it was begun for that", "[mcp][sessions]") {
+    McpServer server;
+    (void)server.tool("run_code", {{"code", "1"}, {"session", "work"}, {"branches", true}});
+    CHECK(server.backend.asked.at(0).branches);
+    server.backend.sessions.at(0)->edit().branches = true;
+    const nlohmann::json order = {{"session", "work"}, {"name", "other"}, {"checkpoint", "ckp_1"}};
+    const auto made = server.tool("branch", order)["structuredContent"];
+    CHECK(made["state"] == "restored");
+    CHECK(made["session"] == "other");
+    CHECK(made["session_id"] == "ses_2");
+    CHECK(made["branch_of"] == "ses_1");
+    CHECK(made["checkpoint"] == "ckp_1");
+    CHECK(server.backend.branched.at(0).session == "ses_1");
+    CHECK(server.tool("run_code", {{"code", "1"}, {"session", "other"}})["isError"] == false);
+    CHECK(server.backend.sessions.at(1)->requests.size() == 1);
+}
+
+TEST_CASE("what cannot be branched says why", "[mcp][sessions]") {
+    McpServer server;
+    (void)server.tool("run_code", {{"code", "1"}, {"session", "work"}});
+    const auto kind_of = [&](const nlohmann::json& order, const Fields& fields = {}) {
+        const auto refused = server.tool("branch", order, fields);
+        CHECK(refused["isError"] == true);
+        return refused["structuredContent"]["error"]["kind"].get<std::string>();
+    };
+    const nlohmann::json order = {{"session", "work"}, {"name", "b"}, {"checkpoint", "ckp_1"}};
+    CHECK(kind_of(order) == "not_branchable");
+    server.backend.sessions.at(0)->edit().branches = true;
+    CHECK(kind_of({{"session", "missing"}, {"name", "b"}}) == "not_found");
+    CHECK(kind_of({{"session", "work"}, {"name", "work"}}) == "conflict");
+    CHECK(kind_of(order, bearer(kBobToken)) == "not_found");
+    for (const char* wrong : {"", "a b", "ses_9", "../x"}) {
+        CHECK(kind_of({{"session", "work"}, {"name", wrong}}) == "invalid_argument");
+    }
+    CHECK(kind_of({{"session", "work"}}) == "invalid_argument");
+    // The fake has no interpreter that could be copied as it is now.
+    CHECK(kind_of({{"session", "work"}, {"name", "b"}}) == "not_forkable");
+    const std::vector<std::pair<ErrorCode, std::string>> failures = {
+        {ErrorCode::kNotFound, "unknown_checkpoint"},
+        {ErrorCode::kSystem, "not_forkable"},
+        {ErrorCode::kConflict, "conflict"},
+        {ErrorCode::kLimitExceeded, "limit_exceeded"}};
+    for (const auto& [code, kind] : failures) {
+        server.backend.failure = Error(code, "no");
+        CHECK(kind_of(order) == kind);
+    }
+    server.backend.failure.reset();
+    CHECK(server.tool("branch", order)["isError"] == false);
 }
 
 TEST_CASE("a principal's tools reach nothing of another's", "[mcp][sessions]") {

@@ -45,6 +45,17 @@ TEST_CASE("a refusal is an error with its state", "[mcp][answer]") {
     CHECK(to_string(State::kRestored) == "restored");
 }
 
+TEST_CASE("a session that waits for its image says when to come again", "[mcp][answer]") {
+    const auto kind = [](const Error& error) {
+        return to_json(refuse_opening(error))["structuredContent"]["error"]["kind"];
+    };
+    CHECK(kind(Error::in_field(ErrorCode::kUnavailable, "environment", "wait")) == "preparing");
+    CHECK(kind(Error(ErrorCode::kUnavailable, "no")) == "unavailable");
+    CHECK(
+        kind(Error::in_field(ErrorCode::kInvalidArgument, "environment", "no")) ==
+        "invalid_argument");
+}
+
 TEST_CASE("the address of a file has its path in percent codes", "[mcp][answer]") {
     CHECK(file_uri("ses_1", "a/b c#?.txt") == "cellkeep://sessions/ses_1/files/a/b%20c%23%3F.txt");
     CHECK(file_uri("ses_1", "\xff") == "cellkeep://sessions/ses_1/files/%FF");

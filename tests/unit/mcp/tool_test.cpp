@@ -27,7 +27,7 @@ nlohmann::json tool_named(const std::string& name) {
 
 TEST_CASE("every tool says what it takes, gives and does", "[mcp][tools]") {
     const auto tools = listed_tools();
-    CHECK(tools.size() == 11);
+    CHECK(tools.size() == 12);
     std::string before;
     for (const auto& tool : tools) {
         CAPTURE(tool);
@@ -57,6 +57,9 @@ TEST_CASE("what the schemas say is what holds", "[mcp][tools]") {
     CHECK(
         property("run_code", "wait_ms")["description"].get<std::string>().find(
             std::to_string(kWaitDefault.count())) != std::string::npos);
+    CHECK(
+        property("run_code", "timeout_ms")["description"].get<std::string>().find(
+            std::to_string(kRunTime.count())) != std::string::npos);
     CHECK(property("read_file", "length")["maximum"] == kReadBytesMax);
     CHECK(
         property("read_file", "length")["description"] ==
