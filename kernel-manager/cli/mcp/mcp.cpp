@@ -4,6 +4,7 @@
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/mcp/remote_answerer.hpp"
+#include "kernel-manager/cli/preparing/environment_preparation.hpp"
 #include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/cli/run/run_to_end.hpp"
 #include "kernel-manager/cli/serve/open_files.hpp"
@@ -26,6 +27,7 @@
 #include <chrono>
 #include <csignal>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -90,9 +92,19 @@ boost::asio::awaitable<Result<bool>> serve_to_end(mcp::StdioEndpoint& endpoint) 
     co_return true;
 }
 
-/// Until the client's end, or a signal. Then calls `end`, and waits for what that has still to do.
+using GiveUp = std::function<void(Error)>;
+
+/// What goes on while a client is served.
+struct Beside {
+    /// Called first. What it is given ends the service with an error; it may be empty.
+    std::function<void(GiveUp)> begin;
+    /// Called when the client has gone.
+    std::function<void()> end;
+};
+
+/// Until the client's end, or a signal. Then waits for what `beside.end` has still to do.
 Status serve_client(
-    asio::io_context& io, mcp::Answerer& answerer, Pipes pipes, const std::function<void()>& end) {
+    asio::io_context& io, mcp::Answerer& answerer, Pipes pipes, const Beside& beside) {
     mcp::StdioEndpoint endpoint(
         io,
         answerer,
@@ -109,11 +121,21 @@ Status serve_client(
         (void)signals.clear(ignored);
         endpoint.stop();
     });
+    std::optional<Error> failure;
+    if (beside.begin) {
+        beside.begin([&](Error why) {
+            failure = std::move(why);
+            endpoint.stop();
+        });
+    }
     const auto served = run_to_end(io, serve_to_end(endpoint));
     boost::system::error_code ignored;  // Ignored: the wait ends either way.
     (void)signals.cancel(ignored);
-    end();
+    beside.end();
     (void)io.run_for(kMcpLastWork);
+    if (failure) {
+        return *failure;
+    }
     if (served.has_error()) {
         return served.error();
     }
@@ -136,15 +158,54 @@ Result<NamedServers> load_named_servers(const std::optional<std::string>& file) 
     return named;
 }
 
+/// What sessions run from is made beside: a client does not wait as long for its first answer.
+std::shared_ptr<EnvironmentPreparation> prepare_beside_client(
+    asio::io_context& io,
+    const ServiceStart& start,
+    session::Service& service,
+    const GiveUp& give_up) {
+    const auto say = [](const std::string& line) { print_error(line + "\n"); };
+    const auto end =
+        [&service, give_up, of_host = start.of_host](Result<session::KernelCatalog> made) {
+            if (made.has_value()) {
+                print_not_offered(made.value());
+                service.provide(std::move(made).value());
+            } else if (of_host) {
+                print_error(made.error());
+                service.provide(*of_host);
+            } else {
+                give_up(std::move(made)
+                            .error()
+                            .with_context("control private_image is absent")
+                            .with_hint("Or accept the host's own files with "
+                                       "--allow-degraded=private_image."));
+            }
+        };
+    return EnvironmentPreparation::create(
+        io,
+        {.start =
+             [&io, arguments = start.build_arguments](BuildProcess::Hooks hooks) {
+                 return BuildProcess::start(io, own_program(), arguments, std::move(hooks));
+             },
+         .load = start.load,
+         .on_line = say,
+         .on_end = end});
+}
+
 Status serve_locally(const McpCommand& command, Pipes pipes) {
     // Before anything that takes long, so that the user learns of a wrong file at once.
     BOOST_OUTCOME_TRY(NamedServers named, load_named_servers(command.mcp_servers));
     // Ignored: with fewer the service refuses the sessions for which they do not suffice.
     (void)raise_open_files(open_files_needed(command.sessions_max));
-    BOOST_OUTCOME_TRY(
-        session::ServiceConfig config,
-        make_service_config(
-            command.sessions_max, command.allow_degraded, kAutomaticImage, command.kernels));
+    ServiceRequest request;
+    request.sessions_max = command.sessions_max;
+    request.allow_degraded = command.allow_degraded;
+    request.kernels = command.kernels;
+    BOOST_OUTCOME_TRY(ServiceStart start, begin_service(request));
+    session::ServiceConfig& config = start.config;
+    if (!config.preparing) {
+        print_not_offered(config.catalog);
+    }
     config.log = [](const std::string& line) { print_error("cellkeep mcp: " + line + "\n"); };
     asio::io_context io(1);
     BOOST_OUTCOME_TRY(
@@ -160,20 +221,29 @@ Status serve_locally(const McpCommand& command, Pipes pipes) {
          mcp::OtherApprovers::kNone,
          tools->broker()});
     tools->start();
-    const auto end = [&front, &service, &tools] {
+    std::shared_ptr<EnvironmentPreparation> preparation;
+    const auto begin = [&](const GiveUp& give_up) {
+        if (start.load) {
+            preparation = prepare_beside_client(io, start, service, give_up);
+            preparation->begin();
+        }
+    };
+    const auto end = [&] {
+        if (preparation) {
+            preparation->stop();
+        }
         front.stop();
         service.shutdown();
         tools->stop();
     };
-    return serve_client(io, front, std::move(pipes), end);
+    return serve_client(io, front, std::move(pipes), {begin, end});
 }
 
 Status serve_remotely(const std::string& state_dir, Pipes pipes) {
-    BOOST_OUTCOME_TRY(const ServerRecord record, load_server_record(state_dir));
-    BOOST_OUTCOME_TRY(http::ServerAddress address, address_of(record));
+    BOOST_OUTCOME_TRY(http::ServerAddress address, find_server(state_dir));
     asio::io_context io(1);
-    RemoteAnswerer answerer(io, std::move(address));
-    return serve_client(io, answerer, std::move(pipes), [&answerer] { answerer.end(); });
+    RemoteAnswerer answerer(io, std::move(address), [state_dir] { return find_server(state_dir); });
+    return serve_client(io, answerer, std::move(pipes), {{}, [&answerer] { answerer.end(); }});
 }
 
 Status serve_stdio(const McpCommand& command) {

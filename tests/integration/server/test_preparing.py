@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server whose environment image is still to be made: it listens, and says so."""
 
+import json
 import os
 import subprocess
 import threading
@@ -97,6 +98,46 @@ def test_a_session_that_waits_too_long_is_refused_and_a_stop_leaves_the_build(
         server.await_ready()
         server.attach()
         assert server.create().value("6 * 7") == "42"
+
+
+def test_the_program_for_agents_answers_before_the_image_is_there(store: HeldStore) -> None:
+    """Agents' programs give a server that they start 10 to 30 seconds for its first answer."""
+    program = subprocess.Popen(
+        [binary(), "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **store.environment},
+    )
+
+    def ask(method: str, params: dict) -> None:
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        program.stdin.write(json.dumps(message).encode() + b"\n")
+        program.stdin.flush()
+
+    def hear() -> dict:
+        return json.loads(program.stdout.readline())["result"]
+
+    run = {"name": "run_code", "arguments": {"code": "6 * 7"}}
+    try:
+        ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}})
+        assert hear()["serverInfo"]["name"] == "cellkeep"
+        builder = wait_for_builder(store)
+        assert os.getsid(builder.pid) == builder.pid
+        ask("tools/list", {})
+        assert {tool["name"] for tool in hear()["tools"]} >= {"run_code", "branch"}
+        ask("tools/call", run)
+        refused = hear()["structuredContent"]
+        assert refused["error"]["kind"] == "preparing", refused
+        ask("tools/call", run)
+        store.add_image()
+        store.let_go()
+        hear()  # it waits for the image, and may be refused again
+        ask("tools/call", run)
+        assert hear()["structuredContent"]["result"] == "42"
+    finally:
+        program.stdin.close()
+        assert program.wait(30) == 0
 
 
 def test_a_build_that_is_killed_is_begun_again(store: HeldStore) -> None:
