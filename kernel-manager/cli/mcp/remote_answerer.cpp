@@ -21,6 +21,8 @@ namespace {
 
 /// The server sends a comment line more often than this while code runs.
 constexpr std::chrono::milliseconds kRemoteSilenceMax{60'000};
+/// How often one request begins anew: with another token, then with another client session.
+constexpr int kRemoteRecoveriesMax = 2;
 /// What is kept of an answer that has not come to its end. Above what a server answers.
 constexpr std::size_t kRemoteAnswerBytesMax = 64ULL << 20U;
 
@@ -132,10 +134,18 @@ asio::awaitable<void> deliver_to(
 asio::awaitable<void> follow(
     std::shared_ptr<const http::ServerAddress> server,
     http::ClientRequest request,
-    std::shared_ptr<MessageReader> reader) {
+    std::shared_ptr<MessageReader> reader,
+    std::shared_ptr<bool> streaming) {
     http::BodySink sink = [reader](std::string_view piece) { return reader->take(piece); };
     // Ignored: it ends with the server or with the client session.
     (void)co_await http::fetch_stream(*server, std::move(request), std::move(sink));
+    *streaming = false;
+}
+
+bool is_same(const http::ServerAddress& one, const http::ServerAddress& other) {
+    return one.host == other.host && one.port == other.port &&
+           one.socket_path == other.socket_path && one.token == other.token &&
+           one.certificate_sha256 == other.certificate_sha256;
 }
 
 void add_stateless_headers(http::Headers& headers, const mcp::Message& message) {
@@ -151,14 +161,39 @@ void add_stateless_headers(http::Headers& headers, const mcp::Message& message) 
 
 }  // namespace
 
-RemoteAnswerer::RemoteAnswerer(asio::io_context& io, http::ServerAddress server)
-    : io_(io), server_(std::make_shared<const http::ServerAddress>(std::move(server))) {}
+RemoteAnswerer::RemoteAnswerer(asio::io_context& io, http::ServerAddress server, FindServer find)
+    : io_(io),
+      server_(std::make_shared<const http::ServerAddress>(std::move(server))),
+      find_(std::move(find)) {}
 
 asio::awaitable<mcp::Answerer::Answer> RemoteAnswerer::answer(
+    std::shared_ptr<mcp::Call> call, mcp::Message message) {
+    const bool is_handshake = message.method == "initialize";
+    const bool in_session = call->peer().era == mcp::Era::kSession && !is_handshake;
+    if (is_handshake) {
+        handshake_ = message.params;
+    }
+    for (int left = kRemoteRecoveriesMax;; --left) {
+        if (message.method == "resources/subscribe") {
+            open_stream();
+        }
+        Exchange done = co_await exchange(call, message);
+        if (left == 0 || call->cancelled()) {
+            co_return std::move(done.answer);
+        }
+        const bool again = co_await recover(done.status, done.session, in_session);
+        if (!again) {
+            co_return std::move(done.answer);
+        }
+    }
+}
+
+asio::awaitable<RemoteAnswerer::Exchange> RemoteAnswerer::exchange(
     std::shared_ptr<mcp::Call> call, mcp::Message message) {
     const bool stateless = call->peer().era == mcp::Era::kStateless;
     const bool is_handshake = message.method == "initialize";
     const std::int64_t id = ++last_id_;
+    Exchange done{remote_failure(""), 0, session_};
     http::ClientRequest request = make_request(
         {{"jsonrpc", "2.0"},
          // What a stream tells names the request's id: it must be the client's own.
@@ -172,28 +207,79 @@ asio::awaitable<mcp::Answerer::Answer> RemoteAnswerer::answer(
         request.headers.add("MCP-Protocol-Version", revision_);
         call->on_cancel([this, id] { send_cancellation(id); });
     }
-    if (message.method == "resources/subscribe") {
-        open_stream();
-    } else if (message.method == "subscriptions/listen") {
+    if (message.method == "subscriptions/listen") {
         call->set_endless();
     }
     const auto reader = std::make_shared<MessageReader>(
         [call](const nlohmann::json& sent) { return call->notify(sent); },
         [call] { return call->cancelled(); });
     http::BodySink sink = [reader](std::string_view piece) { return reader->take(piece); };
-    const auto response =
-        co_await http::fetch_stream(*server_, std::move(request), std::move(sink));
+    const auto server = server_;  // another may take its place meanwhile
+    const auto response = co_await http::fetch_stream(*server, std::move(request), std::move(sink));
     call->on_cancel({});
     if (response.has_error()) {
-        co_return remote_failure(response.error().message());
+        done.answer = remote_failure(response.error().message());
+        co_return done;
     }
-    Answer answer = answer_in(reader->finish(), response.value().status);
-    if (const auto* result = std::get_if<nlohmann::json>(&answer);
+    done.status = response.value().status;
+    done.answer = answer_in(reader->finish(), done.status);
+    if (const auto* result = std::get_if<nlohmann::json>(&done.answer);
         is_handshake && result != nullptr) {
         session_ = response.value().headers.get("Mcp-Session-Id");
         revision_ = result->value("protocolVersion", std::string());
     }
-    co_return answer;
+    co_return done;
+}
+
+asio::awaitable<bool> RemoteAnswerer::recover(int status, std::string session, bool in_session) {
+    constexpr int kUnauthorized = 401;
+    constexpr int kNoSession = 404;
+    if (status == 0) {
+        // It may have run: the client decides whether it calls again.
+        (void)find_again();
+        co_return false;
+    }
+    if (status == kUnauthorized) {
+        co_return find_again();
+    }
+    if (status != kNoSession || !in_session) {
+        co_return false;
+    }
+    if (session != session_) {
+        co_return true;  // another request has begun it anew
+    }
+    co_return co_await begin_anew();
+}
+
+bool RemoteAnswerer::find_again() {
+    auto found = find_();
+    if (found.has_error() || is_same(found.value(), *server_)) {
+        return false;
+    }
+    server_ = std::make_shared<const http::ServerAddress>(std::move(found).value());
+    return true;
+}
+
+asio::awaitable<bool> RemoteAnswerer::begin_anew() {
+    if (renewal_ != nullptr) {
+        const auto others = renewal_;
+        co_return co_await Completion<bool>::wait(others);
+    }
+    const auto renewal = std::make_shared<Completion<bool>>(io_);
+    renewal_ = renewal;
+    http::ClientRequest request = make_request(
+        {{"jsonrpc", "2.0"}, {"id", 0}, {"method", "initialize"}, {"params", handshake_}});
+    const auto server = server_;
+    const auto response = co_await http::fetch(*server, std::move(request));
+    const std::string begun =
+        response.has_error() ? "" : std::string(response.value().headers.get("Mcp-Session-Id"));
+    if (!begun.empty()) {
+        session_ = begun;
+        streaming_ = std::make_shared<bool>(false);  // that of the one before ends by itself
+    }
+    renewal_ = nullptr;
+    renewal->set(!begun.empty());
+    co_return !begun.empty();
 }
 
 void RemoteAnswerer::send_cancellation(std::int64_t id) {
@@ -215,7 +301,7 @@ void RemoteAnswerer::send(const nlohmann::json& message) {
 }
 
 void RemoteAnswerer::open_stream() {
-    if (std::exchange(streaming_, true)) {
+    if (std::exchange(*streaming_, true)) {
         return;
     }
     http::ClientRequest request;
@@ -227,7 +313,7 @@ void RemoteAnswerer::open_stream() {
     const auto reader = std::make_shared<MessageReader>(
         [outlet = outlet_](const nlohmann::json& sent) { return *outlet && (*outlet)(sent); },
         [outlet = outlet_] { return *outlet == nullptr; });
-    asio::co_spawn(io_, follow(server_, std::move(request), reader), asio::detached);
+    asio::co_spawn(io_, follow(server_, std::move(request), reader, streaming_), asio::detached);
 }
 
 void RemoteAnswerer::end() {

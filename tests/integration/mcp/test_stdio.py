@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import psutil
 import pytest
 from mcp import Client, StdioServerParameters
@@ -102,6 +103,49 @@ def test_it_gives_on_to_a_server_that_runs(mode: str) -> None:
 
     with Server(*LEAN, "--log-format", "text") as server:
         anyio.run(run, server)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_server_that_is_started_anew_is_found_again(mode: str) -> None:
+    """Another process at another port: first one call fails, which may have run, then all is well."""
+
+    async def call(client: Client, code: str) -> str:
+        answer = await client.call_tool("run_code", {"code": code, "session": "again"})
+        return answer.structured_content["result"]
+
+    async def use(first: Server, start_second: Callable[[], None]) -> None:
+        program = StdioServerParameters(
+            command=binary(), args=["mcp", "--server", str(first.state_dir)], env=dict(os.environ)
+        )
+        async with Client(program, mode=mode) as client:
+            assert await call(client, "a = 40; a") == "40"
+            await anyio.to_thread.run_sync(first.stop)
+            with pytest.raises(MCPError):
+                await call(client, "a")
+            await anyio.to_thread.run_sync(start_second)
+            with pytest.raises(MCPError):
+                await call(client, "a")
+            assert await call(client, "41") == "41"
+            assert await call(client, "42") == "42"
+            await client.call_tool("close_session", {"session": "again"})
+
+    first, second = (Server(*LEAN, "--log-format", "text") for _ in range(2))
+    second.state_dir = first.state_dir
+    started: list[Server] = []
+
+    def start(server: Server) -> None:
+        started.append(server.start())
+
+    start(first)
+    try:
+        anyio.run(use, first, lambda: start(second))
+    finally:
+        for server in (first, second):
+            if server in started and server.process.poll() is None:
+                server.stop()
+            server.http.close()
+        for server in started:
+            server.log.close()
 
 
 def test_without_a_server_there_it_says_so(tmp_path: Path) -> None:
