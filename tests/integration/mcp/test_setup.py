@@ -4,6 +4,8 @@
 import json
 import os
 import pty
+import re
+import shlex
 import subprocess
 import tomllib
 from pathlib import Path
@@ -73,6 +75,16 @@ def test_an_entry_comes_and_goes(client: str, tmp_path: Path) -> None:
     gone = cellkeep(tmp_path, "remove", "--client", client, "--yes")
     assert gone.returncode == 0 and not path.exists()
     assert "no entry" in cellkeep(tmp_path, "remove", "--client", client, "--yes").stdout
+
+
+def test_the_command_that_is_told_undoes_it(tmp_path: Path) -> None:
+    path = tmp_path / "my project/mcp.json"
+    options = ["--client", "cursor", "--name", "box", "--file", str(path)]
+    made = cellkeep(tmp_path, "install", *options, "--yes")
+    (told,) = re.findall(r"`cellkeep mcp (remove .*)` undoes", made.stdout)
+    assert shlex.split(told) == ["remove", *options]
+    assert cellkeep(tmp_path, *shlex.split(told), "--yes").returncode == 0
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("client", FILES)

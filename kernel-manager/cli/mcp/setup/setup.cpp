@@ -72,6 +72,15 @@ Result<bool> may_write(const McpSetupCommand& command) {
     return answer == "y" || answer == "Y" || answer == "yes";
 }
 
+/// The command that takes the entry away again.
+std::string undoing(const McpSetupCommand& command, const std::string& path) {
+    std::string text = "cellkeep mcp remove --client " + command.client;
+    if (command.name != McpSetupCommand().name) {
+        text += " --name " + command.name;
+    }
+    return command.file ? text + " --file '" + path + "'" : text;
+}
+
 Status run_setup(const McpSetupCommand& command) {
     const ClientProgram* program = find_client_program(command.client);
     if (program == nullptr) {
@@ -100,10 +109,9 @@ Status run_setup(const McpSetupCommand& command) {
     }
     BOOST_OUTCOME_TRY(apply_change(change));
     print(
-        command.remove
-            ? "Done. Start " + std::string(program->title) + " again.\n"
-            : "Done. Start " + std::string(program->title) +
-                  " again; `cellkeep mcp remove --client " + command.client + "` undoes this.\n");
+        command.remove ? "Done. Start " + std::string(program->title) + " again.\n"
+                       : "Done. Start " + std::string(program->title) + " again; `" +
+                             undoing(command, change.path) + "` undoes this.\n");
     return ok();
 }
 
