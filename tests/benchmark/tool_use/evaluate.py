@@ -92,6 +92,11 @@ def listed(tool: object) -> dict:
     return {name: full.get(name, "") for name in ("name", "description", "inputSchema")}
 
 
+def own_description() -> str:
+    tools = json.loads((ROOT / "kernel-manager/mcp/tools/tools.json").read_text(encoding="utf-8"))
+    return tools["run_code"]["description"]
+
+
 @asynccontextmanager
 async def open_bench(server: Server, count: int) -> AsyncIterator[Bench]:
     program = StdioServerParameters(command=sys.executable, args=["-B", str(HERE / "shop_server.py"), str(count)])
@@ -100,7 +105,9 @@ async def open_bench(server: Server, count: int) -> AsyncIterator[Bench]:
         async with Client(program) as shop, Client(transport) as sessions:
             tools = [listed(tool) for tool in (await shop.list_tools()).tools]
             own = {tool.name: listed(tool) for tool in (await sessions.list_tools()).tools}
-            bench = Bench(shop, sessions, tools, own["run_code"])
+            # Without what the server adds about the tools when it has them: the ways differ in that.
+            run_code = {**own["run_code"], "description": own_description()}
+            bench = Bench(shop, sessions, tools, run_code)
             await wait_for_tools(bench, count)
             yield bench
 
