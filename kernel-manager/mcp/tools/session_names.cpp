@@ -156,7 +156,7 @@ asio::awaitable<Result<SessionNames::Session>> SessionNames::branch(
 
 std::shared_ptr<SessionNames::Outcome> SessionNames::begin_creation(const Key& key) {
     forget_old(key.first);
-    const auto outcome = std::make_shared<Outcome>(io_);
+    auto outcome = std::make_shared<Outcome>(io_);
     names_[key] = Entry{"", outcome, ++uses_};
     return outcome;
 }
