@@ -4,22 +4,23 @@
 
 import type { Event } from './schema.js';
 
-export type { Event } from './schema.js';
+export type { Event, ProcessEvent } from './schema.js';
 
-export class EventDecoder {
+/** Events of an execution, or of what else the caller follows. */
+export class EventDecoder<E = Event> {
     readonly #text = new TextDecoder();
     #rest = '';
     #data: string[] = [];
 
-    feed(chunk: Uint8Array): Event[] {
+    feed(chunk: Uint8Array): E[] {
         const lines = (this.#rest + this.#text.decode(chunk, { stream: true })).split('\n');
         this.#rest = lines.pop() ?? '';
-        const events: Event[] = [];
+        const events: E[] = [];
         for (const raw of lines) {
             const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
             if (line === '') {
                 if (this.#data.length > 0) {
-                    events.push(JSON.parse(this.#data.join('\n')) as Event);
+                    events.push(JSON.parse(this.#data.join('\n')) as E);
                     this.#data = [];
                 }
             } else if (line.startsWith('data:')) {

@@ -7,10 +7,11 @@ import { Batch } from './batches.js';
 import { Branches } from './branches.js';
 import { Checkpoints } from './checkpoints.js';
 import { ConnectionFailed, ProblemError } from './errors.js';
-import { EventDecoder, type Event } from './events.js';
-import { asOurs, Http, mayRepeat, pause, type Call, type ServerOptions } from './http.js';
-import { piecesOf } from './pieces.js';
+import { type Event } from './events.js';
+import { follow } from './follow.js';
+import { Http, type Call, type ServerOptions } from './http.js';
 import { Ports } from './ports.js';
+import { findProcess, listProcesses, startProcess, type Process, type ProcessOptions } from './processes.js';
 import { Result } from './result.js';
 import type {
     Artifact,
@@ -57,72 +58,6 @@ function randomKey(): string {
     return Array.from({ length: 4 }, () => Math.random().toString(36).slice(2)).join('');
 }
 
-/** One connection's events. */
-async function* eventsOf(answer: Response): AsyncGenerator<Event> {
-    const decoder = new EventDecoder();
-    for await (const piece of piecesOf(answer)) {
-        yield* decoder.feed(piece);
-    }
-}
-
-/** Every event of one execution up to `finished`, none twice, over as many connections as it takes. */
-async function* follow(
-    http: Http,
-    start: Call | undefined,
-    home: string | undefined,
-    after: number | undefined,
-    signal: AbortSignal | undefined,
-): AsyncGenerator<Event> {
-    let last = after;
-    let failures = 0;
-    const accept = { Accept: 'text/event-stream' };
-    for (;;) {
-        const call: Call =
-            home === undefined && start
-                ? { ...start, headers: { ...start.headers, ...accept } }
-                : {
-                      method: 'GET',
-                      path: `${home}/events`,
-                      headers: last === undefined ? accept : { ...accept, 'Last-Event-ID': String(last) },
-                      repeatable: true,
-                      signal,
-                  };
-        let trouble: unknown = new ConnectionFailed('the stream ended before the execution did');
-        try {
-            const answer = await http.once(call);
-            if (answer.status === 204) {
-                return;
-            }
-            const location = answer.headers.get('Location');
-            if (home === undefined && start && location) {
-                home = `${start.path}/${location.split('/').pop()}`;
-            }
-            for await (const event of eventsOf(answer)) {
-                failures = 0;
-                if (event.seq !== undefined) {
-                    if (last !== undefined && event.seq <= last) {
-                        continue;
-                    }
-                    last = event.seq;
-                }
-                yield event;
-                if (event.type === 'finished') {
-                    return;
-                }
-            }
-        } catch (error) {
-            if (signal?.aborted || !mayRepeat(error, { repeatable: true })) {
-                throw asOurs(error, { signal });
-            }
-            trouble = error;
-        }
-        if (++failures > http.retries) {
-            throw asOurs(trouble, { signal });
-        }
-        await pause(failures - 1, trouble instanceof ProblemError ? trouble.retryAfter : undefined);
-    }
-}
-
 /** An execution that was submitted and runs on its own. */
 export class Execution {
     readonly #http: Http;
@@ -144,7 +79,7 @@ export class Execution {
 
     /** Its events, from the first (or the one after number `after`) to the last. */
     events(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<Event> {
-        return follow(this.#http, undefined, this.#path, options.after, options.signal);
+        return follow(this.#http, { ...options, home: this.#path, ends: 'finished' });
     }
 
     /** The whole answer; waits for it. */
@@ -242,7 +177,7 @@ export class Session {
     /** Runs code and gives its events as they come; resumes after a broken connection. */
     stream(code: string, options: RunOptions = {}): AsyncGenerator<Event> {
         const call = this.#asked(code, options);
-        return follow(this.#http, call, undefined, undefined, call.signal);
+        return follow(this.#http, { start: call, ends: 'finished', signal: call.signal });
     }
 
     /** Starts code and returns at once. */
@@ -294,6 +229,26 @@ export class Session {
     async update(change: SessionUpdate): Promise<SessionInfo> {
         const call = { method: 'PATCH', path: this.#path, json: change, repeatable: true };
         return (this.info = await this.#http.json<SessionInfo>(call));
+    }
+
+    // --- processes
+
+    /**
+     * Starts a command beside the interpreters: a line for the shell, or a list of arguments. The options are the
+     * wire's own. It goes on between runs and over restarts of the interpreter, until it ends or the session does.
+     */
+    startProcess(command: string | readonly string[], options: ProcessOptions = {}): Promise<Process> {
+        return startProcess(this.#http, this.#path, command, options);
+    }
+
+    /** Those that run, and the last that have ended. */
+    processes(): Promise<Process[]> {
+        return listProcesses(this.#http, this.#path);
+    }
+
+    /** One of them, by its id. */
+    process(id: string): Promise<Process> {
+        return findProcess(this.#http, this.#path, id);
     }
 
     // --- files
