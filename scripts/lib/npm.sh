@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The locked Node packages of the JavaScript kernels, of the browser tests, of our TypeScript client, of
-# another maker's kernel for the tests, of MCP's conformance suite, of E2B's clients and of the documentation's viewer, made as
-# environments.sh makes Python's: exactly what package-lock.json names, hashes checked, a stamp written last. No browser is
-# downloaded; the tests drive Debian's Chromium.
+# another maker's kernel for the tests, of MCP's conformance suite, of E2B's clients, of the Vercel AI SDK and of the
+# documentation's viewer, made as environments.sh makes Python's: exactly what package-lock.json names, hashes checked,
+# a stamp written last. No browser is downloaded; the tests drive Debian's Chromium.
 
 node_major_min=18 # Debian 12's; playwright-core 1.61 is the last that runs on it
 
@@ -73,6 +73,11 @@ make_mcp_node_environment() {
 # E2B's clients for TypeScript, and a Node.js that is new enough for them.
 make_e2b_node_environment() {
     make_node_packages e2b-node "$root/tests/environment/e2b/node" "$build/environments/e2b-node"
+}
+
+# The Vercel AI SDK, and a Node.js that is new enough for it.
+make_integrations_node_environment() {
+    make_node_packages integrations-node "$root/tests/environment/integrations/node" "$build/environments/integrations-node"
 }
 
 # The viewer of the API's documentation, which the build puts into the program.

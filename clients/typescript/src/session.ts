@@ -312,10 +312,12 @@ export class Client {
         return new Session(this.#http, info);
     }
 
-    /** The sessions that this token may see, oldest first. */
-    async *sessions(): AsyncGenerator<SessionInfo> {
+    /** The sessions that this token may see, oldest first; with `metadata`, those that have these texts in theirs. */
+    async *sessions(options: { metadata?: Record<string, string> } = {}): AsyncGenerator<SessionInfo> {
+        const wanted = Object.entries(options.metadata ?? {}).map(([name, value]) => [`metadata.${name}`, value]);
         for (let after: string | undefined; ; ) {
-            const call = { method: 'GET', path: '/v1/sessions', query: { after }, repeatable: true };
+            const query = { ...Object.fromEntries(wanted), after };
+            const call = { method: 'GET', path: '/v1/sessions', query, repeatable: true };
             const page: SessionPage = await this.#http.json(call);
             yield* page.sessions;
             if (page.next === null) {
