@@ -11,7 +11,7 @@ from typescript_package import MODULES, ROOT, SOURCE, packed, run, tree
 
 __all__ = ["packed", "tree"]  # fixtures
 CONSUMER = """
-import { Session, type Result, type wire } from 'cellkeep';
+import { Process, Session, type Result, type wire } from 'cellkeep';
 export async function use(session: Session): Promise<string> {
     const result: Result = await session.run('1', { timeout_ms: 1000, on_disconnect: 'interrupt' });
     const status: wire.Execution['status'] = result.status;
@@ -20,6 +20,10 @@ export async function use(session: Session): Promise<string> {
     }
     // @ts-expect-error: no such option
     await session.run('1', { timeout: 1 });
+    const process: Process = await session.startProcess(['cat'], { stdin: 'open', tty: { rows: 24, cols: 80 } });
+    const code: number | null | undefined = (await process.wait()).info.end?.exit_code;
+    // @ts-expect-error: no such value
+    await session.startProcess(`exit ${code}`, { stdin: true });
     const inputs: string[] = (await session.files()).filter((one) => one.read_only === true).map((one) => one.path);
     return result.text + inputs.join();
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the tests share: sandboxes that end, and models that do what a list says.
+import assert from 'node:assert/strict';
+
 import { CellkeepSandbox } from 'cellkeep/ai-sdk';
 import { MockLanguageModelV4 } from 'ai/test';
 
@@ -11,6 +13,12 @@ export async function within(options, body) {
     } finally {
         await sandbox.close();
     }
+}
+
+// Returns when no process of these names is left, and fails if one stays.
+export async function gone(sandbox, names) {
+    const command = `while pgrep '${names}' > /dev/null; do :; done`;
+    assert.equal((await sandbox.run({ command, timeout_ms: 20_000 })).exitCode, 0);
 }
 
 export const broken = (reason) => (error) => error.name === 'SandboxBroken' && error.reason === reason;
