@@ -84,7 +84,7 @@ def serve_index(index: Path) -> Iterator[str]:
 
 
 class Environments:
-    """`cellkeep env` with a store of its own."""
+    """`cellkeep env` with a store of its own. index: an address; "" is the public one."""
 
     def __init__(self, folder: Path, index: str) -> None:
         self.store = folder / "environments"
@@ -100,11 +100,12 @@ class Environments:
             env={**os.environ, **self.variables, **variables},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 
     def create(self, name: str, *requirements: str, **variables: str) -> subprocess.CompletedProcess:
         self.requirements.write_text("\n".join(requirements), encoding="utf-8")
-        arguments = ("create", name, "--requirements", str(self.requirements), "--index", self.index)
+        arguments = ["create", name, "--requirements", str(self.requirements)]
+        arguments += ["--index", self.index] if self.index else []
         return self.run(*arguments, **variables)
