@@ -230,9 +230,9 @@ def test_it_ends_with_the_program_that_started_it(in_home: JupyterHome) -> None:
         [sys.executable, "-c", PARENT, KERNEL], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert parent.stdout is not None and parent.stdin is not None
-    pid = int(parent.stdout.readline().split()[0])
+    pid, file = parent.stdout.readline().decode().split()
     in_home.kernels()
-    kernel = psutil.Process(pid)
+    kernel = psutil.Process(int(pid))
     tree = [kernel, *kernel.children(recursive=True)]
     parent.kill()
     parent.wait()
@@ -240,6 +240,7 @@ def test_it_ends_with_the_program_that_started_it(in_home: JupyterHome) -> None:
     parent.stdin.close()
     _, alive = psutil.wait_procs(tree, timeout=10)
     assert not alive
+    os.unlink(file)  # of the killed parent
 
 
 def test_an_independent_kernel_outlives_its_starter(in_home: JupyterHome) -> None:
