@@ -17,8 +17,8 @@ namespace cellkeep {
 
 class Turns {
  public:
-    /// While it lives, nobody else has one. Move-only. Its end wakes the one that has waited
-    /// longest.
+    /// While it lives, no other coroutine has a turn. Move-only. When it is destroyed, the
+    /// coroutine that has waited longest gets the next one.
     class Turn {
      public:
         explicit Turn(std::shared_ptr<Turns> turns) : turns_(std::move(turns)) {}
@@ -38,8 +38,9 @@ class Turns {
 
     explicit Turns(boost::asio::io_context& io) : io_(io) {}
 
-    /// Unbounded: who asks has a place of its own that is bounded, as a session has. A coroutine
-    /// that waits may only be destroyed with the io_context: its turn would be nobody's.
+    /// Any number of coroutines may wait here. So callers bound their number themselves; branches
+    /// are bounded by the server's sessions. Destroy a waiting coroutine only with the io_context:
+    /// otherwise its turn would never end.
     static boost::asio::awaitable<Turn> take(std::shared_ptr<Turns> self) {
         if (std::exchange(self->taken_, true)) {
             const auto mine = std::make_shared<Completion<bool>>(self->io_);

@@ -174,22 +174,10 @@ std::shared_ptr<EnvironmentPreparation> prepare_beside_client(
                 print_error(made.error());
                 service.provide(*of_host);
             } else {
-                give_up(std::move(made)
-                            .error()
-                            .with_context("control private_image is absent")
-                            .with_hint("Or accept the host's own files with "
-                                       "--allow-degraded=private_image."));
+                give_up(refuse_without_image(std::move(made).error()));
             }
         };
-    return EnvironmentPreparation::create(
-        io,
-        {.start =
-             [&io, arguments = start.build_arguments](BuildProcess::Hooks hooks) {
-                 return BuildProcess::start(io, own_program(), arguments, std::move(hooks));
-             },
-         .load = start.load,
-         .on_line = say,
-         .on_end = end});
+    return make_preparation(io, start, say, end);
 }
 
 Status serve_locally(const McpCommand& command, Pipes pipes) {

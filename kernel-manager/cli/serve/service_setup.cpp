@@ -286,6 +286,28 @@ Result<session::ServiceConfig> make_service_config(
     return config;
 }
 
+std::shared_ptr<EnvironmentPreparation> make_preparation(
+    boost::asio::io_context& io,
+    const ServiceStart& start,
+    std::function<void(const std::string&)> on_line,
+    std::function<void(Result<session::KernelCatalog>)> on_end) {
+    return EnvironmentPreparation::create(
+        io,
+        {.start =
+             [&io, arguments = start.build_arguments](BuildProcess::Hooks hooks) {
+                 return BuildProcess::start(io, own_program(), arguments, std::move(hooks));
+             },
+         .load = start.load,
+         .on_line = std::move(on_line),
+         .on_end = std::move(on_end)});
+}
+
+Error refuse_without_image(Error why) {
+    return std::move(why)
+        .with_context("control private_image is absent")
+        .with_hint("Or accept the host's own files with --allow-degraded=private_image.");
+}
+
 Result<image::Sources> find_image_sources(
     const std::vector<std::string>& kernels, const std::vector<std::string>& foreign_kernels) {
     BOOST_OUTCOME_TRY(const Offer offer, find_offer(kernels, foreign_kernels));

@@ -3,13 +3,17 @@
 // The session service's configuration as every command that runs sessions needs it.
 #pragma once
 
+#include "kernel-manager/cli/preparing/environment_preparation.hpp"
 #include "kernel-manager/image/prepare.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "protocol/support/result.hpp"
 
+#include <boost/asio/io_context.hpp>
+
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,6 +73,17 @@ struct ServiceStart {
 /// As make_service_config(), but makes no image of the environment, which takes minutes: it says
 /// how that is to be made beside.
 Result<ServiceStart> begin_service(const ServiceRequest& request);
+
+/// Has the image made that `start` lacks, by a process of its own; what comes of it goes to the
+/// hooks of EnvironmentPreparation. Precondition: start.load is set.
+std::shared_ptr<EnvironmentPreparation> make_preparation(
+    boost::asio::io_context& io,
+    const ServiceStart& start,
+    std::function<void(const std::string&)> on_line,
+    std::function<void(Result<session::KernelCatalog>)> on_end);
+
+/// Why a program cannot go on whose image cannot be made, if nothing else was accepted.
+Error refuse_without_image(Error why);
 
 /// What an image of this installation, with these languages besides, is made of.
 Result<image::Sources> find_image_sources(

@@ -137,7 +137,7 @@ TEST_CASE("without a Python nothing is offered, and then all", "[session][enviro
     fixture.arrivals->stop();
 }
 
-TEST_CASE("an environment for which there is no room is told of", "[session][environments]") {
+TEST_CASE("the log names an environment for which there is no room", "[session][environments]") {
     ArrivalsFixture fixture;
     fixture.has_room = false;
     (void)fixture.environments.create("geo", "alpha==1.0\n");

@@ -134,7 +134,8 @@ TEST_CASE("a session that has ended is replaced, and that is said", "[mcp][names
     CHECK_FALSE(third.value().replaced);
 }
 
-TEST_CASE("a loss is told also if the next session cannot be made at once", "[mcp][names]") {
+TEST_CASE(
+    "an answer tells of a loss even if the next session first fails to start", "[mcp][names]") {
     Names one;
     const std::string first = one.open(kAlice, "work").value().session->id();
     CHECK(one.backend.remove(first).has_value());

@@ -12,7 +12,7 @@ export { sandboxTools, type InputSchema, type SandboxTool, type SandboxTools } f
 
 /**
  * A condition for `stopWhen` that ends the run with what broke the sandbox: the SDK itself tells the model of each
- * error of a tool, and goes on. Of a command that was out of time the model is told; its sandbox lives on.
+ * error of a tool, and goes on. A command that ran out of time ends no run: its sandbox lives on.
  */
 export function endWhenBroken(options: { steps: readonly { content: readonly object[] }[] }): false {
     for (const part of options.steps.at(-1)?.content ?? []) {

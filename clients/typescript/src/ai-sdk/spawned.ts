@@ -161,7 +161,7 @@ export class Spawned {
 
     kill = async (): Promise<void> => {
         this.#killed = true;
-        this.#hurry(); // Its end is told also if its output is not read.
+        this.#hurry(); // `wait` then ends although nobody reads the output.
         await requests(() => end(this.#process));
     };
 }

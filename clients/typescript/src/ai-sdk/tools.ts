@@ -90,7 +90,7 @@ const time: Field = { type: 'integer', minimum: 1, description: 'Milliseconds th
 const path: Field = { type: 'string', minLength: 1, description: 'Absolute, or relative to where commands begin' };
 const line = (which: string): Field => ({ type: 'integer', minimum: 1, description: `The ${which} line, from 1` });
 
-/** What the server refuses for what is in it is a mistake of the model, which is told, and not of the sandbox. */
+/** If the server refuses the content of a request, the model made a mistake. The sandbox is whole, and the model hears why. */
 async function refusals<T>(body: () => Promise<T>): Promise<T> {
     try {
         return await body();
