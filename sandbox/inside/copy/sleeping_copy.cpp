@@ -154,21 +154,13 @@ long fork_woken(const CopyOrder& order, const Wake& wake) {
     const bool renumber = order.threads != CopyOrder::Threads::kCarry;
     ThreadNotes notes;
     if (const int error = note_own_thread(notes); error != 0) {
-        tell_server(order, wake, -error);
         return -error;
     }
-    if (wake.request.branch == 0) {
-        const pid_t pid = clone_process(notes, {.sibling = true, .renumber = renumber});
-        if (pid != 0) {
-            tell_server(order, wake, pid < 0 ? -errno : pid);
-        }
-        return pid;
+    if (wake.request.branch != 0) {
+        return fork_into_branch(order, wake, {notes, renumber});
     }
-    const long leaving = fork_into_branch(order, wake, {notes, renumber});
-    if (leaving < 0) {
-        tell_server(order, wake, static_cast<pid_t>(leaving));
-    }
-    return leaving;
+    const pid_t pid = clone_process(notes, {.sibling = true, .renumber = renumber});
+    return pid < 0 ? -errno : pid;
 }
 
 /// In the fork of a copy: takes the new channels' places, and waits until the server speaks on the
@@ -229,7 +221,8 @@ CopyOutcome sleep_and_fork(const CopyOrder& order) {
     lie_down(order);
     while (true) {
         const Wake wake = await_wake(order.socket);
-        if (fork_woken(order, wake) == 0) {
+        const long forked = fork_woken(order, wake);
+        if (forked == 0) {
             get_up(order, wake);
             if (carries) {
                 go_on_with_threads();
@@ -242,6 +235,11 @@ CopyOutcome sleep_and_fork(const CopyOrder& order) {
         }
         for (const int fd : std::span(wake.fds).first(wake.fd_count)) {
             (void)::close(fd);  // Ignored: the fork has its own.
+        }
+        // Only now, so that a server that has its answer finds no channel here. One that leaves for
+        // a branch has told it already.
+        if (forked < 0 || wake.request.branch == 0) {
+            tell_server(order, wake, static_cast<pid_t>(forked));
         }
     }
 }
