@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bridge alone with a kernel, without a server: kernels that print a lot."""
 
+import importlib.util
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from bridge_process import ENVIRONMENTS, BridgeProcess
+from bridge_process import ENVIRONMENTS, SOURCE, BridgeProcess
+from conftest import write_spec
 
 KERNELS = ENVIRONMENTS / "kernels"
 # Reads at most that long, also on a busy machine.
@@ -65,3 +67,35 @@ def test_a_lost_idle_is_not_waited_for_and_is_reported(start: Callable[[str], Br
     assert "lost" in told
     bridge.begin("print('after')")
     assert bridge.finish()[1:] == ("after\n", "")
+
+
+@pytest.fixture
+def late(tmp_path: Path) -> Iterator[BridgeProcess]:
+    program = KERNELS / "bin" / "python"
+    kernel = Path(__file__).with_name("late_kernel.py")
+    spec = write_spec(tmp_path, "late", argv=[str(program), str(kernel), "-f", "{connection_file}"])
+    bridge = BridgeProcess(tmp_path, spec, KERNELS / "bin" / "python3.11")
+    yield bridge
+    bridge.close()
+
+
+@pytest.mark.parametrize("lines", [0, 1, 2000])
+def test_what_a_kernel_says_behind_its_idle_is_the_cells(late: BridgeProcess, lines: int) -> None:
+    for _again in range(2):
+        late.begin(str(lines))
+        done, text, told = late.finish()
+        assert (done["status"], told) == ("ok", "")
+        assert text == "".join(f"{number}\n" for number in range(lines))
+
+
+def test_a_mark_that_comes_too_late_is_no_output() -> None:
+    path = SOURCE / "kernels" / "foreign" / "bridge" / "cellkeep_foreign" / "marks.py"
+    spec = importlib.util.spec_from_file_location("marks", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    marks = module.Marks("Deno kernel")
+    first, second = (marks.request()["code"].split("'")[1] for _ in range(2))
+    assert (marks.without(f"a{first}"), marks.is_heard) == ("a", False)
+    assert (marks.without(f"b{second}c"), marks.is_heard) == ("bc", True)
+    assert not module.Marks("ipython").is_needed

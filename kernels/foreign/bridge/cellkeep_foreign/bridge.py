@@ -9,6 +9,7 @@ import zmq
 
 from .failures import failure, unsupported
 from .kernel import Kernel
+from .marks import Marks
 
 # Of what kernels may leave unanswered: then there is no answer.
 ANSWER_SECONDS = 15
@@ -18,8 +19,9 @@ BUSY_SECONDS = 50
 STATUS_SECONDS = 10
 # Without a word of an execution whose reply has come: then its idle is asked after.
 QUIET_SECONDS = 2
-# Of what a kernel says behind its idle, on its way here.
-LATE_SECONDS = 2
+# Of the mark that follows what a kernel says behind its idle. Longer than a busy machine stands
+# still; what the session's own timers compute meanwhile is not waited for.
+LATE_SECONDS = 10
 # Taken from one channel before requests and the other channels are looked at again: a kernel that
 # prints without end can be interrupted.
 TURN_MESSAGES = 64
@@ -33,10 +35,6 @@ END_OF_INPUT = "\x04"
 _NO_IDLE = (
     "cellkeep: a part of what the kernel sent is lost: it sent more at once than could be read\n"
 )
-# Kernels, by their kernel_info_reply's implementation, whose idle overtakes what a cell has said,
-# and a question that takes the same way through the kernel. Deno 2.9 has a thread that runs cells
-# and completes; what it says waits in a queue that another thread sends from beside its answers.
-_LATE = {"Deno kernel": ("complete_request", {"code": "Deno.jupyter.", "cursor_pos": 13})}
 _COMMS = ("comm_open", "comm_msg", "comm_close")
 
 
@@ -53,6 +51,7 @@ class Bridge:
         self._lines = lines
         self._spec = spec
         self._kernel = None
+        self._marks = None
         self._requests = []
         self._asked = None  # msg_id of the request that waits for its reply
         self._reply = None
@@ -60,7 +59,6 @@ class Bridge:
         self._later = None  # msg_id of a request behind that one
         self._later_statuses = set()  # busy, idle of that one
         self._heard = False  # anything on iopub that it has caused
-        self._said = False  # anything on iopub but a status
         self._question = None  # the input_request that waits for its answer
         self._interrupted = False
 
@@ -85,7 +83,7 @@ class Bridge:
     def _start(self):
         self._kernel = Kernel(self._spec)
         info = self._kernel.probe()
-        self._late_question = _LATE.get(str(info.get("implementation")))
+        self._marks = Marks(str(info.get("implementation")))
         self._poller = zmq.Poller()
         for one in (
             self._lines.fd,
@@ -231,19 +229,15 @@ class Bridge:
             self._wait_for(lambda: "idle" in self._statuses or self._later_statuses, STATUS_SECONDS)
         if "idle" not in self._statuses:
             self._lines.emit("stderr", text=_NO_IDLE)
-        elif self._late_question:
-            self._wait_for_the_late(*self._late_question)
+        elif self._marks.is_needed:
+            self._wait_for_the_late()
         self._later = None
 
-    def _wait_for_the_late(self, kind, content):
-        """What the kernel says behind its idle: an answer with nothing beside it tells that its queue
-        is empty. What a timer or a task says still later comes with what runs then."""
-        deadline = time.monotonic() + LATE_SECONDS
-        self._said = True
-        while self._said and time.monotonic() < deadline:
-            self._said = False
-            self._ask_later(kind, content)
-            self._wait_for(lambda: "idle" in self._later_statuses, LATE_SECONDS)
+    def _wait_for_the_late(self):
+        """All that the kernel says behind its idle: what it says next is a mark. What a timer or a task
+        says still later comes with what runs then."""
+        self._ask_later("execute_request", self._marks.request())
+        self._wait_for(lambda: self._marks.is_heard, LATE_SECONDS)
 
     def _ask_later(self, kind, content):
         self._later_statuses = set()
@@ -328,7 +322,6 @@ class Bridge:
     def _on_iopub(self, message):
         kind, content = message.type, message.content
         self._heard = self._heard or message.parent == self._asked
-        self._said = self._said or kind != "status"
         if kind == "status":
             if message.parent == self._asked:
                 self._statuses.add(content.get("execution_state"))
@@ -336,7 +329,9 @@ class Bridge:
                 self._later_statuses.add(content.get("execution_state"))
         elif kind == "stream":
             name = "stderr" if content.get("name") == "stderr" else "stdout"
-            self._lines.emit(name, text=str(content.get("text", "")))
+            text = self._marks.without(str(content.get("text", "")))
+            if text:
+                self._lines.emit(name, text=text)
         elif kind in ("execute_input", "error", "iopub_welcome", "shutdown_reply"):
             pass  # The session's kernel sends these itself, or no client needs them.
         elif kind == "execute_result" and not message.buffers:
