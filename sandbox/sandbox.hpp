@@ -286,8 +286,9 @@ class Sandbox {
     std::unique_ptr<SandboxState> state_;
 };
 
-/// Removes what a server that was killed left behind: cgroups named for a server process that is no
-/// longer alive. (Processes need no sweep: pid 1 dies with its server.) Call once at start.
+/// Removes what a server that was killed left behind: cgroups named for a server process of this
+/// pid namespace that is no longer alive. (Processes need no sweep: pid 1 dies with its server.)
+/// Call once at start.
 Status sweep_leftovers();
 
 }  // namespace cellkeep::sandbox

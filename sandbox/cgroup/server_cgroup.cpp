@@ -6,11 +6,12 @@
 #include "sandbox/cgroup/leftovers.hpp"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <memory>
-#include <string_view>
+#include <regex>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,6 @@ namespace cellkeep::sandbox {
 namespace {
 
 constexpr std::size_t kStatBytesMax = 1UL << 16U;
-constexpr std::string_view kServerPrefix = "cellkeep-";
 /// A host with more cgroups than this is swept in part.
 constexpr std::size_t kSweptDirectoriesMax = 20'000;
 
@@ -38,18 +38,29 @@ Result<std::string> start_time_of(const std::string& pid) {
     return text.substr(at + 1, text.find(' ', at + 1) - at - 1);
 }
 
-bool names_dead_server(std::string_view name) {
-    if (!name.starts_with(kServerPrefix)) {
+/// The inode number of this process's pid namespace (pid_namespaces(7)): pids mean something in it
+/// alone, and another may see the same cgroups.
+Result<std::string> pid_namespace() {
+    struct stat found {};
+    if (::stat("/proc/self/ns/pid", &found) < 0) {
+        return Error::from_errno(errno, "stat(/proc/self/ns/pid)");
+    }
+    return std::to_string(found.st_ino);
+}
+
+/// Of a server in this pid namespace: one in another may live, and cannot be seen from here.
+bool names_dead_server(const std::string& name, const std::string& pid_namespace) {
+    static const std::regex kForm("cellkeep-([0-9]+)-([0-9]+)-([0-9]+)");
+    std::smatch parts;
+    if (!std::regex_match(name, parts, kForm) || parts[3] != pid_namespace) {
         return false;
     }
-    name.remove_prefix(kServerPrefix.size());
-    const std::size_t dash = name.find('-');
-    if (dash == std::string_view::npos || dash == 0 ||
-        name.find_first_not_of("0123456789-") != std::string_view::npos) {
-        return false;
+    const auto start = start_time_of(parts[1]);
+    if (start.has_error()) {
+        // No other failure says that it is gone.
+        return start.error().errno_value() == ENOENT || start.error().errno_value() == ESRCH;
     }
-    const auto start = start_time_of(std::string(name.substr(0, dash)));
-    return start.has_error() || start.value() != name.substr(dash + 1);
+    return start.value() != parts[2];
 }
 
 std::vector<std::string> subdirectories(const std::string& path) {
@@ -95,11 +106,13 @@ void remove_empty(const std::string& server) {
 Result<std::string> server_cgroup_name() {
     const std::string pid = std::to_string(::getpid());
     BOOST_OUTCOME_TRY(const auto start, start_time_of(pid));
-    return std::string(kServerPrefix) + pid + "-" + start;
+    BOOST_OUTCOME_TRY(const auto space, pid_namespace());
+    return "cellkeep-" + pid + "-" + start + "-" + space;
 }
 
 Status sweep_cgroups() {
     BOOST_OUTCOME_TRY(const auto layout, read_cgroup_layout());
+    BOOST_OUTCOME_TRY(const auto space, pid_namespace());
     // The whole tree, not only the part this server is in: the one that was killed may have been
     // started elsewhere.
     std::vector<std::string> pending(layout.mounts.begin(), layout.mounts.end());
@@ -108,7 +121,7 @@ Status sweep_cgroups() {
         pending.pop_back();
         for (const std::string& name : subdirectories(directory)) {
             const std::string path = directory + "/" + name;
-            if (names_dead_server(name)) {
+            if (names_dead_server(name, space)) {
                 remove_empty(path);
             }
             // Also a server's: in a delegated cgroup it has stepped aside into one of its own with

@@ -10,11 +10,13 @@
 
 namespace cellkeep::sandbox {
 
-/// "cellkeep-<pid>-<start time>" of this process: no two servers ever share it.
+/// "cellkeep-<pid>-<start time>-<pid namespace>" of this process: no two servers ever share it,
+/// also where containers see one cgroup tree.
 Result<std::string> server_cgroup_name();
 
-/// Removes the empty directories of servers that are gone (sandbox.hpp: sweep_leftovers); what was
-/// frozen there with cgroup v1 goes on to its death first. Never removes one that holds a process.
+/// Removes the empty directories of servers of this pid namespace that are gone (sandbox.hpp:
+/// sweep_leftovers); what was frozen there with cgroup v1 goes on to its death first. Never removes
+/// one that holds a process.
 Status sweep_cgroups();
 
 }  // namespace cellkeep::sandbox

@@ -154,14 +154,6 @@ TEST_CASE("a server that is killed takes its sandbox with it") {
     CHECK_THAT(cgroups_of(server), Catch::Equals(std::vector<std::string>()));
 }
 
-TEST_CASE("sweeping leaves a living server's cgroups alone") {
-    auto sandbox = make_sandbox();
-    const auto before = own_cgroups();
-    require_ok(sandbox::sweep_leftovers());
-    CHECK(own_cgroups() == before);
-    require_ok(sandbox.destroy());
-}
-
 TEST_CASE("files outlive the worker, and kill_workers takes everything but pid 1") {
     auto sandbox = make_sandbox();
     CHECK(run_inside(sandbox, {"/usr/bin/sh", "-c", "echo kept > /workspace/file"}).status == 0);
