@@ -42,26 +42,26 @@ Status Admission::check(const SessionOptions& options) const {
 }
 
 boost::asio::awaitable<Status> Admission::make_room(std::shared_ptr<Admission> self) {
-    while (self->is_full()) {
-        const auto deadline = std::chrono::steady_clock::now() + kRoomPatience;
-        while (self->is_full() && self->room_.is_removing() && !self->closed_ &&
-               std::chrono::steady_clock::now() < deadline) {
+    // Of all rounds together: others may take each place that comes free.
+    const auto deadline = std::chrono::steady_clock::now() + kRoomPatience;
+    while (self->is_full() && !self->closed_) {
+        const bool in_time = std::chrono::steady_clock::now() < deadline;
+        if (in_time && self->room_.is_removing()) {
             co_await self->room_.wait_for_removal(deadline);
-        }
-        if (!self->is_full() || self->room_.end_spare()) {
-            continue;
-        }
-        if (!self->room_.is_making_spare()) {
+        } else if (in_time && self->room_.end_spare()) {
+            // It is being removed now.
+        } else if (in_time && self->room_.is_making_spare()) {
+            co_await self->room_.wait_for_spare();  // ready or failed, its place can be had then
+        } else {
             co_return Error(
                 ErrorCode::kLimitExceeded,
                 "create session: all " + std::to_string(self->config_->sessions_max) +
                     " sessions are in use",
                 "Delete a session or raise --max-sessions.");
         }
-        co_await self->room_.wait_for_spare();  // ready or failed, its place can be had then
-        if (self->closed_) {
-            co_return refuse_at_shutdown();
-        }
+    }
+    if (self->closed_) {
+        co_return refuse_at_shutdown();
     }
     co_return ok();
 }

@@ -23,8 +23,9 @@
 
 namespace cellkeep::session {
 
-/// How long a request waits for the place of a session that has ended and is being removed.
-inline constexpr std::chrono::seconds kRoomPatience{2};
+/// How long a request waits for a place in all: for sessions that have ended to be removed, and for
+/// spares that are being made. Clients are told to ask again then.
+inline constexpr std::chrono::seconds kRoomPatience{10};
 
 class Admission {
  public:
@@ -51,7 +52,8 @@ class Admission {
     /// kUnavailable after close(), kInvalidArgument names the field of a value that is not offered
     /// or exceeds its ceiling.
     Status check(const SessionOptions& options) const;
-    /// Returns when a place is free. kLimitExceeded if all are in use, kUnavailable after close().
+    /// Returns when a place is free. kLimitExceeded if all are in use, or others have taken each
+    /// that came free within kRoomPatience; kUnavailable after close().
     static boost::asio::awaitable<Status> make_room(std::shared_ptr<Admission> self);
     /// The lowest free number. It does not look at the bound: call it in the turn of the loop in
     /// which make_room() or has_room_for_spare() has.

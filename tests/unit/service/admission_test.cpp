@@ -20,13 +20,17 @@ struct AdmissionFixture {
     int removing = 0;
     int spares = 0;
     bool making = false;
+    std::vector<std::chrono::steady_clock::time_point> deadlines;
     std::shared_ptr<Completion<bool>> event = std::make_shared<Completion<bool>>(io);
     std::shared_ptr<Admission> admission = std::make_shared<Admission>(
         config(),
         Admission::Room{
             .is_removing = [this] { return removing > 0; },
             .wait_for_removal =
-                [this](std::chrono::steady_clock::time_point) { return wait_for_event(); },
+                [this](std::chrono::steady_clock::time_point deadline) {
+                    deadlines.push_back(deadline);
+                    return wait_for_event();
+                },
             .end_spare = [this] { return spares > 0 && (--spares, ++removing, true); },
             .is_making_spare = [this] { return making; },
             .wait_for_spare = [this] { return wait_for_event(); }});
@@ -144,6 +148,20 @@ TEST_CASE_METHOD(AdmissionFixture, "a full server finds room or refuses", "[serv
         removing = 1;
         happen();
         CHECK(done->has_value());
+    }
+    SECTION("others take each place, and the patience is one for all rounds") {
+        fill();
+        removing = 2;
+        make_room();
+        happen();
+        making = true;
+        removing = 0;
+        happen();
+        removing = 2;
+        happen();
+        CHECK_FALSE(done.has_value());
+        REQUIRE(deadlines.size() == 3);
+        CHECK(deadlines.front() == deadlines.back());
     }
     SECTION("a spare gives its place when it is gone") {
         fill();
