@@ -99,6 +99,13 @@ class Screen:
             f"{pattern} is on the screen",
         )
 
+    def end_input(self, prompt: str) -> int:
+        """Ends a program's input when it asks for it, and returns its exit status."""
+        # An end of input that comes between two lines is lost: readline sets the terminal anew for each.
+        self.wait_for(rf"^{re.escape(prompt.rstrip())} *\n*\Z")
+        self.press("C-d")
+        return self.wait_for_end()
+
     def wait_for_end(self) -> int:
         """The exit status of the program."""
 

@@ -78,8 +78,7 @@ def test_an_interpreter_has_its_size_colours_and_keys(shell: Open) -> None:
     screen.wait_for("KeyboardInterrupt")
     screen.enter("print('still', kept)")
     screen.wait_for("^still 42")
-    screen.press("C-d")
-    assert screen.wait_for_end() == 0
+    assert screen.end_input(">>> ") == 0
 
 
 def test_a_shell_stops_and_continues_its_jobs(shell: Open) -> None:
@@ -97,21 +96,21 @@ def test_a_shell_stops_and_continues_its_jobs(shell: Open) -> None:
     screen.press("C-c")
     screen.enter("echo code=$?")
     screen.wait_for("^code=130")
-    screen.press("C-d")
-    screen.wait_for_end()
+    assert screen.end_input("ready> ") == 0
 
 
 def test_a_megabyte_is_pasted_whole(session: Session, shell: Open, tmp_path: Path) -> None:
     file = text_of_a_megabyte(tmp_path)
     screen = shell("bash", "--norc", "-i")
+    screen.enter("PS1='ready> '")
+    screen.wait_for("^ready> *$")
     screen.enter("echo be''gun; cat > copy; echo code=$?")
     screen.wait_for("^begun")
     screen.paste(file)
     screen.press("C-d")
     screen.wait_for("^code=0")
     assert digest_inside(session, "copy") == hashlib.sha256(file.read_bytes()).hexdigest()
-    screen.press("C-d")
-    assert screen.wait_for_end() == 0
+    assert screen.end_input("ready> ") == 0
 
 
 def test_an_editor_draws_is_stopped_and_takes_a_megabyte(
