@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/exec/attachment.hpp"
 
+#include "kernel-manager/cli/exec/local_output.hpp"
 #include "kernel-manager/cli/exec/local_terminal.hpp"
 #include "kernel-manager/cli/exec/process_event.hpp"
+#include "kernel-manager/cli/keep_flags.hpp"
 #include "protocol/json.hpp"
 #include "protocol/support/await.hpp"
+#include "protocol/support/unique_fd.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -75,23 +78,27 @@ asio::awaitable<void> send_waiting(Shared attached) {
 
 asio::awaitable<void> send_input(Shared attached) {
     std::array<char, kReadBytes> buffer{};
+    const UniqueFd input = open_own_input();
     // A file cannot be watched (epoll_ctl(2)), and need not be: it has its bytes at once.
     boost::system::error_code unwatched;
-    attached->input.assign(::dup(STDIN_FILENO), unwatched);
+    attached->input.assign(::dup(input.get()), unwatched);
     while (!attached->ended) {
         while (attached->waiting.size() >= kWaitingMessagesMax && !attached->ended) {
             attached->room.expires_at(kNever);
             (void)co_await attached->room.async_wait(kAwait);
         }
-        std::size_t bytes = 0;
-        if (unwatched) {
-            const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
-            bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
-        } else {
-            auto [failed, got] =
-                co_await attached->input.async_read_some(asio::buffer(buffer), kAwait);
-            bytes = failed ? 0 : got;
+        if (!unwatched) {
+            (void)co_await attached->input.async_wait(
+                asio::posix::stream_descriptor::wait_read, kAwait);  // Ignored: reading tells.
+            if (attached->ended) {
+                co_return;
+            }
         }
+        const ssize_t got = ::read(input.get(), buffer.data(), buffer.size());
+        if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+            continue;
+        }
+        const std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
         if (bytes == 0) {
             attached->push_json({{"type", "stdin"}, {"close", true}});
             co_return;
@@ -116,16 +123,6 @@ asio::awaitable<void> pass_signals(Shared attached) {
     }
 }
 
-void show(int fd, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t wrote = ::write(fd, text.data(), text.size());
-        if (wrote < 0 && errno != EINTR) {
-            return;  // who reads our output has gone
-        }
-        text.remove_prefix(wrote > 0 ? static_cast<std::size_t>(wrote) : 0);
-    }
-}
-
 asio::awaitable<Result<int>> show_output(Shared attached) {
     while (true) {
         const auto message = co_await attached->socket->receive();
@@ -136,8 +133,8 @@ asio::awaitable<Result<int>> show_output(Shared attached) {
         if (event.has_error()) {
             co_return event.error();
         }
-        show(STDOUT_FILENO, event.value().out);
-        show(STDERR_FILENO, event.value().err);
+        show_all(STDOUT_FILENO, event.value().out);
+        show_all(STDERR_FILENO, event.value().err);
         if (event.value().exit_code) {
             co_return *event.value().exit_code;
         }
@@ -149,6 +146,7 @@ asio::awaitable<Result<int>> show_output(Shared attached) {
 asio::awaitable<Result<int>> attach_process(
     asio::io_context& io, std::shared_ptr<http::WebSocketClient> socket, AttachOptions options) {
     const auto attached = std::make_shared<Attached>(io, std::move(socket));
+    const KeepFlags keep_input(STDIN_FILENO);
     RawTerminal raw;
     if (options.terminal) {
         BOOST_OUTCOME_CO_TRY(raw.begin(STDIN_FILENO));

@@ -6,6 +6,7 @@
 
 #include "kernel-manager/process/terminal.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
 
 #include <termios.h>
 
@@ -15,6 +16,12 @@ namespace cellkeep::cli {
 
 /// Nothing if the descriptor is no terminal.
 std::optional<process::TerminalSize> local_terminal_size(int fd);
+
+/// Standard input, to be watched by Asio, which makes it non-blocking. A terminal is opened anew:
+/// otherwise the output to it would not block either, nor would that of other programs there
+/// (open(2): the flags belong to the open file description). Anything else is a duplicate. Invalid
+/// if it is closed.
+UniqueFd open_own_input();
 
 class RawTerminal {
  public:

@@ -2,6 +2,7 @@
 //
 // `cellkeep mcp`: MCP over stdin and stdout, with sessions of this process or of a running server.
 #include "kernel-manager/cli/commands.hpp"
+#include "kernel-manager/cli/keep_flags.hpp"
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/mcp/remote_answerer.hpp"
 #include "kernel-manager/cli/preparing/environment_preparation.hpp"
@@ -65,23 +66,6 @@ Result<UniqueFd> take_stdin() {
 struct Pipes {
     UniqueFd input;
     UniqueFd output;
-};
-
-/// A pipe that the client holds is as it was when this program has ended.
-class KeepFlags {
- public:
-    explicit KeepFlags(int fd) : fd_(fd), flags_(::fcntl(fd, F_GETFL)) {}
-    KeepFlags(const KeepFlags&) = delete;
-    KeepFlags& operator=(const KeepFlags&) = delete;
-    ~KeepFlags() {
-        if (flags_ >= 0) {
-            (void)::fcntl(fd_, F_SETFL, flags_);  // Ignored: nothing to do about it at the end.
-        }
-    }
-
- private:
-    int fd_;
-    int flags_;
 };
 
 boost::asio::awaitable<Result<bool>> serve_to_end(mcp::StdioEndpoint& endpoint) {

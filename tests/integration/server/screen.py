@@ -17,6 +17,8 @@ set -g remain-on-exit-format ""
 set -g history-limit 100
 set -s escape-time 0
 """
+# tmux 3.3a may miss the end of a pane's program until another program ends.
+KEEP_STATUS = 'status=$1; shift; "$@"; echo $? > "$status.part"; mv "$status.part" "$status"'
 
 
 class Screen:
@@ -26,8 +28,10 @@ class Screen:
         self.socket = str(folder / "tmux")
         settings = folder / "tmux.conf"
         settings.write_text(SETTINGS, encoding="utf-8")
+        self._status = folder / "status"
         size = ["-x", str(columns), "-y", str(rows)]
-        self._tmux("-f", str(settings), "new-session", "-d", *size, *command)
+        words = ["sh", "-c", KEEP_STATUS, "sh", str(self._status), *command]
+        self._tmux("-f", str(settings), "new-session", "-d", *size, *words)
 
     def __enter__(self) -> "Screen":
         return self
@@ -99,6 +103,12 @@ class Screen:
             f"{pattern} is on the screen",
         )
 
+    def blocks(self) -> bool:
+        """Whether reading and writing of the program's terminal wait, for all who have it open."""
+        program = self._tmux("display-message", "-p", "#{pane_pid}").strip()
+        fields = Path(f"/proc/{program}/fdinfo/0").read_text(encoding="ascii").split()
+        return int(fields[fields.index("flags:") + 1], 8) & os.O_NONBLOCK == 0
+
     def end_input(self, prompt: str) -> int:
         """Ends a program's input when it asks for it, and returns its exit status."""
         # An end of input that comes between two lines is lost: readline sets the terminal anew for each.
@@ -108,10 +118,5 @@ class Screen:
 
     def wait_for_end(self) -> int:
         """The exit status of the program."""
-
-        # A pane is dead when its terminal is, which may be before the program's status is known.
-        def status() -> str:
-            return self._tmux("display-message", "-p", "#{pane_dead_status}").strip()
-
-        wait_until(lambda: status() != "", PATIENCE_SECONDS, "the program has ended")
-        return int(status())
+        wait_until(self._status.exists, PATIENCE_SECONDS, "the program has ended")
+        return int(self._status.read_text(encoding="ascii"))

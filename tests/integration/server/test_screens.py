@@ -104,11 +104,13 @@ def test_a_megabyte_is_pasted_whole(session: Session, shell: Open, tmp_path: Pat
     screen = shell("bash", "--norc", "-i")
     screen.enter("PS1='ready> '")
     screen.wait_for("^ready> *$")
-    screen.enter("echo be''gun; cat > copy; echo code=$?")
+    # A terminal leaves out a part of its echo when it comes too fast: the line before may have no end.
+    screen.enter(r"echo be''gun; cat > copy; printf '\ncode=%s\n' $?")
     screen.wait_for("^begun")
     screen.paste(file)
     screen.press("C-d")
     screen.wait_for("^code=0")
+    assert screen.blocks()
     assert digest_inside(session, "copy") == hashlib.sha256(file.read_bytes()).hexdigest()
     assert screen.end_input("ready> ") == 0
 
@@ -122,7 +124,7 @@ def test_an_editor_draws_is_stopped_and_takes_a_megabyte(
     screen.wait_for("^ready> *$")
     screen.enter("vim -u NONE -N -i NONE new.txt")
     screen.wait_for(r'"new\.txt" \[New\]')
-    assert [line[:1] for line in screen.lines()].count("~") == ROWS - 2
+    screen.wait_for(r"(?:^~ *\n){%d}" % (ROWS - 2))
     screen.resize(LATER_COLUMNS, LATER_ROWS)
     screen.wait_for(r"(?:^~ *\n){%d}" % (LATER_ROWS - 2))
     screen.enter(":set hlsearch paste")
