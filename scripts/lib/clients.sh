@@ -38,6 +38,11 @@ make_previews_environment() {
     make_environment previews "$build/environments/previews" "$root/tests/environment/previews/requirements.lock"
 }
 
+# The schemas of Compose and of Kubernetes. Only the full tests need them.
+make_manifests_environment() {
+    make_environment manifests "$build/environments/manifests" "$root/tests/environment/manifests/requirements.lock"
+}
+
 # The compiler and the type generator of the TypeScript client.
 make_typescript_environment() {
     make_node_packages typescript "$root/clients/typescript" "$build/environments/typescript"

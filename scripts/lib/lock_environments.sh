@@ -14,7 +14,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 for folder in ${*:-kernels/python/environment kernels/foreign/environment tests/environment tests/environment/bench \
     tests/environment/agents tests/environment/e2b tests/environment/integrations tests/environment/kernels tests/environment/lab \
-    tests/environment/mcp tests/environment/previews}; do
+    tests/environment/manifests tests/environment/mcp tests/environment/previews}; do
     (
         cd "$folder"
         # Neither an index's address nor a folder of this machine may enter the file.

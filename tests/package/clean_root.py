@@ -6,6 +6,9 @@ import subprocess
 from pathlib import Path
 
 from in_root import arguments
+from tree import fetch_program
+
+from system_root import debian_sources
 
 # Of files that packages' scripts of Debian's change when anything is installed or removed.
 OF_THE_SYSTEM = (
@@ -29,24 +32,10 @@ OF_THE_SYSTEM = (
 )
 
 
-def fetch_mmdebstrap(folder: Path) -> Path:
-    """Its script; it is not installed on this machine."""
-    subprocess.run(["apt-get", "download", "mmdebstrap"], cwd=folder, check=True)
-    (package,) = folder.glob("mmdebstrap_*.deb")
-    subprocess.run(["dpkg-deb", "-x", package, folder / "mmdebstrap"], check=True)
-    return folder / "mmdebstrap/usr/bin/mmdebstrap"
-
-
-def debian_sources() -> list[Path]:
-    """This machine's, of Debian alone: a clean system has no others."""
-    found = [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("debian*")]
-    return [path for path in found if path.is_file() and path.stat().st_size > 0]
-
-
 def make_base(folder: Path) -> Path:
     """The archive of a system with what is essential, apt and its certificates."""
     base = folder / "debian12.tar"
-    script = fetch_mmdebstrap(folder)
+    script = fetch_program("mmdebstrap", folder)
     options = ["--variant=minbase", "--mode=root", "--include=ca-certificates", "--quiet"]
     subprocess.run(["perl", script, *options, "bookworm", base, *debian_sources()], check=True)
     return base

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tree import EPOCH, PACKAGER, binaries
+from tree import EPOCH, PACKAGER, binaries, fetch_program
+
+from make import KINDS
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,15 @@ class Packed:
         return self.folder
 
 
+def kinds_here() -> list[str]:
+    """All, as far as this user can make them."""
+    return [kind for kind in KINDS if kind != "image" or os.geteuid() == 0]
+
+
 def start(output: Path, umask: int, **variables: str) -> Packed:
     command = [sys.executable, "-B", PACKAGER / "make.py", "--binaries", binaries()]
     process = subprocess.Popen(
-        [*command, "--output", output],
+        [*command, "--output", output, *kinds_here()],
         umask=umask,
         env={**os.environ, "SOURCE_DATE_EPOCH": str(EPOCH), **variables},
         stdin=subprocess.DEVNULL,
@@ -38,7 +45,19 @@ def start(output: Path, umask: int, **variables: str) -> Packed:
 
 
 @pytest.fixture(scope="session")
-def packing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Packed]:
+def mmdebstrap_on_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What makes the image's system, for every packager that a test starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.geteuid() == 0:
+            program = fetch_program("mmdebstrap", tmp_path_factory.mktemp("mmdebstrap"))
+            patch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+        yield
+
+
+@pytest.fixture(scope="session")
+def packing(
+    tmp_path_factory: pytest.TempPathFactory, mmdebstrap_on_path: None
+) -> Iterator[Packed]:
     output = tmp_path_factory.mktemp("packages") / "made"
     begun = start(output, 0o022, TZ="UTC", LANG="C.UTF-8", PYTHONHASHSEED="1")
     yield begun

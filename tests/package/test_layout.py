@@ -249,7 +249,7 @@ def test_the_list_of_parts_names_what_came_along(tree: Path) -> None:
         libraries.libraries_of([sources().binaries / name for name in layout.DYNAMIC]),
         libraries.names_in(libraries.SYSTEM_LIBRARIES),
     )
-    bom = json.loads(sbom.describe(sources(), tree, brought))
+    bom = json.loads(sbom.describe(sources(), tree, sbom.debian_components(brought)))
     assert (bom["bomFormat"], bom["specVersion"]) == ("CycloneDX", "1.5")
     names = {part["name"] for part in bom["components"]}
     assert {"libzmq5", "nlohmann-json3-dev"} <= names

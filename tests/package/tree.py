@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packager's modules, and what it packs in these tests."""
+"""The packager's modules, what it packs in these tests, and programs that these tests need of Debian's."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -28,3 +29,12 @@ def sources(**other: object) -> Sources:
         "epoch": EPOCH,
     }
     return Sources(**{**own, **other})
+
+
+def fetch_program(package: str, folder: Path) -> Path:
+    """The program of this name, without an installation on this machine."""
+    subprocess.run(["apt-get", "-q", "download", package], cwd=folder, check=True)
+    (archive,) = folder.glob(f"{package}_*.deb")
+    unpacked = folder / package
+    subprocess.run(["dpkg-deb", "-x", archive, unpacked], check=True)
+    return next(path for path in unpacked.glob(f"usr/*bin/{package}") if not path.is_symlink())

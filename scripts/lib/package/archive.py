@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Archives of a tree that hold nothing of the machine that made them, and the checksums of files."""
 
+import contextlib
+import hashlib
 import os
 import subprocess
 from pathlib import Path
@@ -11,30 +13,55 @@ from files import PackagingError, sha256_of
 ZSTD = ("zstd", "-q", "-3", "-T2")
 GZIP = ("gzip", "-n", "-3")
 
+# Whose the entries are, and of when: all of root's and of the release's time, or as in the tree and none of later.
+OF_ROOT = ("--owner=0", "--group=0")
+AS_IT_IS = ("--clamp-mtime",)
+CHUNK_BYTES = 1 << 20
 
-def pack(tree: Path, name: str, epoch: int, archive: Path, compressor: tuple[str, ...]) -> None:
-    """The tree as a folder of this name: sorted, of root's, at the release's time."""
-    tar = [
+
+def tar_of(tree: Path, name: str, epoch: int, entries: tuple[str, ...]) -> list[str]:
+    return [
         "tar",
         "--create",
         "--format=posix",
         "--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime",
         "--sort=name",
         f"--mtime=@{epoch}",
-        "--owner=0",
-        "--group=0",
+        *entries,
         "--numeric-owner",
         f"--transform=flags=r;s,^\\.,{name},",
         "--directory",
         tree.as_posix(),
         ".",
     ]
-    variables = {**os.environ, "LC_ALL": "C"}
-    with archive.open("wb") as file:
-        with subprocess.Popen(tar, stdout=subprocess.PIPE, env=variables) as packer:
-            done = subprocess.run(compressor, stdin=packer.stdout, stdout=file)
-        if packer.returncode != 0 or done.returncode != 0:
-            raise PackagingError(f"{archive} was not made")
+
+
+def pack(
+    tree: Path,
+    name: str,
+    epoch: int,
+    archive: Path,
+    compressor: tuple[str, ...],
+    entries: tuple[str, ...] = OF_ROOT,
+) -> str:
+    """The tree as a folder of this name, sorted. The SHA-256 of what was compressed."""
+    digest = hashlib.sha256()
+    pipe = subprocess.PIPE
+    tar = tar_of(tree, name, epoch, entries)
+    with (
+        archive.open("wb") as file,
+        subprocess.Popen(compressor, stdin=pipe, stdout=file) as packer,
+        subprocess.Popen(tar, stdout=pipe, env={**os.environ, "LC_ALL": "C"}) as reader,
+    ):
+        # A compressor that ends too early is found below.
+        with contextlib.suppress(BrokenPipeError):
+            while chunk := reader.stdout.read(CHUNK_BYTES):
+                digest.update(chunk)
+                packer.stdin.write(chunk)
+            packer.stdin.close()
+    if packer.returncode != 0 or reader.returncode != 0:
+        raise PackagingError(f"{archive} was not made")
+    return digest.hexdigest()
 
 
 def write_sums(folder: Path) -> None:

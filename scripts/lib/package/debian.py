@@ -5,8 +5,10 @@ the file of its options."""
 import gzip
 import hashlib
 import os
+import re
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from files import PROGRAM_MODE, PackagingError, copy_file, copy_tree, link_file, settle, walk
@@ -69,6 +71,16 @@ def library_depends(sources: Sources) -> list[str]:
     return found[0].removeprefix(prefix).split(", ")
 
 
+def names_of(relations: Iterable[str]) -> list[str]:
+    """Of packages, from fields like Depends: without versions, the first where there is a choice."""
+    return sorted({re.match(r"[^ (|]+", relation)[0] for relation in relations})
+
+
+def needed_packages(sources: Sources) -> list[str]:
+    """What `apt install` brings along: what the package depends on, and what it recommends."""
+    return names_of([*library_depends(sources), *DEPENDS, *RECOMMENDS])
+
+
 def write_control(sources: Sources, package: Path) -> None:
     size = sum(path.stat().st_size for path in walk(package) if path.is_file())
     depends = sorted({*library_depends(sources), *DEPENDS})
@@ -118,7 +130,8 @@ def is_elsewhere(path: Path) -> bool:
     return path.parts[0] == "share" or path.parts[:3] == ("lib", "cellkeep", "shared")
 
 
-def stage_package(tree: Path, package: Path) -> None:
+def stage_files(tree: Path, package: Path) -> None:
+    """Where a Debian system has a package's files."""
     copy_tree(tree, package / PREFIX, is_elsewhere, link_file)
     copy_tree(tree / "share", package / "usr/share", lambda _: False, link_file)
     documents = package / "usr/share/doc/cellkeep"
@@ -128,6 +141,10 @@ def stage_package(tree: Path, package: Path) -> None:
     program = package / "usr/bin/cellkeep"
     program.parent.mkdir()
     program.symlink_to("../lib/cellkeep/bin/cellkeep")
+
+
+def stage_package(tree: Path, package: Path) -> None:
+    stage_files(tree, package)
     copy_file(OURS / "cellkeep.service", package / "lib/systemd/system/cellkeep.service")
     for name in CONFFILES:
         copy_file(OURS / Path(name).name, package / name)

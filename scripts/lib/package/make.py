@@ -15,6 +15,7 @@ import archive
 import sbom
 from debian import make_deb
 from files import PackagingError
+from image import make_image
 from layout import Sources, read_epoch, read_version, stage
 from libraries import Library
 from wheels import make_client_wheel, make_npm_tarball, make_server_wheel
@@ -33,7 +34,10 @@ KINDS = {
     "server-wheel": make_server_wheel,
     "client-wheel": make_client_wheel,
     "npm": make_npm_tarball,
+    "image": make_image,
 }
+# Needs root and Debian's packages from the network: only where it is named.
+BY_NAME_ONLY = ("image",)
 
 
 def make(sources: Sources, kinds: list[str], output: Path) -> None:
@@ -43,7 +47,7 @@ def make(sources: Sources, kinds: list[str], output: Path) -> None:
         tree, made = Path(scratch, "tree"), Path(scratch, "made")
         made.mkdir()
         brought: list[Library] = stage(sources, tree)
-        bom = sbom.describe(sources, tree, brought)
+        bom = sbom.describe(sources, tree, sbom.debian_components(brought))
         (made / f"cellkeep-{sources.version}.cdx.json").write_text(bom, encoding="utf-8")
         for kind in kinds:
             KINDS[kind](sources, tree, made)
@@ -58,7 +62,7 @@ def main() -> int:
     parser.add_argument("--binaries", type=Path, default=ROOT / "build/release/bin")
     parser.add_argument("--environments", type=Path, default=ROOT / "build/environments")
     parser.add_argument("--output", type=Path, default=ROOT / "build/packages")
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"all of {', '.join(KINDS)}")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(KINDS)}")
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.kinds) - set(KINDS))
     if unknown:
@@ -71,7 +75,8 @@ def main() -> int:
             read_version(ROOT),
             read_epoch(ROOT),
         )
-        make(sources, arguments.kinds or list(KINDS), arguments.output.resolve())
+        usual = [kind for kind in KINDS if kind not in BY_NAME_ONLY]
+        make(sources, arguments.kinds or usual, arguments.output.resolve())
     except PackagingError as failure:
         print(f"error: {failure}", file=sys.stderr)
         return 1

@@ -38,6 +38,7 @@ def debian_component(package: str, version: str, how: str) -> dict:
 
 
 def debian_components(brought: list[Library]) -> list[dict]:
+    """Libraries that come along, and what is compiled in."""
     found = {library.package: (library.version, "brought") for library in brought}
     for package, version in versions_of(names_in(HERE / "built-in.txt")).items():
         found.setdefault(package, (version, "compiled in"))
@@ -102,9 +103,20 @@ def our_component(sources: Sources, tree: Path) -> dict:
     )
 
 
-def describe(sources: Sources, tree: Path, brought: list[Library]) -> str:
+def installed_components(status: str) -> list[dict]:
+    """Of a root file system, whose dpkg has this status."""
+    found = []
+    for paragraph in status.split("\n\n"):
+        fields = HeaderParser().parsestr(paragraph)
+        if fields["Package"]:
+            found.append(debian_component(fields["Package"], fields["Version"], "in the image"))
+    return found
+
+
+def describe(sources: Sources, tree: Path, debian: list[dict]) -> str:
+    """With what of Debian's comes along."""
     environments = tree / "lib/cellkeep/environments"
-    found = debian_components(brought)
+    found = [*debian]
     for name in ("python", "foreign"):
         found += python_components(environments / name)
     if (environments / "javascript").is_dir():
