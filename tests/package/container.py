@@ -11,6 +11,8 @@ from pathlib import Path
 
 from tree import ROOT, fetch_program
 
+from image import CACHE, STATE, USER_NUMBER
+
 # What Docker covers in /proc and /sys unless systempaths=unconfined.
 MASKED = (
     "/proc/acpi",
@@ -34,6 +36,18 @@ def read_yaml(path: Path) -> list[dict]:
     return json.loads(done.stdout)
 
 
+def make_volumes(folder: Path, owner: int, mode: int) -> dict[str, Path]:
+    """Empty ones of the container's group, by the places that they have inside."""
+    volumes = {}
+    for place in (STATE, CACHE):
+        volume = folder / place
+        volume.mkdir(parents=True)
+        os.chown(volume, owner, USER_NUMBER)
+        volume.chmod(mode)
+        volumes[f"/{place}"] = volume
+    return volumes
+
+
 class Bundle:
     """The image's file system, the volumes, and the configuration that a container of it begins with."""
 
@@ -50,14 +64,12 @@ class Bundle:
         shutil.rmtree(layout)
         self.config = json.loads((self.path / "config.json").read_text("utf-8"))
         self.state = folder / "containers"
-        self.volumes = {}
-        for place in ("/var/lib/cellkeep", "/var/cache/cellkeep"):
-            volume = folder / Path(place).parts[2]
-            volume.mkdir(mode=0o700)
-            os.chown(volume, 10001, 10001)
-            self.volumes[place] = volume
+        # As Docker makes them: like the folders of the image.
+        self.volumes = make_volumes(folder / "docker", USER_NUMBER, 0o700)
 
-    def as_composed(self, service: dict, seccomp: dict) -> dict:
+    def as_composed(
+        self, service: dict, seccomp: dict, volumes: dict[str, Path] | None = None
+    ) -> dict:
         """The runtime's configuration for compose.yaml's service, as Docker makes it."""
         config = json.loads(json.dumps(self.config))
         options = service["security_opt"]
@@ -74,11 +86,12 @@ class Bundle:
         linux["maskedPaths"] = [] if is_open else list(MASKED)
         linux["readonlyPaths"] = [] if is_open else list(READ_ONLY)
         linux["seccomp"] = seccomp
+        volumes = volumes or self.volumes
         # umoci has put memory there.
         config["mounts"] = [
-            mount for mount in config["mounts"] if mount["destination"] not in self.volumes
+            mount for mount in config["mounts"] if mount["destination"] not in volumes
         ]
-        for place, volume in self.volumes.items():
+        for place, volume in volumes.items():
             config["mounts"].append(
                 {"destination": place, "type": "bind", "source": str(volume), "options": ["rbind", "rw"]}
             )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from container import Bundle, Container, read_yaml
+from container import Bundle, Container, make_volumes, read_yaml
 from image_layout import read_layout
 from tree import ROOT
 
@@ -169,10 +169,12 @@ def test_from_the_image_to_a_result_and_nothing_is_left(start: Start, bundle: Bu
     assert not list(bundle.state.iterdir())
 
 
-def test_a_user_namespace_of_its_own_as_in_kubernetes_takes_nothing_away(
-    start: Start, bundle: Bundle
+def test_what_kubernetes_makes_of_its_file_takes_nothing_away(
+    start: Start, bundle: Bundle, tmp_path: Path
 ) -> None:
-    config = bundle.as_composed(service(), profile())
+    """A user namespace of its own, and volumes of root's that belong to the pod's group."""
+    volumes = make_volumes(tmp_path, 0, 0o2777)
+    config = bundle.as_composed(service(), profile(), volumes)
     config["linux"]["namespaces"].append({"type": "user"})
     # The same numbers as outside, so that the files need no other owners.
     for kind in ("uidMappings", "gidMappings"):
@@ -180,7 +182,10 @@ def test_a_user_namespace_of_its_own_as_in_kubernetes_takes_nothing_away(
     container = start("mapped", config)
     assert container.is_ready, container.logged()
     assert absent(container) == OF_CGROUPS
+    (volumes["/var/lib/cellkeep"] / "hello.sh").write_text(HELLOS["hello.sh"], encoding="utf-8")
     assert "3" in result(container, "hello.sh")
+    container.remove()
+    shutil.rmtree(tmp_path)
 
 
 def test_without_keyctl_one_control_more_is_missing(start: Start, bundle: Bundle) -> None:
