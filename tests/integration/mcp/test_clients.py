@@ -167,7 +167,7 @@ def test_progress_is_reported_while_code_runs(server: Server, era: str) -> None:
         )
         assert len(heard) >= 2
         assert [value for value, _ in heard] == sorted({value for value, _ in heard})
-        assert "tick" in heard[0][1]
+        assert any("tick" in message for _, message in heard)
         await client.call_tool("close_session", {"session": "progress"})
 
     with_client(server, era, use)
