@@ -140,7 +140,8 @@ std::shared_ptr<WarmStart> Service::Parts::make_warm_start(
     return WarmStart::create(
         *io_,
         {.make_full = zygote_maker(spec, Libraries::kImported, shown, config),
-         .make_bare = zygote_maker(spec, Libraries::kNone, shown, config),
+         .make_bare = config->preload.empty() ? WarmStart::Make()
+                                              : zygote_maker(spec, Libraries::kNone, shown, config),
          .on_ready = std::move(on_ready),
          .log = [log = log, kernel = offered_by(spec)](
                     const std::string& line) { log(kernel + ": " + line); }},

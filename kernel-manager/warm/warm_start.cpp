@@ -16,13 +16,18 @@ std::shared_ptr<WarmStart> WarmStart::create(
 WarmStart::WarmStart(boost::asio::io_context& io, Hooks hooks, ZygoteBounds bounds)
     : io_(io),
       on_ready_(std::move(hooks.on_ready)),
-      full_(
-          ZygoteKeeper::create(io, {.make = std::move(hooks.make_full), .log = hooks.log}, bounds)),
-      bare_(ZygoteKeeper::create(
-          io, {.make = std::move(hooks.make_bare), .log = std::move(hooks.log)}, bounds)) {}
+      full_(ZygoteKeeper::create(
+          io, {.make = std::move(hooks.make_full), .log = hooks.log}, bounds)) {
+    if (hooks.make_bare) {
+        bare_ = ZygoteKeeper::create(
+            io, {.make = std::move(hooks.make_bare), .log = std::move(hooks.log)}, bounds);
+    }
+}
 
 void WarmStart::begin() {
-    bare_->begin();
+    if (bare_) {
+        bare_->begin();
+    }
     full_->begin();
     boost::asio::co_spawn(
         io_, [self = shared_from_this()] { return self->await_full(); }, boost::asio::detached);
@@ -31,7 +36,9 @@ void WarmStart::begin() {
 boost::asio::awaitable<void> WarmStart::await_full() {
     const auto self = shared_from_this();
     co_await full_->wait_for_first();
-    bare_->retire();
+    if (bare_) {
+        bare_->retire();
+    }
     if (!stopped_) {
         ready_ = true;
         on_ready_();
@@ -41,10 +48,11 @@ boost::asio::awaitable<void> WarmStart::await_full() {
 boost::asio::awaitable<WarmStart::ZygotePtr> WarmStart::take() {
     const auto self = shared_from_this();
     if (!ready_ && !stopped_) {
-        co_await bare_->wait_for_first();
+        const auto first = bare_ ? bare_ : full_;
+        co_await first->wait_for_first();
     }
     ZygotePtr zygote = full_->take();
-    if (!zygote && !ready_) {
+    if (!zygote && !ready_ && bare_) {
         zygote = bare_->take();
     }
     co_return zygote;
@@ -57,24 +65,32 @@ boost::asio::awaitable<void> WarmStart::wait_until_ready() {
 
 void WarmStart::fork_succeeded(const ZygotePtr& zygote) {
     full_->fork_succeeded(zygote);
-    bare_->fork_succeeded(zygote);
+    if (bare_) {
+        bare_->fork_succeeded(zygote);
+    }
 }
 
 void WarmStart::fork_failed(const ZygotePtr& zygote) {
     full_->fork_failed(zygote);
-    bare_->fork_failed(zygote);
+    if (bare_) {
+        bare_->fork_failed(zygote);
+    }
 }
 
 void WarmStart::retire() {
     stopped_ = true;
     full_->retire();
-    bare_->retire();
+    if (bare_) {
+        bare_->retire();
+    }
 }
 
 void WarmStart::stop() {
     stopped_ = true;
     full_->stop();
-    bare_->stop();
+    if (bare_) {
+        bare_->stop();
+    }
 }
 
 }  // namespace cellkeep::session

@@ -3,7 +3,8 @@
 // The zygotes of one language. A full one, which has imported what sessions mostly import, takes
 // seconds to make. A bare one, which has made the interpreter and nothing else, is there in a
 // fraction of a second: it serves the sessions that are asked for while the full one is made the
-// first time, and then it is let go. io_context thread only.
+// first time, and then it is let go. Where the full one imports nothing either, it is the only one.
+// io_context thread only.
 #pragma once
 
 #include "kernel-manager/warm/zygote_keeper.hpp"
@@ -25,7 +26,7 @@ class WarmStart : public std::enable_shared_from_this<WarmStart> {
         /// Both run on threads of their own, at the same time. They block until given_up returns
         /// true, or for as long as they see fit.
         Make make_full;
-        Make make_bare;
+        Make make_bare;  // may be empty: then a full one is there as fast
         /// Called once: the first attempt to make a full zygote has ended, well or not.
         std::function<void()> on_ready;
         std::function<void(const std::string&)> log;
@@ -42,7 +43,8 @@ class WarmStart : public std::enable_shared_from_this<WarmStart> {
     /// False while the first full zygote is being made.
     bool ready() const { return ready_; }
     /// A zygote for one fork: the full one, or the bare one until ready(). Before the bare one is
-    /// there, this waits for it; how long at most is up to make_bare. Null if there is none.
+    /// there (the full one if there is no make_bare), this waits for it; how long at most is up to
+    /// its maker. Null if there is none.
     boost::asio::awaitable<ZygotePtr> take();
     /// Returns when ready().
     boost::asio::awaitable<void> wait_until_ready();
@@ -63,7 +65,7 @@ class WarmStart : public std::enable_shared_from_this<WarmStart> {
     boost::asio::io_context& io_;
     std::function<void()> on_ready_;
     std::shared_ptr<ZygoteKeeper> full_;
-    std::shared_ptr<ZygoteKeeper> bare_;
+    std::shared_ptr<ZygoteKeeper> bare_;  // or null
     bool ready_ = false;
     bool stopped_ = false;
 };

@@ -122,6 +122,28 @@ TEST_CASE(
     CHECK(fixture.ready == 1);
 }
 
+TEST_CASE("without a bare zygote a session waits for the full one", "[session][zygote]") {
+    WarmFixture fixture;
+    fixture.warm->stop();
+    fixture.warm = WarmStart::create(
+        fixture.io,
+        {.make_full = fixture.full.maker(),
+         .make_bare = {},
+         .on_ready = [&] { ++fixture.ready; },
+         .log = [&](const std::string& line) { fixture.lines.push_back(line); }});
+    fixture.warm->begin();
+    const auto answered = fixture.ask();
+    fixture.io.poll();
+    CHECK_FALSE(*answered);
+    fixture.full.end();
+    fixture.run_until([&] { return *answered && fixture.ready == 1; });
+    CHECK(fixture.lines == std::vector<std::string>{"no zygote could be made: no"});
+    fixture.warm->fork_succeeded(nullptr);
+    fixture.warm->fork_failed(nullptr);
+    fixture.warm->retire();
+    fixture.warm->stop();
+}
+
 TEST_CASE("the end of the server ends all waits, and nothing is ready", "[session][zygote]") {
     WarmFixture fixture;
     fixture.warm->begin();
