@@ -11,6 +11,7 @@
 #include "kernel-manager/limits/limit_reason.hpp"
 #include "kernel-manager/limits/limits.hpp"
 #include "kernel-manager/session/idle_freezer.hpp"
+#include "kernel-manager/session/packages/package_index.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "kernel-manager/warm/zygote_keeper.hpp"
 
@@ -19,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -55,6 +57,8 @@ struct ServiceConfig {
     ZygoteBounds zygote_bounds;
     /// What sessions may reach of the network; null: nothing.
     std::shared_ptr<egress::EgressService> egress_service;
+    /// What sessions with a network may install packages from; nothing: they are led to none.
+    std::optional<PackageIndex> package_index;
     /// Tools that code may call; null: none.
     std::shared_ptr<OperatorTools> operator_tools;
     /// One line for the server's log, at most one for each odd thing that a client or a session

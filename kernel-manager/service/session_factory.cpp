@@ -5,6 +5,7 @@
 #include "kernel-manager/languages/named_environments.hpp"
 #include "kernel-manager/service/admission.hpp"
 #include "kernel-manager/session/network/network_access.hpp"
+#include "kernel-manager/session/packages/package_index.hpp"
 #include "kernel-manager/session/sandboxed_session.hpp"
 #include "protocol/support/syscall.hpp"
 #include "sandbox/workspace/workspace.hpp"
@@ -32,6 +33,16 @@ sandbox::Policy make_policy(
 }
 
 namespace {
+
+/// Programs in a session of Python install from the operator's index, into its own directory.
+void lead_to_packages(const std::optional<PackageIndex>& index, SessionSetup& setup) {
+    if (!index || setup.spec.language != "python") {
+        return;
+    }
+    const std::vector<std::string> variables = package_variables(*index);
+    setup.network_env.insert(setup.network_env.end(), variables.begin(), variables.end());
+    add_package_programs(setup.spec.env);
+}
 
 /// On that thread.
 WatchRation::Close close_on(const std::shared_ptr<WorkThread>& thread) {
@@ -125,6 +136,9 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
     BOOST_OUTCOME_CO_TRY(InputsDirectory::check_mounted(
         order.options.files, order.checked_inputs, sandbox::Workspace(sandbox)));
     BOOST_OUTCOME_CO_TRY(setup.proxy, network.open(sandbox, setup.network_env));
+    if (setup.proxy) {
+        lead_to_packages(config_->package_index, setup);
+    }
     setup.spec.env.insert(setup.spec.env.end(), setup.network_env.begin(), setup.network_env.end());
     setup.kernel_id = std::move(order.kernel_id);
     setup.options = std::move(order.options);

@@ -98,7 +98,7 @@ void WorkspaceWalker::read(
             continue;
         }
         std::string child = path.empty() ? name : path + "/" + name;
-        if (is_server_path(child)) {
+        if (is_server_path(child) || child == left_out_) {
             continue;
         }
         if (++seen_ > kWalkEntriesMax || name_bytes_ + child.size() > kWalkNameBytesMax) {

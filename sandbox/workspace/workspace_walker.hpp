@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::sandbox {
@@ -42,6 +43,9 @@ class WorkspaceWalker {
         on_directory_ = std::move(callback);
     }
 
+    /// Neither this path nor what is below it comes.
+    void leave_out(std::string path) { left_out_ = std::move(path); }
+
     /// Nothing at the end.
     std::optional<WalkedEntry> next();
 
@@ -57,6 +61,7 @@ class WorkspaceWalker {
 
     Workspace workspace_;
     std::function<void(const std::string&, int)> on_directory_;
+    std::string left_out_;  // empty: nothing
     std::vector<Frame> frames_;
     std::optional<std::string> to_enter_;
     std::size_t seen_ = 0;

@@ -100,6 +100,8 @@ MAY_BE_REFUSED = (
     ),
     # Hosts that the operator does not allow, and secrets that the server does not have.
     Refusal(403, "forbidden", r"(POST|PATCH) .*"),
+    # The operator named no index of packages.
+    Refusal(403, "no-package-index", r"POST /v1/sessions/\{id\}/packages"),
     # A file by reference that the operator does not have, or with another digest; one path twice.
     Refusal(
         422,

@@ -251,6 +251,36 @@ def test_a_checkpoint_is_made_listed_gone_back_to_and_deleted() -> None:
     ]
 
 
+def test_packages_are_installed_once_and_with_their_own_patience() -> None:
+    done = {
+        "installed": [{"name": "rich", "version": "14.1.0"}, {"name": "a", "version": "2", "replaced": "1"}],
+        "present": [{"name": "numpy", "version": "2.1"}],
+        "restart_needed": True,
+        "output": "Successfully installed",
+        "output_truncated": False,
+    }
+    client, transport = client_of(
+        httpx.Response(201, json=SESSION), httpx.Response(200, json=done), full(), httpx.Response(200, json={})
+    )
+    session = client.create()
+    installation = session.install("rich", "a>=2", allow_source=True, timeout=90)
+    assert json.loads(transport.seen[1].content) == {
+        "python": ["rich", "a>=2"],
+        "allow_source": True,
+        "timeout_ms": 90_000,
+    }
+    assert transport.seen[1].url.path.endswith("/packages")
+    assert transport.seen[1].extensions["timeout"]["read"] == 150
+    assert [(one.name, one.version, one.replaced) for one in installation.installed] == [
+        ("rich", "14.1.0", None),
+        ("a", "2", "1"),
+    ]
+    assert installation.present[0].name == "numpy" and installation.restart_needed
+    with pytest.raises(ProtocolError, match="not an installation"):
+        session.install("rich")
+    assert json.loads(transport.seen[-1].content) == {"python": ["rich"]}
+
+
 def test_branches_are_made_and_those_that_are_not_say_why() -> None:
     info = {**SESSION, "id": "ses_2", "branch_of": {"session": "ses_1", "checkpoint": "ckp_1", "label": "a"}}
     full = {"type": "/problems/limit-reached", "title": "Limit reached", "status": 429, "detail": "Full."}

@@ -23,6 +23,7 @@ export type {
     FileChange,
     FileEntry,
     Merged,
+    PackagesInstalled,
     Problem,
     SessionRequest,
     SessionUpdate,

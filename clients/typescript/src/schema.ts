@@ -153,6 +153,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/packages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Install Python packages in the session
+         * @description The installer runs inside, as a process of the session, under its limits and with its network, and takes packages from the operator's index alone (`cellkeep serve --package-index`). The session's allowlist must have the index's host. They go into a directory of the session's workspace, and code imports them from then on, also code that runs. The packages of the session's environment keep their versions. One installation runs at a time. It goes on if its client goes. Problems: `no-package-index` (403), `package-index-not-reached` and `installation-running` (409), `packages-not-installed` (422, with `output`), `timeout` (504).
+         */
+        post: operations["installPackages"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{id}/processes": {
         parameters: {
             query?: never;
@@ -1731,6 +1757,40 @@ export interface components {
                 retry_after_ms: number | null;
             };
         };
+        PackagesRequest: {
+            /** @description Names with extras and versions (PEP 508): no markers, addresses, paths or options */
+            python: string[];
+            /**
+             * @description Packages that exist as source only are built inside, which runs their code. Otherwise they are refused, and nothing of a package runs before it is imported
+             * @default false
+             */
+            allow_source?: boolean;
+            /**
+             * @description The installer is killed after this time
+             * @default 300000
+             */
+            timeout_ms?: number;
+        };
+        InstalledPackage: {
+            /** @description As PEP 503 normalises it */
+            name: string;
+            version: string;
+            /** @description The version that was there before */
+            replaced?: string;
+        };
+        /** @description What the installer in the session says. Code in the session can make it say something else */
+        PackagesInstalled: {
+            /** @description What was installed, also what others needed */
+            installed: components["schemas"]["InstalledPackage"][];
+            /** @description Those of the request that were there already */
+            present: components["schemas"]["InstalledPackage"][];
+            /** @description One of them was there in another version. If code has imported that, it keeps it until the interpreter is restarted */
+            restart_needed: boolean;
+            /** @description The end of what the installer said, 16 KiB at most */
+            output: string;
+            /** @description It said more before */
+            output_truncated: boolean;
+        };
         ProcessRequest: {
             /** @description The program and its arguments, at most 32768 bytes. A program that does not begin with / is looked up in PATH */
             argv?: string[];
@@ -2576,7 +2636,7 @@ export interface components {
         /** @description RFC 9457 */
         Problem: {
             /**
-             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `approval-by-administrator`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-process`, `unknown-execution`, `unknown-tool-call`, `unknown-approval`, `unknown-file`, `unknown-checkpoint`, `checkpoint-gone`, `unknown-batch`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `not-forkable`, `not-a-branch`, `merge-conflict`, `merge-failed`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `too-many-watchers`, `too-many-connections`, `budget-exhausted`, `circuit-open`. Of a server inside: `port-not-open`, `port-reserved`, `port-protocol`, `port-redirect`, `port-timeout`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
+             * @description /problems/ and the kind, which is what a program should look at. Of the request: `malformed-request`, `malformed-json`, `bad-path`, `unknown-cursor`, `invalid-request`, `idempotency-key-reused`, `unsupported-media-type`, `not-acceptable`, `too-large`, `headers-too-large`, `range-not-satisfiable`, `precondition-failed`. Of who asks: `unauthorized`, `forbidden`, `read-only-role`, `approval-by-administrator`, `wrong-host`. Of what is named: `not-found`, `unknown-session`, `unknown-process`, `unknown-execution`, `unknown-tool-call`, `unknown-approval`, `unknown-file`, `unknown-checkpoint`, `checkpoint-gone`, `unknown-batch`, `session-ended`, `answer-forgotten`. Of its state: `conflict`, `not-forkable`, `not-a-branch`, `merge-conflict`, `merge-failed`, `execution-finished`, `not-a-file`, `not-a-directory`, `not-empty`, `too-many-entries`, `read-only-input`, `workspace-full`. Of limits: `limit-reached`, `too-many-watchers`, `too-many-connections`, `budget-exhausted`, `circuit-open`. Of packages: `no-package-index`, `package-index-not-reached`, `installation-running`, `packages-not-installed`. Of a server inside: `port-not-open`, `port-reserved`, `port-protocol`, `port-redirect`, `port-timeout`. Of the server: `unavailable`, `timeout`, `internal-error`. Of HTTP: `method-not-allowed`, `request-timeout`, `expectation-failed`, `upgrade-required`, `not-offered`, `http-version`.
              * @example /problems/unknown-session
              */
             type: string;
@@ -2619,6 +2679,15 @@ export interface components {
             }[];
             /** @description merge-failed: of all of them */
             left_count?: number;
+            /** @description no-package-index, package-index-not-reached: whose packages the session has */
+            environment?: string;
+            /** @description packages-not-installed: what the installer says, as in PackagesInstalled */
+            output?: string;
+            output_truncated?: boolean;
+            /** @description packages-not-installed: what was installed all the same */
+            installed?: components["schemas"]["InstalledPackage"][];
+            present?: components["schemas"]["InstalledPackage"][];
+            restart_needed?: boolean;
         };
     };
     responses: {
@@ -3181,6 +3250,9 @@ export type Network = components['schemas']['Network'];
 export type Isolation = components['schemas']['Isolation'];
 export type Death = components['schemas']['Death'];
 export type Session = components['schemas']['Session'];
+export type PackagesRequest = components['schemas']['PackagesRequest'];
+export type InstalledPackage = components['schemas']['InstalledPackage'];
+export type PackagesInstalled = components['schemas']['PackagesInstalled'];
 export type ProcessRequest = components['schemas']['ProcessRequest'];
 export type ProcessInput = components['schemas']['ProcessInput'];
 export type TerminalSize = components['schemas']['TerminalSize'];
@@ -4041,6 +4113,75 @@ export interface operations {
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["ServerFailed"];
             501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["TimedOut"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    installPackages: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Session id (ses_…) or kernel id
+                 * @example ses_5f1c0a9be2d34c7788aa0011
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PackagesRequest"];
+            };
+        };
+        responses: {
+            /** @description All are there */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "installed": [
+                     *         {
+                     *           "name": "humanize",
+                     *           "version": "4.9.0",
+                     *           "replaced": "4.8.0"
+                     *         },
+                     *         {
+                     *           "name": "rich",
+                     *           "version": "14.1.0"
+                     *         }
+                     *       ],
+                     *       "present": [],
+                     *       "restart_needed": true,
+                     *       "output": "Successfully installed humanize-4.9.0 rich-14.1.0\n",
+                     *       "output_truncated": false
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PackagesInstalled"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["WrongHost"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["LimitReached"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["ServerFailed"];
+            501: components["responses"]["NotImplemented"];
+            502: components["responses"]["BadGateway"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["TimedOut"];
             505: components["responses"]["VersionNotSupported"];

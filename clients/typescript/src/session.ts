@@ -23,6 +23,8 @@ import type {
     FileEntry,
     FileList,
     OneShotRequest,
+    PackagesInstalled,
+    PackagesRequest,
     Session as SessionInfo,
     SessionFromRequest,
     SessionPage,
@@ -32,6 +34,9 @@ import type {
 } from './schema.js';
 import { takeCall, toolsOnTheWire, type Tools } from './tools.js';
 import { download, upload, type Progress, type Upload } from './transfer.js';
+
+/** How long the server lets an installation take if its options do not say. */
+const INSTALL_MS = 300_000;
 
 /** How long after its deadline an answer may come: a restart of the interpreter and the network take time. */
 const ANSWER_GRACE_MS = 60_000;
@@ -218,6 +223,22 @@ export class Session {
         const json = language === undefined ? undefined : { language };
         const call = { method: 'POST', path: `${this.#path}/restart`, json, repeatable: false };
         return (this.info = await this.#http.json<SessionInfo>(call));
+    }
+
+    /** Installs Python packages from the operator's index: `['rich', 'humanize==4.9']`. */
+    async install(
+        packages: readonly string[],
+        options: Omit<PackagesRequest, 'python'> = {},
+    ): Promise<PackagesInstalled> {
+        const call = {
+            method: 'POST',
+            path: `${this.#path}/packages`,
+            json: { python: packages, ...options },
+            // Without a second try: the first may still run.
+            repeatable: false,
+            patience: (options.timeout_ms ?? INSTALL_MS) + ANSWER_GRACE_MS,
+        };
+        return this.#http.json<PackagesInstalled>(call);
     }
 
     async refresh(): Promise<SessionInfo> {

@@ -95,6 +95,41 @@ test('code calls functions of this program, and sees what they throw', async () 
     });
 });
 
+test('packages are installed inside, or a refusal says what is there', async () => {
+    const asked = [];
+    const done = {
+        installed: [{ name: 'rich', version: '14.1.0' }],
+        present: [],
+        restart_needed: false,
+        output: '',
+        output_truncated: false,
+    };
+    const installing = new Client({
+        fetch: spoiling((answer, url, init) => {
+            if (!url.pathname.endsWith('/packages')) {
+                return answer;
+            }
+            asked.push(JSON.parse(init.body));
+            return Response.json(done);
+        }),
+    });
+    await within({}, async (session) => {
+        await assert.rejects(session.install(['rich']), (error) => {
+            assert.equal(error.kind, 'no-package-index');
+            assert.equal(error.document.environment, 'default');
+            return true;
+        });
+        await assert.rejects(session.install(['--pre']), (error) => {
+            assert.equal(error.errors[0].pointer, '/python/0');
+            return true;
+        });
+        const same = await installing.session(session.id);
+        const installed = await same.install(['rich'], { timeout_ms: 60_000 });
+        assert.equal(installed.installed[0].version, '14.1.0');
+        assert.deepEqual(asked, [{ python: ['rich'], timeout_ms: 60_000 }]);
+    });
+});
+
 test('a broken stream goes on without a gap or a repeat', async () => {
     const asked = [];
     const lossy = new Client({

@@ -2,6 +2,7 @@
 #include "kernel-manager/api/routes/routes.hpp"
 
 #include "kernel-manager/api/docs.hpp"
+#include "kernel-manager/api/packages/package_routes.hpp"
 #include "kernel-manager/api/routes/approval_routes.hpp"
 #include "kernel-manager/api/routes/archive_routes.hpp"
 #include "kernel-manager/api/routes/branch_routes.hpp"
@@ -13,6 +14,7 @@
 #include "kernel-manager/api/routes/tool_routes.hpp"
 #include "kernel-manager/api/routes/upload_routes.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace cellkeep::api {
@@ -22,7 +24,8 @@ Routes::Routes(
     History& history,
     preview::Previews& previews,
     std::string version,
-    std::shared_ptr<governance::Approvals> approvals)
+    std::shared_ptr<governance::Approvals> approvals,
+    std::shared_ptr<session::PackageInstaller> packages)
     : backend_(backend),
       previews_(previews),
       lookup_(backend, history),
@@ -31,7 +34,10 @@ Routes::Routes(
       executions_(history, lookup_),
       one_shots_(backend, history),
       batches_(backend, history, lookup_),
-      approvals_(std::move(approvals)) {}
+      approvals_(std::move(approvals)),
+      packages_(
+          packages ? std::move(packages)
+                   : session::PackageInstaller::create(std::nullopt, nullptr)) {}
 
 void Routes::add_to(http::Router& router) {
     add_docs(router);
@@ -41,6 +47,7 @@ void Routes::add_to(http::Router& router) {
     add_branch_routes(router, lookup_, backend_);
     add_merge_routes(router, lookup_);
     add_process_routes(router, lookup_);
+    add_package_routes(router, lookup_, packages_);
     executions_.add_to(router);
     add_tool_routes(router, lookup_);
     add_approval_routes(router, approvals_);

@@ -16,6 +16,7 @@
 #include "kernel-manager/http/router.hpp"
 #include "kernel-manager/preview/previews.hpp"
 #include "kernel-manager/service/session_service.hpp"
+#include "kernel-manager/session/packages/package_installer.hpp"
 
 #include <memory>
 #include <string>
@@ -26,13 +27,14 @@ namespace cellkeep::api {
 /// outlive it, and it the listener.
 class Routes {
  public:
-    /// approvals may be null: nothing ever waits for one.
+    /// approvals may be null: nothing ever waits for one. packages too: no session installs any.
     Routes(
         session::SessionService& backend,
         History& history,
         preview::Previews& previews,
         std::string version,
-        std::shared_ptr<governance::Approvals> approvals = nullptr);
+        std::shared_ptr<governance::Approvals> approvals = nullptr,
+        std::shared_ptr<session::PackageInstaller> packages = nullptr);
     Routes(const Routes&) = delete;
     Routes& operator=(const Routes&) = delete;
     ~Routes() = default;
@@ -48,6 +50,7 @@ class Routes {
     OneShotRoutes one_shots_;
     BatchRoutes batches_;
     std::shared_ptr<governance::Approvals> approvals_;
+    std::shared_ptr<session::PackageInstaller> packages_;  // never null
 };
 
 }  // namespace cellkeep::api

@@ -34,19 +34,34 @@ Status each(
 
 }  // namespace
 
-Result<egress::EgressConfig> plan_egress(const ServeOptions& options) {
+Result<std::optional<session::PackageIndex>> plan_package_index(const ServeOptions& options) {
+    if (!options.package_index) {
+        return std::optional<session::PackageIndex>();
+    }
+    BOOST_OUTCOME_TRY(
+        auto index,
+        with_context(session::parse_package_index(*options.package_index), "package-index"));
+    return std::optional(std::move(index));
+}
+
+Result<egress::EgressConfig> plan_egress(
+    const ServeOptions& options, const std::optional<session::PackageIndex>& index) {
     egress::EgressConfig config;
     BOOST_OUTCOME_TRY(
         each(options.allow_egress, "allow-egress", egress::parse_ceiling, [&config](auto entry) {
             config.ceiling.push_back(std::move(entry));
         }));
+    if (index) {
+        config.ceiling.push_back(index->host);
+    }
     const bool more = options.egress_permit_address || options.egress_resolve ||
                       options.egress_ca || options.secrets;
     if (config.ceiling.empty()) {
         if (more) {
             return Error(
                 ErrorCode::kInvalidArgument,
-                "egress-permit-address, egress-resolve, egress-ca and secrets need allow-egress");
+                "egress-permit-address, egress-resolve, egress-ca and secrets need allow-egress or "
+                "package-index");
         }
         return config;
     }

@@ -6,19 +6,26 @@
 
 #include "kernel-manager/cli/serve/serve_config.hpp"
 #include "kernel-manager/egress/egress_service.hpp"
+#include "kernel-manager/session/packages/package_index.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace cellkeep::cli {
 
-/// Reads the files that the options name. kInvalidArgument says which option is wrong; an option
-/// that changes nothing without --allow-egress is wrong without it.
-Result<egress::EgressConfig> plan_egress(const ServeOptions& options);
+/// What sessions may install packages from; nothing if the options name none. kInvalidArgument.
+Result<std::optional<session::PackageIndex>> plan_package_index(const ServeOptions& options);
+
+/// Reads the files that the options name. Sessions may ask for the index's host, too.
+/// kInvalidArgument says which option is wrong; an option that changes nothing without a host that
+/// sessions may ask for is wrong without one.
+Result<egress::EgressConfig> plan_egress(
+    const ServeOptions& options, const std::optional<session::PackageIndex>& index);
 
 /// Null if the operator allows nothing. Says in the log what is allowed. directory: private.
 Result<std::shared_ptr<egress::EgressService>> make_egress_service(

@@ -3,6 +3,9 @@
 
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/version.hpp"
+#include "kernel-manager/session/packages/package_installer.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <utility>
 
@@ -54,6 +57,26 @@ preview::PreviewConfig preview_config(const ServePlan& plan) {
     return config;
 }
 
+void log_packages(const session::PackageInstaller::Outcome& outcome) {
+    nlohmann::json fields = {
+        {"session", outcome.session_id},
+        {"asked", outcome.order.python},
+        {"allow_source", outcome.order.allow_source},
+        {"ms", outcome.took.count()}};
+    if (outcome.report != nullptr) {
+        nlohmann::json& installed = fields["installed"] = nlohmann::json::array();
+        for (const session::InstalledPackage& package : outcome.report->installed) {
+            installed.push_back(package.name + "==" + package.version);
+        }
+    }
+    if (outcome.error != nullptr) {
+        fields["outcome"] = to_string(outcome.error->code());
+    } else {
+        fields["outcome"] = outcome.report->succeeded ? "installed" : "failed";
+    }
+    log_event(LogLevel::kInfo, "packages", fields);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Fronts>> Fronts::create(
@@ -84,7 +107,13 @@ Fronts::Fronts(
     : history_(opened.store.get(), opened.trouble),
       application_(make_application(plan.listening, plan.token, plan.principals)),
       previews_(application_.auth(), preview_config(plan)),
-      routes_(service, history_, previews_, version_text(), tools.approvals),
+      routes_(
+          service,
+          history_,
+          previews_,
+          version_text(),
+          tools.approvals,
+          session::PackageInstaller::create(plan.package_index, log_packages)),
       rest_api_(io, service, std::move(rest)),
       channels_(io, service, channels_config()),
       mcp_front_(

@@ -284,6 +284,7 @@ Status run_server(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(ServiceStart start, plan_service(plan));
     BOOST_OUTCOME_TRY(const Providers providers, make_providers(io, plan, state_dir.path()));
     start.config.egress_service = providers.egress;
+    start.config.package_index = plan.package_index;
     start.config.operator_tools = providers.tools->broker();
     start.config.checkpoint_directory = state_dir.path();
     session::Service service(io, std::move(start.config));

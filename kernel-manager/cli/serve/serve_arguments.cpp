@@ -100,6 +100,13 @@ void add_egress_options(CLI::App& sub, ServeOptions& flags) {
            "for several")
         ->group(kGroup);
     sub.add_option(
+           "--package-index",
+           flags.package_index,
+           "Address of an index of Python packages (https://packages.example/simple/), which "
+           "sessions that ask for its host may install from. Its host need not be named with "
+           "--allow-egress")
+        ->group(kGroup);
+    sub.add_option(
            "--egress-ca",
            flags.egress_ca,
            "PEM file: certificates that are trusted besides the system's, here and in sessions")

@@ -105,6 +105,7 @@ bool any_key(const Visit& visit) {
            visit("allow_egress", &ServeOptions::allow_egress) ||
            visit("egress_permit_address", &ServeOptions::egress_permit_address) ||
            visit("egress_resolve", &ServeOptions::egress_resolve) ||
+           visit("package_index", &ServeOptions::package_index) ||
            visit("egress_ca", &ServeOptions::egress_ca) ||
            visit("secrets", &ServeOptions::secrets) ||
            visit("mcp_servers", &ServeOptions::mcp_servers);

@@ -52,6 +52,7 @@ struct ServeOptions {
     std::optional<std::vector<std::string>> allow_egress;  // HOST:PORT, *.DOMAIN:PORT, *:PORT
     std::optional<std::vector<std::string>> egress_permit_address;  // ADDRESS[/PREFIX]
     std::optional<std::vector<std::string>> egress_resolve;         // NAME=ADDRESS
+    std::optional<std::string> package_index;                       // URL
     std::optional<std::string> egress_ca;                           // PEM file
     std::optional<std::string> secrets;                             // JSON file
     std::optional<std::string> mcp_servers;                         // JSON file

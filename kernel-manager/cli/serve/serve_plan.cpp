@@ -225,7 +225,8 @@ Result<ServePlan> make_serve_plan(const ServeCommand& command) {
                 " seconds");
     }
     plan.allow_degraded = options.allow_degraded.value_or(std::vector<std::string>());
-    BOOST_OUTCOME_TRY(plan.egress, plan_egress(options));
+    BOOST_OUTCOME_TRY(plan.package_index, plan_package_index(options));
+    BOOST_OUTCOME_TRY(plan.egress, plan_egress(options, plan.package_index));
     if (options.mcp_servers) {
         BOOST_OUTCOME_TRY(plan.tool_servers, tools::load_servers(*options.mcp_servers));
     }

@@ -12,6 +12,7 @@
 #include "kernel-manager/http/access/auth.hpp"
 #include "kernel-manager/jupyter/rest/rest_kernelspecs.hpp"
 #include "kernel-manager/service/service.hpp"
+#include "kernel-manager/session/packages/package_index.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "kernel-manager/tools/config/server_entry.hpp"
 #include "protocol/connection_file.hpp"
@@ -36,6 +37,7 @@ struct ServePlan {
     std::chrono::seconds freeze_after{0};
     std::vector<std::string> allow_degraded;
     egress::EgressConfig egress;  // without its log and directory
+    std::optional<session::PackageIndex> package_index;
     std::vector<tools::ServerEntry> tool_servers;
     bool store = true;           // in the state directory
     bool mcp_fixtures = false;   // tools of MCP's conformance suite

@@ -30,6 +30,11 @@ std::chrono::nanoseconds processor_time() {
     return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
+/// Belongs to no execution.
+bool is_left_out(std::string_view path) {
+    return sandbox::is_server_path(path) || path.substr(0, path.find('/')) == kPackagesDirectory;
+}
+
 }  // namespace
 
 ArtifactTracker::ArtifactTracker(
@@ -104,6 +109,7 @@ void ArtifactTracker::look_at_everything(Changes& changes) {
 
 void ArtifactTracker::look_below(const std::string& path, Changes& changes, bool rebuild) {
     sandbox::WorkspaceWalker walker(workspace_, path);
+    walker.leave_out(std::string(kPackagesDirectory));
     walker.set_on_directory([this](const std::string& directory, int fd) {
         ++directories_;
         if (watch_.has_value() && watch_->add(fd, directory).has_error()) {
@@ -146,7 +152,7 @@ void ArtifactTracker::look_below(const std::string& path, Changes& changes, bool
 void ArtifactTracker::follow(const WorkspaceWatch::Notes& notes, Changes& changes) {
     for (const std::string& path : notes.appeared) {
         // Below one that is looked through anyway?
-        bool covered = sandbox::is_server_path(path);
+        bool covered = is_left_out(path);
         for (std::size_t end = path.find('/'); end != std::string::npos && !covered;
              end = path.find('/', end + 1)) {
             covered = notes.appeared.contains(path.substr(0, end));
@@ -156,12 +162,12 @@ void ArtifactTracker::follow(const WorkspaceWatch::Notes& notes, Changes& change
         }
     }
     for (const std::string& path : notes.changed) {
-        if (!sandbox::is_server_path(path)) {
+        if (!is_left_out(path)) {
             look_at(path, Evidence::kWritten, changes);
         }
     }
     for (const std::string& path : notes.closed) {
-        if (!sandbox::is_server_path(path) && !notes.changed.contains(path)) {
+        if (!is_left_out(path) && !notes.changed.contains(path)) {
             look_at(path, Evidence::kClosed, changes);
         }
     }

@@ -17,9 +17,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cellkeep::session {
+
+/// The directory at the workspace's root that holds packages which a session has installed: no
+/// execution's files, and more directories than can be watched.
+inline constexpr std::string_view kPackagesDirectory = ".cellkeep-packages";
 
 /// Files that the listing remembers, and the bytes of their paths.
 inline constexpr std::size_t kListedFilesMax = 20'000;

@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 
-from . import compatibility, debugger, figures, result_data, streams, tools
+from . import compatibility, debugger, figures, packages, result_data, streams, tools
 from .cells import CellFiles
 from .copies import Copies
 from .encoding import to_json
@@ -62,6 +62,7 @@ class Kernel(Introspection):
         self.runner = Runner(host)
         self._start_streams()
         figures.prepare(os.environ["CELLKEEP_ENVIRONMENT"])
+        packages.offer(os.environ)
         result_data.offer(self.shell.display_formatter)
         self.cells.begin()
         self.shell.history_manager.begin()

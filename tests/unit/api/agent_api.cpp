@@ -57,11 +57,14 @@ preview::PreviewConfig impatient() {
 
 }  // namespace
 
-Api::Api(store::Store* store, const std::string& trouble)
+Api::Api(
+    store::Store* store,
+    const std::string& trouble,
+    std::shared_ptr<session::PackageInstaller> packages)
     : history(store, trouble),
       application_(http::TokenAuth("t", named_tokens()), http::HostGuard()),
       previews_(application_.auth(), impatient()),
-      routes_(backend, history, previews_, "9.9", approvals) {
+      routes_(backend, history, previews_, "9.9", approvals, std::move(packages)) {
     routes_.add_to(application_.router());
 }
 

@@ -32,7 +32,10 @@ inline const std::string kEveToken(limits::kTokenBytesMin, 'e');
 
 class Api {
  public:
-    explicit Api(store::Store* store = nullptr, const std::string& trouble = {});
+    explicit Api(
+        store::Store* store = nullptr,
+        const std::string& trouble = {},
+        std::shared_ptr<session::PackageInstaller> packages = nullptr);
 
     struct Answer {
         int status = 0;

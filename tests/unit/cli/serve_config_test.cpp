@@ -25,6 +25,7 @@ tls_key = "k.pem"
 no_token_on_unix_socket = true
 ready_fd = 5
 zmq_transport = "tcp"
+package_index = "https://packages.example/simple/"
 log_level = "debug"
 log_format = "text"
 default_kernel_name = "python"
@@ -56,6 +57,7 @@ kernel_processes = 32
     CHECK(options.value().no_token_on_unix_socket == true);
     CHECK(options.value().ready_fd == 5);
     CHECK(options.value().zmq_transport == "tcp");
+    CHECK(options.value().package_index == "https://packages.example/simple/");
     CHECK(options.value().log_level == "debug");
     CHECK(options.value().log_format == "text");
     CHECK(options.value().default_kernel_name == "python");
@@ -92,6 +94,7 @@ TEST_CASE("a bad file is refused with its line", "[cli][config]") {
         {"\nmax_sessions = \"3\"", "c.toml:2: \"max_sessions\""},
         {"max_sessions = -1", "c.toml:1: \"max_sessions\""},
         {"freeze_after = \"60\"", "c.toml:1: \"freeze_after\""},
+        {"package_index = [\"https://a\"]", "c.toml:1: \"package_index\""},
         {"max_sessions = 1.5", "c.toml:1: \"max_sessions\""},
         {"max_sessions = 99999999999", "c.toml:1: \"max_sessions\""},
         {"allow_degraded = \"freeze\"", "c.toml:1: \"allow_degraded\""},

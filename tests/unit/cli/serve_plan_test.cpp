@@ -59,6 +59,28 @@ TEST_CASE("E2B's debug mode is for loopback alone", "[cli][serve]") {
     CHECK_FALSE(plain.value().e2b_snapshots);
 }
 
+TEST_CASE("sessions may ask for the index of packages", "[cli][serve]") {
+    const auto plan_of = [](const std::string& url) {
+        return make_serve_plan(command_with([&url](ServeOptions& flags) {
+            flags.package_index = url;
+            flags.egress_permit_address = {"127.0.0.1"};
+        }));
+    };
+    const auto made = plan_of("https://packages.example.org/simple/");
+    REQUIRE(made.has_value());
+    REQUIRE(made.value().package_index.has_value());
+    CHECK(made.value().package_index->url == "https://packages.example.org/simple/");
+    REQUIRE(made.value().egress.ceiling.size() == 1);
+    CHECK(to_string(made.value().egress.ceiling[0]) == "packages.example.org:443");
+    const auto* const wrong =
+        GENERATE("", "packages.example.org", "https://u:p@packages.example.org/", "file:///x");
+    REQUIRE(plan_of(wrong).has_error());
+    CHECK_THAT(plan_of(wrong).error().message(), Catch::Matchers::StartsWith("package-index: "));
+    const auto none = make_serve_plan(command_with([](ServeOptions&) {}));
+    CHECK_FALSE(none.value().package_index.has_value());
+    CHECK(none.value().egress.ceiling.empty());
+}
+
 TEST_CASE("the operator's options reach the plan", "[cli][serve]") {
     const auto made = make_serve_plan(command_with([](ServeOptions& flags) {
         flags.default_kernel_name = "python";

@@ -103,6 +103,26 @@ TEST_CASE("only plain files count, and not the server's", "[artifacts]") {
     CHECK(names(tracker->take()) == Changes{{"a\nb", "created"}, {"\xff", "created"}});
 }
 
+TEST_CASE("packages that are installed are no execution's files", "[artifacts]") {
+    const auto watching = GENERATE(Watching::kIfPossible, Watching::kNever);
+    const TemporaryWorkspace files;
+    const std::string packages(kPackagesDirectory);
+    const auto tracker = make_tracker(files, watching);
+    tracker->begin();
+    files.write(packages + "/lib/rich/__init__.py", "x");
+    files.write(packages + "s/mine", "x");
+    files.write("d/" + packages + "/mine", "x");
+    CHECK(
+        names(tracker->take()) ==
+        Changes{{packages + "s/mine", "created"}, {"d/" + packages + "/mine", "created"}});
+    tracker->begin();
+    files.write(packages + "/lib/rich/__init__.py", "longer");
+    files.write(packages + "/lib/rich/second.py", "x");
+    const auto changes = tracker->take();
+    CHECK(names(changes).empty());
+    CHECK(changes.complete);
+}
+
 TEST_CASE("a file written in the same tick with the same size is seen", "[artifacts]") {
     const TemporaryWorkspace files;
     const auto tracker = make_tracker(files);

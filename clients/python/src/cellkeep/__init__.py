@@ -47,6 +47,7 @@ from .models import (
     SessionInfo,
     Truncation,
 )
+from .packages import Installation, InstalledPackage
 from .ports import PortAddress
 from .processes import AsyncProcess, Output, Process, ProcessInfo, WhenFull, output_bytes
 
@@ -82,6 +83,8 @@ __all__ = [
     "FileEntry",
     "Forbidden",
     "Image",
+    "Installation",
+    "InstalledPackage",
     "Invalid",
     "LimitReached",
     "Limits",

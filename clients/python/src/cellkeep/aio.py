@@ -23,6 +23,7 @@ from .checkpoints import AsyncSessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
 from .models import Artifact, Event, ExecutionInfo, FileEntry, Limits, Result, SessionInfo
+from .packages import AsyncSessionPackages
 from .ports import AsyncSessionPorts
 from .processes import AsyncSessionProcesses
 from .progress import Progress, progress_of
@@ -68,7 +69,11 @@ class AsyncExecution:
 
 
 class AsyncSession(
-    AsyncSessionBranches, AsyncSessionCheckpoints, AsyncSessionProcesses, AsyncSessionPorts
+    AsyncSessionBranches,
+    AsyncSessionCheckpoints,
+    AsyncSessionProcesses,
+    AsyncSessionPorts,
+    AsyncSessionPackages,
 ):
     """A persistent interpreter in a sandbox of its own. Leaving the ``with`` block ends it.
 

@@ -22,6 +22,7 @@ from .checkpoints import SessionCheckpoints
 from .discovery import find_target
 from .errors import NotFound, ProtocolError
 from .models import Artifact, Event, ExecutionInfo, FileEntry, Limits, Result, SessionInfo
+from .packages import SessionPackages
 from .ports import SessionPorts
 from .processes import SessionProcesses
 from .progress import Progress, progress_of
@@ -108,7 +109,7 @@ class Execution:
         self._http.send(_calls.interrupt(self._path))
 
 
-class Session(SessionBranches, SessionCheckpoints, SessionProcesses, SessionPorts):
+class Session(SessionBranches, SessionCheckpoints, SessionProcesses, SessionPorts, SessionPackages):
     """A persistent interpreter in a sandbox of its own. Leaving the ``with`` block ends it.
 
     >>> with Session() as session:
