@@ -50,23 +50,37 @@ std::string packages_instead(const std::string& environment) {
            named + "` say what named environments have.";
 }
 
-http::Response refuse_packages(const Error& error, const session::SessionInfo& info) {
-    http::Problem problem = refused_field(error);
+http::Problem without_index(http::Problem problem, const std::string& environment) {
+    problem.detail += packages_instead(environment);
+    problem.extensions["environment"] = environment;
+    return problem;
+}
+
+http::Problem refuse_packages(const Error& error, const std::string& environment) {
+    const std::string detail = http::problem_from(error).detail;
     if (error.field() == PackageInstaller::kIndex) {
-        problem.kind = "no-package-index";
-        problem.title = "Sessions of this server install no packages";
-        problem.detail += packages_instead(info.environment.name);
-        problem.extensions["environment"] = info.environment.name;
-    } else if (error.field() == PackageInstaller::kNetwork) {
-        problem.kind = "package-index-not-reached";
-        problem.title = "The session does not reach the index of packages";
-        problem.detail += packages_instead(info.environment.name);
-        problem.extensions["environment"] = info.environment.name;
-    } else if (error.field() == PackageInstaller::kInstallation) {
-        problem.kind = "installation-running";
-        problem.title = "Another installation runs";
+        return without_index(
+            http::make_problem(
+                403, "no-package-index", "Sessions of this server install no packages", detail),
+            environment);
     }
-    return http::to_response(problem);
+    if (error.field() == PackageInstaller::kNetwork) {
+        return without_index(
+            http::make_problem(
+                409,
+                "package-index-not-reached",
+                "The session does not reach the index of packages",
+                detail),
+            environment);
+    }
+    if (error.field() == PackageInstaller::kInstallation) {
+        return http::make_problem(409, "installation-running", "Another installation runs", detail);
+    }
+    if (error.code() == ErrorCode::kProtocol) {
+        return http::make_problem(
+            502, "installer-protocol", "The installer inside answered nonsense", detail);
+    }
+    return refused_field(error);
 }
 
 /// What was installed all the same is told, too.
@@ -91,7 +105,8 @@ Answer install_packages(
     session->touch();
     const auto report = co_await installer->install(session, std::move(body.order));
     if (report.has_error()) {
-        co_return refuse_packages(report.error(), session->info());
+        co_return http::to_response(
+            refuse_packages(report.error(), session->info().environment.name));
     }
     co_return report.value().succeeded ? http::make_json(200, report_answer(report.value()))
                                        : tell_failed_packages(report.value());

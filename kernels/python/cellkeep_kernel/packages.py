@@ -104,7 +104,7 @@ def distributions(folder):
         return found
     for entry in names:
         if entry.endswith(_METADATA):
-            name, _, version = entry.removesuffix(_METADATA).partition("-")
+            name, _, version = entry.removesuffix(_METADATA).rpartition("-")
             if name and version:
                 found[normalised(name)] = version
     return found
@@ -151,7 +151,8 @@ def run_bounded(command, variables):
 
 def index_trouble(order):
     """Why the index does not answer, if that is so: pip says only that it has found nothing."""
-    # Here, because the kernel needs neither.
+    # Here, because the kernel needs none of them.
+    import http.client
     import urllib.error
     import urllib.request
 
@@ -161,7 +162,7 @@ def index_trouble(order):
     except urllib.error.HTTPError as error:
         denied = error.headers.get("X-Cellkeep-Deny", "")
         return "" if error.code == 404 else f"The index answers {error.code} {denied}\n"
-    except OSError as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         return f"The index does not answer: {error}\n"
     return ""
 
@@ -191,7 +192,7 @@ def install(order):
         if name in there
     ]
     return {
-        "succeeded": status == 0,
+        "succeeded": status == 0 and asked <= there.keys(),
         "installed": installed,
         "present": present,
         "text": _CONTROL.sub("", text),

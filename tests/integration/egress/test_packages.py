@@ -4,6 +4,7 @@
 import json
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import requests
@@ -12,6 +13,7 @@ from checkpoints import checkpoint, roll_back
 from harness import LEAN, Server, Session, wait_until
 from modes import ModeServer
 from package_index import SILENT, SLOW, PackageIndex
+from wheels import Environments
 
 PACKAGES_MAX = 50  # kOrderedPackagesMax (kernel-manager/environments/package_name.hpp)
 ROOT = "/workspace/.cellkeep-packages"
@@ -125,6 +127,24 @@ def test_the_environment_s_packages_keep_their_versions(session: Session, index:
     assert session.value("__import__('numpy').__version__") == f"'{version}'"
 
 
+def test_a_named_environment_s_packages_keep_their_versions_too(
+    mode: str, index: PackageIndex, tmp_path: Path
+) -> None:
+    environments = Environments(tmp_path, f"http://127.0.0.1:{index.port}/")
+    made = environments.create("geo", "moving==1.0")
+    assert made.returncode == 0, made.stderr
+    running = ModeServer(mode, *LEAN, *index.arguments(), "--prespawn-count", "0")
+    running.environment = environments.variables
+    with running as server:
+        session = create(server, index, environment="geo")
+        done = install(session, "moving", "numpy", "tiny")
+        assert names(done["installed"]) == {"tiny": "1.0", "helper": "1.0"}
+        assert names(done["present"])["moving"] == "1.0" and "numpy" in names(done["present"])
+        assert session.value("__import__('tiny').VERSION, __import__('moving').VERSION") == "('1.0', '1.0')"
+        assert refused(session, "moving==2.0")["installed"] == []
+        assert "Successfully installed" in session.execute("%pip install later")["stdout"]
+
+
 def test_another_version_needs_a_restart(session: Session) -> None:
     assert not install(session, "moving==1.0")["restart_needed"]
     session.execute("import moving")
@@ -176,6 +196,35 @@ def test_an_index_that_is_down_is_told(mode: str, index: PackageIndex) -> None:
         session = server.create(network={"mode": "allowlist", "allow": ["index.test:1"]})
         assert "The index answers 502 connect_failed" in refused(session, "tiny")["output"]
         assert session.value("1 + 1") == "2"
+
+
+# What code puts into the place of its session's packages.
+SPOILED = {
+    "a file": "open(ROOT, 'w').close()",
+    "a fifo": "os.mkfifo(ROOT)",
+    "a link to nowhere": "os.symlink('/nonexistent/x', ROOT)",
+    "a fifo in the place of a file": "os.makedirs(ROOT); os.mkfifo(ROOT + '/pyvenv.cfg')",
+    "a file that never ends": "os.makedirs(ROOT); os.symlink('/dev/zero', ROOT + '/constraints.txt')",
+    "a liar": "os.makedirs(ROOT + '/bin'); open(ROOT + '/bin/python', 'w').write('#!/bin/sh\\nyes lie | head -c 999999')"
+    "; os.chmod(ROOT + '/bin/python', 0o755)",
+}
+
+
+@pytest.mark.parametrize("spoiled", SPOILED)
+def test_what_code_does_to_its_packages_is_its_own_trouble(session: Session, spoiled: str) -> None:
+    spoil = f"import os, shutil; ROOT = {ROOT!r}; shutil.rmtree(ROOT); {SPOILED[spoiled]}"
+    assert session.execute(spoil)["status"] == "ok"
+    answer = ask(session, "spare", timeout_ms=60_000)
+    if answer.status_code == 200:
+        assert names(answer.json()["installed"]) == {"spare": "1.0"}
+    else:
+        assert answer.json()["type"] == "/problems/packages-not-installed", answer.text
+        assert answer.json()["output_truncated"] == (spoiled == "a liar")
+        assert 0 < len(answer.json()["output"]) <= 16 << 10
+    assert session.post("restart").status_code == 200
+    assert session.execute(f"import os; os.rename({ROOT!r}, '/workspace/old')")["status"] == "ok"
+    assert session.post("restart").status_code == 200
+    assert names(install(session, "spare")["installed"]) == {"spare": "1.0"}
 
 
 WRONG = [

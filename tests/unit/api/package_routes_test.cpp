@@ -185,6 +185,7 @@ TEST_CASE("a report that is none is no answer", "[agent][packages]") {
     const auto* const says = GENERATE("", "{}", "nonsense");
     const auto answer = api.install(says);
     CHECK(answer.status == 502);
+    CHECK(answer.json["type"] == "/problems/installer-protocol");
     CHECK(api.outcomes == std::vector<std::string>{"ses_1 protocol"});
 }
 
