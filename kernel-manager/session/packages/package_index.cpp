@@ -23,7 +23,7 @@ Result<PackageIndex> parse_package_index(std::string_view url) {
         return Error(
             ErrorCode::kInvalidArgument,
             "the index is no address that sessions may see: it is empty, or has a user or a query",
-            "Bind what the index asks for to its host, with --secrets.");
+            "Code in sessions sees the address.");
     }
     PackageIndex index;
     index.url = url;

@@ -2,6 +2,7 @@
 """Packages that sessions install while they live: what is installed, what is refused, what is left."""
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 import requests
 
 from checkpoints import checkpoint, roll_back
-from harness import LEAN, Server, Session, wait_until
+from harness import LEAN, TOKEN, Server, Session, wait_until
 from modes import ModeServer
 from package_index import SILENT, SLOW, PackageIndex
 from wheels import Environments
@@ -114,6 +115,8 @@ def test_magics_and_commands_install_into_the_same_place(session: Session) -> No
     result = session.execute("%pip install sourced")
     assert "Successfully installed" not in result["stdout"], result
     assert not has(session, "sourced")
+    result = session.execute("%pip install --no-binary sourced sourced")
+    assert "Successfully installed" in result["stdout"] and has(session, "sourced"), result
 
 
 def test_the_environment_s_packages_keep_their_versions(session: Session, index: PackageIndex) -> None:
@@ -302,6 +305,24 @@ def test_one_installation_runs_at_a_time(server: Server, session: Session, index
         first.join()
     assert names(answers[0].json()["installed"]) == {SLOW: "1.0"}
     assert names(install(session, "spare")["installed"]) == {"spare": "1.0"}
+
+
+def test_an_installation_goes_on_if_its_client_goes(
+    server: Server, session: Session, index: PackageIndex
+) -> None:
+    index.go.clear()
+    index.asked.clear()
+    address = (server.record["url"].split("/")[2].rsplit(":", 1)[0], int(server.url.rsplit(":", 1)[1]))
+    body = json.dumps({"python": [SLOW]})
+    with socket.create_connection(address, timeout=60) as client:
+        head = f"POST {session.path}/packages HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n"
+        head += f"Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+        client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        assert index.asked.wait(60)
+    index.go.set()
+    wait_until(lambda: bool(events(server, session)), 60, "the installation has ended")
+    assert events(server, session)[0]["installed"] == [f"{SLOW}==1.0"]
+    assert has(session, SLOW)
 
 
 def test_code_that_runs_finds_what_is_installed_meanwhile(session: Session) -> None:
