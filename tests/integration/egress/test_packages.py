@@ -13,6 +13,7 @@ import requests
 from checkpoints import checkpoint, roll_back
 from harness import LEAN, TOKEN, Server, Session, wait_until
 from modes import ModeServer
+from installations import ask, create, events, has, install, names, refused, runs_nothing
 from package_index import SILENT, SLOW, PackageIndex
 from wheels import Environments
 
@@ -32,53 +33,11 @@ def server(mode: str, index: PackageIndex) -> Iterator[Server]:
         yield running
 
 
-def create(server: Server, index: PackageIndex, **fields: object) -> Session:
-    return server.create(network={"mode": "allowlist", "allow": [index.host]}, **fields)
-
-
 @pytest.fixture
 def session(server: Server, index: PackageIndex) -> Iterator[Session]:
     created = create(server, index)
     yield created
     assert created.delete() in (204, 404, 410)
-
-
-def ask(session: Session, *packages: object, **fields: object) -> requests.Response:
-    return session.server.post(session.path + "/packages", {"python": list(packages), **fields})
-
-
-def install(session: Session, *packages: str, **fields: object) -> dict:
-    answer = ask(session, *packages, **fields)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-def refused(session: Session, *packages: str, **fields: object) -> dict:
-    """The problem of an installation that has failed."""
-    answer = ask(session, *packages, **fields)
-    assert answer.status_code == 422, answer.text
-    problem = answer.json()
-    assert problem["type"] == "/problems/packages-not-installed", problem
-    return problem
-
-
-def names(packages: list[dict]) -> dict[str, str]:
-    return {one["name"]: one["version"] for one in packages}
-
-
-def has(session: Session, package: str) -> bool:
-    """Whether code finds it that has not imported it yet."""
-    return session.value(f"__import__('importlib').util.find_spec({package!r}) is not None") == "True"
-
-
-def runs_nothing(session: Session) -> bool:
-    return session.server.get(session.path + "/processes").json()["processes"] == []
-
-
-def events(server: Server, session: Session) -> list[dict]:
-    lines = [json.loads(line) for line in server.output().splitlines() if line.startswith("{")]
-    ident = session.info["id"]
-    return [line for line in lines if line["event"] == "packages" and line["session"] == ident]
 
 
 @pytest.mark.both_modes
