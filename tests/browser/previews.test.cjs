@@ -120,6 +120,7 @@ test('a Flask application: forms, redirects, its cookie, and nothing of the serv
     }
     await picture(page, 'preview-flask');
     await page.getByRole('link').click();
+    await page.locator('li').nth(1).waitFor();
     assert.equal(await page.locator('li').count(), 2);
     const seen = await page.evaluate(async () => (await fetch('/seen')).json());
     const cookies = seen.filter(([name]) => name === 'Cookie').map(([, value]) => value);
