@@ -50,9 +50,9 @@ Result<std::string> pid_namespace() {
 
 /// Of a server in this pid namespace: one in another may live, and cannot be seen from here.
 bool names_dead_server(const std::string& name, const std::string& pid_namespace) {
-    static const std::regex kForm("cellkeep-([0-9]+)-([0-9]+)-([0-9]+)");
+    static const std::regex form("cellkeep-([0-9]+)-([0-9]+)-([0-9]+)");
     std::smatch parts;
-    if (!std::regex_match(name, parts, kForm) || parts[3] != pid_namespace) {
+    if (!std::regex_match(name, parts, form) || parts[3] != pid_namespace) {
         return false;
     }
     const auto start = start_time_of(parts[1]);

@@ -172,6 +172,7 @@ Result<ServiceStart> plan_service(const ServePlan& plan) {
     }
     config.zygotes = plan.zygotes;
     config.preload = plan.preload;
+    config.package_index = plan.package_index;
     // For agents, who mostly ask for nothing in particular, and for Jupyter's front ends.
     session::Prespawn agents;
     agents.count = plan.prespawn_count;
@@ -284,7 +285,6 @@ Status run_server(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(ServiceStart start, plan_service(plan));
     BOOST_OUTCOME_TRY(const Providers providers, make_providers(io, plan, state_dir.path()));
     start.config.egress_service = providers.egress;
-    start.config.package_index = plan.package_index;
     start.config.operator_tools = providers.tools->broker();
     start.config.checkpoint_directory = state_dir.path();
     session::Service service(io, std::move(start.config));
